@@ -1,0 +1,101 @@
+import { type Report, remoteFault, shown } from './fault.ts';
+import { fromText, type Given, type GivenValue } from './given-values.ts';
+import { flagOf, nearestName } from './option-names.ts';
+import { globalOptions, serverOptions } from './options.ts';
+
+/** The ways to name servers, for `--help` and for who gave none. */
+export const forms = [
+  'mcp-gangway [options] -- <command> [args…]',
+  'mcp-gangway [options] <url>',
+  'mcp-gangway [options] --config <file>',
+] as const;
+
+/** What the arguments say. */
+export interface CommandLine {
+  readonly command: 'serve' | 'check' | 'help' | 'version';
+  /** The options given, by key. */
+  readonly given: Given;
+  readonly configFile: string | undefined;
+  /** The words after `--`, or undefined if there is no `--`. */
+  readonly serverCommand: readonly string[] | undefined;
+  /** True if a word stands where a URL would. */
+  readonly hasUrl: boolean;
+}
+
+const keyOfFlag = new Map(Object.entries({ ...globalOptions, ...serverOptions }).map(([key]) => [flagOf(key), key]));
+const kindOf = new Map(Object.entries({ ...globalOptions, ...serverOptions }).map(([key, { kind }]) => [key, kind]));
+const knownFlags = ['--config', '--help', '--version', ...keyOfFlag.keys()];
+const isKnownFlag = (argument: string) => knownFlags.includes(argument.split('=', 1)[0] ?? '');
+
+/**
+ * Reads the arguments. Not node:util's parseArgs: that one throws at the first fault, or else takes `--host` for the
+ * value of a `--port` before it. Words are not repeated in faults: a stray one may be a secret, or a URL with one.
+ */
+export function readCommandLine(argv: readonly string[], report: Report): CommandLine {
+  const end = argv.indexOf('--');
+  const own = end === -1 ? argv : argv.slice(0, end);
+  const texts = new Map<string, string[]>();
+  const words: number[] = [];
+  let command: CommandLine['command'] = 'serve';
+
+  for (let index = 0; index < own.length; index++) {
+    const argument = own[index] ?? '';
+    if (argument === 'check' && words.length === 0 && command === 'serve') command = 'check';
+    else if (!argument.startsWith('-')) words.push(index);
+    else if (argument === '-h' || argument === '--help') command = 'help';
+    else if (argument === '-v' || argument === '--version') command = command === 'help' ? 'help' : 'version';
+    else {
+      const [flag = '', inline] = argument.split(/=(.*)/s, 2);
+      if (!isKnownFlag(flag)) {
+        report(nameOfUnknown(argument), unknownFlag(flag));
+        continue;
+      }
+      // A next option is not the value; other text with dashes is not repeated as an option, for it may be a secret.
+      const next = inline === undefined ? own[index + 1] : undefined;
+      const value = inline ?? (next?.startsWith('--') ? undefined : next);
+      if (value === undefined || (value === '' && flag === '--config'))
+        report(flag, `needs a value; write ${flag}=… if it begins with --`);
+      else texts.set(flag, [...(texts.get(flag) ?? []), value]);
+      if (next !== undefined && !isKnownFlag(next)) index++;
+    }
+  }
+
+  if (command !== 'help' && command !== 'version') reportWords(words, own, report);
+  return {
+    command,
+    given: givenValues(texts, report),
+    configFile: texts.get('--config')?.[0],
+    serverCommand: end === -1 ? undefined : argv.slice(end + 1),
+    hasUrl: words.length > 0,
+  };
+}
+
+function givenValues(texts: ReadonlyMap<string, string[]>, report: Report): Given {
+  const given = new Map<string, GivenValue>();
+  for (const [flag, values] of texts) {
+    const key = keyOfFlag.get(flag);
+    const kind = key === undefined ? 'string' : (kindOf.get(key) ?? 'string');
+    if (values.length > 1 && kind !== 'list' && kind !== 'map') report(flag, 'is given more than once');
+    if (key !== undefined) given.set(key, { path: flag, value: fromText(kind, values) });
+  }
+  return given;
+}
+
+function reportWords(words: readonly number[], own: readonly string[], report: Report): void {
+  for (const [count, index] of words.entries()) {
+    const path = `argument ${index + 1}`;
+    if (count > 0) report(path, 'is one word too many; the command of a server and its arguments stand after --');
+    else if (/^[a-z][a-z0-9+.-]*:\/\//i.test(own[index] ?? '')) report(path, remoteFault);
+    else report(path, 'is neither an option nor a URL; the command of a server and its arguments stand after --');
+  }
+}
+
+/** The name of an unknown option without what may be a value: `-pSECRET`, `--token:SECRET`. */
+function nameOfUnknown(argument: string): string {
+  return shown(/^--[A-Za-z0-9_-]*|^-[!-~]/.exec(argument)?.[0] ?? '-');
+}
+
+function unknownFlag(flag: string): string {
+  const nearest = nearestName(flag, knownFlags);
+  return `is not an option${nearest === undefined ? '; see --help' : `; did you mean ${nearest}?`}`;
+}

@@ -1,0 +1,151 @@
+import { type CommandLine, forms, readCommandLine } from './command-line.ts';
+import { type ConfigFile, readConfigFile } from './config-file.ts';
+import { configFileVariable, type Environment, environmentWarnings, givenByEnvironment } from './environment.ts';
+import type { Fault, Report } from './fault.ts';
+import { defaultsOf, firstGiven, type Given, resolveOptions } from './given-values.ts';
+import { type GlobalOptions, globalOptions, orderedPairs, type ServerOptions, serverOptions } from './options.ts';
+import type { EntryContext } from './server-entry.ts';
+import { deriveServerName, serverNameFault } from './server-name.ts';
+import { type FindCommand, splitWhole } from './split-whole.ts';
+
+/** One MCP server: how to start it, and its options. */
+export interface ServerConfig extends ServerOptions {
+  /** Stands in its endpoint's path and in the logs. */
+  readonly name: string;
+  readonly command: string;
+  readonly args: readonly string[];
+}
+
+/** Everything that is configured, resolved and checked. */
+export interface GatewayConfig extends GlobalOptions {
+  /** At least one; the names are distinct. */
+  readonly servers: readonly ServerConfig[];
+}
+
+/** Where a configuration comes from; nothing else is read. */
+export interface ConfigurationSources {
+  /** The arguments after the program's name. */
+  readonly argv: readonly string[];
+  readonly env: Environment;
+  /** The text of a file; throws as `readFileSync` does. */
+  readonly readFile: (path: string) => string;
+  /** True if there is a file of exactly this name: then a command with blanks is not split. */
+  readonly findCommand?: FindCommand;
+}
+
+/** What is to be done, or everything that is wrong. */
+export type Configuration =
+  | { readonly ok: true; readonly command: 'help' }
+  | { readonly ok: true; readonly command: 'version' }
+  | {
+      readonly ok: true;
+      readonly command: 'serve' | 'check';
+      readonly config: GatewayConfig;
+      /** What has no effect and was probably meant to have one; for the log. */
+      readonly warnings: readonly string[];
+    }
+  | { readonly ok: false; readonly faults: readonly Fault[] };
+
+/**
+ * Reads the whole configuration: for each option the command line, else the environment, else the file, else the
+ * default. Never throws; all faults are returned at once, and none repeats a value.
+ */
+export function readConfiguration({
+  argv,
+  env,
+  readFile,
+  findCommand = () => false,
+}: ConfigurationSources): Configuration {
+  const faults: Fault[] = [];
+  const report: Report = (path, message) => faults.push({ path, message });
+  const context: EntryContext = { env, findCommand, report };
+
+  const line = readCommandLine(argv, report);
+  const { command } = line;
+  if (command === 'help' || command === 'version') return { ok: true, command };
+
+  const fileName = fileNameOf(line, env, report);
+  const file = fileName === undefined ? undefined : loadFile(fileName, readFile, context);
+  const sources = [line.given, givenByEnvironment(env), file?.given ?? new Map()];
+  const globals = resolveOptions(globalOptions, sources, defaultsOf(globalOptions), report);
+  checkPairs(globals, sources, report);
+  const common = resolveOptions(serverOptions, sources, defaultsOf(serverOptions), report);
+  const servers = [
+    ...readSingleServer(line, globals.path, common, context),
+    ...resolveFileServers(file, globals.path, common, report),
+  ];
+  if (faults.length > 0) return { ok: false, faults };
+  return { ok: true, command, config: { ...globals, servers }, warnings: environmentWarnings(env) };
+}
+
+/** The file to read; also reports when not exactly one form is given. */
+function fileNameOf({ configFile, serverCommand, hasUrl }: CommandLine, env: Environment, report: Report) {
+  const given = [serverCommand !== undefined && '--', hasUrl && 'a URL', configFile !== undefined && '--config'].filter(
+    (form) => form !== false,
+  );
+  if (given.length > 1) report('command line', `has ${given.join(' and ')}; give one of them`);
+  const fileName = configFile ?? (given.length === 0 ? env[configFileVariable] || undefined : undefined);
+  if (given.length === 0 && fileName === undefined) {
+    report(
+      'command line',
+      `names no server; give one in one of these forms:\n${forms.map((form) => `  ${form}`).join('\n')}`,
+    );
+  }
+  return fileName;
+}
+
+function loadFile(name: string, readFile: (path: string) => string, context: EntryContext): ConfigFile | undefined {
+  let text: string;
+  try {
+    text = readFile(name);
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : 'unknown error';
+    context.report(name, code === 'ENOENT' ? 'there is no such file' : `cannot be read (${code})`);
+    return undefined;
+  }
+  return readConfigFile(text, name, context);
+}
+
+function checkPairs(globals: GlobalOptions, sources: readonly Given[], report: Report): void {
+  for (const [smaller, larger, reason] of orderedPairs) {
+    const given = firstGiven(sources, smaller) ?? firstGiven(sources, larger);
+    if (given !== undefined && globals[smaller] > globals[larger]) {
+      report(given.path, `${smaller} must not be larger than ${larger}: ${reason}`);
+    }
+  }
+}
+
+function readSingleServer(
+  { serverCommand }: CommandLine,
+  path: string,
+  common: ServerOptions,
+  context: EntryContext,
+): ServerConfig[] {
+  if (serverCommand === undefined) return [];
+  const [command = '', ...args] = serverCommand;
+  if (command.trim() === '' || command.includes('\0')) {
+    context.report('--', 'must be followed by the command of a server');
+    return [];
+  }
+  const words = args.length > 0 ? serverCommand : splitWhole(command, '--', context);
+  if (words === undefined) return [];
+  const [first = '', ...rest] = words;
+  return [{ ...common, name: deriveServerName(words, path), command: first, args: rest }];
+}
+
+function resolveFileServers(
+  file: ConfigFile | undefined,
+  gatewayPath: string,
+  common: ServerOptions,
+  report: Report,
+): ServerConfig[] {
+  return (file?.servers ?? []).flatMap(({ name, path, words, given }) => {
+    const fault = serverNameFault(name, gatewayPath);
+    if (fault !== undefined) report(path, fault);
+    const own = resolveOptions(serverOptions, [given], common, report);
+    if (words === undefined) return [];
+    const [command, ...args] = words;
+    // Merged, so that a proxy set for all servers is not lost in one that has a token of its own.
+    return { ...own, env: { ...common.env, ...own.env }, name, command, args };
+  });
+}

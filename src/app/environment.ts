@@ -1,0 +1,43 @@
+import { fromText, type Given } from './given-values.ts';
+import { environmentNameOf, nearestName } from './option-names.ts';
+import { globalOptions, serverOptions } from './options.ts';
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Names the file as `--config` does. */
+export const configFileVariable = 'GANGWAY_CONFIG';
+
+const options = Object.entries({ ...globalOptions, ...serverOptions });
+
+/** The options that the environment gives. An empty variable counts as not set, as compose files leave them. */
+export function givenByEnvironment(env: Environment): Given {
+  return new Map(
+    options.flatMap(([key, { kind }]) => {
+      const name = environmentNameOf(key);
+      const text = env[name];
+      if (text === undefined || text === '') return [];
+      const texts = kind === 'map' ? text.split(',') : [text];
+      return [[key, { path: name, value: fromText(kind, texts) }]];
+    }),
+  );
+}
+
+/** What in the environment probably does not do what was meant. Names only, never values. */
+export function environmentWarnings(env: Environment): string[] {
+  const known = new Set([configFileVariable, ...options.map(([key]) => environmentNameOf(key))]);
+  // Only near misses: Kubernetes sets GANGWAY_SERVICE_HOST and the like by itself where a service is named gangway.
+  const misspelt = Object.keys(env).flatMap((name) => {
+    if (!name.startsWith('GANGWAY_') || known.has(name)) return [];
+    const nearest = nearestName(
+      name.slice('GANGWAY_'.length),
+      [...known].map((each) => each.slice('GANGWAY_'.length)),
+    );
+    return nearest === undefined
+      ? []
+      : [`${name} is not an option and has no effect. Did you mean GANGWAY_${nearest}?`];
+  });
+  const redis = env['REDIS_URL']
+    ? ['REDIS_URL has no effect: this version has no Redis store yet and runs as one instance.']
+    : [];
+  return [...misspelt, ...redis];
+}

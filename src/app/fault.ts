@@ -1,0 +1,30 @@
+/** One thing that is wrong in the configuration. */
+export interface Fault {
+  /** Where it stands: `--port`, `GANGWAY_PORT`, `config.json: mcpServers.git.args[1]`. */
+  readonly path: string;
+  /** What is wrong and what would be right; never a value, which may be a secret (P12). */
+  readonly message: string;
+}
+
+/** Adds a fault; reading goes on, so that all faults are told at once. */
+export type Report = (path: string, message: string) => void;
+
+/** Said of a URL, on the command line and in the file. */
+export const remoteFault =
+  'remote servers (HTTP+SSE, Streamable HTTP) are not supported by this version yet; give the command of a STDIO server';
+
+/** Names are shown up to this length, so that a fault stays one readable line. */
+const maxShownLength = 64;
+
+/** A name as it is shown in a message or path. */
+export function shown(name: string): string {
+  return name.length > maxShownLength ? `${name.slice(0, maxShownLength)}…` : name;
+}
+
+/** The path of a member of an object (`.git`, `["a b"]`) or a list (`[1]`). */
+export function memberPath(parent: string, key: PropertyKey): string {
+  if (typeof key === 'number') return `${parent}[${key}]`;
+  const name = shown(String(key));
+  if (!/^[A-Za-z0-9_$-]+$/.test(name)) return `${parent}[${JSON.stringify(name)}]`;
+  return parent === '' || parent.endsWith(': ') ? parent + name : `${parent}.${name}`;
+}

@@ -1,0 +1,134 @@
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import type { Server as HttpServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { createAdaptorServer } from '@hono/node-server';
+import type { Logger } from 'pino';
+import { createHttpApp } from '../http/app.ts';
+import { createEndpoint, type Endpoint } from '../http/endpoint.ts';
+import { createOriginRules } from '../http/origin.ts';
+import { addHealth } from '../ops/health.ts';
+import { createSessionLog } from '../ops/session-log.ts';
+import { Sessions } from '../session/sessions.ts';
+import { createMemoryStore } from '../store/memory/memory-store.ts';
+import type { GatewayConfig } from './config.ts';
+import type { Environment } from './environment.ts';
+import { type RunningServer, runServer } from './servers.ts';
+import { awaitStart } from './start-probe.ts';
+
+/** What a gateway is started with. */
+export interface GatewayParts {
+  readonly config: GatewayConfig;
+  readonly environment: Environment;
+  readonly logger: Logger;
+  /** The only server does not start; the gateway is of no use. One clear sentence. */
+  onUseless(message: string): void;
+}
+
+/** A running gateway. */
+export interface Gateway {
+  /** The endpoints, by server. */
+  readonly urls: readonly { readonly server: string; readonly url: string }[];
+  /** Ends everything in order (P9): resolves when no session, no process and no connection is left. */
+  close(): Promise<void>;
+}
+
+/** Kept free before the drain's deadline for what comes after the sessions: sockets, the store, the exit itself. */
+const exitMarginMs = 500;
+
+/** How long connections may take to end in order once no session is left. */
+const connectionGraceMs = 250;
+
+/** Longer than load balancers keep an idle connection (60 s is usual), so that it is never us who closes one in use. */
+const keepAliveTimeout = 75_000;
+
+/** Starts a gateway. Rejects with an error for the operator if it cannot listen, or if its only server cannot be started. */
+export async function startGateway({ config, environment, logger, onUseless }: GatewayParts): Promise<Gateway> {
+  const { host, port, logMaxEvents, logMaxBytes, logMaxAgeMs } = config;
+  const store = createMemoryStore({ maxEvents: logMaxEvents, maxBytes: logMaxBytes, maxAgeMs: logMaxAgeMs });
+  const observer = createSessionLog(logger);
+  const sessions = new Sessions({ ...config, instance: randomUUID(), store, observer });
+  const servers = await startServers({ config, environment, logger, onUseless });
+  const closeParts = async (): Promise<void> => {
+    await Promise.all(servers.map(({ pool }) => pool.close()));
+    await store.close();
+  };
+
+  const originRules = createOriginRules(config);
+  const endpoints = new Map<string, Endpoint>();
+  for (const { server } of servers) {
+    const endpoint = createEndpoint({ ...config, server, sessions, originRules });
+    for (const path of pathsOf(config, server.name)) endpoints.set(path, endpoint);
+  }
+  const app = createHttpApp(endpoints);
+  addHealth(app, { isDraining: () => sessions.isDraining });
+
+  const http = createAdaptorServer({
+    fetch: app.fetch,
+    autoCleanupIncoming: false,
+    serverOptions: { requestTimeout: config.bodyTimeoutMs, connectionsCheckingInterval: 1_000, keepAliveTimeout },
+  }) as HttpServer;
+  try {
+    http.listen(port, host);
+    await once(http, 'listening');
+  } catch (cause) {
+    await closeParts();
+    throw new Error(explainListenFailure(cause, config), { cause });
+  }
+
+  const base = `http://${displayHost(host)}:${(http.address() as AddressInfo).port}`;
+  return {
+    urls: servers.map(({ server }) => ({
+      server: server.name,
+      url: base + (pathsOf(config, server.name)[0] as string),
+    })),
+    async close() {
+      const endMs = Math.max(...servers.map(({ config: c }) => c.stdinCloseGraceMs + c.terminateGraceMs));
+      await sessions.drain(Math.max(0, config.drainMs - endMs - exitMarginMs));
+      await closeParts();
+      await closeServer(http);
+    },
+  };
+}
+
+/** A single server is also reached without its name; it is the first of its paths. */
+function pathsOf({ path, servers }: GatewayConfig, name: string): string[] {
+  return servers.length === 1 ? [path, `/${name}${path}`] : [`/${name}${path}`];
+}
+
+async function startServers({ config, environment, logger, onUseless }: GatewayParts): Promise<RunningServer[]> {
+  const [only, ...others] = config.servers;
+  if (only !== undefined && others.length === 0) {
+    return [await awaitStart({ config: only, gateway: config, environment, logger, onUseless })];
+  }
+  return config.servers.map((server) => {
+    const log = logger.child({ server: server.name });
+    return runServer(server, config, environment, {
+      onStderr: (line) => log.debug({ stderr: line }, 'server wrote to stderr'),
+      onSpareEnd: ({ reason, detail }) => log.warn({ reason, detail }, 'spare server ended'),
+    });
+  });
+}
+
+async function closeServer(http: HttpServer): Promise<void> {
+  const closed = once(http, 'close');
+  http.close();
+  http.closeIdleConnections();
+  const timer = setTimeout(() => http.closeAllConnections(), connectionGraceMs);
+  await closed;
+  clearTimeout(timer);
+}
+
+/** An address that a person can open. */
+function displayHost(host: string): string {
+  if (host === '0.0.0.0' || host === '::') return '127.0.0.1';
+  return host.includes(':') ? `[${host}]` : host;
+}
+
+function explainListenFailure(cause: unknown, { host, port }: GatewayConfig): string {
+  const code = (cause as NodeJS.ErrnoException).code;
+  if (code === 'EADDRINUSE') return `Port ${port} on ${host} is in use. Choose another one with --port, or 0 for any.`;
+  if (code === 'EACCES') return `Port ${port} may not be opened by this user. Choose one above 1023 with --port.`;
+  if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND') return `${host} is no address of this machine. Correct --host.`;
+  return `Cannot listen on ${host}:${port}: ${(cause as Error).message}`;
+}

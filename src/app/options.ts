@@ -1,0 +1,206 @@
+import { z } from 'zod';
+
+/**
+ * The one table of all options. The command line, the environment names, the keys of the file, `--help` and
+ * `docs/configuration.md` all follow from it, so that they cannot drift. Units stand in the names (`Ms`, `Bytes`).
+ */
+export interface Option<T = unknown> {
+  /** How text becomes a value; `map` is KEY=VALUE on the command line and an object in the file. */
+  readonly kind: 'string' | 'integer' | 'list' | 'map';
+  /** Checks a value as it stands in the file. Its messages never repeat the value, which may be a secret (P12). */
+  readonly schema: z.ZodType<T>;
+  readonly default: T;
+  /** One sentence. */
+  readonly description: string;
+  /** What is allowed, for the reference; empty where the description says it. */
+  readonly bounds: string;
+  /** True if `--help` shows it. */
+  readonly inHelp: boolean;
+}
+
+export type OptionTable = Readonly<Record<string, Option>>;
+
+/** The values of a table's options. */
+export type OptionValues<T extends OptionTable> = {
+  readonly [K in keyof T]: T[K] extends Option<infer V> ? V : never;
+};
+
+export type GlobalOptions = OptionValues<typeof globalOptions>;
+export type ServerOptions = OptionValues<typeof serverOptions>;
+
+const mebibyte = 1024 * 1024;
+const second = 1000;
+const minute = 60 * second;
+
+/** The longest time: setTimeout turns a larger one into 1 ms. */
+const longestMs = 2 ** 31 - 1;
+/** The largest single message: V8 holds no string of 512 MiB or more. */
+const largestMessageBytes = 256 * mebibyte;
+/** The largest sum of messages. */
+const largestTotalBytes = 1024 * mebibyte;
+
+interface Shown {
+  readonly inHelp?: boolean;
+}
+
+function integer(value: number, [min, max]: readonly [number, number], description: string, shown: Shown = {}) {
+  const bounds = `${min} to ${max}`;
+  const error = `must be an integer from ${bounds}`;
+  const schema = z.number({ error }).int({ error }).min(min, { error }).max(max, { error });
+  return { kind: 'integer', schema, default: value, description, bounds, inHelp: shown.inHelp ?? false } as const;
+}
+
+function text<T>(value: T, schema: z.ZodType<T>, description: string, shown: Shown = {}): Option<T> {
+  return { kind: 'string', schema, default: value, description, bounds: '', inHelp: shown.inHelp ?? false };
+}
+
+function list(item: z.ZodType<string>, description: string): Option<readonly string[]> {
+  const schema = z.array(item, { error: 'must be a list of strings' });
+  return { kind: 'list', schema, default: [], description, bounds: '', inHelp: true };
+}
+
+function matching(pattern: RegExp, error: string) {
+  return z.string({ error }).regex(pattern, { error });
+}
+
+/** Text that can be handed to the operating system: a NUL would cut it or make the start throw. */
+export const systemText = z.string({ error: 'must be a string' }).refine((value) => !value.includes('\0'), {
+  error: 'must not contain a NUL character',
+});
+
+const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
+type LogLevel = (typeof logLevels)[number];
+
+const path = matching(
+  /^(?:\/(?!\.{1,2}(?:\/|$))[A-Za-z0-9._~-]+)+$/,
+  'must begin with / and have only letters, digits and . _ ~ - between slashes, without a query and a slash at the end',
+).refine((value) => !/^\/(?:healthz|readyz|metrics)(?:\/|$)/.test(value), {
+  error: 'must not begin with /healthz, /readyz or /metrics, which the gateway answers itself',
+});
+
+const variables = z
+  .record(z.string(), systemText, {
+    error: 'must be KEY=VALUE on the command line and an object of strings in the file',
+  })
+  .refine((value) => Object.keys(value).every((name) => /^[^=\0]+$/.test(name)), {
+    error: 'has a variable name that is empty or contains =',
+  });
+
+/** Options of the gateway as a whole. */
+export const globalOptions = {
+  host: text(
+    '127.0.0.1',
+    matching(/^[^\s/]+$/, 'must be an address or host name'),
+    'Address to listen on; 0.0.0.0 or :: for all.',
+    { inHelp: true },
+  ),
+  port: integer(8080, [0, 65535], 'Port to listen on; 0 for any free one.', { inHelp: true }),
+  path: text('/mcp', path, 'Path of the MCP endpoint; with several servers it follows the name.', { inHelp: true }),
+  adminPort: integer(
+    9464,
+    [0, 65535],
+    'Accepted already, but nothing listens there yet: metrics and status page come in a later version; 0 turns it off.',
+  ),
+  logLevel: text<LogLevel>(
+    'info',
+    z.enum(logLevels, { error: `must be one of ${logLevels.join(', ')}` }),
+    `Least level to log: ${logLevels.join(', ')}.`,
+    { inHelp: true },
+  ),
+  redis: text(
+    undefined,
+    z.undefined({ error: 'this version has no Redis store yet; leave it out to run one instance' }),
+    'URL of a Redis that instances share; not in this version yet, which refuses it.',
+  ),
+  allowOrigin: list(
+    matching(
+      /^(?:\*|[a-z][a-z0-9+.-]*:\/\/(?:\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::\d{1,5})?)$/i,
+      'must be * or an origin such as https://app.example.com, without a path',
+    ).toLowerCase(),
+    'Web origin that may call besides local ones; * for all; repeatable.',
+  ),
+  allowHost: list(
+    matching(
+      /^(?:\*|(?:\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::\d{1,5})?)$/i,
+      'must be * or a host name such as mcp.example.com, with or without a port',
+    ).toLowerCase(),
+    'Host name that requests may use besides local ones; * for all; repeatable.',
+  ),
+  maxBodyBytes: integer(4 * mebibyte, [1, largestMessageBytes], 'Bytes of one request body.'),
+  bodyTimeoutMs: integer(30 * second, [1, longestMs], 'Milliseconds in which a request body must arrive.'),
+  maxDepth: integer(100, [8, 10_000], 'Levels of nesting in a message of a client.'),
+  maxSessions: integer(1000, [1, 1_000_000], 'Sessions open at once; each has its own server process.', {
+    inHelp: true,
+  }),
+  sessionIdleMs: integer(30 * minute, [1, longestMs], 'Milliseconds without a message until a session ends.', {
+    inHelp: true,
+  }),
+  upgradeAfterMs: integer(100, [0, longestMs], 'Milliseconds to wait for a JSON answer before it becomes a stream.'),
+  commitAfterMs: integer(
+    15 * second,
+    [1, longestMs],
+    'Milliseconds after which even an initialize without an answer becomes a stream, so that no proxy gives it up.',
+  ),
+  keepAliveMs: integer(15 * second, [1, longestMs], 'Milliseconds between the comments on a silent stream.'),
+  retryMs: integer(2 * second, [0, longestMs], 'Milliseconds that a client is told to wait before it reconnects.'),
+  streamMaxAgeMs: integer(
+    10 * minute,
+    [1, longestMs],
+    'Milliseconds after which a stream is closed for its client to resume, which bounds half-open connections.',
+  ),
+  slowReaderMs: integer(30 * second, [1, longestMs], 'Milliseconds that a client may leave its stream unread.'),
+  cancelGraceMs: integer(
+    5 * second,
+    [0, longestMs],
+    'Milliseconds that a server has to end a cancelled call before the gateway ends it with an error.',
+  ),
+  drainMs: integer(25 * second, [0, longestMs], 'Milliseconds that calls have to end after SIGTERM.', { inHelp: true }),
+  logMaxEvents: integer(1000, [1, 1_000_000], 'Events of one session kept for resuming.'),
+  logMaxBytes: integer(8 * mebibyte, [1, largestTotalBytes], 'Bytes of events of one session kept for resuming.'),
+  logMaxAgeMs: integer(15 * minute, [1, longestMs], 'Milliseconds that events are kept for resuming.'),
+  maxEventBytes: integer(
+    4 * mebibyte,
+    [1, largestMessageBytes],
+    'Bytes of one event of a stream; a larger message becomes an error there, but passes as a JSON answer.',
+  ),
+  maxLineBytes: integer(64 * mebibyte, [1, largestMessageBytes], 'Bytes of one line that a server may write.'),
+  maxQueuedBytes: integer(
+    16 * mebibyte,
+    [1, largestTotalBytes],
+    'Bytes that may wait for a server that does not read its input.',
+  ),
+} as const satisfies OptionTable;
+
+/** Options of one server. Given for the gateway as a whole they hold for every server that does not set its own. */
+export const serverOptions = {
+  warm: integer(0, [0, 100], 'Spare processes of the server started ahead, so that sessions start at once.', {
+    inHelp: true,
+  }),
+  startTimeoutMs: integer(60 * second, [1, longestMs], 'Milliseconds that a server has to answer initialize.'),
+  stdinCloseGraceMs: integer(
+    2 * second,
+    [0, longestMs],
+    'Milliseconds that a server has to end after its stdin is closed, before SIGTERM.',
+  ),
+  terminateGraceMs: integer(3 * second, [0, longestMs], 'Milliseconds that a server has to end after SIGTERM.'),
+  cwd: text<string | undefined>(
+    undefined,
+    systemText.min(1, { error: 'must not be empty' }),
+    'Working directory of the server.',
+    { inHelp: true },
+  ),
+  env: {
+    kind: 'map',
+    schema: variables,
+    default: {},
+    description: 'Environment variable of the server, KEY=VALUE; repeatable.',
+    bounds: '',
+    inHelp: true,
+  } as Option<Readonly<Record<string, string>>>,
+} as const satisfies OptionTable;
+
+/** Pairs of which the first must not be larger than the second, and why. */
+export const orderedPairs = [
+  ['maxEventBytes', 'logMaxBytes', 'an event larger than the log could never be resumed'],
+  ['maxBodyBytes', 'maxQueuedBytes', 'a larger message could be accepted but never handed to a server'],
+] as const satisfies readonly (readonly [keyof GlobalOptions, keyof GlobalOptions, string])[];

@@ -1,0 +1,144 @@
+import { forms } from './command-line.ts';
+import { configFileVariable } from './environment.ts';
+import { environmentNameOf, flagOf } from './option-names.ts';
+import { globalOptions, type Option, type OptionTable, orderedPairs, serverOptions } from './options.ts';
+
+/** The example of a configuration file in the reference; a test reads it as one. */
+export const exampleFile = `{
+  "port": 8080,
+  "allowOrigin": ["https://app.example.com"],
+  "mcpServers": {
+    "everything": {
+      "command": "npx",
+      "args": ["-y", "@modelcontextprotocol/server-everything"],
+      "warm": 1
+    },
+    "git": {
+      "command": "uvx mcp-server-git --repository \${HOME}/project",
+      "env": { "GIT_AUTHOR_NAME": "\${AUTHOR:-gateway}" },
+      "startTimeoutMs": 120000
+    },
+    "notes": {
+      "command": "node",
+      "args": ["dist/notes.js"],
+      "cwd": "/srv/notes",
+      "disabled": true
+    }
+  }
+}`;
+
+/** `docs/configuration.md`, from the table of options; `scripts/write-reference.mjs` writes it. */
+export function renderReference(): string {
+  return `<!-- Generated from src/app/options.ts: npm run build && node scripts/write-reference.mjs -->
+
+# Configuration
+
+## Command line
+
+\`\`\`
+${[...forms, 'mcp-gangway check [the same]', 'mcp-gangway --help | --version'].join('\n')}
+\`\`\`
+
+The first form serves one STDIO server. The command is started without a shell; a single argument with blanks, as in
+\`-- "npx -y some-server"\`, is split as a shell splits words, unless a file has that very name. The server's name is taken
+from the command. A \`<url>\` is refused in this version: remote servers come in a later one.
+
+With \`--config\`, each server of the file is at \`/<name>\` followed by \`path\`, and a single one also at \`path\` itself.
+\`check\` takes the same arguments, tries each server and ends.
+
+## Where values come from
+
+For each option the first of these that gives it: the command line, the environment, the file, the default. A list is
+taken whole from that one place. Options for one server that are given on the command line, in the environment or at the
+top of the file hold for every server that does not set its own; \`env\` is merged, and the server's own variables win.
+
+All faults of a configuration are told at once, each with its place, and never with a value.
+
+## Global options
+
+${optionTable(globalOptions)}
+
+${orderedPairs.map(([smaller, larger, reason]) => `\`${smaller}\` must not be larger than \`${larger}\`: ${reason}.`).join('\n')}
+
+## Options of one server
+
+${optionTable(serverOptions)}
+
+A server gets only HOME, LANG, LC_*, LOGNAME, PATH, SHELL, TERM, TMPDIR, TZ and USER of the gateway's environment, and
+what \`env\` adds.
+
+## Environment
+
+Each option is a variable, named in the tables above. Lists and \`env\` are separated by commas there, so that a value of
+\`${environmentNameOf('env')}\` cannot contain one. An empty variable counts as not set. \`${configFileVariable}\` names the file when the command
+line names no server. \`REDIS_URL\` has no effect in this version but a warning.
+
+In Kubernetes, a service named \`gangway\` makes \`${environmentNameOf('port')}=tcp://…\` appear in every pod: set \`enableServiceLinks: false\`.
+
+## File
+
+A JSON object with any of the options above by their keys, and with \`mcpServers\` (or \`servers\`, as VS Code calls it) as MCP
+clients have it:
+
+\`\`\`json
+${exampleFile}
+\`\`\`
+
+| Key of a server | Meaning |
+| --- | --- |
+| \`command\` | Program to start. Without \`args\`, a command with blanks is split as a shell splits words, unless a file has that very name. |
+| \`args\` | List of its arguments. |
+| \`type\` | \`stdio\`, or left out. |
+| \`disabled\` | \`true\` leaves the server out. |
+| \`url\`, \`headers\` | Refused in this version: remote servers come in a later one. |
+| options of one server | As above. |
+
+\`autoApprove\`, \`alwaysAllow\`, \`timeout\` and \`description\` of a server, and \`inputs\` and \`$schema\` at the top, are ignored. Any
+other key is a fault. A server's name has 1 to 64 letters, digits, dots, underscores and hyphens, does not begin with a dot,
+and is not \`healthz\`, \`readyz\`, \`metrics\` or the first segment of \`path\`.
+
+In all strings of a server, \`\${VAR}\` is replaced by the gateway's environment variable, and \`\${VAR:-default}\` by the default where
+the variable is not set or empty. A variable that is not set and has no default is a fault. A command is split after that.
+
+## Exit codes
+
+| Code | Meaning |
+| --- | --- |
+| 0 | Ended in order after SIGTERM or SIGINT; \`check\` found every server well; \`--help\` and \`--version\`. |
+| 1 | It could not run: the command of the single server cannot be started, the port is taken, \`check\` found a fault. |
+| 2 | The configuration is wrong. |
+`;
+}
+
+function optionTable(table: OptionTable): string {
+  return [
+    '| Command line, environment, file | Default | Allowed | Meaning |',
+    '| --- | --- | --- | --- |',
+    ...Object.entries(table).map(([key, option]) =>
+      [
+        '',
+        ` \`${flagOf(key)}\` \`${environmentNameOf(key)}\` \`${key}\` `,
+        ` ${renderDefault(key, option)} `,
+        option.bounds === '' ? ' ' : ` ${option.bounds} `,
+        ` ${option.description} `,
+        '',
+      ].join('|'),
+    ),
+  ].join('\n');
+}
+
+/** A default, with a larger unit beside it where the plain number is hard to read. */
+function renderDefault(key: string, { default: value }: Option): string {
+  if (typeof value === 'number') {
+    const units = key.endsWith('Bytes') ? byteUnits : key.endsWith('Ms') ? timeUnits : [];
+    const unit = units.find(([size]) => value >= size && value % size === 0);
+    return unit === undefined ? `\`${value}\`` : `\`${value}\` (${value / unit[0]} ${unit[1]})`;
+  }
+  return typeof value === 'string' ? `\`${value}\`` : 'none';
+}
+
+const byteUnits = [[1024 * 1024, 'MiB']] as const;
+const timeUnits = [
+  [60_000, 'min'],
+  [1000, 's'],
+] as const;

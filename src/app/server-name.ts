@@ -1,0 +1,31 @@
+/** Paths that the gateway answers itself. */
+const ownPaths = ['healthz', 'readyz', 'metrics'];
+
+/** What is wrong with a server's name, or undefined. Names stand in the endpoints' paths, `/<name>/mcp`. */
+export function serverNameFault(name: string, path: string): string | undefined {
+  if (!/^(?!\.)[A-Za-z0-9._-]{1,64}$/.test(name)) {
+    return 'a server name has 1 to 64 letters, digits, dots, underscores and hyphens, and does not begin with a dot';
+  }
+  if (ownPaths.includes(name)) return 'this name is a path that the gateway answers itself; choose another';
+  if (name === path.split('/')[1]) return `this name is the beginning of the endpoint's path ${path}; choose another`;
+  return undefined;
+}
+
+/** Programs that run what an argument names. */
+const launchers = /^(?:npx|bunx|uvx|pnpx|npm|pnpm|yarn|bun|deno|uv|pipx|tsx|node|nodejs|python[\d.]*)$/;
+const subcommands = ['exec', 'dlx', 'run', 'x', 'tool'];
+
+/** A name for the server of a command: `npx -y @scope/server-x@1` → `server-x`, `node dist/foo.js` → `foo`. */
+export function deriveServerName([command = '', ...args]: readonly string[], path: string): string {
+  const program = stem(command);
+  const target = args.find((argument) => !argument.startsWith('-') && !subcommands.includes(argument));
+  const derived = launchers.test(program) ? stem(target ?? '') : program;
+  // The path begins with at most one of the last two.
+  return [derived, 'server', 'mcp-server'].find((name) => serverNameFault(name, path) === undefined) ?? 'server';
+}
+
+/** The last part of a path or package name, without version, tag and extension. */
+function stem(word: string): string {
+  const last = word.split(/[/\\]/).at(-1) ?? '';
+  return last.replace(/[@:].*$/s, '').replace(/\.(?:[cm]?[jt]s|py|sh|exe|cmd)$/, '');
+}

@@ -1,0 +1,62 @@
+import type { BackendEnd, OpenBackend } from '../backend/backend.ts';
+import { childEnvironment } from '../backend/stdio/environment.ts';
+import { openStdio } from '../backend/stdio/stdio.ts';
+import { createWarmPool, type WarmPool } from '../backend/warm.ts';
+import type { Server } from '../session/session.ts';
+import type { GatewayConfig, ServerConfig } from './config.ts';
+import type { Environment } from './environment.ts';
+
+/** A configured server, ready for sessions. */
+export interface RunningServer {
+  readonly config: ServerConfig;
+  readonly server: Server;
+  readonly pool: WarmPool;
+}
+
+/** What is told of a server's processes outside of sessions. */
+export interface ServerListeners {
+  /** A process of the server runs. */
+  onStarted?(): void;
+  /** A line of its stderr, cut, escaped and rate-limited. */
+  onStderr?(line: string): void;
+  /** A spare ended before anybody used it. */
+  onSpareEnd?(end: BackendEnd): void;
+}
+
+/** How backends of a server are opened. The gateway's own environment is not the server's: see `childEnvironment`. */
+export function openerOf(
+  { command, args, cwd, env, stdinCloseGraceMs, terminateGraceMs }: ServerConfig,
+  { maxLineBytes, maxQueuedBytes }: GatewayConfig,
+  environment: Environment,
+  { onStarted, onStderr }: ServerListeners,
+): OpenBackend {
+  const program = { command, args, cwd, env: childEnvironment(environment, env) };
+  return (events) =>
+    openStdio(
+      {
+        ...program,
+        stdinCloseGraceMs,
+        terminateGraceMs,
+        maxLineBytes,
+        maxQueuedBytes,
+        onStarted: () => onStarted?.(),
+        onStderr: (line) => onStderr?.(line),
+      },
+      events,
+    );
+}
+
+/** A server with its pool of warm spares. */
+export function runServer(
+  config: ServerConfig,
+  gateway: GatewayConfig,
+  environment: Environment,
+  listeners: ServerListeners,
+): RunningServer {
+  const pool = createWarmPool({
+    open: openerOf(config, gateway, environment, listeners),
+    size: config.warm,
+    onSpareEnd: (end) => listeners.onSpareEnd?.(end),
+  });
+  return { config, pool, server: { name: config.name, open: pool.open, startTimeoutMs: config.startTimeoutMs } };
+}

@@ -1,0 +1,55 @@
+import type { Logger } from 'pino';
+import type { BackendEnd } from '../backend/backend.ts';
+import type { GatewayConfig, ServerConfig } from './config.ts';
+import type { Environment } from './environment.ts';
+import { type RunningServer, runServer } from './servers.ts';
+
+/** How long a server that nobody used yet must live to count as started: `npx` needs seconds to find a typo in a name. */
+const probeMs = 10_000;
+
+/** How long the first process waits for the first client before it is ended. */
+const firstSpareMs = 60_000;
+
+/** What the probe needs. */
+export interface StartProbe {
+  readonly config: ServerConfig;
+  readonly gateway: GatewayConfig;
+  readonly environment: Environment;
+  readonly logger: Logger;
+  /** The server ended by itself soon after its start, before anybody used it. */
+  onUseless(message: string): void;
+}
+
+/**
+ * Starts the only server of a gateway once, so that a typo is found at once and not by the first client. The process is
+ * not wasted: the first session takes it. Rejects if it cannot be started.
+ */
+export async function awaitStart(probe: StartProbe): Promise<RunningServer> {
+  const { config, gateway, environment, onUseless } = probe;
+  const logger = probe.logger.child({ server: config.name });
+  const startedAt = performance.now();
+  let hasStarted = false;
+  return new Promise((resolve, reject) => {
+    const running = runServer(config, gateway, environment, {
+      onStarted() {
+        if (hasStarted) return;
+        hasStarted = true;
+        resolve(running);
+      },
+      onStderr: (line) => logger.debug({ stderr: line }, 'server wrote to stderr'),
+      onSpareEnd(end) {
+        const isUseless = performance.now() - startedAt < probeMs;
+        if (!hasStarted) void running.pool.close().then(() => reject(new Error(explain(end))));
+        else if (isUseless) onUseless(explain(end));
+        else logger.warn({ reason: end.reason, detail: end.detail }, 'spare server ended');
+      },
+    });
+    running.pool.addSpare(firstSpareMs);
+  });
+}
+
+function explain({ reason, detail, lastOutput = [] }: BackendEnd): string {
+  if (reason === 'failed') return detail;
+  const output = lastOutput.map((line) => `\n  | ${line}`).join('');
+  return `The MCP server ended right after its start. ${detail}${output === '' ? '' : ` Its last output:${output}`}`;
+}

@@ -1,0 +1,67 @@
+/**
+ * The one seam between the gateway and any MCP server, whatever its transport: send, receive, close.
+ * Session code cannot tell a child process from an SSE connection.
+ *
+ * Promises of every implementation:
+ * - Order: messages reach the server in the order of `send`, and `onMessages` reports the server's in the order written.
+ * - Text: what arrives is what was written (P1), except that raw CR and LF became spaces.
+ * - Atomicity: a message is handed over whole or not at all; the receiver never sees a part of one.
+ * - Loss: messages sent shortly before the end of the backend may be lost; nothing else is.
+ * - The end is told exactly once, by `onEnd`; no `onMessages` follows it. `send` after it answers `'ended'`.
+ * - Bounds: at most `maxQueuedBytes` wait towards the server (`'full'` above it), at most one line of `maxLineBytes`
+ *   is held from it.
+ */
+export interface Backend {
+  /** A number for logs and process lists, or undefined where the server is not a local process. */
+  readonly pid: number | undefined;
+
+  /**
+   * Hands one message to the server.
+   * @param message one JSON text; raw CR and LF in it are turned to spaces
+   * @returns `'sent'`; `'full'` if the server does not read and nothing of this message was taken; `'ended'`
+   */
+  send(message: Uint8Array): 'sent' | 'full' | 'ended';
+
+  /** Stops reading from the server; what it writes meanwhile waits in the operating system's pipe (P8). */
+  pause(): void;
+
+  /** Goes on reading. */
+  resume(): void;
+
+  /**
+   * Ends the backend and everything it started. Idempotent; resolves when nothing of it is left or can be reached (P10).
+   * Never rejects.
+   */
+  close(): Promise<void>;
+}
+
+/** What a backend reports. Set when it is opened; each is called outside of any other call into the backend. */
+export interface BackendEvents {
+  /**
+   * Messages of the server, in order: all that one read brought, so that a burst can be stored and sent as one.
+   * Each is one line of text without its line break. The buffers may share memory with a larger one: copy what is kept.
+   */
+  onMessages(messages: Buffer[]): void;
+
+  /** The backend has ended, for this reason. */
+  onEnd(end: BackendEnd): void;
+}
+
+/** Why a backend ended. */
+export interface BackendEnd {
+  /**
+   * `closed`: `close` was called; `exited`: the server ended by itself; `failed`: it could not be started;
+   * `line_too_long`: it wrote a line over the limit and was ended.
+   */
+  readonly reason: 'closed' | 'exited' | 'failed' | 'line_too_long';
+  /** One clear sentence for the operator: exit code, signal, or what to do about a failed start. Never sent to clients. */
+  readonly detail: string;
+  readonly exitCode?: number | null;
+  readonly signal?: string | null;
+  readonly cause?: unknown;
+  /** The last lines that the server wrote beside the protocol. For the operator: they can hold secrets and contents. */
+  readonly lastOutput?: readonly string[];
+}
+
+/** Opens one backend of a configured server. Never throws for a server's fault: that is reported by `onEnd`. */
+export type OpenBackend = (events: BackendEvents) => Backend;

@@ -1,0 +1,18 @@
+/** How a process ended: exactly one of the two is set. */
+export interface Exit {
+  readonly exitCode: number | null;
+  readonly signal: NodeJS.Signals | null;
+}
+
+/** What the usual wrappers (`sh`, `env`, `npx`) and the kernel mean by these. */
+const hints: Readonly<Record<string, string>> = {
+  126: ' (a command it tried to run is not executable)',
+  127: ' (a command it tried to run was not found)',
+  SIGKILL: ' (often by the kernel, for want of memory)',
+};
+
+/** One sentence for the operator about a server that ended by itself. */
+export const describeExit = ({ exitCode, signal }: Exit): string =>
+  signal === null
+    ? `The server exited with code ${exitCode}${hints[String(exitCode)] ?? ''}.`
+    : `The server was killed by ${signal}${hints[signal] ?? ''}.`;

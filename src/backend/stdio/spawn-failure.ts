@@ -1,0 +1,94 @@
+import { accessSync, closeSync, constants, existsSync, openSync, readSync, statSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import type { Program } from './spawn.ts';
+
+const limits: Readonly<Record<string, string>> = {
+  EMFILE:
+    'The gateway has too many open files to start a program. Raise its limit (ulimit -n) or allow fewer sessions.',
+  ENFILE: 'This host has too many open files to start a program. Raise fs.file-max or allow fewer sessions.',
+  EAGAIN:
+    'No further process may be started. Raise the limit (ulimit -u, the pids limit of the container) or allow fewer sessions.',
+  ENOMEM: 'There is not enough memory to start a program. Give this host more or allow fewer sessions.',
+  E2BIG: 'The arguments and the environment of the program are too long together. Shorten "args" or "env".',
+  ERR_INVALID_ARG_VALUE:
+    'The command, an argument, the working directory or an environment variable is empty or holds a NUL byte. Correct the configuration.',
+};
+
+/**
+ * One sentence or two for the operator: why a program could not be started and what to do. The operating system says
+ * ENOENT for a missing command, a missing working directory and a missing interpreter alike, so this looks which it is.
+ * Holds paths but no argument and no value of the environment, which can be secrets (P12).
+ */
+export function explainSpawnFailure(error: unknown, program: Program): string {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
+  return (
+    limits[code] ??
+    aboutWorkingDirectory(program.cwd) ??
+    aboutCommand(code, program) ??
+    `The command ${program.command} could not be started (${code}).`
+  );
+}
+
+function aboutWorkingDirectory(cwd: string | undefined): string | undefined {
+  if (cwd === undefined) return undefined;
+  const path = resolve(cwd);
+  if (!existsSync(path)) return `The working directory ${path} does not exist. Create it or correct "cwd".`;
+  if (!isDirectory(path)) return `The working directory ${path} is not a directory. Correct "cwd".`;
+  if (!isExecutable(path)) return `The gateway's user may not enter the working directory ${path}. Grant it access.`;
+  return undefined;
+}
+
+function aboutCommand(code: string, program: Program): string | undefined {
+  const path = locate(program);
+  if (path === undefined) return code === 'ENOENT' || code === 'ENOTDIR' ? aboutMissingCommand(program) : undefined;
+  if (isDirectory(path)) return `The command ${path} is a directory. Name the program in it as "command".`;
+  if (!isExecutable(path))
+    return `The command ${path} is not executable. Run chmod +x on it, or start it with its interpreter as "command".`;
+  if (code === 'ENOENT') return aboutMissingInterpreter(path);
+  if (code === 'ENOEXEC')
+    return `The command ${path} is neither a program for this machine nor a script that starts with #!.`;
+  return undefined;
+}
+
+function aboutMissingCommand({ command, env }: Program): string {
+  const hint = /\s/.test(command) ? ' It contains white space: arguments belong in "args".' : '';
+  return command.includes('/')
+    ? `The command ${command} does not exist. Install it or correct "command".${hint}`
+    : `The command ${command} was not found in PATH (${env['PATH'] ?? 'not set'}). Install it, or give its full path as "command".${hint}`;
+}
+
+function aboutMissingInterpreter(path: string): string {
+  const [, interpreter] = /^#!\s*(\S+)/.exec(firstBytes(path)) ?? [];
+  return interpreter === undefined
+    ? `The program ${path} exists, but the loader it needs does not: it was built for another system. Install a build for this one.`
+    : `The script ${path} exists, but its interpreter ${interpreter} does not. Install it or correct the first line of the script.`;
+}
+
+/** Where the operating system looks for the command: a path counts from the working directory. */
+function locate({ command, cwd = '.', env }: Program): string | undefined {
+  const places = command.includes('/') ? [''] : (env['PATH'] ?? '/usr/bin:/bin').split(':');
+  return places.map((place) => resolve(cwd, join(place, command))).find((path) => existsSync(path));
+}
+
+const isDirectory = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function firstBytes(path: string): string {
+  try {
+    const file = openSync(path, 'r');
+    const bytes = Buffer.alloc(256);
+    readSync(file, bytes);
+    closeSync(file);
+    return bytes.toString('latin1');
+  } catch {
+    return ''; // executable but not readable: what the first line says stays unknown
+  }
+}

@@ -1,0 +1,178 @@
+import { once } from 'node:events';
+import type { Readable } from 'node:stream';
+import { setImmediate as pollTurn } from 'node:timers/promises';
+import { createLineSplitter, flattenLineBreaks } from '../../protocol/lines.ts';
+import type { Backend, BackendEnd, BackendEvents } from '../backend.ts';
+import { describeExit, type Exit } from './exit.ts';
+import { adoptGroup } from './groups.ts';
+import { createInput } from './input.ts';
+import { type Program, type Spawned, spawnProgram } from './spawn.ts';
+import { explainSpawnFailure } from './spawn-failure.ts';
+import { drainStderr } from './stderr.ts';
+import { settlesWithin, type TerminationGrace, terminate } from './terminate.ts';
+
+/** A STDIO server and the limits of its backend. */
+export interface StdioOptions extends Program, TerminationGrace {
+  /** Longest line taken from the server; stops one that writes without line end. */
+  readonly maxLineBytes?: number;
+  /** Most bytes that wait for a server that does not read. */
+  readonly maxQueuedBytes?: number;
+  /** How long after the server's exit its output may stay open, held by a process that it left behind. */
+  readonly drainAfterExitMs?: number;
+  /** The program runs; says nothing about whether it speaks MCP. */
+  onStarted?(pid: number): void;
+  /** One line of its stderr, rate-limited, cut and escaped. */
+  onStderr?(line: string): void;
+}
+
+/** A backend that is a local process. */
+export interface StdioBackend extends Backend {
+  /** The last lines of its stderr, for messages to the operator; complete when `onEnd` is called. They can hold secrets. */
+  recentStderr(): string[];
+}
+
+/** More than an operating system keeps in a pipe: what comes beyond it after the exit is another process's flood. */
+const maxBytesAfterExit = 1024 * 1024;
+
+/**
+ * Starts a STDIO server and connects to it (2025-11-25, basic/transports, "stdio").
+ *
+ * Beyond `Backend`: a large message given to `send` is not copied, so its memory must not change afterwards. After
+ * `close` what the server still writes is read, so that it can end, and thrown away. When the server exits, what it had
+ * written is delivered even if the backend is paused, since nothing of it could be read later. A server that closes its
+ * stdin or stdout but goes on running is of no use and is ended (`exited`).
+ */
+export function openStdio(options: StdioOptions, events: BackendEvents): StdioBackend {
+  const spawned = spawnProgram(options);
+  return 'failure' in spawned ? failedBackend(spawned.failure, options, events) : liveBackend(spawned, options, events);
+}
+
+function failedBackend(failure: Promise<unknown>, program: Program, { onEnd }: BackendEvents): StdioBackend {
+  const told = failure.then((cause) => onEnd({ reason: 'failed', detail: explainSpawnFailure(cause, program), cause }));
+  return {
+    pid: undefined,
+    send: () => 'ended',
+    pause: () => undefined,
+    resume: () => undefined,
+    close: () => told,
+    recentStderr: () => [],
+  };
+}
+
+function liveBackend(
+  { pid, child }: Extract<Spawned, { pid: number }>,
+  {
+    maxLineBytes = 64 * 1024 * 1024,
+    maxQueuedBytes = 16 * 1024 * 1024,
+    drainAfterExitMs = 100,
+    onStarted,
+    onStderr,
+    ...grace
+  }: StdioOptions,
+  events: BackendEvents,
+): StdioBackend {
+  const { stdin, stdout, stderr } = child;
+  const group = adoptGroup(pid);
+  const splitter = createLineSplitter({ maxLineBytes });
+  const recent = drainStderr(stderr, { onLine: onStderr });
+  /** Output is no longer delivered, only read. */
+  let isDeaf = false;
+  let isClosing = false;
+  let hasExited = false;
+  let isTold = false;
+  let bytesAfterExit = 0;
+  /** The server cut this connection itself, and was ended for it. */
+  let cut: 'stdin' | 'stdout' | undefined;
+
+  const exited = new Promise<Exit>((resolve) => {
+    child.once('exit', (exitCode, signal) => {
+      hasExited = true;
+      group.exists(); // at once: if nothing is left, the number is free for others and is not used again
+      resolve({ exitCode, signal });
+    });
+  });
+
+  const tellEnd = (end: BackendEnd) => {
+    if (isTold) return;
+    isTold = true;
+    isDeaf = true;
+    stdout.resume(); // whoever paused it has no reason to resume it any more
+    events.onEnd(end);
+  };
+
+  let ended: Promise<void> | undefined;
+  /** Ends the process group, once. */
+  const end = (): Promise<void> => {
+    ended ??= terminate({ ...grace, group, exited, closeStdin: input.end }).then(() => {
+      if (!hasExited) tellEnd({ reason: isClosing ? 'closed' : 'exited', detail: 'The server survived SIGKILL.' });
+    });
+    return ended;
+  };
+  const endIfCut = (by: 'stdin' | 'stdout') => {
+    if (hasExited || isClosing) return;
+    cut ??= by;
+    void end();
+  };
+
+  const input = createInput(stdin, { maxQueuedBytes, onBroken: () => endIfCut('stdin') });
+
+  const deliver = (lines: Buffer[]) => {
+    if (lines.length > 0) events.onMessages(lines.map((line) => flattenLineBreaks(line)));
+  };
+  stdout.on('data', (chunk: Buffer) => {
+    if (hasExited) bytesAfterExit += chunk.length;
+    if (bytesAfterExit > maxBytesAfterExit) isDeaf = true;
+    if (isDeaf) return;
+    deliver(splitter.push(chunk));
+    if (!splitter.overflowed) return;
+    tellEnd({ reason: 'line_too_long', detail: `The server wrote a line of more than ${maxLineBytes} bytes.` });
+    void end();
+  });
+  stdout.once('end', () => endIfCut('stdout'));
+  stdout.on('error', () => endIfCut('stdout'));
+  if (onStarted) child.once('spawn', () => onStarted(pid));
+
+  const settled = exited.then(async (exit) => {
+    const detail =
+      cut && group.lastSignal ? `The server closed its ${cut} but went on running; it was ended.` : describeExit(exit);
+    stdout.resume();
+    await drained([stdout, stderr], drainAfterExitMs);
+    const lastLine = isDeaf ? undefined : splitter.flush();
+    if (lastLine) deliver([lastLine]);
+    tellEnd(
+      isClosing
+        ? { reason: 'closed', detail: 'The backend was closed.', ...exit }
+        : { reason: 'exited', detail, ...exit },
+    );
+    await end();
+    for (const stream of [stdin, stdout, stderr]) stream.destroy(); // a process that left the group can hold them open
+  });
+
+  return {
+    pid,
+    send: (message) => (isDeaf || ended || hasExited ? 'ended' : input.send(message)),
+    pause() {
+      if (!isDeaf && !hasExited) stdout.pause();
+    },
+    resume() {
+      stdout.resume();
+    },
+    async close() {
+      isClosing ||= !hasExited;
+      isDeaf = true;
+      stdout.resume();
+      await end();
+      if (hasExited) await settled;
+    },
+    recentStderr: recent.recentLines,
+  };
+}
+
+/**
+ * Resolves when all that was in the pipes has been read. A process left behind can keep them open, so after `ms` what
+ * counts is that the event loop has polled them once more: even after a stall, timers come before what waits to be read.
+ */
+async function drained(streams: Readable[], ms: number): Promise<void> {
+  const ends = streams.filter((stream) => !stream.closed).map((stream) => once(stream, 'close'));
+  if (!(await settlesWithin(Promise.allSettled(ends), ms))) await pollTurn();
+}

@@ -1,0 +1,25 @@
+import { readdirSync, readFileSync } from 'node:fs';
+
+/**
+ * Whether all that is left of a process group are zombies: they run no code and hold nothing, but are signalled without
+ * an error for as long as nobody waits for them, which is for ever if PID 1 of the container does not reap.
+ * Looks at every process, so it is for the rare group that does not vanish. Always false where there is no Linux /proc.
+ */
+export function isOnlyZombies(groupPid: number): boolean {
+  if (process.platform !== 'linux') return false;
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map(readState)
+    .every((found) => found?.group !== groupPid || found.state === 'Z' || found.state === 'X');
+}
+
+function readState(pid: string): { readonly state: string | undefined; readonly group: number } | undefined {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
+    // "pid (name) state ppid group …", and the name may hold blanks and parentheses itself (proc(5))
+    const [state, , group] = stat.slice(stat.lastIndexOf(')') + 2).split(' ', 3);
+    return { state, group: Number(group) };
+  } catch {
+    return undefined; // it vanished between the listing and the reading
+  }
+}

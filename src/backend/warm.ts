@@ -1,0 +1,116 @@
+import type { Backend, BackendEnd, BackendEvents, OpenBackend } from './backend.ts';
+
+/** What a pool of warm spares needs. */
+export interface WarmPoolOptions {
+  readonly open: OpenBackend;
+  /** How many backends are kept started and unused. */
+  readonly size: number;
+  /** A spare ended before anybody used it: its server does not start, or does not wait. */
+  onSpareEnd(end: BackendEnd): void;
+}
+
+/** A pool of backends started ahead, so that a new session need not wait for its server to start. */
+export interface WarmPool {
+  /** Opens a backend: a spare if there is one. */
+  readonly open: OpenBackend;
+  /** Starts one more spare than `size` asks for; it is ended if nobody has used it after `expireMs`. */
+  addSpare(expireMs: number): void;
+  /** Ends all spares and starts none any more. */
+  close(): Promise<void>;
+}
+
+/** A spare that ends is replaced after a pause that doubles up to this, so that a broken server is not started in a loop. */
+const maxRestartMs = 60_000;
+const firstRestartMs = 1_000;
+
+/** What a spare may write before it is used (a banner, say): more is not kept (P8). */
+const maxEarlyBytes = 64 * 1024;
+
+/** A pool that has begun to start its spares. */
+export function createWarmPool({ open, size, onSpareEnd }: WarmPoolOptions): WarmPool {
+  const spares: Spare[] = [];
+  let isClosed = false;
+  let restartMs = firstRestartMs;
+  let restartTimer: NodeJS.Timeout | undefined;
+
+  const remove = (spare: Spare): void => {
+    const index = spares.indexOf(spare);
+    if (index >= 0) spares.splice(index, 1);
+  };
+
+  const start = (): Spare => {
+    const spare = openSpare(open, (end) => {
+      remove(spare);
+      onSpareEnd(end);
+      restartTimer ??= setTimeout(() => {
+        restartTimer = undefined;
+        fill();
+      }, restartMs).unref();
+      restartMs = Math.min(restartMs * 2, maxRestartMs);
+    });
+    spares.push(spare);
+    return spare;
+  };
+
+  const fill = (): void => {
+    while (!isClosed && spares.length < size) start();
+  };
+
+  fill();
+  return {
+    open(events) {
+      const spare = spares.shift();
+      if (spare === undefined) return open(events);
+      restartMs = firstRestartMs;
+      // Started a moment later: the client that takes this one should not wait for the next one's start.
+      setImmediate(fill);
+      return spare.use(events);
+    },
+    addSpare(expireMs) {
+      const spare = start();
+      setTimeout(() => {
+        if (spares.length <= size || !spares.includes(spare)) return;
+        remove(spare);
+        void spare.backend.close();
+      }, expireMs).unref();
+    },
+    async close() {
+      isClosed = true;
+      clearTimeout(restartTimer);
+      await Promise.all(spares.splice(0).map((spare) => spare.backend.close()));
+    },
+  };
+}
+
+interface Spare {
+  readonly backend: Backend;
+  /** Hands the backend over: from now on these events are told, first what came early. */
+  use(events: BackendEvents): Backend;
+}
+
+function openSpare(open: OpenBackend, onUnusedEnd: (end: BackendEnd) => void): Spare {
+  let user: BackendEvents | undefined;
+  const early: Buffer[] = [];
+  let earlyBytes = 0;
+  const backend = open({
+    onMessages(messages) {
+      if (user !== undefined) return user.onMessages(messages);
+      for (const message of messages) {
+        earlyBytes += message.length;
+        if (earlyBytes <= maxEarlyBytes) early.push(Buffer.from(message));
+      }
+    },
+    onEnd(end) {
+      if (user !== undefined) user.onEnd(end);
+      else if (end.reason !== 'closed') onUnusedEnd(end);
+    },
+  });
+  return {
+    backend,
+    use(events) {
+      user = events;
+      if (early.length > 0) queueMicrotask(() => events.onMessages(early));
+      return backend;
+    },
+  };
+}

@@ -1,0 +1,31 @@
+import type { ServerResponse } from 'node:http';
+import { entryOf, faultMessage, type Reason, type RequestId } from '../protocol/faults.ts';
+
+/** The one place that turns an entry of the catalogue of faults into an HTTP response. */
+export function respondWithFault(
+  outgoing: ServerResponse,
+  reason: Reason,
+  id: RequestId | null = null,
+  data?: Record<string, unknown>,
+): void {
+  const { status, retryAfterS } = entryOf(reason);
+  const headers: Record<string, string> = {};
+  if (retryAfterS !== undefined) headers['retry-after'] = String(retryAfterS);
+  if (reason === 'method_not_allowed') headers['allow'] = 'POST, GET, DELETE';
+  respondWithJson(outgoing, status, faultMessage(reason, id, data), headers);
+}
+
+/** Sends one JSON text, whole. */
+export function respondWithJson(
+  outgoing: ServerResponse,
+  status: number,
+  text: string | Buffer,
+  headers?: Readonly<Record<string, string>>,
+): void {
+  outgoing.writeHead(status, {
+    'content-type': 'application/json',
+    'content-length': Buffer.byteLength(text),
+    ...headers,
+  });
+  outgoing.end(text);
+}

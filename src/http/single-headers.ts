@@ -1,0 +1,29 @@
+/**
+ * Headers that decide who a request is from and where it goes. Node.js keeps the first of two `Host` or
+ * `Authorization` headers and joins two of the others with a comma, and a proxy in front may have looked at another
+ * one than we do: a request that has one of them twice is refused.
+ */
+const single = new Set([
+  'host',
+  'origin',
+  'authorization',
+  'content-type',
+  'content-encoding',
+  'mcp-session-id',
+  'mcp-protocol-version',
+  'last-event-id',
+]);
+
+const visibleAscii = /^[\x20-\x7e]*$/;
+
+/** True if no such header stands twice or holds characters beyond visible ASCII. `rawHeaders`: as Node.js gives them. */
+export function hasSingleHeaders(rawHeaders: readonly string[]): boolean {
+  const seen = new Set<string>();
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = (rawHeaders[i] as string).toLowerCase();
+    if (!single.has(name)) continue;
+    if (seen.has(name) || !visibleAscii.test(rawHeaders[i + 1] as string)) return false;
+    seen.add(name);
+  }
+  return true;
+}

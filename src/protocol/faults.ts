@@ -1,0 +1,217 @@
+/**
+ * The catalogue of everything that can go wrong and be said to a client: one entry per reason, with its HTTP status,
+ * its JSON-RPC code and whether trying again can help. `http/respond.ts` is the one place that turns an entry into a
+ * response, and `session/` the one that turns it into an event.
+ *
+ * Codes: -32700, -32600 and -32601 as JSON-RPC 2.0 defines them; -32000 and -32001 are what the official SDK's server
+ * sends on the legacy face and what today's clients therefore see; -32022 is defined by the specification (2026-07-28).
+ * Clients that want to tell cases apart read `error.data.reason`, which is the entry's key.
+ */
+interface CatalogueEntry {
+  /** HTTP status, where the answer has not begun; in band the code alone is sent. */
+  readonly status: number;
+  /** JSON-RPC error code. */
+  readonly code: number;
+  /** What happened and what to do about it, in one or two sentences, without ids, paths or contents. */
+  readonly message: string;
+  /** Seconds after which the same request can succeed; absent where a retry does not help. */
+  readonly retryAfterS?: number;
+}
+
+const catalogue = {
+  // The body
+  not_json: { status: 400, code: -32700, message: 'Parse error: the body is not valid JSON in UTF-8.' },
+  not_json_rpc: {
+    status: 400,
+    code: -32600,
+    message: 'Invalid request: the body is not a JSON-RPC 2.0 request, notification or response.',
+  },
+  bad_id: {
+    status: 400,
+    code: -32600,
+    message: 'Invalid request: an id is a string of at most 256 characters or an integer between -(2^53-1) and 2^53-1.',
+  },
+  duplicate_key: {
+    status: 400,
+    code: -32600,
+    message: 'Invalid request: a key stands twice in the message, in its params or in params._meta.',
+  },
+  too_deep: { status: 400, code: -32600, message: 'Invalid request: the JSON is nested too deeply.' },
+  duplicate_id: {
+    status: 400,
+    code: -32600,
+    message: 'Invalid request: a request with this id is already in flight in this session. Use a fresh id.',
+  },
+  batch_not_allowed: {
+    status: 400,
+    code: -32600,
+    message: 'Invalid request: batches exist only in protocol revision 2025-03-26. Send one message per POST.',
+  },
+  empty_batch: { status: 400, code: -32600, message: 'Invalid request: the batch is empty.' },
+  batch_too_large: { status: 400, code: -32600, message: 'Invalid request: the batch has too many messages.' },
+  body_too_large: { status: 413, code: -32000, message: 'The body is larger than this gateway accepts.' },
+  body_timeout: { status: 408, code: -32000, message: 'The body did not arrive in time.' },
+  encoded_body: {
+    status: 415,
+    code: -32000,
+    message: 'Content-Encoding is not accepted. Send the body as plain JSON.',
+  },
+
+  // The headers
+  bad_content_type: {
+    status: 415,
+    code: -32000,
+    message: 'Unsupported media type: send the message with Content-Type: application/json.',
+  },
+  not_acceptable: {
+    status: 406,
+    code: -32000,
+    message:
+      'Not acceptable: Accept must allow application/json or text/event-stream, and text/event-stream for a GET.',
+  },
+  duplicate_header: {
+    status: 400,
+    code: -32000,
+    message: 'A header that may be sent only once was sent twice, or holds characters that are not visible ASCII.',
+  },
+  origin_not_allowed: {
+    status: 403,
+    code: -32000,
+    message: 'This Origin is not allowed. The operator can allow it with --allow-origin.',
+  },
+  host_not_allowed: {
+    status: 403,
+    code: -32000,
+    message: 'This Host is not allowed. The operator can allow it with --allow-host.',
+  },
+  unsupported_version: {
+    status: 400,
+    code: -32000,
+    message: 'Bad request: MCP-Protocol-Version names a revision that is not served here.',
+  },
+  modern_not_served: {
+    status: 400,
+    code: -32022,
+    message:
+      'This protocol version is not served here. Open a session with initialize at one of the supported versions.',
+  },
+  bad_target: { status: 400, code: -32000, message: 'Bad request: the request target must be a path.' },
+  method_not_allowed: { status: 405, code: -32000, message: 'Method not allowed: use POST, GET or DELETE.' },
+  no_such_path: {
+    status: 404,
+    code: -32000,
+    message: 'There is no MCP endpoint at this path. The gateway prints its endpoints when it starts.',
+  },
+
+  // The session
+  session_required: {
+    status: 400,
+    code: -32000,
+    message: 'Bad request: send initialize first, then its Mcp-Session-Id with every further message.',
+  },
+  bad_session_id: { status: 400, code: -32000, message: 'Bad request: Mcp-Session-Id is malformed.' },
+  unknown_session: {
+    status: 404,
+    code: -32001,
+    message: 'Session not found: it has ended or never existed. Start a new one with initialize.',
+  },
+  already_initialized: {
+    status: 400,
+    code: -32600,
+    message: 'Invalid request: this session is already initialized. Send initialize without Mcp-Session-Id.',
+  },
+  bad_event_id: {
+    status: 400,
+    code: -32000,
+    message: 'Bad request: Last-Event-ID is not an event id of this gateway.',
+  },
+  unknown_event_id: {
+    status: 404,
+    code: -32001,
+    message: 'Last-Event-ID names no stream of this session.',
+  },
+  history_lost: {
+    status: 200,
+    code: -32000,
+    message: 'The events of this stream from Last-Event-ID on are no longer kept, so its answer cannot be collected.',
+  },
+
+  // The server behind the gateway
+  server_start_failed: {
+    status: 502,
+    code: -32000,
+    message: "The MCP server could not be started. The gateway's log has the reason.",
+    retryAfterS: 5,
+  },
+  server_start_timeout: {
+    status: 504,
+    code: -32000,
+    message: "The MCP server did not answer initialize in time. The gateway's log has what it printed.",
+    retryAfterS: 5,
+  },
+  server_exited: {
+    status: 502,
+    code: -32000,
+    message: 'The MCP server ended before it answered; whether the request took effect is unknown.',
+  },
+  server_busy: {
+    status: 503,
+    code: -32000,
+    message: 'The MCP server does not read its input fast enough. Nothing of this request reached it.',
+    retryAfterS: 1,
+  },
+  line_too_long: {
+    status: 502,
+    code: -32000,
+    message: 'The MCP server wrote a line longer than the limit, so its answer was lost.',
+  },
+  event_too_large: {
+    status: 502,
+    code: -32000,
+    message: 'The answer is larger than an event may be. Ask for it with Accept: application/json.',
+  },
+  server_request_refused: {
+    status: 502,
+    code: -32000,
+    message: 'The gateway cannot pass this request on: it is too large, or too many are unanswered.',
+  },
+  cancelled: { status: 200, code: -32000, message: 'The request was cancelled by the client.' },
+  session_ended: { status: 404, code: -32001, message: 'The session was ended while the request was in flight.' },
+
+  // The gateway
+  too_many_sessions: {
+    status: 503,
+    code: -32000,
+    message: 'This gateway holds as many sessions as it may. Try again later.',
+    retryAfterS: 10,
+  },
+  draining: {
+    status: 503,
+    code: -32000,
+    message: 'This gateway is shutting down. Try again; another instance or the next start will answer.',
+    retryAfterS: 5,
+  },
+  internal: { status: 500, code: -32603, message: "Internal error. The gateway's log has the details." },
+} as const satisfies Record<string, CatalogueEntry>;
+
+/** The reasons of the catalogue; each appears as `error.data.reason`. */
+export type Reason = keyof typeof catalogue;
+
+/** A JSON-RPC request id as the protocol allows it. */
+export type RequestId = string | number;
+
+/** The catalogue's entry for a reason. */
+export const entryOf = (reason: Reason): CatalogueEntry => catalogue[reason];
+
+/** Every reason, for tests and for the generated documentation. */
+export const allReasons = Object.keys(catalogue) as Reason[];
+
+/**
+ * A JSON-RPC error response for a reason, as JSON text.
+ * @param id the request's own id, or `null` if it could not be read (JSON-RPC 2.0, section 5)
+ * @param data further members of `error.data` beside `reason`
+ */
+export function faultMessage(reason: Reason, id: RequestId | null, data: Record<string, unknown> = {}): string {
+  const { code, message } = entryOf(reason);
+  return JSON.stringify({ jsonrpc: '2.0', id, error: { code, message, data: { reason, ...data } } });
+}

@@ -1,0 +1,34 @@
+/** What a client's `Accept` header allows as the answer to its POST (2025-11-25, basic/transports). */
+export interface Accepts {
+  readonly json: boolean;
+  readonly sse: boolean;
+}
+
+const both: Accepts = { json: true, sse: true };
+const official = 'application/json, text/event-stream'; // what the official SDKs send; no need to take it apart
+
+/** Reads `Accept` (RFC 9110, section 12.5.1). No header and wildcards allow both; `q=0` forbids. */
+export function readAccept(header: string | undefined): Accepts {
+  if (header === undefined || header === official || header.trim() === '') return both;
+  const qualities = new Map<string, boolean>();
+  for (const range of header.toLowerCase().split(',')) {
+    const [type = '', ...parameters] = range.split(';').map((part) => part.trim());
+    qualities.set(type, !parameters.some((parameter) => /^q=0(\.0{0,3})?$/.test(parameter)));
+  }
+  // The most specific range that matches decides.
+  const allows = (type: string, family: string): boolean =>
+    qualities.get(type) ?? qualities.get(family) ?? qualities.get('*/*') ?? false;
+  return { json: allows('application/json', 'application/*'), sse: allows('text/event-stream', 'text/*') };
+}
+
+/** True for `application/json`, with no charset or with UTF-8 (RFC 8259, section 8.1). */
+export function isJsonContentType(header: string | undefined): boolean {
+  if (header === 'application/json') return true;
+  const [type, ...parameters] = (header ?? '')
+    .toLowerCase()
+    .split(';')
+    .map((part) => part.trim());
+  if (type !== 'application/json') return false;
+  const charset = parameters.find((parameter) => parameter.startsWith('charset='));
+  return charset === undefined || /^charset="?utf-?8"?$/.test(charset);
+}

@@ -1,0 +1,146 @@
+import { faultMessage, type Reason, type RequestId } from '../protocol/faults.ts';
+import type { EventSink, Headers, Reply } from './reply.ts';
+
+/** What an answer needs of its session. */
+export interface AnswerHost {
+  /** A new stream of the session, fed to this connection. */
+  openStream(sink: EventSink, ids: readonly RequestId[]): number;
+  /** Adds an event to a stream. */
+  emit(stream: number, text: Buffer, last: boolean): void;
+  /** What was emitted outside of a burst of the server is to be stored now. */
+  flush(): void;
+  /** A response was lost with its connection: no event id had been sent, so nobody can collect it. */
+  onUndeliverable(id: RequestId): void;
+}
+
+/** How one POST is to be answered. */
+export interface AnswerOptions {
+  readonly reply: Reply;
+  /** The ids of the requests in the POST: one, or those of a batch. */
+  readonly ids: readonly RequestId[];
+  /** True if the POST was an array, so that its JSON answer is one too. */
+  readonly isBatch: boolean;
+  /** True to begin a stream with a priming event. */
+  readonly primes: boolean;
+  /** How long to wait for the response before the answer becomes a stream. */
+  readonly upgradeAfterMs: number;
+  /** Larger messages do not go through the event log. */
+  readonly maxEventBytes: number;
+  /** Sent with the head of a successful answer. */
+  readonly headers?: Headers;
+}
+
+const nothing = Buffer.alloc(0);
+
+/**
+ * The answer to one POST with requests (DESIGN decision 1): JSON if the responses come first, else, from the first
+ * other message or after `upgradeAfterMs` on, an event stream. A client whose connection breaks before an event was
+ * sent has lost the answer; after that it can resume.
+ */
+export class Answer {
+  readonly #host: AnswerHost;
+  readonly #options: AnswerOptions;
+  readonly #collected: Buffer[] = [];
+  #state: 'waiting' | 'streaming' | 'done' | 'lost' = 'waiting';
+  #missing: number;
+  #stream = 0;
+  #headers: Headers | undefined;
+  readonly #timer: NodeJS.Timeout | undefined;
+
+  constructor(host: AnswerHost, options: AnswerOptions) {
+    this.#host = host;
+    this.#options = options;
+    this.#missing = options.ids.length;
+    this.#headers = options.headers;
+    options.reply.onGone(() => {
+      if (this.#state === 'waiting') this.#settle('lost');
+    });
+    if (options.reply.accepts.sse) {
+      this.#timer = setTimeout(() => {
+        this.#upgrade();
+        host.flush();
+      }, options.upgradeAfterMs);
+    }
+  }
+
+  /** True if messages that belong to the call can be sent with its answer. */
+  get hasStream(): boolean {
+    return this.#state === 'streaming' || (this.#state === 'waiting' && this.#options.reply.accepts.sse);
+  }
+
+  /** True if the client went away before anything was sent. */
+  get isLost(): boolean {
+    return this.#state === 'lost';
+  }
+
+  /** Sends a message that precedes the responses. Only while `hasStream`. */
+  message(text: Buffer): void {
+    this.#upgrade();
+    this.#host.emit(this.#stream, text, false);
+  }
+
+  /** Takes the response to one of the requests; with the last one the answer is complete. */
+  response(id: RequestId, text: Buffer): void {
+    this.#missing -= 1;
+    if (this.#state === 'waiting' && !this.#options.reply.accepts.json) this.#upgrade();
+    if (this.#state === 'lost') this.#host.onUndeliverable(id);
+    else if (this.#state === 'streaming') this.#emitResponse(id, text);
+    else this.#collect(text);
+  }
+
+  /**
+   * Ends one of the requests with an error of the catalogue: as the HTTP status where the answer has not begun, else
+   * in band.
+   */
+  fail(id: RequestId, reason: Reason): void {
+    if (this.#state === 'waiting' && !this.#options.isBatch) {
+      this.#missing -= 1;
+      this.#settle('done');
+      this.#options.reply.fault(reason, id);
+    } else this.response(id, Buffer.from(faultMessage(reason, id)));
+  }
+
+  /** Sends no headers of a success: the response to `initialize` was an error, there is no session. */
+  dropHeaders(): void {
+    this.#headers = undefined;
+  }
+
+  #upgrade(): void {
+    if (this.#state !== 'waiting') return;
+    const { reply, ids, primes } = this.#options;
+    this.#settle('streaming');
+    this.#stream = this.#host.openStream(reply.stream(this.#headers), ids);
+    if (primes) this.#host.emit(this.#stream, nothing, false);
+    for (const text of this.#collected) this.#host.emit(this.#stream, text, false);
+    this.#collected.length = 0;
+  }
+
+  #collect(text: Buffer): void {
+    this.#collected.push(text);
+    if (this.#missing > 0) return;
+    const { reply, isBatch } = this.#options;
+    this.#settle('done');
+    reply.json(isBatch ? asArray(this.#collected) : text, this.#headers);
+  }
+
+  #emitResponse(id: RequestId, text: Buffer): void {
+    const fits = text.length <= this.#options.maxEventBytes;
+    const event = fits ? text : Buffer.from(faultMessage('event_too_large', id));
+    const last = this.#missing === 0;
+    if (last) this.#settle('done');
+    this.#host.emit(this.#stream, event, last);
+  }
+
+  #settle(state: 'streaming' | 'done' | 'lost'): void {
+    this.#state = state;
+    clearTimeout(this.#timer);
+  }
+}
+
+function asArray(texts: readonly Buffer[]): Buffer {
+  const parts: Buffer[] = [Buffer.from('[')];
+  texts.forEach((text, index) => {
+    parts.push(...(index > 0 ? [Buffer.from(','), text] : [text]));
+  });
+  return Buffer.concat([...parts, Buffer.from(']')]);
+}

@@ -1,0 +1,84 @@
+import type { RequestId } from '../protocol/faults.ts';
+import type { Message } from '../protocol/message.ts';
+import type { Answer } from './answer.ts';
+
+/** A client's request that its backend has not answered yet. */
+export interface Call {
+  readonly id: RequestId;
+  readonly method: string;
+  readonly progressToken: RequestId | undefined;
+  /** The task that the request asks about (`tasks/result` and its siblings). */
+  readonly taskId: string | undefined;
+  readonly answer: Answer;
+  /** Runs after the client cancelled the call. */
+  cancelTimer?: NodeJS.Timeout;
+}
+
+/** Where a message of the server goes: with a call's answer, or to the standalone GET stream. */
+export type Destination = Call | 'get';
+
+/** The calls in flight of one session, by id, in the order in which they came. */
+export class Calls {
+  readonly #byId = new Map<RequestId, Call>();
+  readonly #byToken = new Map<RequestId, Call>();
+
+  get size(): number {
+    return this.#byId.size;
+  }
+
+  has(id: RequestId): boolean {
+    return this.#byId.has(id);
+  }
+
+  get(id: RequestId): Call | undefined {
+    return this.#byId.get(id);
+  }
+
+  add(call: Call): void {
+    this.#byId.set(call.id, call);
+    if (call.progressToken !== undefined) this.#byToken.set(call.progressToken, call);
+  }
+
+  /** Takes a call out: it is being answered. Undefined if there is none with this id. */
+  take(id: RequestId): Call | undefined {
+    const call = this.#byId.get(id);
+    if (call === undefined) return undefined;
+    this.#byId.delete(id);
+    if (call.progressToken !== undefined && this.#byToken.get(call.progressToken) === call) {
+      this.#byToken.delete(call.progressToken);
+    }
+    clearTimeout(call.cancelTimer);
+    return call;
+  }
+
+  /** Takes all calls out, oldest first. */
+  takeAll(): Call[] {
+    const ids = [...this.#byId.keys()];
+    return ids.map((id) => this.take(id)).filter((call) => call !== undefined);
+  }
+
+  /**
+   * Where a request or notification of the server belongs (P2). Known by progress token or task: there. Else, one call
+   * in flight: its stream. Several: the GET stream if open, else the newest call's. None: the GET stream, which keeps
+   * it for the next GET. A call whose client accepts only JSON, or is gone, counts as having no stream.
+   */
+  attribute(message: Message, hasGetStream: boolean): Destination {
+    const known = this.#known(message);
+    if (known !== undefined) return known.answer.hasStream ? known : 'get';
+    let newest: Call | undefined;
+    let count = 0;
+    for (const call of this.#byId.values()) {
+      if (!call.answer.hasStream) continue;
+      newest = call;
+      count += 1;
+    }
+    return newest === undefined || (count > 1 && hasGetStream) ? 'get' : newest;
+  }
+
+  #known(message: Message): Call | undefined {
+    if (message.progressToken !== undefined) return this.#byToken.get(message.progressToken);
+    if (message.taskId === undefined) return undefined;
+    for (const call of this.#byId.values()) if (call.taskId === message.taskId) return call;
+    return undefined;
+  }
+}

@@ -1,0 +1,66 @@
+import type { Position } from '../protocol/event-id.ts';
+import type { AppendOutcome, EventLog, NewEvent, StoredEvent } from '../store/store.ts';
+
+/** What a writer needs: the log, the session in it, the epoch that it writes under, and whom to tell. */
+export interface EventWriterOptions {
+  readonly log: EventLog;
+  readonly key: string;
+  readonly epoch: number;
+  /** Events are in the log and may be sent now (P5). In order; one call for each append. */
+  onStored(events: readonly StoredEvent[]): void;
+  /** The log did not take the events: this instance may no longer write to the session. */
+  onRefused(outcome: Exclude<AppendOutcome, 'stored' | 'already'> | 'failed', cause?: unknown): void;
+}
+
+/**
+ * Numbers the events of one session and appends them, in order, one append at a time: what is added while one is under
+ * way goes into the next, so that a slow log sees few large appends and not many small ones.
+ */
+export interface EventWriter {
+  /** Queues an event of a stream; `last` if the stream ends with it. */
+  add(stream: number, data: Buffer, last: boolean): void;
+  /** Starts to append what was added. Call it once at the end of a burst. */
+  flush(): void;
+  /** Resolves when nothing is queued or under way any more. */
+  settled(): Promise<void>;
+}
+
+/** An event writer for a session without events so far. */
+export function createEventWriter({ log, key, epoch, onStored, onRefused }: EventWriterOptions): EventWriter {
+  const tails = new Map<number, Position>();
+  let queue: NewEvent[] = [];
+  let seq = 0;
+  let appended = 0;
+  let running: Promise<void> | undefined;
+
+  const appendAll = async (): Promise<void> => {
+    while (queue.length > 0) {
+      const batch = queue;
+      queue = [];
+      const outcome = await log.append(key, epoch, appended, batch);
+      if (outcome !== 'stored' && outcome !== 'already') return onRefused(outcome);
+      appended += batch.length;
+      onStored(batch.map((event) => ({ ...event, epoch })));
+    }
+  };
+
+  return {
+    add(stream, data, last) {
+      seq += 1;
+      queue.push({ stream, seq, previous: tails.get(stream), data, last });
+      if (last) tails.delete(stream);
+      else tails.set(stream, { epoch, seq });
+    },
+    flush() {
+      if (running !== undefined || queue.length === 0) return;
+      running = appendAll()
+        .catch((cause: unknown) => onRefused('failed', cause))
+        .finally(() => {
+          running = undefined;
+        });
+    },
+    async settled() {
+      while (running !== undefined) await running;
+    },
+  };
+}

@@ -1,0 +1,130 @@
+import { comparePositions, formatEventId, type Position } from '../protocol/event-id.ts';
+import { encodeEvents } from '../protocol/sse.ts';
+import type { EventLog, StoredEvent } from '../store/store.ts';
+import type { EventSink } from './reply.ts';
+
+/** What a feed needs. */
+export interface FeedOptions {
+  readonly log: EventLog;
+  readonly key: string;
+  readonly stream: number;
+  /** The place of the last event that the client has; undefined to begin with the stream's oldest. */
+  readonly after: Position | undefined;
+  readonly sink: EventSink;
+  /** The reconnection time that priming events carry. */
+  readonly retryMs: number;
+  /** How long a client may not read before its connection is cut; it can resume from the log (P8). */
+  readonly slowReaderMs: number;
+  /** Events that the client has not seen are no longer kept. Return `true` to go on with the oldest that are. */
+  onBroken(sink: EventSink): boolean;
+  /** A client that lagged has caught up with the log. */
+  onCaughtUp(): void;
+  /** The connection is gone; called once. */
+  onClosed(): void;
+}
+
+/** How many events one read of the log takes: enough for throughput, few enough to stay small in memory. */
+const eventsPerRead = 256;
+
+/**
+ * Brings one stream's events to one connection, in order, without gap and without duplicate (P4). It knows the place of
+ * the last event it wrote: an event that follows it directly is written as it comes; after a resume, or when the client
+ * was too slow, the feed reads from the log until it has caught up. No event waits in memory for a slow client.
+ */
+export class Feed {
+  readonly stream: number;
+  /** The place of the last event written to the connection. */
+  cursor: Position | undefined;
+  /** Events and bytes stored since the client stopped keeping up. */
+  lag = { events: 0, bytes: 0 };
+  readonly #options: FeedOptions;
+  #state: 'live' | 'reading' | 'blocked' | 'closed' = 'reading';
+  #readAgain = false;
+  #slowTimer: NodeJS.Timeout | undefined;
+
+  /** `live` says that the stream has no event yet that this connection lacks, so that nothing need be read. */
+  constructor(options: FeedOptions, live: boolean) {
+    this.stream = options.stream;
+    this.cursor = options.after;
+    this.#options = options;
+    options.sink.onDrain(() => this.#unblock());
+    options.sink.onClose(() => this.#closed());
+    if (live) this.#state = 'live';
+    else void this.#catchUp();
+  }
+
+  /** Takes events of this stream that were just stored. */
+  push(events: readonly StoredEvent[]): void {
+    if (this.#state === 'live' && follows(events[0]?.previous, this.cursor)) {
+      this.#write(events);
+      return;
+    }
+    if (this.#state === 'closed') return;
+    this.lag.events += events.length;
+    for (const event of events) this.lag.bytes += event.data.length;
+    this.#readAgain = true;
+    if (this.#state === 'live') void this.#catchUp();
+  }
+
+  /** Ends the connection in order. */
+  close(): void {
+    if (this.#state === 'closed') return;
+    this.#options.sink.end();
+    this.#closed();
+  }
+
+  async #catchUp(): Promise<void> {
+    const { log, key, stream, sink, onBroken } = this.#options;
+    this.#state = 'reading';
+    while (this.#state === 'reading') {
+      this.#readAgain = false;
+      const read = await log.read(key, stream, this.cursor, eventsPerRead);
+      if (this.#state !== 'reading') return;
+      if (read.outcome !== 'ok') {
+        // Nothing of the stream is kept: there is nothing to catch up with.
+        if (!this.#readAgain) return this.#caughtUp();
+        continue;
+      }
+      if (read.broken && !onBroken(sink)) return this.close();
+      this.#write(read.events);
+      if (read.atTail && read.ended) return this.close();
+      if (read.atTail && !this.#readAgain && this.#state === 'reading') return this.#caughtUp();
+    }
+  }
+
+  #caughtUp(): void {
+    this.#state = 'live';
+    this.lag = { events: 0, bytes: 0 };
+    this.#options.onCaughtUp();
+  }
+
+  #write(events: readonly StoredEvent[]): void {
+    const newest = events.at(-1);
+    if (newest === undefined) return;
+    const { sink, retryMs, slowReaderMs } = this.#options;
+    const texts = events.map((event) => ({ id: formatEventId(event.stream, event), data: event.data }));
+    const keepsUp = sink.write(encodeEvents(texts, retryMs));
+    this.cursor = { epoch: newest.epoch, seq: newest.seq };
+    if (newest.last) this.close();
+    else if (!keepsUp && this.#state !== 'closed') {
+      this.#state = 'blocked';
+      this.#slowTimer = setTimeout(() => sink.cut(), slowReaderMs);
+    }
+  }
+
+  #unblock(): void {
+    if (this.#state !== 'blocked') return;
+    clearTimeout(this.#slowTimer);
+    void this.#catchUp();
+  }
+
+  #closed(): void {
+    if (this.#state === 'closed') return;
+    this.#state = 'closed';
+    clearTimeout(this.#slowTimer);
+    this.#options.onClosed();
+  }
+}
+
+const follows = (previous: Position | undefined, cursor: Position | undefined): boolean =>
+  previous === undefined || cursor === undefined ? previous === cursor : comparePositions(previous, cursor) === 0;

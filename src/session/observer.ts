@@ -1,0 +1,39 @@
+import type { BackendEnd } from '../backend/backend.ts';
+
+/** Why a session ended. */
+export type SessionEnd =
+  | 'deleted'
+  | 'idle'
+  | 'client_gone'
+  | 'refused'
+  | 'server_start_failed'
+  | 'server_start_timeout'
+  | 'server_exited'
+  | 'line_too_long'
+  | 'draining'
+  | 'internal';
+
+/**
+ * What a session could not deliver. `noise`: a line of the server that is no JSON-RPC. `unknown_response`: the server
+ * answered what nobody asked, or what was cancelled. `unknown_client_response`: the client did. `undeliverable`: an
+ * answer whose client was gone before it could resume. `oversized`: a message larger than an event may be.
+ */
+export type Dropped = 'noise' | 'unknown_response' | 'unknown_client_response' | 'undeliverable' | 'oversized';
+
+/** How a session is named where ids must not appear (P12): by its server and the start of its key, a hash. */
+export interface SessionName {
+  readonly server: string;
+  readonly session: string;
+}
+
+/** Is told what happens to sessions, so that it can be logged and counted. Contents and ids are never passed. */
+export interface SessionObserver {
+  started(name: SessionName, details: { protocolVersion: string; startMs: number; pid: number | undefined }): void;
+  ended(name: SessionName, details: { reason: SessionEnd; dropped: Partial<Record<Dropped, number>> }): void;
+  /** `wasReady` says that it had answered `initialize`. */
+  backendEnded(name: SessionName, end: BackendEnd, wasReady: boolean): void;
+  /** `text` is what was dropped, for debugging only: it may hold anything. */
+  dropped(name: SessionName, what: Dropped, text?: Buffer): void;
+  /** A fault of the gateway itself. */
+  failed(name: SessionName, cause: unknown): void;
+}

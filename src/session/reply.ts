@@ -1,0 +1,45 @@
+import type { Reason, RequestId } from '../protocol/faults.ts';
+import type { Accepts } from '../protocol/media-types.ts';
+
+/**
+ * One client's HTTP response, as a session sees it. The session decides what to answer and when; how bytes reach the
+ * client is the business of `http/`. Exactly one of the answering methods is called, once.
+ */
+export interface Reply {
+  /** What the client's `Accept` allows. */
+  readonly accepts: Accepts;
+  /** True once the client's connection is gone; answering then does nothing. */
+  readonly isGone: boolean;
+  /** The listener is called once if the connection goes before the answer was sent whole. */
+  onGone(listener: () => void): void;
+  /** 200 with one JSON text. */
+  json(text: Buffer, headers?: Headers): void;
+  /** 202 without a body: the notification or response was taken. */
+  accepted(): void;
+  /** 204: nothing will ever follow. */
+  nothing(): void;
+  /** The catalogue's answer for a reason. */
+  fault(reason: Reason, id: RequestId | null, data?: Record<string, unknown>): void;
+  /** 200 with an event stream, whose head is sent at once. */
+  stream(headers?: Headers): EventSink;
+}
+
+/** Response headers beyond those that belong to the content type. */
+export type Headers = Readonly<Record<string, string>>;
+
+/** The open event stream of one connection. */
+export interface EventSink {
+  /**
+   * Writes the text of whole events.
+   * @returns false if the client does not keep up: write no more before `onDrain`
+   */
+  write(text: Buffer): boolean;
+  /** The listener is called whenever writing may go on after a `false`. */
+  onDrain(listener: () => void): void;
+  /** The listener is called once when the connection is gone, whoever closed it. */
+  onClose(listener: () => void): void;
+  /** Ends the stream in order, after what was written. */
+  end(): void;
+  /** Cuts the connection, dropping what was not sent yet. */
+  cut(): void;
+}

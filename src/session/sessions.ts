@@ -1,0 +1,111 @@
+import { createHash, randomBytes } from 'node:crypto';
+import type { Message } from '../protocol/message.ts';
+import type { Principal, Store } from '../store/store.ts';
+import type { SessionObserver } from './observer.ts';
+import type { Reply } from './reply.ts';
+import { type Server, Session, type SessionOptions } from './session.ts';
+
+/** What the sessions of an instance share. */
+export interface SessionsOptions extends SessionOptions {
+  /** The name of this instance in records. */
+  readonly instance: string;
+  readonly store: Store;
+  readonly observer: SessionObserver;
+  readonly maxSessions: number;
+  readonly sessionIdleMs: number;
+}
+
+/** How often idle sessions are looked for, at most. */
+const maxSweepMs = 30_000;
+
+/** The sessions of one instance, by id. */
+export class Sessions {
+  readonly #options: SessionsOptions;
+  readonly #byId = new Map<string, Session>();
+  /** Sessions that can no longer be used but whose backend may still be ending. */
+  readonly #ending = new Set<Promise<void>>();
+  readonly #sweep: NodeJS.Timeout;
+  #isDraining = false;
+
+  constructor(options: SessionsOptions) {
+    this.#options = options;
+    const { sessionIdleMs } = options;
+    this.#sweep = setInterval(() => this.#endIdle(), Math.min(maxSweepMs, Math.ceil(sessionIdleMs / 4))).unref();
+  }
+
+  get size(): number {
+    return this.#byId.size;
+  }
+
+  /** True once `drain` was called: no new sessions. */
+  get isDraining(): boolean {
+    return this.#isDraining;
+  }
+
+  /** Opens a session for a client's `initialize` and answers it. */
+  open(server: Server, principal: Principal, initialize: Message, reply: Reply): void {
+    const { instance, store, observer, maxSessions } = this.#options;
+    if (this.#isDraining) return reply.fault('draining', initialize.id ?? null);
+    if (this.#byId.size >= maxSessions) return reply.fault('too_many_sessions', initialize.id ?? null);
+    const id = randomBytes(32).toString('base64url');
+    const key = createHash('sha256').update(id).digest('base64url');
+    const session: Session = new Session({
+      id,
+      key,
+      server,
+      principal,
+      instance,
+      store,
+      options: this.#options,
+      observer,
+      onEnding: () => this.#forget(session),
+    });
+    this.#byId.set(id, session);
+    session.start(initialize, reply);
+  }
+
+  /** The session with this id, if it is of this server and this principal; to anyone else it does not exist (P11). */
+  find(id: string, server: Server, principal: Principal): Session | undefined {
+    const session = this.#byId.get(id);
+    return session?.server === server && isSame(session.principal, principal) ? session : undefined;
+  }
+
+  /**
+   * Ends all sessions (P9): each when no request of it is in flight, those that are still busy after `graceMs` with an
+   * error for what they wait for. Resolves when no backend is left.
+   */
+  async drain(graceMs: number): Promise<void> {
+    this.#isDraining = true;
+    clearInterval(this.#sweep);
+    let timer: NodeJS.Timeout | undefined;
+    const deadline = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, graceMs);
+    });
+    await Promise.all(
+      [...this.#byId.values()].map(async (session) => {
+        await Promise.race([session.whenIdle(), deadline]);
+        await session.end('draining');
+      }),
+    );
+    clearTimeout(timer);
+    await Promise.all(this.#ending);
+  }
+
+  #forget(session: Session): void {
+    this.#byId.delete(session.id);
+    // `onEnding` runs inside `end`, before its promise is known.
+    queueMicrotask(() => {
+      const ended = session.end('internal').finally(() => this.#ending.delete(ended));
+      this.#ending.add(ended);
+    });
+  }
+
+  #endIdle(): void {
+    for (const session of this.#byId.values()) {
+      if (session.isIdleSince(this.#options.sessionIdleMs)) void session.end('idle');
+    }
+  }
+}
+
+const isSame = (a: Principal, b: Principal): boolean =>
+  a.issuer === b.issuer && a.subject === b.subject && a.client === b.client;

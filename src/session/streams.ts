@@ -1,0 +1,169 @@
+import { type EventId, formatEventId, type Position } from '../protocol/event-id.ts';
+import { faultMessage, type RequestId } from '../protocol/faults.ts';
+import { encodeEvents, gapEvent } from '../protocol/sse.ts';
+import type { EventLog, StoredEvent } from '../store/store.ts';
+import { Feed } from './feed.ts';
+import type { EventSink, Reply } from './reply.ts';
+
+/** The number of the standalone GET stream; the streams of POSTs count up from 1. */
+export const getStream = 0;
+
+const nothing = Buffer.alloc(0);
+
+/** What the streams of a session need. */
+export interface StreamsOptions {
+  readonly log: EventLog;
+  readonly key: string;
+  readonly retryMs: number;
+  readonly slowReaderMs: number;
+  /** After about this time a GET stream is ended, so that a connection that died unseen is found. */
+  readonly streamMaxAgeMs: number;
+  /** A client that lags by more than this has its server paused. */
+  readonly maxLag: { readonly events: number; readonly bytes: number };
+  /** True if streams begin with a priming event; known once `initialize` is answered. */
+  primes(): boolean;
+  /** Appends an event to a stream. */
+  emit(stream: number, data: Buffer, last: boolean): void;
+  /** Some client lags so far behind that the server must be paused, or none does any more. */
+  onPressure(isHigh: boolean): void;
+}
+
+/** The streams of one session and the connections that are fed from them, at most one for each stream. */
+export class Streams {
+  readonly #options: StreamsOptions;
+  readonly #feeds = new Map<number, Feed>();
+  /** The requests that each stream answers, while it has a connection. */
+  readonly #ids = new Map<number, readonly RequestId[]>();
+  #next = getStream + 1;
+  #getCursor: Position | undefined;
+  #getHasEvents = false;
+  #pressureIsHigh = false;
+
+  constructor(options: StreamsOptions) {
+    this.#options = options;
+  }
+
+  /** True if a client listens to the GET stream. */
+  get hasGet(): boolean {
+    return this.#feeds.has(getStream);
+  }
+
+  /** A new stream for the answer to a POST, fed to that POST's connection. */
+  open(sink: EventSink, ids: readonly RequestId[]): number {
+    const stream = this.#next++;
+    this.#ids.set(stream, ids);
+    this.#attach(stream, sink, undefined, true);
+    return stream;
+  }
+
+  /**
+   * Feeds the GET stream to a connection, from the last event on that an earlier connection was sent. The newest
+   * connection takes the stream over: a client that reconnects must not be refused while its dead socket lingers.
+   */
+  listen(reply: Reply): void {
+    this.#feeds.get(getStream)?.close();
+    const sink = reply.stream();
+    if (this.#options.primes()) {
+      if (this.#getCursor !== undefined) this.#prime(sink, { stream: getStream, ...this.#getCursor });
+      else if (!this.#getHasEvents) this.#options.emit(getStream, nothing, false);
+    }
+    this.#attach(getStream, sink, this.#getCursor, false);
+  }
+
+  /**
+   * Continues a stream on a new connection, after the event that the client names (2025-11-25, basic/transports,
+   * "Resumability and Redelivery").
+   */
+  async resume(reply: Reply, id: EventId): Promise<void> {
+    const { log, key, primes } = this.#options;
+    const read = await log.read(key, id.stream, id, 1);
+    if (reply.isGone) return;
+    if (read.outcome === 'unknown_stream') reply.fault('unknown_event_id', null);
+    else if (read.outcome === 'in_future') reply.fault('bad_event_id', null);
+    else if (read.ended && read.events.length === 0) reply.nothing();
+    else {
+      this.#feeds.get(id.stream)?.close();
+      const sink = reply.stream();
+      // A client whose stream is cut again before its first event would reconnect without Last-Event-ID otherwise.
+      if (primes()) this.#prime(sink, id);
+      this.#attach(id.stream, sink, id, false);
+    }
+  }
+
+  /** Passes events that were just stored to the connections that wait for them. */
+  deliver(events: readonly StoredEvent[]): void {
+    for (let from = 0; from < events.length; ) {
+      const stream = (events[from] as StoredEvent).stream;
+      let to = from + 1;
+      while (events[to]?.stream === stream) to += 1;
+      if (stream === getStream) this.#getHasEvents = true;
+      this.#feeds.get(stream)?.push(to - from === events.length ? events : events.slice(from, to));
+      from = to;
+    }
+    this.#measurePressure();
+  }
+
+  /** Ends all connections in order. */
+  closeAll(): void {
+    for (const feed of [...this.#feeds.values()]) feed.close();
+  }
+
+  #attach(stream: number, sink: EventSink, after: Position | undefined, live: boolean): void {
+    const { log, key, retryMs, slowReaderMs, streamMaxAgeMs } = this.#options;
+    const age = stream === getStream ? setTimeout(() => feed.close(), withJitter(streamMaxAgeMs)) : undefined;
+    const feed: Feed = new Feed(
+      {
+        log,
+        key,
+        stream,
+        after,
+        sink,
+        retryMs,
+        slowReaderMs,
+        onBroken: (to) => this.#tellBreak(stream, to),
+        onCaughtUp: () => this.#measurePressure(),
+        onClosed: () => {
+          clearTimeout(age);
+          this.#detach(feed);
+        },
+      },
+      live,
+    );
+    this.#feeds.set(stream, feed);
+  }
+
+  #detach(feed: Feed): void {
+    if (feed.stream === getStream) this.#getCursor = feed.cursor;
+    if (this.#feeds.get(feed.stream) === feed) {
+      this.#feeds.delete(feed.stream);
+      this.#ids.delete(feed.stream);
+    }
+    this.#measurePressure();
+  }
+
+  /** Events that the client lacks are gone: a listener is told and goes on, a caller gets an error for its requests. */
+  #tellBreak(stream: number, sink: EventSink): boolean {
+    if (stream === getStream) return sink.write(gapEvent) || true;
+    for (const id of this.#ids.get(stream) ?? []) {
+      sink.write(Buffer.from(`event: message\ndata: ${faultMessage('history_lost', id)}\n\n`));
+    }
+    return false;
+  }
+
+  /** An empty event that gives the client a place to resume from. */
+  #prime(sink: EventSink, id: EventId): void {
+    sink.write(encodeEvents([{ id: formatEventId(id.stream, id), data: nothing }], this.#options.retryMs));
+  }
+
+  #measurePressure(): void {
+    const { maxLag, onPressure } = this.#options;
+    let isHigh = false;
+    for (const { lag } of this.#feeds.values()) isHigh ||= lag.events > maxLag.events || lag.bytes > maxLag.bytes;
+    if (isHigh === this.#pressureIsHigh) return;
+    this.#pressureIsHigh = isHigh;
+    onPressure(isHigh);
+  }
+}
+
+/** Spread over 80 to 120 %, so that streams opened together do not all reconnect together. */
+const withJitter = (ms: number): number => ms * (0.8 + Math.random() * 0.4);

@@ -1,0 +1,145 @@
+import { comparePositions, type Position } from '../../protocol/event-id.ts';
+import type { AppendOutcome, LogLimits, NewEvent, ReadOutcome, StoredEvent } from '../store.ts';
+import { createDeque, type Deque } from './deque.ts';
+import { ownBytes } from './own-bytes.ts';
+
+/** The events of one session. The outcomes are those of `EventLog`; whose session it is has been decided before. */
+export interface SessionLog {
+  /** Costs in proportion to the events appended and evicted, however many are kept. */
+  append(expectedTail: number, events: readonly NewEvent[], nowMs: number): AppendOutcome;
+  /** Finds its start by binary search, then looks at the session's entries from there on. */
+  read(stream: number, after: Position | undefined, limit: number, nowMs: number): ReadOutcome;
+  /** Evicts what is over the limits at this time. */
+  evict(nowMs: number): void;
+}
+
+interface Entry {
+  readonly event: StoredEvent;
+  readonly storedAtMs: number;
+}
+
+/** Which event of a stream is its newest; known also after that event was evicted. */
+interface Tail {
+  readonly newest: Position;
+  readonly ended: boolean;
+}
+
+/**
+ * Makes an empty log. With one instance a session never changes hands, so all its events have one epoch.
+ *
+ * Bounds: the entries are bounded by the limits, where bytes are those of the events' data. An event that is over
+ * `maxBytes` by itself is stored and evicted at once. The tails of open streams are as many as the session may have
+ * requests in flight; the tail of an ended stream goes with its last event, or a session would grow with every call.
+ *
+ * What that means for `broken`: it is told wherever a tail is known, that is for each stream that is open or has an
+ * event left. Of an ended stream that is evicted altogether nothing is known, and a read says `unknown_stream`, as for
+ * a stream that never was. The loss is told in that case too, only with less detail; what can never happen is an `ok`
+ * that leaves out the loss. A caller that wants to tell an evicted answer from a made-up id knows more than this log:
+ * which numbers it gave to streams.
+ */
+export function createSessionLog(epoch: number, { maxEvents, maxBytes, maxAgeMs }: LogLimits): SessionLog {
+  const entries = createDeque<Entry>();
+  const tails = new Map<number, Tail>();
+  let tailSeq = 0;
+  let bytes = 0;
+
+  function evict(nowMs: number): void {
+    for (let oldest = entries.at(0); oldest !== undefined; oldest = entries.at(0)) {
+      const isOver = entries.length > maxEvents || bytes > maxBytes || nowMs - oldest.storedAtMs > maxAgeMs;
+      if (!isOver) return;
+      entries.shift();
+      bytes -= oldest.event.data.length;
+      const tail = tails.get(oldest.event.stream);
+      if (tail?.ended && comparePositions(tail.newest, oldest.event) === 0) tails.delete(oldest.event.stream);
+    }
+  }
+
+  return {
+    evict,
+
+    append(expectedTail, events, nowMs) {
+      requireConsecutive(expectedTail, events);
+      // An earlier attempt stored all or nothing, so a tail at or behind the batch's end means that all of it is there.
+      // One inside of the batch cannot come from an attempt of this call.
+      if (tailSeq !== expectedTail) return tailSeq >= expectedTail + events.length ? 'already' : 'gap';
+      for (const { stream, seq, previous, data, last } of events) {
+        entries.push({
+          event: { epoch, stream, seq, previous: placeOf(previous), data: ownBytes(data), last },
+          storedAtMs: nowMs,
+        });
+        tails.set(stream, { newest: { epoch, seq }, ended: last });
+        bytes += data.length;
+      }
+      tailSeq += events.length;
+      evict(nowMs);
+      return 'stored';
+    },
+
+    read(stream, after, limit, nowMs) {
+      evict(nowMs);
+      const tail = tails.get(stream);
+      if (tail === undefined) return { outcome: 'unknown_stream' };
+      if (after !== undefined && comparePositions(after, tail.newest) > 0) return { outcome: 'in_future' };
+      const events = collect(entries, stream, after, Math.max(1, limit));
+      const [first] = events;
+      const reached = events.at(-1) ?? after;
+      return {
+        outcome: 'ok',
+        events,
+        broken: first === undefined ? !isSame(after, tail.newest) : isBreak(after, first),
+        // With no event left there is nothing more to wait for in the log, whatever was lost.
+        atTail: first === undefined || isSame(reached, tail.newest),
+        ended: tail.ended,
+      };
+    },
+  };
+}
+
+/** A batch with a hole is a fault of the caller, and stored it would be a silent one in every later resume. */
+function requireConsecutive(expectedTail: number, events: readonly NewEvent[]): void {
+  for (const [index, { seq }] of events.entries()) {
+    if (seq !== expectedTail + 1 + index) {
+      throw new RangeError(`event ${seq} does not follow ${expectedTail + index} in the log`);
+    }
+  }
+}
+
+/**
+ * The stream's retained events after a place, up to `limit`. Ends before an event whose predecessor was never stored:
+ * the next read then begins there and says `broken`, which it can only say of its beginning.
+ */
+function collect(entries: Deque<Entry>, stream: number, after: Position | undefined, limit: number): StoredEvent[] {
+  const events: StoredEvent[] = [];
+  for (let index = firstAfter(entries, after); events.length < limit; index += 1) {
+    const event = entries.at(index)?.event;
+    if (event === undefined) break;
+    if (event.stream !== stream) continue;
+    if (events.length > 0 && isBreak(events.at(-1), event)) break;
+    events.push(event);
+  }
+  return events;
+}
+
+/** The index of the oldest entry after a place; the log is sorted. */
+function firstAfter(entries: Deque<Entry>, after: Position | undefined): number {
+  if (after === undefined) return 0;
+  let low = 0;
+  let high = entries.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    const event = entries.at(middle)?.event;
+    if (event !== undefined && comparePositions(event, after) <= 0) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/** True if the stream had an event between this place and `next`. */
+const isBreak = (after: Position | undefined, { previous }: StoredEvent): boolean =>
+  previous !== undefined && (after === undefined || comparePositions(previous, after) > 0);
+
+/** Only the place: a caller may hand in a whole event as a place, and that would keep every event before this one alive. */
+const placeOf = (place: Position | undefined): Position | undefined =>
+  place === undefined ? undefined : { epoch: place.epoch, seq: place.seq };
+
+const isSame = (a: Position | undefined, b: Position): boolean => a !== undefined && comparePositions(a, b) === 0;

@@ -1,0 +1,388 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: ${VAR} is what the files hold
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { readConfiguration } from '../../src/app/config.ts';
+import { configFileVariable } from '../../src/app/environment.ts';
+import type { Fault } from '../../src/app/fault.ts';
+import { environmentNameOf, flagOf } from '../../src/app/option-names.ts';
+import { globalOptions, serverOptions } from '../../src/app/options.ts';
+
+interface Given {
+  argv?: readonly string[];
+  env?: Record<string, string>;
+  file?: unknown;
+  files?: readonly string[];
+}
+
+/** `file` is what `config.json` holds: text, or a value to write as JSON. */
+function read({ argv = ['--config', 'config.json'], env = {}, file, files = [] }: Given) {
+  const readFile = (path: string) => {
+    if (path !== 'config.json' || file === undefined) throw Object.assign(new Error(path), { code: 'ENOENT' });
+    return typeof file === 'string' ? file : JSON.stringify(file);
+  };
+  return readConfiguration({ argv, env, readFile, findCommand: (name) => files.includes(name) });
+}
+
+function configOf(given: Given) {
+  const result = read(given);
+  if (!result.ok) throw new Error(JSON.stringify(result.faults));
+  if (!('config' in result)) throw new Error(result.command);
+  return result.config;
+}
+
+function faultsOf(given: Given): readonly Fault[] {
+  const result = read(given);
+  return result.ok ? [] : result.faults;
+}
+
+const pathsOf = (given: Given) => faultsOf(given).map(({ path }) => path);
+const server = (entry: unknown) => ({ mcpServers: { git: entry } });
+
+describe('one server', () => {
+  it('has every default', () => {
+    const { servers, ...globals } = configOf({ argv: ['--', 'node', 'dist/foo.js', '--port', '9'] });
+    expect(servers).toEqual([
+      {
+        name: 'foo',
+        command: 'node',
+        args: ['dist/foo.js', '--port', '9'],
+        warm: 0,
+        startTimeoutMs: 60_000,
+        stdinCloseGraceMs: 2000,
+        terminateGraceMs: 3000,
+        cwd: undefined,
+        env: {},
+      },
+    ]);
+    expect(globals).toMatchObject({ host: '127.0.0.1', port: 8080, path: '/mcp', allowOrigin: [], redis: undefined });
+  });
+
+  it.each<[string, Given, string[]]>([
+    ['words are kept', { argv: ['--', 'a b', 'c d'] }, ['a b', 'c d']],
+    ['one string is split', { argv: ['--', `npx -y "a b" 'c'`] }, ['npx', '-y', 'a b', 'c']],
+    ['a file of that name is not', { argv: ['--', 'my server'], files: ['my server'] }, ['my server']],
+    ['a second -- belongs to the server', { argv: ['--', 'a', '--', 'b'] }, ['a', '--', 'b']],
+    ['--help after -- too', { argv: ['--', 'a', '--help'] }, ['a', '--help']],
+  ])('%s', (_case, given, words) => {
+    const [single] = configOf(given).servers;
+    expect([single?.command, ...(single?.args ?? [])]).toEqual(words);
+  });
+
+  it('takes options for itself', () => {
+    const argv = ['--warm', '2', '--env', 'A=1,2=3', '--env=B=', '--cwd', '/srv', '--', 'x'];
+    expect(configOf({ argv }).servers[0]).toMatchObject({ warm: 2, env: { A: '1,2=3', B: '' }, cwd: '/srv' });
+  });
+});
+
+describe('commands', () => {
+  it.each([
+    [['--help'], 'help'],
+    [['-h', '--port', 'x'], 'help'],
+    [['-v'], 'version'],
+    [['--version', '--help'], 'help'],
+    [['check', '--', 'x'], 'check'],
+    [['--port', '1', 'check', '--', 'x'], 'check'],
+    [['--', 'check'], 'serve'],
+  ])('%j is %s', (argv, command) => {
+    expect(read({ argv })).toMatchObject({ ok: true, command });
+  });
+});
+
+describe('the order of sources', () => {
+  const file = { port: 3, maxDepth: 33, allowHost: ['file'], ...server({ command: 'x' }) };
+  const env = { GANGWAY_PORT: '2', GANGWAY_DRAIN_MS: '22', GANGWAY_ALLOW_HOST: 'one, two', GANGWAY_HOST: '' };
+
+  it('is command line, environment, file, default', () => {
+    expect(configOf({ argv: ['--config=config.json', '--port', '1'], env, file })).toMatchObject({
+      port: 1,
+      drainMs: 22,
+      allowHost: ['one', 'two'],
+      maxDepth: 33,
+      host: '127.0.0.1',
+    });
+  });
+
+  it('takes the file from the environment only if the command line names no server', () => {
+    const named = { [configFileVariable]: 'config.json' };
+    expect(configOf({ argv: [], env: named, file }).port).toBe(3);
+    expect(configOf({ argv: ['--', 'x'], env: named, file }).port).toBe(8080);
+  });
+
+  it('takes every option from each source', () => {
+    for (const [key, { kind, default: value }] of Object.entries({ ...globalOptions, ...serverOptions })) {
+      if (value === undefined || typeof value === 'object') continue;
+      const text = kind === 'integer' ? '70' : key === 'logLevel' ? 'debug' : key === 'host' ? '::1' : '/x';
+      const wanted = { [key]: kind === 'integer' ? 70 : text };
+      const large = {
+        logMaxBytes: 2 ** 30,
+        maxQueuedBytes: 2 ** 30,
+        maxEventBytes: 1,
+        maxBodyBytes: 1,
+        [key]: wanted[key],
+      };
+      const results = [
+        configOf({
+          argv: ['--config', 'config.json', flagOf(key), text],
+          file: { ...file, ...large, [key]: undefined },
+        }),
+        configOf({ env: { [environmentNameOf(key)]: text }, file: { ...file, ...large, [key]: undefined } }),
+        configOf({ file: { ...file, ...large } }),
+      ];
+      for (const config of results) expect({ ...config.servers[0], ...config }).toMatchObject(wanted);
+    }
+  });
+});
+
+describe('servers of the file', () => {
+  it('reads what MCP clients write', () => {
+    const file = {
+      servers: {
+        a: {
+          type: 'stdio',
+          command: 'npx',
+          args: ['-y', '${PKG:-p}'],
+          env: { T: '${TOKEN}' },
+          autoApprove: ['x'],
+          timeout: 9,
+        },
+        b: { command: 'uvx "b c"', warm: 2, cwd: '${HOME}' },
+        c: { command: 'my server' },
+        d: { command: 'a b', args: [] },
+        e: { disabled: true, url: 'https://x', nonsense: '${UNSET}' },
+      },
+      inputs: [],
+    };
+    expect(configOf({ file, env: { TOKEN: 't', HOME: '/h' }, files: ['my server'] }).servers).toMatchObject([
+      { name: 'a', command: 'npx', args: ['-y', 'p'], env: { T: 't' } },
+      { name: 'b', command: 'uvx', args: ['b c'], warm: 2, cwd: '/h' },
+      { name: 'c', command: 'my server', args: [] },
+      { name: 'd', command: 'a b', args: [] },
+    ]);
+  });
+
+  it('takes options for all servers where a server has none, and merges env', () => {
+    const file = { warm: 1, mcpServers: { a: { command: 'a' }, b: { command: 'b', warm: 3, env: { A: 'own' } } } };
+    expect(
+      configOf({ argv: ['--config', 'config.json', '--env', 'A=all', '--env', 'B=all'], file }).servers,
+    ).toMatchObject([
+      { warm: 1, env: { A: 'all', B: 'all' } },
+      { warm: 3, env: { A: 'own', B: 'all' } },
+    ]);
+  });
+
+  it('begins with a byte order mark or not', () => {
+    expect(configOf({ file: `\uFEFF${JSON.stringify(server({ command: 'x' }))}` }).servers).toHaveLength(1);
+  });
+});
+
+describe('faults', () => {
+  const usage = 'command line';
+
+  it.each<[string, Given, string[]]>([
+    ['no server', { argv: [] }, [usage]],
+    ['nothing after --', { argv: ['--'] }, ['--']],
+    ['blanks after --', { argv: ['--', ' '] }, ['--']],
+    ['an unclosed quote', { argv: ['--', 'a "b'] }, ['--']],
+    ['two forms', { argv: ['--config', 'config.json', '--', 'x'], file: server({ command: 'x' }) }, [usage]],
+    ['a URL', { argv: ['https://x/mcp'] }, ['argument 1']],
+    ['a URL and --', { argv: ['https://x/mcp', '--', 'x'] }, ['argument 1', usage]],
+    ['a command without --', { argv: ['npx', 'server'] }, ['argument 1', 'argument 2']],
+    ['an unknown option', { argv: ['--prot', '--', 'x'] }, ['--prot']],
+    ['a short option with a value', { argv: ['-p80', '--', 'x'] }, ['-p']],
+    ['no value', { argv: ['--port', '--', 'x'] }, ['--port']],
+    ['an option for a value', { argv: ['--port', '--host', '::1', '--', 'x'] }, ['--port']],
+    ['an option twice', { argv: ['--port', '1', '--port', '2', '--', 'x'] }, ['--port']],
+    ['a variable without =', { argv: ['--env', 'A', '--', 'x'] }, ['--env']],
+    ['no file', { argv: ['--config', 'none.json'] }, ['none.json']],
+    ['a file without a name', { argv: ['--config', ''] }, ['--config', usage]],
+    ['not JSON', { file: '{\n"mcpServers": {,}}' }, ['config.json:2:16']],
+    ['a list', { file: [] }, ['config.json']],
+    ['no mcpServers', { file: {} }, ['config.json']],
+    ['both sections', { file: { servers: {}, mcpServers: {} } }, ['config.json']],
+    ['mcpServers a list', { file: { mcpServers: [] } }, ['config.json: mcpServers']],
+    ['mcpServers empty', { file: { mcpServers: {} } }, ['config.json: mcpServers']],
+    ['all disabled', { file: server({ disabled: true }) }, ['config.json: mcpServers']],
+    [
+      'disabled a string',
+      { file: server({ command: 'x', disabled: 'yes' }) },
+      ['config.json: mcpServers.git.disabled'],
+    ],
+    ['a server a string', { file: server('x') }, ['config.json: mcpServers.git']],
+    ['no command', { file: server({}) }, ['config.json: mcpServers.git']],
+    ['an empty command', { file: server({ command: ' ' }) }, ['config.json: mcpServers.git.command']],
+    [
+      'an argument a number',
+      { file: server({ command: 'x', args: ['a', 1] }) },
+      ['config.json: mcpServers.git.args[1]'],
+    ],
+    [
+      'an unset variable',
+      { file: server({ command: 'x', args: ['a', '${N}'] }) },
+      ['config.json: mcpServers.git.args[1]'],
+    ],
+    ['env a number', { file: server({ command: 'x', env: { 'A B': 1 } }) }, ['config.json: mcpServers.git.env["A B"]']],
+    [
+      'url and headers',
+      { file: server({ type: 'sse', url: 'https://x', headers: {} }) },
+      ['config.json: mcpServers.git.url'],
+    ],
+    ['type sse', { file: server({ type: 'sse' }) }, ['config.json: mcpServers.git.type']],
+    ['type nonsense', { file: server({ command: 'x', type: 1 }) }, ['config.json: mcpServers.git.type']],
+    ['an unknown key', { file: server({ command: 'x', comand: 1 }) }, ['config.json: mcpServers.git.comand']],
+    ['a global key in a server', { file: server({ command: 'x', port: 1 }) }, ['config.json: mcpServers.git.port']],
+    ['an unknown key at the top', { file: { prot: 1, ...server({ command: 'x' }) } }, ['config.json: prot']],
+    [
+      'a bad name',
+      { file: { mcpServers: { 'a/b': {} } } },
+      ['config.json: mcpServers["a/b"]', 'config.json: mcpServers["a/b"]'],
+    ],
+    ['a reserved name', { file: { mcpServers: { mcp: { command: 'x' } } } }, ['config.json: mcpServers.mcp']],
+    [
+      'a fault for all servers once',
+      { file: { warm: -1, mcpServers: { a: { command: 'a' }, b: { command: 'b' } } } },
+      ['config.json: warm'],
+    ],
+    ['redis as an option', { argv: ['--redis', 'redis://x', '--', 'x'] }, ['--redis']],
+    ['redis as a variable', { argv: ['--', 'x'], env: { GANGWAY_REDIS: 'redis://x' } }, ['GANGWAY_REDIS']],
+    ['redis in the file', { file: { redis: 'redis://x', ...server({ command: 'x' }) } }, ['config.json: redis']],
+    ['a wrong pair', { argv: ['--log-max-bytes', '10', '--', 'x'] }, ['--log-max-bytes']],
+    [
+      'a wrong pair of two sources',
+      { argv: ['--log-max-bytes', '10', '--', 'x'], env: { GANGWAY_MAX_EVENT_BYTES: '11' } },
+      ['GANGWAY_MAX_EVENT_BYTES'],
+    ],
+  ])('%s', (_case, given, paths) => {
+    expect(pathsOf(given)).toEqual(paths);
+  });
+
+  it('of all sources are told at once', () => {
+    const file = { path: 'mcp', mcpServers: { git: { args: ['${N}'] }, 'x y': { command: 'x', warm: '1' } } };
+    const argv = ['--config', 'config.json', '--port', '99999', '--nonsense=1'];
+    expect(pathsOf({ argv, env: { GANGWAY_MAX_DEPTH: 'deep' }, file })).toEqual([
+      '--nonsense',
+      'config.json: mcpServers.git.args[0]',
+      'config.json: mcpServers.git',
+      '--port',
+      'config.json: path',
+      'GANGWAY_MAX_DEPTH',
+      'config.json: mcpServers["x y"]',
+      'config.json: mcpServers["x y"].warm',
+    ]);
+  });
+
+  it('say what would be right', () => {
+    expect(faultsOf({ argv: [] })[0]?.message).toContain('mcp-gangway [options] -- <command> [args…]');
+    expect(faultsOf({ argv: ['--prot', '--', 'x'] })[0]?.message).toBe('is not an option; did you mean --port?');
+    expect(faultsOf({ file: server({ command: 'x', comand: 1 }) })[0]?.message).toContain('did you mean command?');
+    expect(faultsOf({ argv: ['--port', 'x', '--', 'x'] })[0]?.message).toBe('must be an integer from 0 to 65535');
+    expect(faultsOf({ argv: ['https://x'] })[0]?.message).toContain('not supported by this version yet');
+    expect(faultsOf({ argv: ['--redis', 'x', '--', 'x'] })[0]?.message).toContain('no Redis store yet');
+  });
+});
+
+describe('warnings', () => {
+  it('tell what has no effect, without values', () => {
+    const env = {
+      REDIS_URL: 'redis://:canary@x',
+      GANGWAY_PROT: 'canary',
+      GANGWAY_SERVICE_HOST: '10.0.0.1',
+      GANGWAY_PORT: '1',
+    };
+    expect(read({ argv: ['--', 'x'], env })).toMatchObject({
+      warnings: [
+        'GANGWAY_PROT is not an option and has no effect. Did you mean GANGWAY_PORT?',
+        'REDIS_URL has no effect: this version has no Redis store yet and runs as one instance.',
+      ],
+    });
+  });
+});
+
+describe('whatever is given', () => {
+  const keys = [...Object.keys(globalOptions), ...Object.keys(serverOptions)];
+  const flags = [
+    ...keys.map(flagOf),
+    '--config',
+    '--help',
+    '--',
+    'check',
+    '-v',
+    '--config=config.json',
+    'https://u:p@x',
+  ];
+  const argv = fc.array(fc.oneof(fc.constantFrom(...flags), fc.string()), { maxLength: 8 });
+  const env = fc.dictionary(
+    fc.oneof(fc.constantFrom(...keys.map(environmentNameOf), configFileVariable, 'REDIS_URL'), fc.string()),
+    fc.string(),
+    { maxKeys: 5 },
+  );
+  const name = fc.oneof(
+    fc.constantFrom('command', 'args', 'env', 'url', 'type', 'disabled', '__proto__', ...keys),
+    fc.string(),
+  );
+  const value = fc.oneof(fc.jsonValue({ maxDepth: 2 }), fc.constantFrom('${A}', 'a "b', '\0', -1, 'config.json'));
+  const entry = fc.oneof(fc.dictionary(name, value, { maxKeys: 5 }), value);
+  const file = fc.oneof(
+    fc.record(
+      { mcpServers: fc.dictionary(name, entry, { maxKeys: 3 }), port: value, warm: value },
+      { requiredKeys: [] },
+    ),
+    fc.dictionary(name, value),
+    fc.string(),
+    fc.json(),
+  );
+
+  it('it never throws, and every fault has a place and a message', () => {
+    fc.assert(
+      fc.property(argv, env, file, (argv, env, file) => {
+        for (const fault of faultsOf({ argv, env, file })) {
+          expect(fault.path).not.toBe('');
+          expect(fault.message).toMatch(/^[^\n]+(\n {2}mcp-gangway .*)*$/);
+        }
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it('no secret ever stands in a fault or a warning (P12)', () => {
+    const canary = 'CANARY-7f3a';
+    const secret = fc
+      .tuple(
+        fc.constantFrom('', 'A=', 'A B=', '${', '"', '\0', ' ', '--'),
+        fc.constantFrom('', '"', '}', '\0', '\n', ',='),
+      )
+      .map(([before, after]) => before + canary + after);
+    const wrong = fc.oneof(secret, fc.array(secret), fc.dictionary(fc.constantFrom('A', '', 'B=C'), secret));
+    const record = (): fc.Arbitrary<object> =>
+      fc.record({ command: fc.constant('x'), env: wrong, headers: wrong, warm: wrong }, { requiredKeys: [] });
+    const text = fc
+      .tuple(
+        fc.record({ redis: wrong, env: wrong, mcpServers: fc.record({ a: record() }) }, { requiredKeys: [] }),
+        fc.boolean(),
+      )
+      // Cut short, so that it is not JSON.
+      .map(([file, isCut]) => JSON.stringify(file).slice(0, isCut ? -1 : undefined));
+    const arguments_ = fc
+      .tuple(secret, secret, secret)
+      .map(([first, second, third]) => [
+        ...['--config', 'config.json', `--env=${first}`, '--env', second],
+        ...[`--redis=${third}`, `--password=${first}`, `-p${second}`, `https://${canary}@x`, canary],
+      ]);
+    const variables = fc.record(
+      { GANGWAY_ENV: secret, GANGWAY_REDIS: secret, REDIS_URL: secret, GANGWAY_PORT: secret, GANGWAY_PROT: secret },
+      { requiredKeys: [] },
+    );
+    fc.assert(
+      fc.property(
+        fc.oneof(arguments_, fc.constant(['--config', 'config.json'])),
+        variables,
+        text,
+        (argv, env, file) => {
+          const result = read({ argv, env, file });
+          const said = result.ok ? ('warnings' in result ? result.warnings : []) : result.faults;
+          expect(JSON.stringify(said)).not.toContain(canary);
+        },
+      ),
+      { numRuns: 500 },
+    );
+  });
+});

@@ -1,0 +1,42 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { readConfiguration } from '../../src/app/config.ts';
+import { renderHelp } from '../../src/app/help.ts';
+import { environmentNameOf, flagOf } from '../../src/app/option-names.ts';
+import { globalOptions, serverOptions } from '../../src/app/options.ts';
+import { exampleFile, renderReference } from '../../src/app/reference.ts';
+
+describe('--help', () => {
+  it('fits a screen of 80 columns and 40 lines', () => {
+    const lines = renderHelp().trimEnd().split('\n');
+    expect(lines.length).toBeLessThanOrEqual(40);
+    expect(lines.filter((line) => line.length > 80)).toEqual([]);
+  });
+
+  it('shows the options that the table marks, and where the others are', () => {
+    const help = renderHelp();
+    for (const [key, { inHelp }] of Object.entries({ ...globalOptions, ...serverOptions })) {
+      expect(help.includes(`${flagOf(key)} `)).toBe(inHelp);
+    }
+    expect(help).toContain('docs/configuration.md');
+  });
+});
+
+describe('docs/configuration.md', () => {
+  it('is what the table generates: npm run build && node scripts/write-reference.mjs', () => {
+    expect(readFileSync(new URL('../../docs/configuration.md', import.meta.url), 'utf8')).toBe(renderReference());
+  });
+
+  it.each(Object.keys({ ...globalOptions, ...serverOptions }))('has %s under its three names', (key) => {
+    expect(renderReference()).toContain(`| \`${flagOf(key)}\` \`${environmentNameOf(key)}\` \`${key}\` |`);
+  });
+
+  it('has an example that is a valid file', () => {
+    const result = readConfiguration({
+      argv: ['--config', 'x.json'],
+      env: { HOME: '/home/me' },
+      readFile: () => exampleFile,
+    });
+    expect(result).toMatchObject({ ok: true, config: { servers: [{ name: 'everything' }, { name: 'git' }] } });
+  });
+});

@@ -1,0 +1,95 @@
+import { describe, expect, it } from 'vitest';
+import { environmentNameOf, flagOf, nearestName } from '../../src/app/option-names.ts';
+import { globalOptions, type OptionTable, serverOptions } from '../../src/app/options.ts';
+
+const all: OptionTable = { ...globalOptions, ...serverOptions };
+
+describe('the table of options', () => {
+  it.each(Object.entries(all))('%s has a default that its own schema takes', (_key, option) => {
+    expect(option.schema.safeParse(option.default).success || option.default === undefined).toBe(true);
+  });
+
+  it.each(Object.entries(all))('%s is described in one sentence, with its unit', (key, { description }) => {
+    expect(description).toMatch(/^[A-Z].*\.$/);
+    if (key.endsWith('Ms')) expect(description).toMatch(/^Milliseconds /);
+    if (key.endsWith('Bytes')) expect(description).toMatch(/^Bytes /);
+  });
+
+  it('has no key twice', () => {
+    expect(Object.keys(globalOptions).filter((key) => Object.hasOwn(serverOptions, key))).toEqual([]);
+  });
+});
+
+describe('schemas', () => {
+  it.each([
+    ['port', 0, true],
+    ['port', 65535, true],
+    ['port', 65536, false],
+    ['port', -1, false],
+    ['port', 1.5, false],
+    ['port', '80', false],
+    ['port', Number.NaN, false],
+    ['path', '/mcp', true],
+    ['path', '/a/b.c', true],
+    ['path', 'mcp', false],
+    ['path', '/', false],
+    ['path', '/mcp/', false],
+    ['path', '/mcp?x=1', false],
+    ['path', '/a/../b', false],
+    ['path', '/healthz', false],
+    ['path', '/healthzz', true],
+    ['host', '::1', true],
+    ['host', '', false],
+    ['host', 'http://x', false],
+    ['logLevel', 'silent', true],
+    ['logLevel', 'verbose', false],
+    ['allowOrigin', ['https://a.example:8443', '*', 'vscode-webview://x'], true],
+    ['allowOrigin', ['https://a.example/path'], false],
+    ['allowOrigin', ['a.example'], false],
+    ['allowOrigin', 'https://a.example', false],
+    ['allowHost', ['mcp.example.com', 'localhost:8080', '[::1]:80'], true],
+    ['allowHost', ['http://x'], false],
+    ['allowOrigin', ['https://*.example'], false],
+    ['allowHost', ['*'], true],
+    ['maxSessions', 0, false],
+    ['maxEventBytes', 0, false],
+    ['keepAliveMs', 2 ** 31, false],
+    ['drainMs', 0, true],
+    ['cwd', '/srv', true],
+    ['cwd', '', false],
+    ['cwd', 'a\0b', false],
+    ['env', { A: '' }, true],
+    ['env', { A: 1 }, false],
+    ['env', { '': 'x' }, false],
+    ['env', { 'A=B': 'x' }, false],
+    ['env', ['A=1'], false],
+    ['redis', 'redis://x', false],
+  ])('%s: %j is valid: %s', (key, value, isValid) => {
+    expect(all[key]?.schema.safeParse(value).success).toBe(isValid);
+  });
+
+  it('compares origins and hosts in lower case', () => {
+    expect(globalOptions.allowOrigin.schema.parse(['HTTPS://App.Example'])).toEqual(['https://app.example']);
+    expect(globalOptions.allowHost.schema.parse(['MCP.Example'])).toEqual(['mcp.example']);
+  });
+});
+
+describe('names', () => {
+  it.each([
+    ['host', '--host', 'GANGWAY_HOST'],
+    ['maxBodyBytes', '--max-body-bytes', 'GANGWAY_MAX_BODY_BYTES'],
+  ])('%s is %s and %s', (key, flag, variable) => {
+    expect([flagOf(key), environmentNameOf(key)]).toEqual([flag, variable]);
+  });
+
+  it.each([
+    ['prot', 'port'],
+    ['max_body_bytes', 'maxBodyBytes'],
+    ['LOGLEVEL', 'logLevel'],
+    ['zzzzzz', undefined],
+    ['', undefined],
+    ['port'.repeat(1000), undefined],
+  ])('nearest to %s is %s', (unknown, nearest) => {
+    expect(nearestName(unknown, Object.keys(all))).toBe(nearest);
+  });
+});

@@ -1,0 +1,104 @@
+import { fileURLToPath } from 'node:url';
+import { afterEach } from 'vitest';
+import type { BackendEnd, BackendEvents } from '../../../src/backend/backend.ts';
+import { killAllGroupsNow } from '../../../src/backend/stdio/groups.ts';
+import { openStdio, type StdioBackend, type StdioOptions } from '../../../src/backend/stdio/stdio.ts';
+import { listProcesses } from '../../support/processes.ts';
+import { createInbox, type Inbox, waitFor, withDeadline } from '../../support/wait-for.ts';
+
+/** A backend on one of the small programs, and what it reported. */
+export interface Opened {
+  readonly backend: StdioBackend;
+  readonly messages: Inbox<string>;
+  readonly stderr: Inbox<string>;
+  /** How many messages each call of `onMessages` brought. */
+  readonly bursts: number[];
+  readonly ends: BackendEnd[];
+  end(): Promise<BackendEnd>;
+}
+
+export const childPath = (name: string): string =>
+  fileURLToPath(new URL(`../../fixtures/children/${name}`, import.meta.url));
+
+const strayPids = new Set<number>();
+
+/** Ends this process after the test even if the gateway did not. */
+export const endAfterTest = (pid: number): void => {
+  strayPids.add(pid);
+};
+
+afterEach(() => {
+  killAllGroupsNow();
+  for (const pid of strayPids) {
+    try {
+      process.kill(pid, 'SIGKILL');
+    } catch {
+      // It has ended, as it should.
+    }
+  }
+  strayPids.clear();
+});
+
+/** Opens a backend on any program, with short periods of grace. */
+export function openProgram(
+  options: Partial<StdioOptions> & Pick<StdioOptions, 'command'>,
+  onMessages: BackendEvents['onMessages'] = () => undefined,
+): Opened {
+  const messages = createInbox<string>();
+  const stderr = createInbox<string>();
+  const bursts: number[] = [];
+  const ends: BackendEnd[] = [];
+  let tellEnd: (end: BackendEnd) => void;
+  const ended = new Promise<BackendEnd>((resolve) => {
+    tellEnd = resolve;
+  });
+  const backend = openStdio(
+    {
+      args: [],
+      env: { PATH: process.env['PATH'] ?? '' },
+      stdinCloseGraceMs: 200,
+      terminateGraceMs: 200,
+      onStderr: (line) => stderr.push(line),
+      ...options,
+    },
+    {
+      onMessages(found) {
+        if (ends.length > 0) throw new Error('onMessages after onEnd');
+        bursts.push(found.length);
+        for (const message of found) messages.push(message.toString());
+        onMessages(found);
+      },
+      onEnd(end) {
+        ends.push(end);
+        tellEnd(end);
+      },
+    },
+  );
+  if (backend.pid !== undefined) endAfterTest(backend.pid);
+  return {
+    backend,
+    messages,
+    stderr,
+    bursts,
+    ends,
+    end: () => withDeadline(ended, { what: 'the end of the backend' }),
+  };
+}
+
+/** Opens a backend on a program of `test/fixtures/children/`. */
+export const openChild = (
+  name: string,
+  args: readonly string[] = [],
+  options: Partial<StdioOptions> = {},
+  onMessages?: BackendEvents['onMessages'],
+): Opened =>
+  openProgram({ command: process.execPath, args: [childPath(`${name}.mjs`), ...args], ...options }, onMessages);
+
+/** Whether the process runs: a zombie does not. */
+export async function isRunning(pid: number): Promise<boolean> {
+  return (await listProcesses()).some((found) => found.pid === pid && !found.isZombie);
+}
+
+/** Resolves when the process does not run any more. */
+export const stopped = (pid: number) =>
+  waitFor(async () => !(await isRunning(pid)), { what: `the end of process ${pid}`, intervalMs: 20 });

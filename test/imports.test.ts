@@ -1,0 +1,221 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join, relative, sep } from 'node:path';
+import { posix } from 'node:path/posix';
+import { describe, expect, it } from 'vitest';
+
+/**
+ * The rooms of DESIGN.md, and which way imports run between them:
+ * `protocol <- store, backend <- session (with era) <- http <- ops <- app`. Type imports count too: they are where a
+ * wrong dependency begins.
+ */
+const levelOf = new Map([
+  ['protocol', 0],
+  ['store', 1],
+  ['backend', 1],
+  ['session', 2],
+  ['era', 2],
+  ['http', 3],
+  ['ops', 4],
+  ['app', 5],
+  ['main.ts', 6],
+]);
+
+/** Rooms of one level that may import each other all the same. */
+const friends = new Set(['session era', 'era session']);
+
+/** Rooms whose folders are implementations, which only `app` builds. */
+const implementedRooms = new Set(['store', 'backend']);
+
+const maxLines = 300;
+
+/** Files that may be longer, each with the reason. */
+const longFiles = new Map<string, string>();
+
+interface SourceFile {
+  /** From the root of the project, with `/`: `src/http/endpoint.ts`. */
+  readonly path: string;
+  readonly text: string;
+}
+
+/** Everything wrong with these files by the rules above, one sentence each. */
+function faultsOf(files: readonly SourceFile[]): string[] {
+  const known = new Set(files.map(({ path }) => path));
+  const graph = new Map<string, string[]>();
+  const faults: string[] = [];
+  for (const { path, text } of files) {
+    const code = withoutComments(text);
+    const targets = [];
+    for (const specifier of specifiersOf(code)) {
+      if (specifier === undefined) faults.push(`${path}: imports what is not a literal, so that nothing can check it`);
+      if (specifier?.startsWith('.') !== true) continue;
+      const target = posix.join(posix.dirname(path), specifier);
+      if (known.has(target)) targets.push(target);
+      const rule = brokenRule(path, target);
+      if (rule !== undefined) faults.push(`${path}: imports ${specifier} (${target}): ${rule}`);
+    }
+    graph.set(path, targets);
+    faults.push(...faultsOfText(path, text, code));
+  }
+  return [...faults, ...cyclesOf(graph).map((cycle) => `import cycle: ${cycle.join(' -> ')}`)];
+}
+
+/** The rule of the rooms that this import breaks, if it breaks one. */
+function brokenRule(from: string, to: string): string | undefined {
+  if (to.startsWith('test/')) return 'src never imports from test';
+  if (!to.startsWith('src/')) return undefined;
+  const [fromRoom = '', toRoom = ''] = [roomOf(from), roomOf(to)];
+  const [fromLevel, toLevel] = [levelOf.get(fromRoom), levelOf.get(toRoom)];
+  if (fromLevel === undefined) return `${fromRoom} is not a room of DESIGN.md`;
+  if (toLevel === undefined) return `${toRoom} is not a room of DESIGN.md`;
+  if (toLevel > fromLevel) return `${toRoom} is a later room than ${fromRoom}`;
+  if (toLevel === fromLevel && toRoom !== fromRoom && !friends.has(`${fromRoom} ${toRoom}`)) {
+    return `${fromRoom} and ${toRoom} do not know each other`;
+  }
+  const implementation = implementationOf(to);
+  const isInside = implementation !== undefined && from.startsWith(`${implementation}/`);
+  const isBuilder = fromRoom === 'app' || fromRoom === 'main.ts';
+  if (implementation !== undefined && !isInside && !isBuilder) return `only app builds what is in ${implementation}`;
+  return undefined;
+}
+
+const roomOf = (path: string): string => path.split('/')[1] ?? '';
+
+/** `src/store/memory` for a file in it; undefined for files that are not of an implementation. */
+function implementationOf(path: string): string | undefined {
+  const [src, room = '', folder, file] = path.split('/');
+  return file !== undefined && implementedRooms.has(room) ? `${src}/${room}/${folder}` : undefined;
+}
+
+function faultsOfText(path: string, text: string, code: string): string[] {
+  const faults: string[] = [];
+  const lines = text.trimEnd().split('\n').length;
+  if (lines > maxLines && !longFiles.has(path)) {
+    faults.push(`${path}: has ${lines} lines; over ${maxLines} a file needs a reason in longFiles of this test`);
+  }
+  const readsEnvironment = /\bprocess\s*(\.\s*env\b|\[\s*['"]env)|\benv\b[^;]*\bfrom\s*['"](node:)?process['"]/.test(
+    code,
+  );
+  if (readsEnvironment && roomOf(path) !== 'app' && roomOf(path) !== 'main.ts') {
+    faults.push(`${path}: touches process.env; only app and main.ts do`);
+  }
+  return faults;
+}
+
+/**
+ * What a file imports: `import`, `import type`, `export … from`, `import()` in code and in types. Undefined stands for an
+ * `import()` of something that is no literal.
+ */
+function specifiersOf(code: string): (string | undefined)[] {
+  const statements = code.matchAll(/^\s*(?:import|export)\b[^'"`;]*?\bfrom\s*(['"])(.+?)\1/gm);
+  const sideEffects = code.matchAll(/^\s*import\s*(['"])(.+?)\1/gm);
+  const dynamic = code.matchAll(/\bimport\s*\(\s*(?:(['"`])([^'"`$]+)\1)?/g);
+  return [...statements, ...sideEffects, ...dynamic].map(([, , specifier]) => specifier);
+}
+
+/** The text with its comments taken out; strings and regular expressions that look like comments stay. */
+function withoutComments(text: string): string {
+  const strings = /'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|`(?:\\.|[^`\\])*`/;
+  const regex = /(?<=[=(,:[!&|?{};]\s*|\breturn\s+|=>\s*)\/(?![*/])(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\\n])+\//;
+  const comments = /\/\*[\s\S]*?\*\/|\/\/[^\n]*/;
+  const token = new RegExp([strings, regex, comments].map(({ source }) => source).join('|'), 'g');
+  return text.replace(token, (found) => (found.startsWith('//') || found.startsWith('/*') ? ' ' : found));
+}
+
+/** One cycle for each import that closes one, as the files in order, the first repeated at the end. */
+function cyclesOf(graph: ReadonlyMap<string, readonly string[]>): string[][] {
+  const cycles: string[][] = [];
+  const done = new Set<string>();
+  const visit = (file: string, trail: readonly string[]): void => {
+    const start = trail.indexOf(file);
+    if (start >= 0) cycles.push([...trail.slice(start), file]);
+    if (start >= 0 || done.has(file)) return;
+    for (const target of graph.get(file) ?? []) visit(target, [...trail, file]);
+    done.add(file);
+  };
+  for (const file of graph.keys()) visit(file, []);
+  return cycles;
+}
+
+const root = join(import.meta.dirname, '..');
+
+const sources = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })
+  .filter((name) => name.endsWith('.ts'))
+  .map((name) => join(root, 'src', name))
+  .map((file) => ({ path: relative(root, file).split(sep).join('/'), text: readFileSync(file, 'utf8') }));
+
+describe('src', () => {
+  it('keeps to the directions of imports, the limits of files and the one reader of the environment', () => {
+    expect(sources.length).toBeGreaterThan(0);
+    expect(faultsOf(sources)).toEqual([]);
+  });
+
+  it('has each file that is excused from the limit of lines', () => {
+    expect([...longFiles.keys()].filter((path) => !existsSync(join(root, path)))).toEqual([]);
+  });
+});
+
+describe('the checker', () => {
+  const check = (path: string, ...lines: string[]) => faultsOf([{ path, text: lines.join('\n') }]);
+
+  it.each([
+    ['protocol imports store', 'src/protocol/a.ts', "import { b } from '../store/store.ts';", 'store is a later room'],
+    ['a type import', 'src/session/a.ts', "import type { B } from '../http/b.ts';", 'http is a later room'],
+    ['over several lines', 'src/http/a.ts', "import {\n  b,\n  c,\n} from '../ops/b.ts';", 'ops is a later room'],
+    ['an export from', 'src/ops/a.ts', "export * from '../app/b.ts';", 'app is a later room'],
+    ['an export of names from', 'src/ops/a.ts', "export { b } from '../app/b.ts';", 'app is a later room'],
+    ['a side effect', 'src/backend/a.ts', "import '../session/b.ts';", 'session is a later room'],
+    ['a dynamic import', 'src/store/a.ts', "const b = await import('../http/b.ts');", 'http is a later room'],
+    ['an import in a type', 'src/store/a.ts', "let b: import('../era/b.ts').B;", 'era is a later room'],
+    ['an unreadable import', 'src/app/a.ts', 'const b = await import(name);', 'not a literal'],
+    ['a template import', 'src/app/a.ts', `const b = await import(\`../\${name}.ts\`);`, 'not a literal'],
+    ['store imports backend', 'src/store/a.ts', "import { b } from '../backend/b.ts';", 'do not know each other'],
+    ['backend imports store', 'src/backend/a.ts', "import { b } from '../store/b.ts';", 'do not know each other'],
+    ['session builds a store', 'src/session/a.ts', "import { b } from '../store/memory/b.ts';", 'only app builds'],
+    ['http builds a backend', 'src/http/a.ts', "import { b } from '../backend/stdio/b.ts';", 'only app builds'],
+    ['ops builds a store', 'src/ops/a.ts', "import { b } from '../store/redis/b.ts';", 'only app builds'],
+    ['a room builds its own', 'src/store/a.ts', "import { b } from './memory/b.ts';", 'only app builds'],
+    ['an implementation uses another', 'src/backend/sse/a.ts', "import { b } from '../stdio/b.ts';", 'only app builds'],
+    ['a room imports main', 'src/app/a.ts', "import { b } from '../main.ts';", 'main.ts is a later room'],
+    ['a new room', 'src/utils/a.ts', "import { b } from '../protocol/b.ts';", 'utils is not a room'],
+    ['src imports test', 'src/app/a.ts', "import { b } from '../../test/b.ts';", 'src never imports from test'],
+    ['process.env', 'src/session/a.ts', 'const home = process.env.HOME;', 'touches process.env'],
+    ["process['env']", 'src/session/a.ts', "const home = process['env'];", 'touches process.env'],
+    ['env of node:process', 'src/http/a.ts', "import { env } from 'node:process';", 'touches process.env'],
+    ['after a comment in a string', 'src/store/a.ts', "const a = '/*';\nimport '../app/b.ts'; /* */", 'app is a later'],
+    ['after a quote in a regex', 'src/store/a.ts', "const a = /['\"]/;\nimport '../app/b.ts';", 'app is a later'],
+  ])('finds %s', (_, path, text, fault) => {
+    expect(check(path, text)).toEqual([expect.stringContaining(fault)]);
+    expect(check(path, text)[0]).toContain(path);
+  });
+
+  it('finds a long file', () => {
+    expect(check('src/app/a.ts', ...Array.from({ length: 300 }, () => '//'))).toEqual([]);
+    expect(check('src/app/a.ts', ...Array.from({ length: 301 }, () => '//'))).toEqual([
+      expect.stringContaining('301 lines'),
+    ]);
+  });
+
+  it('finds a cycle, also one of types', () => {
+    const file = (name: string, imported: string) => ({
+      path: `src/session/${name}.ts`,
+      text: `import type { X } from './${imported}.ts';`,
+    });
+    expect(faultsOf([file('a', 'b'), file('b', 'c'), file('c', 'b')])).toEqual([
+      'import cycle: src/session/b.ts -> src/session/c.ts -> src/session/b.ts',
+    ]);
+  });
+
+  it.each([
+    ['an earlier room', 'src/app/a.ts', "import { b } from '../protocol/b.ts';"],
+    ['its own room', 'src/backend/stdio/a.ts', "import { b } from './b.ts';"],
+    ['the interface of its room', 'src/store/memory/a.ts', "import type { Store } from '../store.ts';"],
+    ['era and session', 'src/era/a.ts', "import { b } from '../session/b.ts';"],
+    ['an implementation, for app', 'src/app/a.ts', "import { b } from '../store/memory/b.ts';"],
+    ['an implementation, for main', 'src/main.ts', "import { b } from './backend/stdio/b.ts';"],
+    ['a package', 'src/http/a.ts', "import { Hono } from 'hono';"],
+    ['a comment', 'src/store/a.ts', "// import '../app/b.ts'; process.env\n/*\nimport '../app/b.ts';\n*/"],
+    ['the environment, for app', 'src/app/a.ts', 'const home = process.env.HOME;'],
+  ])('lets pass %s', (_, path, text) => {
+    expect(check(path, text)).toEqual([]);
+  });
+});

@@ -1,0 +1,128 @@
+import { Agent } from 'node:http';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { everythingFixture, type Gateway, startGateway } from '../support/gateway.ts';
+import { type Answer, initialize, type Message, type Session } from '../support/http-client.ts';
+
+/** P2: a message reaches exactly one stream, never another client's. */
+describe('P2: a message reaches exactly one stream', () => {
+  let gateway: Gateway;
+  const agent = new Agent({ keepAlive: true, maxSockets: 64 });
+  beforeAll(async () => {
+    gateway = await startGateway({ command: everythingFixture });
+  });
+  afterAll(async () => {
+    agent.destroy();
+    await gateway?.stop();
+  });
+
+  /** Calls with this id and this progress token; the marker shows whose each message is. */
+  async function call(session: Session, id: number, marker: string, count: number): Promise<Answer> {
+    const _meta = { progressToken: id };
+    return session.request('tools/call', { name: 'progress', arguments: { count, marker }, _meta }, { id });
+  }
+
+  /** Everything of this call and nothing else: its progress in order, then its result. */
+  function expectOwn({ messages }: Answer, id: number, marker: string, count: number): void {
+    const progress = Array.from({ length: count }, (_, index) => ({
+      jsonrpc: '2.0',
+      method: 'notifications/progress',
+      params: { progressToken: id, progress: index + 1, total: count, message: marker },
+    }));
+    const result = { jsonrpc: '2.0', id, result: { content: [{ type: 'text', text: marker }] } };
+    expect(messages).toEqual([...progress, result]);
+  }
+
+  test('10,000 interleaved calls of two clients with the same ids and progress tokens', {
+    timeout: 120_000,
+  }, async () => {
+    const callsOfEach = 5_000;
+    const inFlightOfEach = 16;
+    const clients = await Promise.all(
+      ['A', 'B'].map(async (name) => ({ name, session: await initialize(gateway.url, { agent }) })),
+    );
+
+    const work = clients.flatMap(({ name, session }) => {
+      let next = 0;
+      return Array.from({ length: inFlightOfEach }, async () => {
+        while (next < callsOfEach) {
+          const id = next++;
+          const marker = `${name}${id}`;
+          // Without progress the answer is JSON, with it a stream; both kinds are in flight at once.
+          expectOwn(await call(session, id, marker, id % 3), id, marker, id % 3);
+        }
+      });
+    });
+    await Promise.all(work);
+    await Promise.all(clients.map(({ session }) => session.delete()));
+  });
+
+  test('two calls of one client with progress at once each get their own', async () => {
+    const session = await initialize(gateway.url);
+    const calls = [1, 2].map(async (id) => {
+      const params = {
+        name: 'progress',
+        arguments: { count: 50, gapMs: 1, marker: `m${id}` },
+        _meta: { progressToken: id },
+      };
+      expectOwn(await session.request('tools/call', params, { id }), id, `m${id}`, 50);
+    });
+    await Promise.all(calls);
+    await session.delete();
+  });
+
+  test('ids and progress tokens keep their value and type', async () => {
+    const session = await initialize(gateway.url);
+    for (const id of [0, -1, 2 ** 53 - 1, '0', 'täst', '']) {
+      const params = { name: 'progress', arguments: { count: 1, marker: 'm' }, _meta: { progressToken: id } };
+      const { messages } = await session.request('tools/call', params, { id });
+      expect(messages.map((message: Message) => message.id ?? message.params.progressToken)).toEqual([id, id]);
+    }
+    await session.delete();
+  });
+
+  test('a request of the server goes out on the stream of its call, and its answer reaches the call', async () => {
+    const session = await initialize(gateway.url, { capabilities: { roots: {} } });
+    const exchange = await session.send({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'roots' } });
+    const question = await exchange.nextMessage(({ method }) => method === 'roots/list');
+    const roots = [{ uri: 'file:///a' }];
+    expect((await session.respond(question.id, { roots })).status).toBe(202);
+    const { messages } = await exchange.answer();
+    expect(messages.at(-1)).toMatchObject({ id: 1, result: { content: [{ text: JSON.stringify(roots) }] } });
+    await session.delete();
+  });
+
+  test('what the server says while no call is in flight comes on the GET stream, opened before or after', async () => {
+    const session = await initialize(gateway.url);
+    const method = 'notifications/tools/list_changed';
+    const early = await session.getStream();
+    await session.callTool('later', { notification: { method } });
+    await early.nextMessage((message) => message.method === method);
+    early.drop();
+
+    await session.callTool('later', { notification: { method }, ms: 0 });
+    // The answer to `later` comes first, so by the answer to a second call the notification has been kept or sent there.
+    const { messages } = await session.request('tools/call', { name: 'slow', arguments: { ms: 20 } });
+    if (!messages.some((message: Message) => message.method === method)) {
+      const late = await session.getStream();
+      await late.nextMessage((message) => message.method === method);
+      late.drop();
+    }
+    await session.delete();
+  });
+
+  test('the messages of a task reach the client that made it', async () => {
+    const session = await initialize(gateway.url);
+    const started = await session.request('tools/call', {
+      name: 'slow_task',
+      arguments: { ms: 30 },
+      task: { ttl: 60_000 },
+    });
+    const { taskId } = started.messages.at(-1).result.task;
+    const { messages } = await session.request('tasks/result', { taskId });
+    expect(messages.at(-1).result).toMatchObject({
+      content: [{ type: 'text', text: 'worked 30 ms' }],
+      _meta: { 'io.modelcontextprotocol/related-task': { taskId } },
+    });
+    await session.delete();
+  });
+});

@@ -1,0 +1,75 @@
+import { openIssues } from './open-issues.ts';
+import type { Requirement } from './requirement.ts';
+
+/** HARDENING.md: Advisories of peers. */
+export const advisories: readonly Requirement[] = [
+  {
+    id: 'A01',
+    text: 'Nothing of a client or peer reaches a command line.',
+    source: 'CVE-2025-6514, CVE-2026-55887, mcp-bridgekit #3, MCP-connect #12',
+  },
+  {
+    id: 'A02',
+    text: 'Host and Origin are checked by default.',
+    source: 'CVE-2025-49596, CVE-2025-66414, CVE-2026-34742, GHSA-89vp-x53w-74fx, CVE-2025-64443',
+  },
+  { id: 'A03', text: "Clients that all count ids from 0 never see each other's answers.", source: 'CVE-2026-25536' },
+  {
+    id: 'A04',
+    text: "A Last-Event-ID cannot read another session's backlog.",
+    source: 'GHSA-84j6-jc92-77jm',
+    deferredTo: openIssues.solid,
+  },
+  {
+    id: 'A05',
+    text: 'A session id of another principal looks unknown and displaces nothing; an empty identity is refused.',
+    source: 'CVE-2026-33946, CVE-2025-6515, python-sdk #2100, mcp-gateway-registry #1357, Yuzu #4754',
+    deferredTo: openIssues.safe,
+  },
+  {
+    id: 'A06',
+    text: "A request without a session id is never taken for the only session's.",
+    source: 'byterover #330',
+  },
+  {
+    id: 'A07',
+    text: 'An SSE endpoint stays on its origin, and no redirect is followed.',
+    source: 'worldmonitor #4054, ContextForge',
+    deferredTo: openIssues.sse,
+  },
+  {
+    id: 'A08',
+    text: "Keys in another case or folding are not the protocol's, and duplicates are refused.",
+    source: 'CVE-2026-27896, Envoy reject_duplicate_keys',
+  },
+  {
+    id: 'A09',
+    text: 'No regular expression on peer input has nested quantifiers.',
+    source: 'CVE-2026-0621',
+    deferredTo: openIssues.safe,
+  },
+  {
+    id: 'A10',
+    text: 'The HTTP libraries have the mended versions, and limits hold for chunked bodies.',
+    source:
+      'CVE-2026-44456, CVE-2026-54288, CVE-2026-29085, CVE-2026-47676, CVE-2026-47673, CVE-2026-29087, CVE-2026-39406',
+    deferredTo: openIssues.safe,
+  },
+  {
+    id: 'A11',
+    text: 'No request can be smuggled through a kept-alive upstream connection.',
+    source: 'GHSA-ggv3-7p47-pfv8',
+    deferredTo: openIssues.sse,
+  },
+  {
+    id: 'A12',
+    text: 'A child ends with its whole group, on each way that a session can end.',
+    source: 'supergateway #108, #124, #137, #141, #160',
+  },
+  {
+    id: 'A12b',
+    text: 'The idle limit counts also while a GET is open.',
+    source: 'supergateway #108, #124, #137, #141, #160',
+    deferredTo: openIssues.solid,
+  },
+];

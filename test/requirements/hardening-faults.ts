@@ -1,0 +1,149 @@
+import { openIssues } from './open-issues.ts';
+import type { Requirement } from './requirement.ts';
+
+/** HARDENING.md: Faults to survive. */
+export const faults: readonly Requirement[] = [
+  {
+    id: 'F01',
+    text: 'kill -9 of an owner in mid-request: taken over within lease + 2 s, each pending request run again or answered.',
+    deferredTo: openIssues.redis,
+  },
+  {
+    id: 'F02',
+    text: 'An owner frozen past its lease is fenced, nothing of it reaches clients, and its children end.',
+    deferredTo: openIssues.redis,
+  },
+  {
+    id: 'F03',
+    text: "kill -9 of a client's instance that is not the owner: the resume elsewhere is identical.",
+    deferredTo: openIssues.redis,
+  },
+  {
+    id: 'F04',
+    text: 'An owner whose mailbox loop is dead loses its lease, and is replaced.',
+    deferredTo: openIssues.redis,
+  },
+  {
+    id: 'F05',
+    text: 'A Redis restart with its data: calls at owners go on, the rest waits, nothing is lost or doubled.',
+    deferredTo: openIssues.redis,
+  },
+  {
+    id: 'F06',
+    text: 'A Redis restart without its data: sessions are registered again, and a lost history is told.',
+    deferredTo: openIssues.redis,
+  },
+  {
+    id: 'F07',
+    text: 'A failover that loses writes: a client ahead of the store is told, and no id is used twice.',
+    deferredTo: openIssues.redis,
+  },
+  {
+    id: 'F08',
+    text: 'A slow or silent Redis: commands time out, health stays up, the blocking reader recovers.',
+    deferredTo: openIssues.redis,
+  },
+  {
+    id: 'F09',
+    text: 'A full Redis: no event is sent unstored, calls end with an error, leases hold.',
+    deferredTo: openIssues.redis,
+  },
+  {
+    id: 'F10',
+    text: 'A flushed script cache, or a cut before the reply: asked again with the same ids, ALREADY and no duplicate.',
+    deferredTo: openIssues.redis,
+  },
+  {
+    id: 'F11',
+    text: 'An instance cut off from Redis turns unready, others take over, and on return it gives up what was taken.',
+    deferredTo: openIssues.redis,
+  },
+  {
+    id: 'F12',
+    text: 'A child that exits, is killed or never starts: pending calls are answered and the session is restored or ended.',
+    deferredTo: openIssues.solid,
+  },
+  {
+    id: 'F13',
+    text: 'A child that hangs: the request times out and is cancelled, others are unaffected.',
+    deferredTo: openIssues.solid,
+  },
+  {
+    id: 'F14',
+    text: 'A stdout flood pauses the child; memory stays flat and health fast.',
+    deferredTo: openIssues.solid,
+  },
+  {
+    id: 'F15',
+    text: 'A giant line ends at the limit in linear time, and all calls in flight are answered.',
+    deferredTo: openIssues.solid,
+  },
+  { id: 'F16', text: 'UTF-8 split at every byte, CRLF, a BOM and CR inside of JSON leave the message intact.' },
+  {
+    id: 'F17',
+    text: 'Invalid UTF-8, no JSON, no JSON-RPC, a batch and answers to unknown ids are dropped and counted; the session goes on.',
+  },
+  { id: 'F18', text: 'A stderr flood is always drained, logged at a limited rate, and never reaches a client.' },
+  {
+    id: 'F19',
+    text: 'A child that forks, ignores SIGTERM or leaves stdout to a grandchild ends with its group; no zombie is left.',
+    deferredTo: openIssues.solid,
+  },
+  {
+    id: 'F20',
+    text: 'A slow SSE reader is cut at its limit and resumes completely; others do not notice.',
+    deferredTo: openIssues.solid,
+  },
+  {
+    id: 'F21',
+    text: 'A half-open connection is bounded by the maximum stream age, and idle sessions end while a GET is open.',
+    deferredTo: openIssues.solid,
+  },
+  { id: 'F22', text: 'A client that drops in a POST stream collects its answer by GET.', deferredTo: openIssues.solid },
+  {
+    id: 'F23',
+    text: 'A client that drops in an upload: no child is started and nothing is forwarded.',
+    deferredTo: openIssues.solid,
+  },
+  {
+    id: 'F24',
+    text: '2,000 resumes in a second after an instance died: nothing but 503, bounded Redis commands, recovery in 30 s.',
+    deferredTo: openIssues.proof,
+  },
+  {
+    id: 'F25',
+    text: 'A resume at the seam of replay and live under load has no gap and no double.',
+    deferredTo: openIssues.solid,
+  },
+  {
+    id: 'F26',
+    text: 'A storm of new sessions meets limits with 503 and leaves no orphan.',
+    deferredTo: openIssues.solid,
+  },
+  {
+    id: 'F26b',
+    text: 'A storm of new sessions meets the limits of its principal with 429.',
+    deferredTo: openIssues.safe,
+  },
+  {
+    id: 'F27',
+    text: 'SIGTERM with open streams, twice, and with a close that throws: the drain finishes.',
+    deferredTo: openIssues.solid,
+  },
+  {
+    id: 'F28',
+    text: 'A legacy HTTP server that fails in any way gets 502 or 504 or an in-band error, and is restored with backoff.',
+    deferredTo: openIssues.sse,
+  },
+  {
+    id: 'F29',
+    text: 'A clock jump or a stalled event loop loses nothing on one instance.',
+    deferredTo: openIssues.solid,
+  },
+  { id: 'F29b', text: 'A clock jump or a stalled event loop causes no false takeover.', deferredTo: openIssues.redis },
+  {
+    id: 'F30',
+    text: 'A long soak with random faults has flat resources and no broken promise.',
+    deferredTo: openIssues.proof,
+  },
+];

@@ -1,0 +1,16 @@
+/**
+ * The titles of the issues that requirements may be deferred to. Who closes an issue takes it out: what is still
+ * deferred to it then fails.
+ */
+export const openIssues = {
+  solid: 'Solid on one instance: resume, crashes, bad input, drain, Docker',
+  redis: 'Redis: a stream resumes on any instance, and a session outlives the instance that held it',
+  sse: 'Old SSE servers, newer HTTP servers, and the old two-endpoint face',
+  modern: 'The 2026-07-28 revision: the modern face, modern servers, and legacy clients on them',
+  translation: 'Modern clients on legacy servers',
+  safe: 'Safe to put on the internet',
+  pleasure: 'A pleasure to run: seen, measured, looked at',
+  proof: 'Proof: as fast as a pipe, nothing lost, and what a machine can hold, shown by runs that anyone can repeat',
+} as const;
+
+export type OpenIssue = (typeof openIssues)[keyof typeof openIssues];

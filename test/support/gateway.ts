@@ -1,0 +1,173 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { setTimeout as delay } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { onTestFinished, TestRunner } from 'vitest';
+import { descendantsOf, type ProcessInfo } from './processes.ts';
+import { type Waiting, withDeadline } from './wait-for.ts';
+
+/** The checkout. */
+export const root = fileURLToPath(new URL('../..', import.meta.url));
+
+/** The command of our own STDIO server, to put behind the gateway. */
+export const everythingFixture = [process.execPath, `${root}test/fixtures/everything-server.mjs`] as const;
+
+/** The command of `@modelcontextprotocol/server-everything`. */
+export const everythingReference = [
+  process.execPath,
+  `${root}node_modules/@modelcontextprotocol/server-everything/dist/index.js`,
+  'stdio',
+] as const;
+
+/** How a process ended. */
+export interface Exit {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+}
+
+export interface GatewayOptions {
+  /** Options of the gateway; `--host 127.0.0.1 --port 0 --admin-port 0` come before them. */
+  readonly args?: readonly string[];
+  /** The command of the server, put after `--`. */
+  readonly command?: readonly string[];
+  /** Added to this process's environment, where undefined removes a variable. */
+  readonly env?: Readonly<Record<string, string | undefined>>;
+  readonly cwd?: string;
+  /** What is run instead of the built gateway; `GATEWAY_PROGRAM` (words parted by blanks) does the same for all tests. */
+  readonly program?: readonly string[];
+  readonly readyDeadlineMs?: number;
+}
+
+/** A running gateway: a real child process. */
+export interface Gateway extends AsyncDisposable {
+  /** `http://127.0.0.1:<port>/mcp` */
+  readonly url: string;
+  /** `http://127.0.0.1:<port>` */
+  readonly baseUrl: string;
+  readonly port: number;
+  readonly pid: number;
+  /** Resolves when the process has ended. */
+  readonly exited: Promise<Exit>;
+  /** What it wrote so far. */
+  stdout(): string;
+  stderr(): string;
+  /** The lines it wrote to either that are JSON objects: its log. */
+  logs(): Record<string, unknown>[];
+  /** The living processes that it started, and theirs. */
+  descendants(): Promise<ProcessInfo[]>;
+  /** Sends the signal (SIGTERM) and waits for the end; after the deadline it kills the process and rejects. Idempotent. */
+  stop(signal?: NodeJS.Signals, waiting?: Waiting): Promise<Exit>;
+}
+
+const defaultProgram = process.env['GATEWAY_PROGRAM']?.split(' ') ?? [process.execPath, `${root}dist/main.js`];
+
+/** Pids of gateways that still run, for the end of this test process, however it comes. */
+const running = new Set<number>();
+process.on('exit', () => {
+  for (const pid of running) process.kill(pid, 'SIGKILL');
+});
+
+/**
+ * Starts the built gateway (`npm run build`) on a free port and resolves when it prints its URL, a line on stdout that
+ * holds `http://127.0.0.1:<port>/mcp`. Rejects with its stderr if it ends before. One started inside a test is stopped
+ * when that test has finished, failed or not; stop one that was started in a hook in the hook that belongs to it.
+ */
+export async function startGateway({
+  args = [],
+  command = [],
+  env = {},
+  cwd = root,
+  program = defaultProgram,
+  readyDeadlineMs = 20_000,
+}: GatewayOptions = {}): Promise<Gateway> {
+  const [file = process.execPath, ...programArgs] = program;
+  const child = spawn(
+    file,
+    [
+      ...programArgs,
+      ...['--host', '127.0.0.1', '--port', '0', '--admin-port', '0'],
+      ...args,
+      ...(command.length > 0 ? ['--', ...command] : []),
+    ],
+    { cwd, env: definedOnly({ ...process.env, ...env }), stdio: ['ignore', 'pipe', 'pipe'] },
+  );
+  const stdout = collectText(child.stdout);
+  const stderr = collectText(child.stderr);
+  const closed = once(child, 'close');
+  const exited = once(child, 'exit').then(async ([code, signal]): Promise<Exit> => {
+    // Its last words may still be in the pipes; but a survivor that holds them open must not make us wait for ever.
+    await Promise.race([closed, delay(1_000, undefined, { ref: false })]);
+    return { code, signal };
+  });
+  await once(child, 'spawn');
+  const pid = child.pid as number;
+  running.add(pid);
+  child.once('exit', () => running.delete(pid));
+
+  const stop = async (signal: NodeJS.Signals = 'SIGTERM', waiting: Waiting = {}) => {
+    child.kill(signal);
+    try {
+      return await withDeadline(exited, { deadlineMs: 30_000, what: `the gateway to end after ${signal}`, ...waiting });
+    } finally {
+      child.kill('SIGKILL');
+    }
+  };
+  if (TestRunner.getCurrentTest() !== undefined) onTestFinished(async () => void (await stop()));
+
+  const ready = new Promise<string>((resolve, reject) => {
+    stdout.onText(() => {
+      const url = /http:\/\/127\.0\.0\.1:\d+\/[^\s"']*/.exec(stdout.wholeLines())?.[0];
+      if (url !== undefined) resolve(url);
+    });
+    exited.then(({ code, signal }) =>
+      reject(new Error(`The gateway ended (${code ?? signal}) before it was ready:\n${stdout.text()}${stderr.text()}`)),
+    );
+  });
+  const url = await withDeadline(ready, { deadlineMs: readyDeadlineMs, what: 'the URL of the gateway' }).catch(
+    async (error: Error) => {
+      await stop('SIGKILL');
+      throw error;
+    },
+  );
+  const { origin, port } = new URL(url);
+
+  return {
+    url,
+    baseUrl: origin,
+    port: Number(port),
+    pid,
+    exited,
+    stdout: stdout.text,
+    stderr: stderr.text,
+    logs: () => [...jsonLines(stdout.wholeLines()), ...jsonLines(stderr.wholeLines())],
+    descendants: () => descendantsOf(pid),
+    stop,
+    [Symbol.asyncDispose]: async () => void (await stop()),
+  };
+}
+
+function collectText(stream: NodeJS.ReadableStream) {
+  let text = '';
+  const listeners: (() => void)[] = [];
+  stream.setEncoding('utf8');
+  stream.on('data', (chunk: string) => {
+    text += chunk;
+    for (const listener of listeners) listener();
+  });
+  return {
+    text: () => text,
+    wholeLines: () => text.slice(0, text.lastIndexOf('\n') + 1),
+    onText: (listener: () => void) => void listeners.push(listener),
+  };
+}
+
+function jsonLines(text: string): Record<string, unknown>[] {
+  return text
+    .split('\n')
+    .filter((line) => line.startsWith('{') && line.trimEnd().endsWith('}'))
+    .map((line) => JSON.parse(line));
+}
+
+function definedOnly(env: Readonly<Record<string, string | undefined>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined));
+}

@@ -1,0 +1,113 @@
+import { execFile } from 'node:child_process';
+import { readdir, readFile } from 'node:fs/promises';
+import { promisify } from 'node:util';
+import { type Waiting, waitFor } from './wait-for.ts';
+
+/** A process as the operating system tells of it. `started` keeps apart two processes that had the same pid. */
+export interface ProcessInfo {
+  readonly pid: number;
+  readonly ppid: number;
+  readonly started: string;
+  readonly command: string;
+  /** Ended, and only waiting for its parent to notice: it runs no code and holds no pipe. */
+  readonly isZombie: boolean;
+}
+
+/** All processes, from /proc on Linux and from `ps` elsewhere. */
+export async function listProcesses(): Promise<ProcessInfo[]> {
+  return process.platform === 'linux' ? listFromProc() : listFromPs();
+}
+
+/**
+ * The living descendants of a process: children, their children, and so on, without the process itself. Descendants whose
+ * parent ended belong to somebody else by then; so take this list before the end, and then wait with `waitUntilGone`.
+ */
+export async function descendantsOf(pid: number): Promise<ProcessInfo[]> {
+  const all = (await listProcesses()).filter(({ isZombie }) => !isZombie);
+  const found: ProcessInfo[] = [];
+  let parents = new Set([pid]);
+  while (parents.size > 0) {
+    const children = all.filter(({ ppid }) => parents.has(ppid));
+    found.push(...children);
+    parents = new Set(children.map((child) => child.pid));
+  }
+  return found;
+}
+
+/** Those of `processes` that still live. */
+export async function stillAlive(processes: readonly ProcessInfo[]): Promise<ProcessInfo[]> {
+  const all = await listProcesses();
+  return processes.filter(({ pid, started }) =>
+    all.some((now) => now.pid === pid && now.started === started && !now.isZombie),
+  );
+}
+
+/** Resolves when `pid` has exactly `count` living descendants (or as many as `count` accepts), with them. */
+export async function waitForDescendants(
+  pid: number,
+  count: number | ((count: number) => boolean),
+  waiting: Waiting = {},
+): Promise<ProcessInfo[]> {
+  const isEnough = typeof count === 'number' ? (found: number) => found === count : count;
+  return waitFor(
+    async () => {
+      const found = await descendantsOf(pid);
+      return isEnough(found.length) ? found : undefined;
+    },
+    { what: `${typeof count === 'number' ? count : 'enough'} descendants of ${pid}`, intervalMs: 20, ...waiting },
+  );
+}
+
+/** Resolves when none of `processes` lives any more; rejects at the deadline with the ones that do. */
+export async function waitUntilGone(processes: readonly ProcessInfo[], { deadlineMs = 10_000 }: Waiting = {}) {
+  let left = [...processes];
+  const areGone = async () => {
+    left = await stillAlive(left);
+    return left.length === 0;
+  };
+  await waitFor(areGone, { deadlineMs, what: 'the processes to end', intervalMs: 20 }).catch((cause: Error) => {
+    const names = left.map(({ pid, command }) => `${pid} ${command}`).join('; ');
+    throw new Error(`After ${deadlineMs} ms these processes still live: ${names}`, { cause });
+  });
+}
+
+async function listFromProc(): Promise<ProcessInfo[]> {
+  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
+  const processes = await Promise.all(pids.map(readProc));
+  return processes.filter((found) => found !== undefined);
+}
+
+async function readProc(pid: string): Promise<ProcessInfo | undefined> {
+  try {
+    const stat = await readFile(`/proc/${pid}/stat`, 'utf8');
+    // "pid (name) state ppid …", and the name may hold blanks and parentheses itself (proc(5)); field 22 is the start time.
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    const arguments_ = await readFile(`/proc/${pid}/cmdline`, 'utf8');
+    return {
+      pid: Number(pid),
+      ppid: Number(fields[1]),
+      started: fields[19] ?? '',
+      command: arguments_.replaceAll('\0', ' ').trim(),
+      isZombie: fields[0] === 'Z' || fields[0] === 'X',
+    };
+  } catch (error) {
+    if (isGone(error)) return undefined;
+    throw error;
+  }
+}
+
+/** The process ended between the listing and the reading. */
+function isGone(error: unknown): boolean {
+  const code = (error as NodeJS.ErrnoException).code;
+  return code === 'ENOENT' || code === 'ESRCH';
+}
+
+async function listFromPs(): Promise<ProcessInfo[]> {
+  const { stdout } = await promisify(execFile)('ps', ['-A', '-o', 'pid=,ppid=,stat=,lstart=,command=']);
+  return stdout.split('\n').flatMap((line) => {
+    const match = /^\s*(\d+)\s+(\d+)\s+(\S+)\s+(\S+\s+\S+\s+\S+\s+\S+\s+\S+)\s+(.*)$/.exec(line);
+    if (match === null) return [];
+    const [, pid, ppid, state = '', started = '', command = ''] = match;
+    return [{ pid: Number(pid), ppid: Number(ppid), started, command, isZombie: state.startsWith('Z') }];
+  });
+}

@@ -1,0 +1,45 @@
+/** One server-sent event as it was on the wire: a field that was not sent is not there. */
+export interface SseEvent {
+  readonly id?: string;
+  readonly event?: string;
+  readonly retry?: number;
+  /** The text of all `data` lines, joined by LF; undefined if the event had none. */
+  readonly data?: string;
+}
+
+/**
+ * Reads server-sent events from chunks of text, for tests: unlike a browser it also reports events without data, and
+ * comments, because tests look at those (WHATWG HTML, 9.2.6).
+ */
+export function createSseReader({
+  onEvent,
+  onComment,
+}: {
+  onEvent(event: SseEvent): void;
+  onComment(text: string): void;
+}) {
+  let rest = '';
+  let fields: { id?: string; event?: string; retry?: number; data?: string } = {};
+
+  function readLine(line: string): void {
+    if (line === '') {
+      if (Object.keys(fields).length > 0) onEvent(fields);
+      fields = {};
+      return;
+    }
+    const [, name = line, value = ''] = /^([^:]*): ?(.*)$/s.exec(line) ?? [];
+    if (name === '') onComment(value);
+    else if (name === 'data') fields.data = fields.data === undefined ? value : `${fields.data}\n${value}`;
+    else if (name === 'id' || name === 'event') fields[name] = value;
+    else if (name === 'retry') fields.retry = Number(value);
+    else throw new Error(`An SSE field that nobody knows: ${JSON.stringify(line)}`);
+  }
+
+  return (chunk: string): void => {
+    rest += chunk;
+    // A CR at the end may be the first half of CR LF; it waits for the next chunk.
+    const lines = rest.split(/\r\n|\n|\r(?!$)/);
+    rest = lines.pop() ?? '';
+    for (const line of lines) readLine(line);
+  };
+}

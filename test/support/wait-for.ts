@@ -1,0 +1,120 @@
+import { setTimeout as delay } from 'node:timers/promises';
+
+/** Deadline of everything that a test waits for, unless it says otherwise; far above what a loaded machine needs. */
+export const defaultDeadlineMs = 10_000;
+
+/** How long to wait, and what for: the words of the error when it does not come. */
+export interface Waiting {
+  readonly deadlineMs?: number;
+  readonly what?: string;
+}
+
+/**
+ * Resolves with the promise, or rejects after `deadlineMs` with an error that says what was waited for.
+ * The promise itself goes on.
+ */
+export async function withDeadline<T>(promise: Promise<T>, { deadlineMs = defaultDeadlineMs, what }: Waiting = {}) {
+  const controller = new AbortController();
+  const expired = delay(deadlineMs, undefined, { signal: controller.signal }).then(() => {
+    throw new Error(`Waited ${deadlineMs} ms in vain for ${what ?? 'a promise'}`);
+  });
+  // The aborted timer rejects after the race is decided; nobody listens to it then.
+  expired.catch(() => undefined);
+  try {
+    return await Promise.race([promise, expired]);
+  } finally {
+    controller.abort();
+  }
+}
+
+/**
+ * Asks `condition` again until it gives a value that is not undefined or false, and resolves with that. For states that
+ * tell of themselves by no event, such as the process table; where there is an event, use an inbox or `withDeadline`.
+ */
+export async function waitFor<T>(
+  condition: () => T | Promise<T>,
+  {
+    deadlineMs = defaultDeadlineMs,
+    what = condition.toString(),
+    intervalMs = 10,
+  }: Waiting & { intervalMs?: number } = {},
+): Promise<Exclude<T, undefined | false | null>> {
+  const end = performance.now() + deadlineMs;
+  for (;;) {
+    const value = await condition();
+    if (value !== undefined && value !== false && value !== null) return value as Exclude<T, undefined | false | null>;
+    if (performance.now() > end) throw new Error(`Waited ${deadlineMs} ms in vain for ${what}`);
+    await delay(intervalMs);
+  }
+}
+
+/** What arrives one by one, kept in order, and waited for by a predicate. */
+export interface Inbox<T> {
+  /** Everything that arrived so far. */
+  readonly items: readonly T[];
+  push(item: T): void;
+  /** Nothing more will come: `next` of what did not arrive rejects. */
+  end(reason?: Error): void;
+  /** Resolves at `end`; rejects if `end` had a reason. */
+  readonly ended: Promise<void>;
+  /**
+   * The first item not yet taken by an earlier `next` for which `matches` is true, arrived or still to come.
+   * Rejects at the deadline, or when the inbox ends before.
+   */
+  next(matches?: (item: T) => boolean, waiting?: Waiting): Promise<T>;
+}
+
+/** Makes an empty inbox. */
+export function createInbox<T>(): Inbox<T> {
+  const items: T[] = [];
+  const taken = new Set<number>();
+  const checks = new Set<() => void>();
+  let isEnded = false;
+  let endReason: Error | undefined;
+  let settleEnd: (reason?: Error) => void;
+  const ended = new Promise<void>((resolve, reject) => {
+    settleEnd = (reason) => (reason ? reject(reason) : resolve());
+  });
+  // Whoever is interested awaits `ended`; for the others a broken inbox is no unhandled rejection.
+  ended.catch(() => undefined);
+  const checkAll = () => {
+    for (const check of [...checks]) check();
+  };
+
+  return {
+    items,
+    ended,
+    push(item) {
+      items.push(item);
+      checkAll();
+    },
+    end(reason) {
+      if (isEnded) return;
+      isEnded = true;
+      endReason = reason;
+      settleEnd(reason);
+      checkAll();
+    },
+    next(matches = () => true, waiting = {}) {
+      let stopChecking: (() => void) | undefined;
+      const found = new Promise<T>((resolve, reject) => {
+        const check = () => {
+          const index = items.findIndex((item, at) => !taken.has(at) && matches(item));
+          if (index !== -1) {
+            taken.add(index);
+            resolve(items[index] as T);
+          } else if (isEnded) {
+            reject(new Error(`Ended before ${waiting.what ?? 'the item'} came`, { cause: endReason }));
+          } else {
+            return;
+          }
+          checks.delete(check);
+        };
+        checks.add(check);
+        stopChecking = () => checks.delete(check);
+        check();
+      });
+      return withDeadline(found, { what: 'an item', ...waiting }).finally(() => stopChecking?.());
+    },
+  };
+}
