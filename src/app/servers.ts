@@ -2,7 +2,7 @@ import type { BackendEnd, OpenBackend } from '../backend/backend.ts';
 import { childEnvironment } from '../backend/stdio/environment.ts';
 import { openStdio } from '../backend/stdio/stdio.ts';
 import { createWarmPool, type WarmPool } from '../backend/warm.ts';
-import type { Server } from '../session/session.ts';
+import type { Server } from '../session/session-parts.ts';
 import type { GatewayConfig, ServerConfig } from './config.ts';
 import type { Environment } from './environment.ts';
 

@@ -23,6 +23,10 @@ export function encodeEvents(events: readonly SseEvent[], retryMs: number): Buff
   return parts.length === 1 ? (parts[0] as Buffer) : Buffer.concat(parts);
 }
 
+/** The text of one message as an event without an id: it cannot be resumed from. */
+export const encodeMessage = (text: Buffer): Buffer =>
+  Buffer.concat([Buffer.from(messageType, 'latin1'), beforeData, text, afterEvent]);
+
 /** A comment line: keeps a connection from looking idle; clients ignore it. */
 export const keepAliveComment = Buffer.from(': keep-alive\n\n');
 

@@ -21,6 +21,9 @@ export type Destination = Call | 'get';
 export class Calls {
   readonly #byId = new Map<RequestId, Call>();
   readonly #byToken = new Map<RequestId, Call>();
+  #waiting: (() => void)[] = [];
+  /** When the last call was answered, on the monotonic clock in milliseconds. */
+  emptySince = performance.now();
 
   get size(): number {
     return this.#byId.size;
@@ -48,7 +51,14 @@ export class Calls {
       this.#byToken.delete(call.progressToken);
     }
     clearTimeout(call.cancelTimer);
+    if (this.#byId.size === 0) this.#tellEmpty();
     return call;
+  }
+
+  /** Resolves when no call is in flight. */
+  whenEmpty(): Promise<void> {
+    if (this.#byId.size === 0) return Promise.resolve();
+    return new Promise((resolve) => this.#waiting.push(resolve));
   }
 
   /** Takes all calls out, oldest first. */
@@ -73,6 +83,11 @@ export class Calls {
       count += 1;
     }
     return newest === undefined || (count > 1 && hasGetStream) ? 'get' : newest;
+  }
+
+  #tellEmpty(): void {
+    this.emptySince = performance.now();
+    for (const tell of this.#waiting.splice(0)) tell();
   }
 
   #known(message: Message): Call | undefined {

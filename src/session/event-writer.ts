@@ -1,5 +1,5 @@
 import type { Position } from '../protocol/event-id.ts';
-import type { AppendOutcome, EventLog, NewEvent, StoredEvent } from '../store/store.ts';
+import type { AppendOutcome, EventLog, StoredEvent } from '../store/store.ts';
 
 /** What a writer needs: the log, the session in it, the epoch that it writes under, and whom to tell. */
 export interface EventWriterOptions {
@@ -28,7 +28,7 @@ export interface EventWriter {
 /** An event writer for a session without events so far. */
 export function createEventWriter({ log, key, epoch, onStored, onRefused }: EventWriterOptions): EventWriter {
   const tails = new Map<number, Position>();
-  let queue: NewEvent[] = [];
+  let queue: StoredEvent[] = [];
   let seq = 0;
   let appended = 0;
   let running: Promise<void> | undefined;
@@ -40,14 +40,14 @@ export function createEventWriter({ log, key, epoch, onStored, onRefused }: Even
       const outcome = await log.append(key, epoch, appended, batch);
       if (outcome !== 'stored' && outcome !== 'already') return onRefused(outcome);
       appended += batch.length;
-      onStored(batch.map((event) => ({ ...event, epoch })));
+      onStored(batch);
     }
   };
 
   return {
     add(stream, data, last) {
       seq += 1;
-      queue.push({ stream, seq, previous: tails.get(stream), data, last });
+      queue.push({ epoch, stream, seq, previous: tails.get(stream), data, last });
       if (last) tails.delete(stream);
       else tails.set(stream, { epoch, seq });
     },

@@ -19,6 +19,8 @@ export interface FeedOptions {
   onBroken(sink: EventSink): boolean;
   /** A client that lagged has caught up with the log. */
   onCaughtUp(): void;
+  /** The log could not be read: the connection is cut. */
+  onFailed(cause: unknown): void;
   /** The connection is gone; called once. */
   onClosed(): void;
 }
@@ -50,7 +52,7 @@ export class Feed {
     options.sink.onDrain(() => this.#unblock());
     options.sink.onClose(() => this.#closed());
     if (live) this.#state = 'live';
-    else void this.#catchUp();
+    else this.#read();
   }
 
   /** Takes events of this stream that were just stored. */
@@ -63,7 +65,7 @@ export class Feed {
     this.lag.events += events.length;
     for (const event of events) this.lag.bytes += event.data.length;
     this.#readAgain = true;
-    if (this.#state === 'live') void this.#catchUp();
+    if (this.#state === 'live') this.#read();
   }
 
   /** Ends the connection in order. */
@@ -71,6 +73,13 @@ export class Feed {
     if (this.#state === 'closed') return;
     this.#options.sink.end();
     this.#closed();
+  }
+
+  #read(): void {
+    this.#catchUp().catch((cause: unknown) => {
+      this.#options.onFailed(cause);
+      this.#options.sink.cut();
+    });
   }
 
   async #catchUp(): Promise<void> {
@@ -115,7 +124,7 @@ export class Feed {
   #unblock(): void {
     if (this.#state !== 'blocked') return;
     clearTimeout(this.#slowTimer);
-    void this.#catchUp();
+    this.#read();
   }
 
   #closed(): void {

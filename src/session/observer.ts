@@ -1,17 +1,5 @@
 import type { BackendEnd } from '../backend/backend.ts';
-
-/** Why a session ended. */
-export type SessionEnd =
-  | 'deleted'
-  | 'idle'
-  | 'client_gone'
-  | 'refused'
-  | 'server_start_failed'
-  | 'server_start_timeout'
-  | 'server_exited'
-  | 'line_too_long'
-  | 'draining'
-  | 'internal';
+import type { SessionEnd } from './session-end.ts';
 
 /**
  * What a session could not deliver. `noise`: a line of the server that is no JSON-RPC. `unknown_response`: the server

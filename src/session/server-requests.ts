@@ -1,4 +1,4 @@
-import { faultMessage, type RequestId } from '../protocol/faults.ts';
+import type { RequestId } from '../protocol/faults.ts';
 import type { Message } from '../protocol/message.ts';
 import type { Destination } from './calls.ts';
 
@@ -9,15 +9,11 @@ const maxOpen = 1000;
 export class ServerRequests {
   readonly #open = new Map<RequestId, Destination>();
 
-  /**
-   * Notes a request that goes to the client.
-   * @returns undefined, or the error that the server gets at once instead because too many are open
-   */
-  add(id: RequestId, destination: Destination): Buffer | undefined {
-    if (this.#open.size >= maxOpen && !this.#open.has(id))
-      return Buffer.from(faultMessage('server_request_refused', id));
+  /** Notes a request that goes to the client. False if too many are open, so that it must not. */
+  add(id: RequestId, destination: Destination): boolean {
+    if (this.#open.size >= maxOpen && !this.#open.has(id)) return false;
     this.#open.set(id, destination);
-    return undefined;
+    return true;
   }
 
   /** Takes note of the client's response. False if nothing with this id is open: the response belongs to nothing. */

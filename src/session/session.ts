@@ -1,66 +1,21 @@
-import type { Backend, BackendEnd, OpenBackend } from '../backend/backend.ts';
+import type { Backend, BackendEnd } from '../backend/backend.ts';
 import type { EventId } from '../protocol/event-id.ts';
-import { faultMessage, type Reason, type RequestId } from '../protocol/faults.ts';
-import { type Message, readBody } from '../protocol/message.ts';
+import type { Reason, RequestId } from '../protocol/faults.ts';
+import { negotiatedVersion } from '../protocol/handshake.ts';
+import type { Message } from '../protocol/message.ts';
 import { allowsBatches, assumedRevision, hasPrimingEvent } from '../protocol/revisions.ts';
-import type { Principal, Store } from '../store/store.ts';
+import type { Principal } from '../store/store.ts';
 import { Answer } from './answer.ts';
-import { type Call, Calls, type Destination } from './calls.ts';
+import { type Call, Calls } from './calls.ts';
 import { createEventWriter, type EventWriter } from './event-writer.ts';
-import type { Dropped, SessionEnd, SessionName, SessionObserver } from './observer.ts';
-import type { Headers, Reply } from './reply.ts';
+import type { Dropped, SessionName } from './observer.ts';
+import type { Reply } from './reply.ts';
+import { Router } from './router.ts';
 import { ServerRequests } from './server-requests.ts';
+import { faultAtEnd, type SessionEnd } from './session-end.ts';
+import type { Server, SessionParts } from './session-parts.ts';
 import { getStream, Streams } from './streams.ts';
-
-/** One configured server, as sessions use it. */
-export interface Server {
-  readonly name: string;
-  readonly open: OpenBackend;
-  /** How long a new backend may take to answer `initialize`. */
-  readonly startTimeoutMs: number;
-}
-
-/** Times and sizes that hold for every session; `docs/configuration.md` explains each. */
-export interface SessionOptions {
-  readonly upgradeAfterMs: number;
-  readonly commitAfterMs: number;
-  readonly cancelGraceMs: number;
-  readonly retryMs: number;
-  readonly slowReaderMs: number;
-  readonly streamMaxAgeMs: number;
-  readonly maxEventBytes: number;
-  readonly logMaxEvents: number;
-  readonly logMaxBytes: number;
-}
-
-/** What a session is made of. */
-export interface SessionParts {
-  readonly id: string;
-  /** The session's name in the store: a hash of the id. */
-  readonly key: string;
-  readonly server: Server;
-  readonly principal: Principal;
-  readonly instance: string;
-  readonly store: Store;
-  readonly options: SessionOptions;
-  readonly observer: SessionObserver;
-  /** The session can no longer be used; what it started may still be ending. */
-  onEnding(): void;
-}
-
-/** What clients get for their open requests when a session ends. */
-const faultAtEnd: Readonly<Record<SessionEnd, Reason>> = {
-  deleted: 'session_ended',
-  idle: 'session_ended',
-  client_gone: 'session_ended',
-  refused: 'session_ended',
-  server_start_failed: 'server_start_failed',
-  server_start_timeout: 'server_start_timeout',
-  server_exited: 'server_exited',
-  line_too_long: 'line_too_long',
-  draining: 'draining',
-  internal: 'internal',
-};
+import { createUnloggedStream } from './unlogged-stream.ts';
 
 /**
  * One client of a legacy-era revision and its backend. Messages of the client go to the backend as they come; those of
@@ -80,14 +35,15 @@ export class Session {
   readonly #serverRequests = new ServerRequests();
   readonly #writer: EventWriter;
   readonly #streams: Streams;
+  readonly #router: Router;
   readonly #dropped: Partial<Record<Dropped, number>> = {};
   readonly #startedAt = performance.now();
-  #initialize: Message | undefined;
+  /** The client's `initialize`, until it is in the record. */
+  #initialize: Buffer | undefined;
   #isReady = false;
   #startTimer: NodeJS.Timeout | undefined;
   #lastActivityAt = performance.now();
   #ending: Promise<void> | undefined;
-  #idleListeners: (() => void)[] = [];
 
   constructor(parts: SessionParts) {
     const { id, key, server, principal, store, options } = parts;
@@ -111,23 +67,50 @@ export class Session {
       streamMaxAgeMs: options.streamMaxAgeMs,
       maxLag: { events: options.logMaxEvents / 2, bytes: options.logMaxBytes / 2 },
       primes: () => hasPrimingEvent(this.protocolVersion),
-      emit: (stream, data, last) => this.#emit(stream, data, last),
+      emit: (stream, data, last) => this.#writer.add(stream, data, last),
+      onFailed: (cause) => this.#parts.observer.failed(this.name, cause),
       onPressure: (isHigh) => (isHigh ? this.#backend.pause() : this.#backend.resume()),
     });
+    this.#router = new Router({
+      calls: this.#calls,
+      serverRequests: this.#serverRequests,
+      maxEventBytes: options.maxEventBytes,
+      hasGetStream: () => this.#streams.hasGet,
+      toGetStream: (text) => this.#writer.add(getStream, text, false),
+      toServer: (text) => void this.#backend.send(text),
+      onInitialized: (call, text) => void this.#initialized(call, text),
+      onDropped: (what, text) => this.#drop(what, text),
+    });
     this.#backend = server.open({
-      onMessages: (lines) => this.#receive(lines),
+      onMessages: (lines) => {
+        for (const line of lines) this.#router.receive(line);
+        this.#flush();
+      },
       onEnd: (end) => this.#backendEnded(end),
     });
   }
 
   /** Begins the session with the client's `initialize`. The id goes out with the head of a successful answer. */
   start(initialize: Message, reply: Reply): void {
-    this.#initialize = initialize;
+    this.#initialize = Buffer.from(initialize.text); // not the larger buffer of the connection
     reply.onGone(() => {
       if (!this.#isReady) void this.end('client_gone');
     });
     this.#startTimer = setTimeout(() => void this.end('server_start_timeout'), this.server.startTimeoutMs);
-    this.#request([initialize], false, reply, this.#parts.options.commitAfterMs, { 'mcp-session-id': this.id });
+    const { commitAfterMs, maxEventBytes } = this.#parts.options;
+    const answer = new Answer(
+      createUnloggedStream(() => this.#drop('undeliverable')),
+      {
+        reply,
+        ids: [idOf(initialize)],
+        isBatch: false,
+        primes: false,
+        upgradeAfterMs: commitAfterMs,
+        maxEventBytes,
+        headers: { 'mcp-session-id': this.id },
+      },
+    );
+    this.#send([initialize], answer);
   }
 
   /** True if an array of messages is a valid body in this session. */
@@ -149,7 +132,7 @@ export class Session {
       if (refused !== undefined && requests.length === 0) return reply.fault(refused, null);
     }
     if (requests.length === 0) reply.accepted();
-    else this.#request(requests, isBatch, reply, this.#parts.options.upgradeAfterMs);
+    else this.#send(requests, this.#createAnswer(requests.map(idOf), isBatch, reply));
   }
 
   /** Opens the standalone GET stream, or continues the stream that `lastEventId` belongs to. */
@@ -157,18 +140,18 @@ export class Session {
     this.#lastActivityAt = performance.now();
     if (lastEventId !== undefined) return this.#streams.resume(reply, lastEventId);
     this.#streams.listen(reply);
-    this.#writer.flush();
+    this.#flush();
   }
 
   /** True if no request is in flight and the client has sent nothing for so long. An open GET alone is no activity. */
   isIdleSince(ms: number): boolean {
-    return this.#calls.size === 0 && performance.now() - this.#lastActivityAt >= ms;
+    const lastActivityAt = Math.max(this.#lastActivityAt, this.#calls.emptySince);
+    return this.#calls.size === 0 && performance.now() - lastActivityAt >= ms;
   }
 
-  /** Resolves when no request is in flight, or the session ends. */
+  /** Resolves when no request is in flight. */
   whenIdle(): Promise<void> {
-    if (this.#calls.size === 0 || this.#ending !== undefined) return Promise.resolve();
-    return new Promise((resolve) => this.#idleListeners.push(resolve));
+    return this.#calls.whenEmpty();
   }
 
   /** Ends the session: open requests are answered, streams and the backend are closed, the record removed. Idempotent. */
@@ -178,43 +161,33 @@ export class Session {
   }
 
   async #end(reason: SessionEnd): Promise<void> {
-    const { key, store, observer, onEnding } = this.#parts;
+    const { key, store, observer, onEnding, onEnded } = this.#parts;
     onEnding();
     clearTimeout(this.#startTimer);
     for (const call of this.#calls.takeAll()) call.answer.fail(call.id, faultAtEnd[reason]);
-    this.#tellIdle();
-    this.#writer.flush();
+    this.#flush();
     await this.#writer.settled();
     this.#streams.closeAll();
     await this.#backend.close();
     await store.sessions.end(key).catch((cause: unknown) => observer.failed(this.name, cause));
     observer.ended(this.name, { reason, dropped: this.#dropped });
+    onEnded();
   }
 
-  #request(
-    requests: readonly Message[],
-    isBatch: boolean,
-    reply: Reply,
-    upgradeAfterMs: number,
-    headers?: Headers,
-  ): void {
-    const answer = new Answer(
+  #createAnswer(ids: readonly RequestId[], isBatch: boolean, reply: Reply): Answer {
+    const { upgradeAfterMs, maxEventBytes } = this.#parts.options;
+    return new Answer(
       {
-        openStream: (sink, ids) => this.#streams.open(sink, ids),
-        emit: (stream, text, last) => this.#emit(stream, text, last),
-        flush: () => this.#writer.flush(),
+        openStream: (sink, of) => this.#streams.open(sink, of),
+        emit: (stream, text, last) => this.#writer.add(stream, text, last),
+        flush: () => this.#flush(),
         onUndeliverable: () => this.#drop('undeliverable'),
       },
-      {
-        reply,
-        ids: requests.map(idOf),
-        isBatch,
-        primes: headers === undefined && hasPrimingEvent(this.protocolVersion),
-        upgradeAfterMs,
-        maxEventBytes: this.#parts.options.maxEventBytes,
-        ...(headers && { headers }),
-      },
+      { reply, ids, isBatch, primes: hasPrimingEvent(this.protocolVersion), upgradeAfterMs, maxEventBytes },
     );
+  }
+
+  #send(requests: readonly Message[], answer: Answer): void {
     const calls = requests.map((request) => toCall(request, answer));
     for (const call of calls) this.#calls.add(call);
     requests.forEach((request, index) => {
@@ -245,56 +218,10 @@ export class Session {
 
   #failCall({ id }: Call, reason: Reason): void {
     this.#calls.take(id)?.answer.fail(id, reason);
-    this.#writer.flush();
-    this.#tellIdle();
+    this.#flush();
   }
 
-  #receive(lines: readonly Buffer[]): void {
-    for (const line of lines) {
-      const body = readBody(line, Number.POSITIVE_INFINITY);
-      const messages = body.ok ? body.messages : [];
-      if (messages.length === 0) this.#drop('noise', line);
-      for (const read of messages) {
-        if (read.ok) this.#route(read.message);
-        else this.#drop('noise', line);
-      }
-    }
-    this.#writer.flush();
-  }
-
-  #route(message: Message): void {
-    if (message.kind === 'response') {
-      this.#routeResponse(message);
-      return;
-    }
-    const destination =
-      this.#serverRequests.cancelledBy(message) ?? this.#calls.attribute(message, this.#streams.hasGet);
-    if (!this.#admit(message, destination)) return;
-    if (destination === 'get') this.#emit(getStream, message.text, false);
-    else destination.answer.message(message.text);
-  }
-
-  #routeResponse({ id, text }: Message): void {
-    const call = id == null ? undefined : this.#calls.take(id);
-    if (call === undefined) this.#drop('unknown_response', text);
-    else if (call.method === 'initialize') void this.#initialized(call, text);
-    else call.answer.response(call.id, text);
-    if (this.#calls.size === 0) this.#tellIdle();
-  }
-
-  /** False if a message of the server cannot be passed on; a request is answered, so that the server does not wait. */
-  #admit(message: Message, destination: Destination): boolean {
-    const isTooLarge = message.text.length > this.#parts.options.maxEventBytes;
-    if (isTooLarge) this.#drop('oversized');
-    if (message.kind !== 'request' || message.id == null) return !isTooLarge;
-    const refusal = isTooLarge
-      ? Buffer.from(faultMessage('server_request_refused', message.id))
-      : this.#serverRequests.add(message.id, destination);
-    if (refusal !== undefined) this.#backend.send(refusal);
-    return refusal === undefined;
-  }
-
-  /** The server has answered `initialize`: only now the session exists for others, and its id may go out as usable. */
+  /** The server has answered `initialize`: only now there is a session for others to see. */
   async #initialized(call: Call, text: Buffer): Promise<void> {
     clearTimeout(this.#startTimer);
     const protocolVersion = negotiatedVersion(text);
@@ -304,28 +231,35 @@ export class Session {
       await this.end('refused');
       return;
     }
-    const { key, principal, instance, store, observer } = this.#parts;
-    const initialize = Buffer.from((this.#initialize as Message).text);
     this.protocolVersion = protocolVersion;
     try {
-      await store.sessions.create(key, {
-        server: this.server.name,
-        principal,
-        owner: instance,
-        epoch: this.#epoch,
-        initialize,
-        protocolVersion,
-      });
+      await this.#createRecord();
     } catch (cause) {
-      call.answer.fail(call.id, 'internal');
       this.#fail(cause);
+    }
+    if (this.#ending !== undefined) {
+      call.answer.fail(call.id, 'internal');
       return;
     }
-    this.#isReady = !call.answer.isLost;
+    this.#isReady = true;
     call.answer.response(call.id, text);
-    this.#writer.flush();
+    this.#flush();
     const startMs = Math.round(performance.now() - this.#startedAt);
-    observer.started(this.name, { protocolVersion, startMs, pid: this.#backend.pid });
+    this.#parts.observer.started(this.name, { protocolVersion, startMs, pid: this.#backend.pid });
+  }
+
+  async #createRecord(): Promise<void> {
+    const { key, principal, instance, store } = this.#parts;
+    const initialize = this.#initialize as Buffer;
+    this.#initialize = undefined;
+    await store.sessions.create(key, {
+      server: this.server.name,
+      principal,
+      owner: instance,
+      epoch: this.#epoch,
+      initialize,
+      protocolVersion: this.protocolVersion,
+    });
   }
 
   #backendEnded(end: BackendEnd): void {
@@ -334,8 +268,9 @@ export class Session {
     else void this.end(this.#isReady ? 'server_exited' : 'server_start_failed');
   }
 
-  #emit(stream: number, data: Buffer, last: boolean): void {
-    this.#writer.add(stream, data, last);
+  /** Stores what was added to streams. Without a record there is no log yet: it waits for that. */
+  #flush(): void {
+    if (this.#isReady) this.#writer.flush();
   }
 
   #drop(what: Dropped, text?: Buffer): void {
@@ -348,12 +283,6 @@ export class Session {
     this.#parts.observer.failed(this.name, cause);
     void this.end('internal');
   }
-
-  #tellIdle(): void {
-    const listeners = this.#idleListeners;
-    this.#idleListeners = [];
-    for (const listener of listeners) listener();
-  }
 }
 
 const idOf = (request: Message): RequestId => request.id as RequestId;
@@ -365,9 +294,3 @@ const toCall = (request: Message, answer: Answer): Call => ({
   taskId: request.taskId,
   answer,
 });
-
-/** The revision in a response to `initialize`; undefined if it is an error or names none. */
-function negotiatedVersion(response: Buffer): string | undefined {
-  const { result } = JSON.parse(response.toString()) as { result?: { protocolVersion?: unknown } | null };
-  return typeof result?.protocolVersion === 'string' ? result.protocolVersion : undefined;
-}

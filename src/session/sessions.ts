@@ -3,7 +3,8 @@ import type { Message } from '../protocol/message.ts';
 import type { Principal, Store } from '../store/store.ts';
 import type { SessionObserver } from './observer.ts';
 import type { Reply } from './reply.ts';
-import { type Server, Session, type SessionOptions } from './session.ts';
+import { Session } from './session.ts';
+import type { Server, SessionOptions } from './session-parts.ts';
 
 /** What the sessions of an instance share. */
 export interface SessionsOptions extends SessionOptions {
@@ -23,7 +24,7 @@ export class Sessions {
   readonly #options: SessionsOptions;
   readonly #byId = new Map<string, Session>();
   /** Sessions that can no longer be used but whose backend may still be ending. */
-  readonly #ending = new Set<Promise<void>>();
+  readonly #ending = new Set<Session>();
   readonly #sweep: NodeJS.Timeout;
   #isDraining = false;
 
@@ -58,7 +59,11 @@ export class Sessions {
       store,
       options: this.#options,
       observer,
-      onEnding: () => this.#forget(session),
+      onEnding: () => {
+        this.#byId.delete(id);
+        this.#ending.add(session);
+      },
+      onEnded: () => this.#ending.delete(session),
     });
     this.#byId.set(id, session);
     session.start(initialize, reply);
@@ -88,16 +93,7 @@ export class Sessions {
       }),
     );
     clearTimeout(timer);
-    await Promise.all(this.#ending);
-  }
-
-  #forget(session: Session): void {
-    this.#byId.delete(session.id);
-    // `onEnding` runs inside `end`, before its promise is known.
-    queueMicrotask(() => {
-      const ended = session.end('internal').finally(() => this.#ending.delete(ended));
-      this.#ending.add(ended);
-    });
+    await Promise.all([...this.#ending].map((session) => session.end('draining')));
   }
 
   #endIdle(): void {

@@ -1,6 +1,6 @@
 import { type EventId, formatEventId, type Position } from '../protocol/event-id.ts';
 import { faultMessage, type RequestId } from '../protocol/faults.ts';
-import { encodeEvents, gapEvent } from '../protocol/sse.ts';
+import { encodeEvents, encodeMessage, gapEvent } from '../protocol/sse.ts';
 import type { EventLog, StoredEvent } from '../store/store.ts';
 import { Feed } from './feed.ts';
 import type { EventSink, Reply } from './reply.ts';
@@ -24,6 +24,8 @@ export interface StreamsOptions {
   primes(): boolean;
   /** Appends an event to a stream. */
   emit(stream: number, data: Buffer, last: boolean): void;
+  /** The log could not be read; the connection was cut, and its client can resume. */
+  onFailed(cause: unknown): void;
   /** Some client lags so far behind that the server must be paused, or none does any more. */
   onPressure(isHigh: boolean): void;
 }
@@ -75,10 +77,11 @@ export class Streams {
    * "Resumability and Redelivery").
    */
   async resume(reply: Reply, id: EventId): Promise<void> {
-    const { log, key, primes } = this.#options;
-    const read = await log.read(key, id.stream, id, 1);
+    const { log, key, primes, onFailed } = this.#options;
+    const read = await log.read(key, id.stream, id, 1).catch(onFailed);
     if (reply.isGone) return;
-    if (read.outcome === 'unknown_stream') reply.fault('unknown_event_id', null);
+    if (read === undefined) reply.fault('internal', null);
+    else if (read.outcome === 'unknown_stream') reply.fault('unknown_event_id', null);
     else if (read.outcome === 'in_future') reply.fault('bad_event_id', null);
     else if (read.ended && read.events.length === 0) reply.nothing();
     else {
@@ -109,7 +112,7 @@ export class Streams {
   }
 
   #attach(stream: number, sink: EventSink, after: Position | undefined, live: boolean): void {
-    const { log, key, retryMs, slowReaderMs, streamMaxAgeMs } = this.#options;
+    const { log, key, retryMs, slowReaderMs, streamMaxAgeMs, onFailed } = this.#options;
     const age = stream === getStream ? setTimeout(() => feed.close(), withJitter(streamMaxAgeMs)) : undefined;
     const feed: Feed = new Feed(
       {
@@ -122,6 +125,7 @@ export class Streams {
         slowReaderMs,
         onBroken: (to) => this.#tellBreak(stream, to),
         onCaughtUp: () => this.#measurePressure(),
+        onFailed,
         onClosed: () => {
           clearTimeout(age);
           this.#detach(feed);
@@ -145,7 +149,7 @@ export class Streams {
   #tellBreak(stream: number, sink: EventSink): boolean {
     if (stream === getStream) return sink.write(gapEvent) || true;
     for (const id of this.#ids.get(stream) ?? []) {
-      sink.write(Buffer.from(`event: message\ndata: ${faultMessage('history_lost', id)}\n\n`));
+      sink.write(encodeMessage(Buffer.from(faultMessage('history_lost', id))));
     }
     return false;
   }

@@ -67,7 +67,8 @@ export type ReadOutcome =
  */
 export interface EventLog {
   /**
-   * Appends events with consecutive numbers, all or none.
+   * Appends events with consecutive numbers, all or none. Rejects if the numbers are not consecutive. The store owns the
+   * events' buffers from the call on: they are kept uncopied unless they are small parts of larger memory.
    * @param expectedTail the number of the last event that the caller knows to be in the log under this epoch; 0 for none
    */
   append(key: string, epoch: number, expectedTail: number, events: readonly NewEvent[]): Promise<AppendOutcome>;
@@ -100,7 +101,10 @@ export interface SessionRecord {
 
 /** The records of sessions. */
 export interface SessionRecords {
-  /** Stores a new session's record; from then on `append` accepts its epoch. */
+  /**
+   * Stores a new session's record; from then on `append` accepts its epoch. Rejects if there is one under this key: two
+   * sessions must never become one (P11).
+   */
   create(key: string, record: SessionRecord): Promise<void>;
   /** The record, or undefined for a session that is unknown or has ended. */
   find(key: string): Promise<SessionRecord | undefined>;

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { everythingFixture, type Gateway, startGateway } from '../support/gateway.ts';
 import { initialize, type Session } from '../support/http-client.ts';
 
-/** JSON texts that `JSON.stringify(JSON.parse(text))` would change. */
+/** JSON texts that parsing and serialising again would change, or that a careless splitter of lines or of UTF-8 would break. */
 const texts = [
   ['a big integer', '{"n":12345678901234567890}'],
   ['a number over the range', '{"n":1e400,"m":-1E+400}'],

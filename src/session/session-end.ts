@@ -1,0 +1,28 @@
+import type { Reason } from '../protocol/faults.ts';
+
+/** Why a session ended. */
+export type SessionEnd =
+  | 'deleted'
+  | 'idle'
+  | 'client_gone'
+  | 'refused'
+  | 'server_start_failed'
+  | 'server_start_timeout'
+  | 'server_exited'
+  | 'line_too_long'
+  | 'draining'
+  | 'internal';
+
+/** What clients get for their open requests when a session ends. */
+export const faultAtEnd: Readonly<Record<SessionEnd, Reason>> = {
+  deleted: 'session_ended',
+  idle: 'session_ended',
+  client_gone: 'session_ended',
+  refused: 'session_ended',
+  server_start_failed: 'server_start_failed',
+  server_start_timeout: 'server_start_timeout',
+  server_exited: 'server_exited',
+  line_too_long: 'line_too_long',
+  draining: 'draining',
+  internal: 'internal',
+};
