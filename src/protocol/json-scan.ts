@@ -37,12 +37,8 @@ export type ScanOutcome =
   | { readonly ok: true; readonly batch: boolean; readonly values: readonly ScannedValue[] }
   | { readonly ok: false; readonly fault: ScanFault };
 
-/** The byte range of a member's value, or undefined if the object has no such key. */
-export function memberRange(members: Members | undefined, key: string): { start: number; end: number } | undefined {
-  const index = members?.keys.indexOf(key) ?? -1;
-  if (members === undefined || index < 0) return undefined;
-  return { start: members.starts[index] as number, end: members.ends[index] as number };
-}
+/** Where a member stands in `members`, or -1 if the object has no such key. */
+export const memberIndex = (members: Members | undefined, key: string): number => members?.keys.indexOf(key) ?? -1;
 
 /**
  * Scans a whole text: one value, or the elements of one array (a batch).
@@ -156,7 +152,37 @@ class MessageScanner extends JsonReader {
     const start = this.at;
     this.stringIsPlain = true;
     if (!this.skipString()) return undefined;
-    if (this.stringIsPlain) return this.text.toString('utf8', start + 1, this.at - 1);
+    if (this.stringIsPlain) return keyText(this.text, start + 1, this.at - 1);
     return JSON.parse(this.text.toString('utf8', start, this.at)) as string;
   }
+}
+
+/** The keys of nearly every message, by length: comparing a few bytes costs less than making a string of them. */
+const commonKeys: { readonly text: string; readonly bytes: Buffer }[][] = [];
+for (const text of [
+  'id',
+  '_meta',
+  'error',
+  'method',
+  'params',
+  'result',
+  'jsonrpc',
+  'name',
+  'arguments',
+  'progressToken',
+  'progress',
+  'total',
+  'message',
+]) {
+  commonKeys[text.length] ??= [];
+  commonKeys[text.length]?.push({ text, bytes: Buffer.from(text) });
+}
+
+function keyText(text: Buffer, start: number, end: number): string {
+  for (const common of commonKeys[end - start] ?? []) {
+    let i = 0;
+    while (i < common.bytes.length && text[start + i] === common.bytes[i]) i += 1;
+    if (i === common.bytes.length) return common.text;
+  }
+  return text.toString('utf8', start, end);
 }

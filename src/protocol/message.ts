@@ -1,5 +1,5 @@
 import type { Reason, RequestId } from './faults.ts';
-import { type Members, memberRange, type ScannedValue, scanJson } from './json-scan.ts';
+import { type Members, memberIndex, type ScannedValue, scanJson } from './json-scan.ts';
 
 /**
  * A JSON-RPC 2.0 message as routing sees it: its text, and the few fields that say where it belongs. The text is what
@@ -46,21 +46,19 @@ export function readBody(text: Buffer, maxDepth: number): ReadBody {
 }
 
 function readMessage(whole: Buffer, { start, end, message, params, meta }: ScannedValue): ReadMessage {
-  const idRange = memberRange(message, 'id');
-  const id = idRange && decodeId(whole, idRange.start, idRange.end);
+  const hasId = memberIndex(message, 'id') >= 0;
+  const id = decodeId(whole, message, 'id');
   const refuse = (reason: Reason): ReadMessage => ({ ok: false, reason, id: id ?? null });
 
   if (decodeString(whole, message, 'jsonrpc') !== '2.0') return refuse('not_json_rpc');
-  const hasMethod = memberRange(message, 'method') !== undefined;
+  const hasMethod = memberIndex(message, 'method') >= 0;
   const method = decodeString(whole, message, 'method');
-  const outcomes =
-    Number(memberRange(message, 'result') !== undefined) + Number(memberRange(message, 'error') !== undefined);
-  if (hasMethod ? method === undefined || outcomes > 0 : outcomes !== 1) return refuse('not_json_rpc');
+  const outcomes = Number(memberIndex(message, 'result') >= 0) + Number(memberIndex(message, 'error') >= 0);
+  if (hasMethod ? method === undefined || outcomes > 0 : outcomes !== 1 || !hasId) return refuse('not_json_rpc');
   if (params === undefined && !isAbsentOrNull(whole, message, 'params')) return refuse('not_json_rpc');
-  if (idRange === undefined && !hasMethod) return refuse('not_json_rpc');
-  if (idRange !== undefined && (id === undefined || (id === null && hasMethod))) return refuse('bad_id');
+  if (hasId && (id === undefined || (id === null && hasMethod))) return refuse('bad_id');
 
-  const kind = !hasMethod ? 'response' : idRange === undefined ? 'notification' : 'request';
+  const kind = !hasMethod ? 'response' : hasId ? 'request' : 'notification';
   const text = start === 0 && end === whole.length ? whole : whole.subarray(start, end);
   return {
     ok: true,
@@ -70,43 +68,44 @@ function readMessage(whole: Buffer, { start, end, message, params, meta }: Scann
       id,
       method,
       progressToken: decodeToken(whole, kind, method, params, meta),
-      cancels: method === 'notifications/cancelled' ? decodeIdMember(whole, params, 'requestId') : undefined,
+      cancels: method === 'notifications/cancelled' ? (decodeId(whole, params, 'requestId') ?? undefined) : undefined,
       taskId: decodeTaskId(whole, params, meta),
-      isModern: memberRange(meta, protocolVersionKey) !== undefined,
+      isModern: memberIndex(meta, protocolVersionKey) >= 0,
     },
   };
 }
 
 function isAbsentOrNull(text: Buffer, members: Members | undefined, key: string): boolean {
-  const range = memberRange(members, key);
-  return range === undefined || text[range.start] === 0x6e; // `n`: the scan has checked that it is `null`
+  const index = memberIndex(members, key);
+  return index < 0 || text[members?.starts[index] as number] === 0x6e; // `n`: the scan has checked that it is `null`
 }
 
-/** An id's value; null for null; undefined for what no id may be. */
-function decodeId(text: Buffer, start: number, end: number): RequestId | null | undefined {
+/** An id's value; null for null; undefined if there is none, or what no id may be. */
+function decodeId(text: Buffer, members: Members | undefined, key: string): RequestId | null | undefined {
+  const index = memberIndex(members, key);
+  if (members === undefined || index < 0) return undefined;
+  const start = members.starts[index] as number;
+  const end = members.ends[index] as number;
   const first = text[start] as number;
   if (first === 0x6e) return null;
   // Six bytes for each character at most (`\u0041`), so a longer slice need not be decoded to be refused.
   if (end - start > maxIdLength * 6 + 2) return undefined;
   if (first === 0x22) {
-    const id = JSON.parse(text.toString('utf8', start, end)) as string;
-    return id.length <= maxIdLength ? id : undefined;
+    const id = decodeString(text, members, key);
+    return id !== undefined && id.length <= maxIdLength ? id : undefined;
   }
-  const id =
-    first === 0x2d || (first >= 0x30 && first <= 0x39) ? Number(text.toString('latin1', start, end)) : undefined;
+  const isNumber = first === 0x2d || (first >= 0x30 && first <= 0x39);
+  const id = isNumber ? Number(text.toString('latin1', start, end)) : undefined;
   return Number.isSafeInteger(id) ? id : undefined;
 }
 
-function decodeIdMember(text: Buffer, members: Members | undefined, key: string): RequestId | undefined {
-  const range = memberRange(members, key);
-  return (range && decodeId(text, range.start, range.end)) ?? undefined;
-}
-
 function decodeString(text: Buffer, members: Members | undefined, key: string): string | undefined {
-  const range = memberRange(members, key);
-  if (range === undefined || text[range.start] !== 0x22) return undefined;
-  const plain = text.toString('utf8', range.start + 1, range.end - 1);
-  return plain.includes('\\') ? (JSON.parse(`"${plain}"`) as string) : plain;
+  const index = memberIndex(members, key);
+  if (members === undefined || index < 0) return undefined;
+  const start = members.starts[index] as number;
+  if (text[start] !== 0x22) return undefined;
+  const inside = text.toString('utf8', start + 1, (members.ends[index] as number) - 1);
+  return inside.includes('\\') ? (JSON.parse(`"${inside}"`) as string) : inside;
 }
 
 function decodeToken(
@@ -116,14 +115,14 @@ function decodeToken(
   params: Members | undefined,
   meta: Members | undefined,
 ): RequestId | undefined {
-  if (kind === 'request') return decodeIdMember(text, meta, 'progressToken');
-  return method === 'notifications/progress' ? decodeIdMember(text, params, 'progressToken') : undefined;
+  if (kind === 'request') return decodeId(text, meta, 'progressToken') ?? undefined;
+  return method === 'notifications/progress' ? (decodeId(text, params, 'progressToken') ?? undefined) : undefined;
 }
 
 function decodeTaskId(text: Buffer, params: Members | undefined, meta: Members | undefined): string | undefined {
-  const related = memberRange(meta, relatedTaskKey);
-  if (related === undefined) return decodeString(text, params, 'taskId');
-  const value: unknown = JSON.parse(text.toString('utf8', related.start, related.end));
+  const index = memberIndex(meta, relatedTaskKey);
+  if (meta === undefined || index < 0) return decodeString(text, params, 'taskId');
+  const value: unknown = JSON.parse(text.toString('utf8', meta.starts[index], meta.ends[index]));
   const taskId = typeof value === 'object' && value !== null && 'taskId' in value ? value.taskId : undefined;
   return typeof taskId === 'string' ? taskId : undefined;
 }

@@ -1,8 +1,7 @@
 /** The text of Server-Sent Events (WHATWG HTML, section 9.2) as MCP uses them: one JSON text is one event. */
 
-const beforeData = Buffer.from('data: ');
-const afterEvent = Buffer.from('\n\n');
-const messageType = 'event: message\n'; // the default type, written out because some clients do not know that
+const lineFeed = 0x0a;
+const messageHead = 'event: message\ndata: '; // the default type, written out because some clients do not know that
 
 /** An event to write: `data` is one line of JSON text, or empty for a priming event. */
 export interface SseEvent {
@@ -15,17 +14,27 @@ export interface SseEvent {
  * the reconnection time in milliseconds.
  */
 export function encodeEvents(events: readonly SseEvent[], retryMs: number): Buffer {
-  const parts: Buffer[] = [];
-  for (const { id, data } of events) {
-    if (data.length === 0) parts.push(Buffer.from(`id: ${id}\nretry: ${retryMs}\ndata: \n\n`, 'latin1'));
-    else parts.push(Buffer.from(`id: ${id}\n${messageType}`, 'latin1'), beforeData, data, afterEvent);
-  }
-  return parts.length === 1 ? (parts[0] as Buffer) : Buffer.concat(parts);
+  const heads = events.map(({ id, data }) =>
+    data.length === 0 ? `id: ${id}\nretry: ${retryMs}\ndata: ` : `id: ${id}\n${messageHead}`,
+  );
+  let size = 0;
+  events.forEach(({ data }, i) => {
+    size += (heads[i] as string).length + data.length + 2;
+  });
+  const text = Buffer.allocUnsafe(size);
+  let at = 0;
+  events.forEach(({ data }, i) => {
+    at += text.write(heads[i] as string, at, 'latin1');
+    at += data.copy(text, at);
+    text[at++] = lineFeed;
+    text[at++] = lineFeed;
+  });
+  return text;
 }
 
 /** The text of one message as an event without an id: it cannot be resumed from. */
 export const encodeMessage = (text: Buffer): Buffer =>
-  Buffer.concat([Buffer.from(messageType, 'latin1'), beforeData, text, afterEvent]);
+  Buffer.concat([Buffer.from(messageHead), text, Buffer.from('\n\n')]);
 
 /** A comment line: keeps a connection from looking idle; clients ignore it. */
 export const keepAliveComment = Buffer.from(': keep-alive\n\n');

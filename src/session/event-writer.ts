@@ -21,6 +21,8 @@ export interface EventWriter {
   add(stream: number, data: Buffer, last: boolean): void;
   /** Starts to append what was added. Call it once at the end of a burst. */
   flush(): void;
+  /** What was added and is not known to be stored. */
+  readonly pending: { readonly events: number; readonly bytes: number };
   /** Resolves when nothing is queued or under way any more. */
   settled(): Promise<void>;
 }
@@ -31,6 +33,7 @@ export function createEventWriter({ log, key, epoch, onStored, onRefused }: Even
   let queue: StoredEvent[] = [];
   let seq = 0;
   let appended = 0;
+  let pendingBytes = 0;
   let running: Promise<void> | undefined;
 
   const appendAll = async (): Promise<void> => {
@@ -40,6 +43,7 @@ export function createEventWriter({ log, key, epoch, onStored, onRefused }: Even
       const outcome = await log.append(key, epoch, appended, batch);
       if (outcome !== 'stored' && outcome !== 'already') return onRefused(outcome);
       appended += batch.length;
+      for (const { data } of batch) pendingBytes -= data.length;
       onStored(batch);
     }
   };
@@ -47,6 +51,7 @@ export function createEventWriter({ log, key, epoch, onStored, onRefused }: Even
   return {
     add(stream, data, last) {
       seq += 1;
+      pendingBytes += data.length;
       queue.push({ epoch, stream, seq, previous: tails.get(stream), data, last });
       if (last) tails.delete(stream);
       else tails.set(stream, { epoch, seq });
@@ -58,6 +63,9 @@ export function createEventWriter({ log, key, epoch, onStored, onRefused }: Even
         .finally(() => {
           running = undefined;
         });
+    },
+    get pending() {
+      return { events: seq - appended, bytes: pendingBytes };
     },
     async settled() {
       while (running !== undefined) await running;

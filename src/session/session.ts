@@ -7,14 +7,14 @@ import { allowsBatches, assumedRevision, hasPrimingEvent } from '../protocol/rev
 import type { Principal } from '../store/store.ts';
 import { Answer } from './answer.ts';
 import { type Call, Calls } from './calls.ts';
-import { createEventWriter, type EventWriter } from './event-writer.ts';
 import type { Dropped, SessionName } from './observer.ts';
+import { Outbound } from './outbound.ts';
 import type { Reply } from './reply.ts';
 import { Router } from './router.ts';
 import { ServerRequests } from './server-requests.ts';
 import { faultAtEnd, type SessionEnd } from './session-end.ts';
 import type { Server, SessionParts } from './session-parts.ts';
-import { getStream, Streams } from './streams.ts';
+import { getStream } from './streams.ts';
 import { createUnloggedStream } from './unlogged-stream.ts';
 
 /**
@@ -33,9 +33,7 @@ export class Session {
   readonly #backend: Backend;
   readonly #calls = new Calls();
   readonly #serverRequests = new ServerRequests();
-  readonly #writer: EventWriter;
-  readonly #streams: Streams;
-  readonly #router: Router;
+  readonly #outbound: Outbound;
   readonly #dropped: Partial<Record<Dropped, number>> = {};
   readonly #startedAt = performance.now();
   /** The client's `initialize`, until it is in the record. */
@@ -52,40 +50,30 @@ export class Session {
     this.server = server;
     this.name = { server: server.name, session: key.slice(0, 8) };
     this.#parts = parts;
-    this.#writer = createEventWriter({
-      log: store.log,
-      key,
-      epoch: this.#epoch,
-      onStored: (events) => this.#streams.deliver(events),
-      onRefused: (outcome, cause) => this.#fail(new Error(`the event log answered ${outcome}`, { cause })),
-    });
-    this.#streams = new Streams({
-      log: store.log,
-      key,
-      retryMs: options.retryMs,
-      slowReaderMs: options.slowReaderMs,
-      streamMaxAgeMs: options.streamMaxAgeMs,
-      maxLag: { events: options.logMaxEvents / 2, bytes: options.logMaxBytes / 2 },
-      primes: () => hasPrimingEvent(this.protocolVersion),
-      emit: (stream, data, last) => this.#writer.add(stream, data, last),
-      onFailed: (cause) => this.#parts.observer.failed(this.name, cause),
-      onPressure: (isHigh) => (isHigh ? this.#backend.pause() : this.#backend.resume()),
-    });
-    this.#router = new Router({
+    const router = new Router({
       calls: this.#calls,
       serverRequests: this.#serverRequests,
       maxEventBytes: options.maxEventBytes,
-      hasGetStream: () => this.#streams.hasGet,
-      toGetStream: (text) => this.#writer.add(getStream, text, false),
+      hasGetStream: () => this.#outbound.streams.hasGet,
+      toGetStream: (text) => this.#outbound.add(getStream, text, false),
       toServer: (text) => void this.#backend.send(text),
       onInitialized: (call, text) => void this.#initialized(call, text),
       onDropped: (what, text) => this.#drop(what, text),
     });
+    this.#outbound = new Outbound({
+      log: store.log,
+      key,
+      epoch: this.#epoch,
+      limits: options,
+      route: (line) => router.receive(line),
+      primes: () => hasPrimingEvent(this.protocolVersion),
+      pause: () => this.#backend.pause(),
+      resume: () => this.#backend.resume(),
+      onRefused: (cause) => this.#fail(cause),
+      onFailed: (cause) => this.#parts.observer.failed(this.name, cause),
+    });
     this.#backend = server.open({
-      onMessages: (lines) => {
-        for (const line of lines) this.#router.receive(line);
-        this.#flush();
-      },
+      onMessages: (lines) => this.#outbound.take(lines),
       onEnd: (end) => this.#backendEnded(end),
     });
   }
@@ -138,9 +126,9 @@ export class Session {
   /** Opens the standalone GET stream, or continues the stream that `lastEventId` belongs to. */
   async listen(reply: Reply, lastEventId: EventId | undefined): Promise<void> {
     this.#lastActivityAt = performance.now();
-    if (lastEventId !== undefined) return this.#streams.resume(reply, lastEventId);
-    this.#streams.listen(reply);
-    this.#flush();
+    if (lastEventId !== undefined) return this.#outbound.streams.resume(reply, lastEventId);
+    this.#outbound.streams.listen(reply);
+    this.#outbound.flush();
   }
 
   /** True if no request is in flight and the client has sent nothing for so long. An open GET alone is no activity. */
@@ -165,9 +153,7 @@ export class Session {
     onEnding();
     clearTimeout(this.#startTimer);
     for (const call of this.#calls.takeAll()) call.answer.fail(call.id, faultAtEnd[reason]);
-    this.#flush();
-    await this.#writer.settled();
-    this.#streams.closeAll();
+    await this.#outbound.close();
     await this.#backend.close();
     await store.sessions.end(key).catch((cause: unknown) => observer.failed(this.name, cause));
     observer.ended(this.name, { reason, dropped: this.#dropped });
@@ -178,9 +164,9 @@ export class Session {
     const { upgradeAfterMs, maxEventBytes } = this.#parts.options;
     return new Answer(
       {
-        openStream: (sink, of) => this.#streams.open(sink, of),
-        emit: (stream, text, last) => this.#writer.add(stream, text, last),
-        flush: () => this.#flush(),
+        openStream: (sink, of) => this.#outbound.streams.open(sink, of),
+        emit: (stream, text, last) => this.#outbound.add(stream, text, last),
+        flush: () => this.#outbound.flush(),
         onUndeliverable: () => this.#drop('undeliverable'),
       },
       { reply, ids, isBatch, primes: hasPrimingEvent(this.protocolVersion), upgradeAfterMs, maxEventBytes },
@@ -218,7 +204,7 @@ export class Session {
 
   #failCall({ id }: Call, reason: Reason): void {
     this.#calls.take(id)?.answer.fail(id, reason);
-    this.#flush();
+    this.#outbound.flush();
   }
 
   /** The server has answered `initialize`: only now there is a session for others to see. */
@@ -243,7 +229,7 @@ export class Session {
     }
     this.#isReady = true;
     call.answer.response(call.id, text);
-    this.#flush();
+    this.#outbound.open();
     const startMs = Math.round(performance.now() - this.#startedAt);
     this.#parts.observer.started(this.name, { protocolVersion, startMs, pid: this.#backend.pid });
   }
@@ -264,13 +250,9 @@ export class Session {
 
   #backendEnded(end: BackendEnd): void {
     this.#parts.observer.backendEnded(this.name, end, this.#isReady);
+    this.#outbound.finish();
     if (end.reason === 'line_too_long') void this.end('line_too_long');
     else void this.end(this.#isReady ? 'server_exited' : 'server_start_failed');
-  }
-
-  /** Stores what was added to streams. Without a record there is no log yet: it waits for that. */
-  #flush(): void {
-    if (this.#isReady) this.#writer.flush();
   }
 
   #drop(what: Dropped, text?: Buffer): void {

@@ -1,15 +1,13 @@
-import { once } from 'node:events';
-import type { Readable } from 'node:stream';
-import { setImmediate as pollTurn } from 'node:timers/promises';
 import { createLineSplitter, flattenLineBreaks } from '../../protocol/lines.ts';
 import type { Backend, BackendEnd, BackendEvents } from '../backend.ts';
+import { drained } from './drained.ts';
 import { describeExit, type Exit } from './exit.ts';
 import { adoptGroup } from './groups.ts';
 import { createInput } from './input.ts';
 import { type Program, type Spawned, spawnProgram } from './spawn.ts';
 import { explainSpawnFailure } from './spawn-failure.ts';
 import { drainStderr } from './stderr.ts';
-import { settlesWithin, type TerminationGrace, terminate } from './terminate.ts';
+import { type TerminationGrace, terminate } from './terminate.ts';
 
 /** A STDIO server and the limits of its backend. */
 export interface StdioOptions extends Program, TerminationGrace {
@@ -166,13 +164,4 @@ function liveBackend(
     },
     recentStderr: recent.recentLines,
   };
-}
-
-/**
- * Resolves when all that was in the pipes has been read. A process left behind can keep them open, so after `ms` what
- * counts is that the event loop has polled them once more: even after a stall, timers come before what waits to be read.
- */
-async function drained(streams: Readable[], ms: number): Promise<void> {
-  const ends = streams.filter((stream) => !stream.closed).map((stream) => once(stream, 'close'));
-  if (!(await settlesWithin(Promise.allSettled(ends), ms))) await pollTurn();
 }

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ProcessGroup } from './groups.ts';
+import { settlesWithin } from './settles-within.ts';
 import { isOnlyZombies } from './zombies.ts';
 
 /** How long each step of an orderly end may take. */
@@ -55,17 +56,4 @@ async function isGoneWithin(graceMs: number, { group, exited }: Termination): Pr
     await sleep(Math.min(pollMs, leftMs));
   }
   return true;
-}
-
-/** Whether the promise settles in time. Leaves no timer behind. */
-export async function settlesWithin(promise: Promise<unknown>, ms: number): Promise<boolean> {
-  const over = new AbortController();
-  try {
-    return await Promise.race([
-      promise.then(() => true),
-      sleep(ms, false, { signal: over.signal }).catch(() => false), // the abort below, after the race is decided
-    ]);
-  } finally {
-    over.abort();
-  }
 }
