@@ -17,8 +17,10 @@ export interface Backend {
 
   /**
    * Hands one message to the server.
-   * @param message one JSON text; raw CR and LF in it are turned to spaces
-   * @returns `'sent'`; `'full'` if the server does not read and nothing of this message was taken; `'ended'`
+   * @param message one JSON text; raw CR and LF in it are turned to spaces. A large one is not copied: its memory must
+   *   not change afterwards
+   * @returns `'sent'`; `'full'` if the server does not read and nothing of this message was taken; `'ended'`, perhaps
+   *   shortly before `onEnd` says so
    */
   send(message: Uint8Array): 'sent' | 'full' | 'ended';
 
@@ -29,7 +31,7 @@ export interface Backend {
   resume(): void;
 
   /**
-   * Ends the backend and everything it started. Idempotent; resolves when nothing of it is left or can be reached (P10).
+   * Ends the backend and everything it started; from now on nothing is delivered. Idempotent; resolves when nothing of it is left or can be reached (P10).
    * Never rejects.
    */
   close(): Promise<void>;

@@ -23,12 +23,6 @@ export interface StdioOptions extends Program, TerminationGrace {
   onStderr?(line: string): void;
 }
 
-/** A backend that is a local process. */
-export interface StdioBackend extends Backend {
-  /** The last lines of its stderr, for messages to the operator; complete when `onEnd` is called. They can hold secrets. */
-  recentStderr(): string[];
-}
-
 /** More than an operating system keeps in a pipe: what comes beyond it after the exit is another process's flood. */
 const maxBytesAfterExit = 1024 * 1024;
 
@@ -40,12 +34,12 @@ const maxBytesAfterExit = 1024 * 1024;
  * written is delivered even if the backend is paused, since nothing of it could be read later. A server that closes its
  * stdin or stdout but goes on running is of no use and is ended (`exited`).
  */
-export function openStdio(options: StdioOptions, events: BackendEvents): StdioBackend {
+export function openStdio(options: StdioOptions, events: BackendEvents): Backend {
   const spawned = spawnProgram(options);
   return 'failure' in spawned ? failedBackend(spawned.failure, options, events) : liveBackend(spawned, options, events);
 }
 
-function failedBackend(failure: Promise<unknown>, program: Program, { onEnd }: BackendEvents): StdioBackend {
+function failedBackend(failure: Promise<unknown>, program: Program, { onEnd }: BackendEvents): Backend {
   const told = failure.then((cause) => onEnd({ reason: 'failed', detail: explainSpawnFailure(cause, program), cause }));
   return {
     pid: undefined,
@@ -53,7 +47,6 @@ function failedBackend(failure: Promise<unknown>, program: Program, { onEnd }: B
     pause: () => undefined,
     resume: () => undefined,
     close: () => told,
-    recentStderr: () => [],
   };
 }
 
@@ -68,11 +61,11 @@ function liveBackend(
     ...grace
   }: StdioOptions,
   events: BackendEvents,
-): StdioBackend {
+): Backend {
   const { stdin, stdout, stderr } = child;
   const group = adoptGroup(pid);
   const splitter = createLineSplitter({ maxLineBytes });
-  const recent = drainStderr(stderr, { onLine: onStderr });
+  const { recentLines } = drainStderr(stderr, { onLine: onStderr });
   /** Output is no longer delivered, only read. */
   let isDeaf = false;
   let isClosing = false;
@@ -95,7 +88,7 @@ function liveBackend(
     isTold = true;
     isDeaf = true;
     stdout.resume(); // whoever paused it has no reason to resume it any more
-    events.onEnd(end);
+    events.onEnd({ ...end, lastOutput: recentLines() });
   };
 
   let ended: Promise<void> | undefined;
@@ -162,6 +155,5 @@ function liveBackend(
       await end();
       if (hasExited) await settled;
     },
-    recentStderr: recent.recentLines,
   };
 }

@@ -1,14 +1,14 @@
 import { fileURLToPath } from 'node:url';
 import { afterEach } from 'vitest';
-import type { BackendEnd, BackendEvents } from '../../../src/backend/backend.ts';
+import type { Backend, BackendEnd, BackendEvents } from '../../../src/backend/backend.ts';
 import { killAllGroupsNow } from '../../../src/backend/stdio/groups.ts';
-import { openStdio, type StdioBackend, type StdioOptions } from '../../../src/backend/stdio/stdio.ts';
+import { openStdio, type StdioOptions } from '../../../src/backend/stdio/stdio.ts';
 import { listProcesses } from '../../support/processes.ts';
 import { createInbox, type Inbox, waitFor, withDeadline } from '../../support/wait-for.ts';
 
 /** A backend on one of the small programs, and what it reported. */
 export interface Opened {
-  readonly backend: StdioBackend;
+  readonly backend: Backend;
   readonly messages: Inbox<string>;
   readonly stderr: Inbox<string>;
   /** How many messages each call of `onMessages` brought. */

@@ -69,19 +69,18 @@ describe('drainStderr', () => {
 
 describe('stderr of a server', () => {
   it('fault 18: is drained although nobody listens, so that the server can answer', async () => {
-    const { backend, messages } = openChild('floods-stderr', ['100000'], { onStderr: () => undefined });
+    const { messages, end } = openChild('floods-stderr', ['100000'], { onStderr: () => undefined });
     expect(await messages.next()).toBe('"done"');
-    expect(backend.recentStderr()).toHaveLength(20);
-    await backend.close();
+    expect((await end()).lastOutput).toHaveLength(20);
   });
 
   it('fault 18: never becomes a message', async () => {
     const opened = openChild('floods-stderr', ['1000']);
-    await opened.end();
+    const { lastOutput } = await opened.end();
     expect(opened.messages.items).toEqual(['"done"']);
     expect(opened.stderr.items[0]).toBe('line 0');
     expect(opened.stderr.items.length).toBeLessThan(200);
-    expect(opened.backend.recentStderr().at(-1)).toBe('line 999');
+    expect(lastOutput?.at(-1)).toBe('line 999');
   });
 });
 

@@ -1,8 +1,10 @@
-import { describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { waitFor, withDeadline } from '../../support/wait-for.ts';
 import { endAfterTest, isRunning, openChild, stopped } from './harness.ts';
 
 const bytes = (text: string) => new TextEncoder().encode(text);
+
+afterEach(() => vi.restoreAllMocks());
 
 describe('messages to the server', () => {
   it('P1: arrive in order as they were written, small and large, on one line each', async () => {
@@ -86,15 +88,22 @@ describe('messages of the server', () => {
 
   it('fault 15: a line over the limit ends the backend, after the lines before it', async () => {
     const opened = openChild('giant-line', [], { maxLineBytes: 1_000_000 });
-    expect(await opened.end()).toMatchObject({
-      reason: 'line_too_long',
-      detail: expect.stringContaining('1000000 bytes'),
-    });
+    const detail = expect.stringContaining('1000000 bytes');
+    expect(await opened.end()).toMatchObject({ reason: 'line_too_long', detail });
     expect(opened.messages.items).toEqual(['"before"']);
     expect(opened.backend.send(bytes('{}'))).toBe('ended');
     await opened.backend.close();
     expect(opened.ends).toHaveLength(1);
     expect(await isRunning(opened.backend.pid ?? 0)).toBe(false);
+  });
+
+  it('fault 15: the server is read on, so that it can end without a signal, even if it was just paused', async () => {
+    const kill = vi.spyOn(process, 'kill');
+    const pause = () => opened.backend.pause();
+    const opened = openChild('giant-line', [], { maxLineBytes: 10, stdinCloseGraceMs: 5_000 }, pause);
+    await opened.end();
+    await stopped(opened.backend.pid ?? 0);
+    expect(kill.mock.calls.filter(([, signal]) => signal !== 0)).toEqual([]);
   });
 });
 
@@ -106,9 +115,15 @@ describe('the end', () => {
   ])('fault 12: exit code %i is told after the last message and the last words', async (exitCode, detail) => {
     const opened = openChild('exits', [String(exitCode)]);
     const end = await opened.end();
-    expect(end).toEqual({ reason: 'exited', detail: expect.stringMatching(detail), exitCode, signal: null });
+    const lastOutput = ['last words'];
+    expect(end).toEqual({
+      reason: 'exited',
+      detail: expect.stringMatching(detail),
+      exitCode,
+      signal: null,
+      lastOutput,
+    });
     expect(opened.messages.items).toEqual(['{"last":"message"}']);
-    expect(opened.backend.recentStderr()).toEqual(['last words']);
     await opened.backend.close();
     expect(opened.ends).toHaveLength(1);
   });
@@ -116,7 +131,7 @@ describe('the end', () => {
   it.each(['SIGKILL', 'SIGSEGV'])('fault 12: death by %s is told', async (signal) => {
     const opened = openChild('kills-itself', [signal]);
     const detail = expect.stringContaining(`killed by ${signal}`);
-    expect(await opened.end()).toEqual({ reason: 'exited', detail, exitCode: null, signal });
+    expect(await opened.end()).toEqual({ reason: 'exited', detail, exitCode: null, signal, lastOutput: [] });
   });
 
   it('fault 12: messages to a server that dies do no harm', async () => {
@@ -142,25 +157,52 @@ describe('the end', () => {
     expect(await isRunning(holder)).toBe(false);
   });
 
+  it('P8: what a grandchild floods after the exit is delivered up to a bound, then only read', async () => {
+    let received = 0;
+    const count = (found: Buffer[]) => {
+      for (const message of found) received += message.length + 1;
+    };
+    const opened = openChild('leaves-flood', [], { drainAfterExitMs: 1_000 }, count);
+    opened.backend.pause();
+    endAfterTest(Number(await opened.stderr.next()));
+    await opened.end();
+    expect(received).toBeGreaterThan(500_000);
+    expect(received).toBeLessThan(1_300_000);
+  });
+
+  it('fault 19: a grandchild that left the group cannot hold the descriptors of the gateway', async () => {
+    const opened = openChild('leaves-flood', ['detached']);
+    const grandchild = Number(await opened.stderr.next());
+    endAfterTest(grandchild);
+    await opened.end();
+    await opened.backend.close();
+    await stopped(grandchild); // by EPIPE: nobody has the other end any more
+  });
+
   it('a paused backend whose server exits still gets all that was in the pipe, and ends', async () => {
     const opened = openChild('exits-with-full-pipe');
     opened.backend.pause();
     const end = await opened.end();
     expect(end).toMatchObject({ reason: 'exited', exitCode: 0 });
-    const written = Number(opened.backend.recentStderr()[0]);
-    expect(written).toBeGreaterThan(10);
+    const written = Number(end.lastOutput?.[0]);
+    expect(written).toBeGreaterThan(0);
     const whole = opened.messages.items.slice(0, written - 1).map((text) => JSON.parse(text).n);
     expect(whole).toEqual([...Array(written - 1).keys()]);
   });
 
-  it('an event loop that stands still at the exit does not cost the last messages', async () => {
+  it('a stalling event loop at the exit does not cost the last messages', async () => {
     const opened = openChild('exits-with-full-pipe', [], { drainAfterExitMs: 0 });
     opened.backend.pause();
-    await opened.stderr.next();
-    const until = performance.now() + 200;
-    while (performance.now() < until); // timers are due before anything can be read
-    await opened.end();
-    const written = Number(opened.backend.recentStderr()[0]);
+    let isOver = false;
+    const stall = () => {
+      const until = performance.now() + 5;
+      while (performance.now() < until); // now timers are due before anything can be read
+      if (!isOver) setImmediate(stall);
+    };
+    stall();
+    const { lastOutput } = await opened.end();
+    isOver = true;
+    const written = Number(lastOutput?.[0]);
     expect(opened.messages.items.length).toBeGreaterThanOrEqual(written - 1);
   });
 
