@@ -48,6 +48,7 @@ export function readCommandLine(argv: readonly string[], report: Report): Comman
       const [flag = '', inline] = argument.split(/=(.*)/s, 2);
       if (!isKnownFlag(flag)) {
         report(nameOfUnknown(argument), unknownFlag(flag));
+        if (inline === undefined && isPlainWord(own[index + 1])) index++; // most likely its value, and no second fault
         continue;
       }
       // A next option is not the value; other text with dashes is not repeated as an option, for it may be a secret.
@@ -70,6 +71,10 @@ export function readCommandLine(argv: readonly string[], report: Report): Comman
   };
 }
 
+const isPlainWord = (word: string | undefined): boolean => word !== undefined && !word.startsWith('-') && !isUrl(word);
+
+const isUrl = (word: string): boolean => /^[a-z][a-z0-9+.-]*:\/\//i.test(word);
+
 function givenValues(texts: ReadonlyMap<string, string[]>, report: Report): Given {
   const given = new Map<string, GivenValue>();
   for (const [flag, values] of texts) {
@@ -85,7 +90,7 @@ function reportWords(words: readonly number[], own: readonly string[], report: R
   for (const [count, index] of words.entries()) {
     const path = `argument ${index + 1}`;
     if (count > 0) report(path, 'is one word too many; the command of a server and its arguments stand after --');
-    else if (/^[a-z][a-z0-9+.-]*:\/\//i.test(own[index] ?? '')) report(path, remoteFault);
+    else if (isUrl(own[index] ?? '')) report(path, remoteFault);
     else report(path, 'is neither an option nor a URL; the command of a server and its arguments stand after --');
   }
 }

@@ -21,7 +21,7 @@ function expandMember(value: unknown, path: string, env: Environment, report: Re
 
 function expandText(text: string, path: string, env: Environment, report: Report): string {
   return text.replace(
-    /\$\{([A-Za-z_][A-Za-z0-9_]*)(:(-?)([^}]*))?\}/g,
+    /\$\{([A-Za-z_][A-Za-z0-9_]*)(:(-?)([^{}]*))?\}/g,
     (whole, name: string, colon: string | undefined, dash: string | undefined, fallback: string | undefined) => {
       if (colon !== undefined && dash === '') {
         // ${input:token} and ${env:TOKEN} of editors' files, ${VAR:?…} of shells: passed on they would surprise.

@@ -4,7 +4,7 @@ import type { Server as HttpServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createAdaptorServer } from '@hono/node-server';
 import type { Logger } from 'pino';
-import { createHttpApp } from '../http/app.ts';
+import { createHttpApp, withPathTargets } from '../http/app.ts';
 import { createEndpoint, type Endpoint } from '../http/endpoint.ts';
 import { createOriginRules } from '../http/origin.ts';
 import { addHealth } from '../ops/health.ts';
@@ -64,10 +64,12 @@ export async function startGateway({ config, environment, logger, onUseless }: G
   addHealth(app, { isDraining: () => sessions.isDraining });
 
   const http = createAdaptorServer({
-    fetch: app.fetch,
+    fetch: withPathTargets(app.fetch),
     autoCleanupIncoming: false,
     serverOptions: { requestTimeout: config.bodyTimeoutMs, connectionsCheckingInterval: 1_000, keepAliveTimeout },
   }) as HttpServer;
+  // Node.js drops what follows the first 1,000 headers, and with it what the guards look at; their size is bounded anyway.
+  http.maxHeadersCount = 0;
   try {
     http.listen(port, host);
     await once(http, 'listening');

@@ -13,6 +13,9 @@ import { version } from './version.ts';
 const failed = 1;
 const misconfigured = 2;
 
+/** What ends the program from outside. */
+const endSignals = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
+
 /** The program: reads the command line, the environment and the file, and does what they say. */
 export async function main(): Promise<void> {
   const configuration = readConfiguration({
@@ -34,6 +37,7 @@ export async function main(): Promise<void> {
   }
   const { command, config, warnings } = configuration;
   if (command === 'check') {
+    for (const signal of endSignals) process.once(signal, () => process.exit(failed)); // which ends what was started
     const isFine = await checkServers(config, process.env, (text) => process.stdout.write(text));
     process.exitCode = isFine ? 0 : failed;
     return;
@@ -77,5 +81,5 @@ function endOnSignals(gateway: Gateway, logger: Logger): void {
     logger.info('ended');
     process.exit(0);
   };
-  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => void end(signal));
+  for (const signal of endSignals) process.on(signal, () => void end(signal));
 }

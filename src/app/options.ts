@@ -154,6 +154,13 @@ export const globalOptions = {
     [0, longestMs],
     'Milliseconds that a server has to end a cancelled call before the gateway ends it with an error.',
   ),
+  requestIdleMs: integer(
+    10 * minute,
+    [1, longestMs],
+    'Milliseconds that a request may take without an answer or progress.',
+  ),
+  requestMaxMs: integer(6 * 60 * minute, [1, longestMs], 'Milliseconds that a request may take in all.'),
+  maxCalls: integer(256, [1, 100_000], 'Requests of one session in flight at once.'),
   drainMs: integer(25 * second, [0, longestMs], 'Milliseconds that calls have to end after SIGTERM.', { inHelp: true }),
   logMaxEvents: integer(1000, [1, 1_000_000], 'Events of one session kept for resuming.'),
   logMaxBytes: integer(8 * mebibyte, [1, largestTotalBytes], 'Bytes of events of one session kept for resuming.'),
@@ -183,6 +190,16 @@ export const serverOptions = {
     'Milliseconds that a server has to end after its stdin is closed, before SIGTERM.',
   ),
   terminateGraceMs: integer(3 * second, [0, longestMs], 'Milliseconds that a server has to end after SIGTERM.'),
+  onBackendExit: text<'restore' | 'end'>(
+    'restore',
+    z.enum(['restore', 'end'], { error: 'must be restore or end' }),
+    'What becomes of a session whose server process ends by itself: restore starts it again, end ends the session.',
+  ),
+  rerun: text<'safe' | 'hints'>(
+    'safe',
+    z.enum(['safe', 'hints'], { error: 'must be safe or hints' }),
+    'Calls run again after a restore: safe for reads and lists; hints also for tools declared read-only or idempotent.',
+  ),
   cwd: text<string | undefined>(
     undefined,
     systemText.min(1, { error: 'must not be empty' }),
@@ -202,5 +219,6 @@ export const serverOptions = {
 /** Pairs of which the first must not be larger than the second, and why. */
 export const orderedPairs = [
   ['maxEventBytes', 'logMaxBytes', 'an event larger than the log could never be resumed'],
+  ['requestIdleMs', 'requestMaxMs', 'the limit without progress would never be reached'],
   ['maxBodyBytes', 'maxQueuedBytes', 'a larger message could be accepted but never handed to a server'],
 ] as const satisfies readonly (readonly [keyof GlobalOptions, keyof GlobalOptions, string])[];

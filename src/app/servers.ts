@@ -58,5 +58,6 @@ export function runServer(
     size: config.warm,
     onSpareEnd: (end) => listeners.onSpareEnd?.(end),
   });
-  return { config, pool, server: { name: config.name, open: pool.open, startTimeoutMs: config.startTimeoutMs } };
+  const { name, startTimeoutMs, onBackendExit, rerun } = config;
+  return { config, pool, server: { name, open: pool.open, startTimeoutMs, onBackendExit, rerun } };
 }

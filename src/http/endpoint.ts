@@ -114,11 +114,10 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
   ]);
 
   return (incoming, outgoing) => {
-    const { headers, rawHeaders, method, url } = incoming;
+    const { headers, rawHeaders, method } = incoming;
     if (!hasSingleHeaders(rawHeaders)) return respondWithFault(outgoing, 'duplicate_header');
     if (!originRules.allowsHost(headers.host)) return respondWithFault(outgoing, 'host_not_allowed');
     if (!originRules.allowsOrigin(headers.origin)) return respondWithFault(outgoing, 'origin_not_allowed');
-    if (!url?.startsWith('/')) return respondWithFault(outgoing, 'bad_target');
     const answer = methods.get(method);
     if (answer === undefined) return respondWithFault(outgoing, 'method_not_allowed');
     answer(incoming, outgoing);

@@ -6,22 +6,18 @@ const shownBytes = 200;
 
 /**
  * Logs what happens to sessions: at `info` one line for the start and one for the end of each, and one when its server
- * ends by itself. Contents appear at `debug` only, and only those of lines that were dropped (P12).
+ * ends by itself. Contents appear at `debug` only (P12): of lines that were dropped, and what the server wrote to stderr,
+ * which can repeat what its client said.
  */
 export function createSessionLog(logger: Logger): SessionObserver {
   return {
     started: (name, details) => logger.info({ ...name, ...details }, 'session started'),
     ended: (name, { reason, dropped }) => logger.info({ ...name, reason, ...dropped }, 'session ended'),
-    backendEnded(name, { reason, detail, exitCode, signal, lastOutput }, wasReady) {
-      if (reason === 'closed') {
-        logger.debug({ ...name, detail }, 'server stopped');
-        return;
-      }
-      // Once a client has spoken to the server, its output can hold what the client said.
-      const showsOutput = !wasReady || logger.isLevelEnabled('debug');
-      const output = showsOutput && lastOutput?.length ? { lastOutput } : {};
-      logger.warn({ ...name, reason, detail, exitCode, signal, ...output }, 'server ended');
+    backendEnded(name, { reason, detail, exitCode, signal, lastOutput }) {
+      logger.warn({ ...name, reason, detail, exitCode, signal }, 'server ended');
+      if (lastOutput?.length) logger.debug({ ...name, lastOutput }, 'what the server wrote last');
     },
+    restored: (name, details) => logger.info({ ...name, ...details }, 'server restored'),
     dropped(name, what, text) {
       if (!logger.isLevelEnabled('debug')) return;
       logger.debug({ ...name, what, text: text?.subarray(0, shownBytes).toString() }, 'message dropped');

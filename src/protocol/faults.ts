@@ -50,7 +50,6 @@ const catalogue = {
   empty_batch: { status: 400, code: -32600, message: 'Invalid request: the batch is empty.' },
   batch_too_large: { status: 400, code: -32600, message: 'Invalid request: the batch has too many messages.' },
   body_too_large: { status: 413, code: -32000, message: 'The body is larger than this gateway accepts.' },
-  body_timeout: { status: 408, code: -32000, message: 'The body did not arrive in time.' },
   encoded_body: {
     status: 415,
     code: -32000,
@@ -140,13 +139,14 @@ const catalogue = {
   server_start_failed: {
     status: 502,
     code: -32000,
-    message: "The MCP server could not be started. The gateway's log has the reason.",
+    message:
+      "The MCP server could not be started. The gateway's log has the reason, and mcp-gangway check shows it too.",
     retryAfterS: 5,
   },
   server_start_timeout: {
     status: 504,
     code: -32000,
-    message: "The MCP server did not answer initialize in time. The gateway's log has what it printed.",
+    message: "The MCP server did not answer initialize in time. Its output is in the gateway's log at level debug.",
     retryAfterS: 5,
   },
   server_exited: {
@@ -174,6 +174,17 @@ const catalogue = {
     status: 502,
     code: -32000,
     message: 'The gateway cannot pass this request on: it is too large, or too many are unanswered.',
+  },
+  request_timeout: {
+    status: 504,
+    code: -32000,
+    message: 'The MCP server did not answer in time and was told to stop. Whether the request took effect is unknown.',
+  },
+  too_many_calls: {
+    status: 429,
+    code: -32000,
+    message: 'Too many requests of this session are in flight. Wait for answers before sending more.',
+    retryAfterS: 1,
   },
   cancelled: { status: 200, code: -32000, message: 'The request was cancelled by the client.' },
   session_ended: { status: 404, code: -32001, message: 'The session was ended while the request was in flight.' },

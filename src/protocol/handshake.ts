@@ -1,5 +1,39 @@
-/** The revision in a response to `initialize`; undefined if it is an error or names none. */
-export function negotiatedVersion(response: Buffer): string | undefined {
-  const { result } = JSON.parse(response.toString()) as { result?: { protocolVersion?: unknown } | null };
-  return typeof result?.protocolVersion === 'string' ? result.protocolVersion : undefined;
+/** What a server's answer to `initialize` says that the gateway needs (2025-11-25, basic/lifecycle). */
+export interface Handshake {
+  /** The revision that the server chose. */
+  readonly protocolVersion: string;
+  readonly capabilities: unknown;
+}
+
+/** Reads a response to `initialize`; undefined if it is an error or names no revision. */
+export function readHandshake(response: Buffer): Handshake | undefined {
+  const { result } = JSON.parse(response.toString()) as {
+    result?: { protocolVersion?: unknown; capabilities?: unknown } | null;
+  };
+  if (typeof result?.protocolVersion !== 'string') return undefined;
+  return { protocolVersion: result.protocolVersion, capabilities: result.capabilities ?? {} };
+}
+
+/** True if a server that said `later` can stand in for one that said `earlier`: same revision, no capability less. */
+export const canReplace = (later: Handshake, earlier: Handshake): boolean =>
+  later.protocolVersion === earlier.protocolVersion && includes(later.capabilities, earlier.capabilities);
+
+/** True if everything that is set in `part` is set in `whole`. */
+function includes(whole: unknown, part: unknown): boolean {
+  if (part === false || part === undefined || part === null) return true;
+  if (typeof part !== 'object') return whole === part;
+  if (typeof whole !== 'object' || whole === null) return false;
+  return Object.entries(part).every(([key, value]) =>
+    includes(Object.getOwnPropertyDescriptor(whole, key)?.value, value),
+  );
+}
+
+/** Lists that can change, with the notification that says so; announced after a restore where the server declares it. */
+const changingLists = ['tools', 'prompts', 'resources'] as const;
+
+/** The `list_changed` notifications that a server with these capabilities may send. */
+export function declaredListChanges({ capabilities }: Handshake): string[] {
+  return changingLists
+    .filter((list) => includes(capabilities, { [list]: { listChanged: true } }))
+    .map((list) => `notifications/${list}/list_changed`);
 }

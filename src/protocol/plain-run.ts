@@ -39,10 +39,11 @@ export class PlainRuns {
     this.#words ??= this.#view();
     const words = this.#words;
     let i = from;
-    while ((i - this.#wordsAt) & 3) {
+    while (i < text.length && (i - this.#wordsAt) & 3) {
       if (ends[text[i] as number] === 1) return i;
       i += 1;
     }
+    if (i === text.length) return i;
     let word = (i - this.#wordsAt) >> 2;
     while (word < words.length) {
       const w = words[word] as number;

@@ -40,10 +40,12 @@ const nothing = Buffer.alloc(0);
 export class Answer {
   readonly #host: AnswerHost;
   readonly #options: AnswerOptions;
-  readonly #collected: Buffer[] = [];
+  readonly #collected: { readonly id: RequestId; readonly text: Buffer }[] = [];
   #state: 'waiting' | 'streaming' | 'done' | 'lost' = 'waiting';
   #missing: number;
   #stream = 0;
+  /** An event of the stream was handed over, from which the client can resume. */
+  #hasEvents = false;
   #headers: Headers | undefined;
   readonly #timer: NodeJS.Timeout | undefined;
 
@@ -53,7 +55,7 @@ export class Answer {
     this.#missing = options.ids.length;
     this.#headers = options.headers;
     options.reply.onGone(() => {
-      if (this.#state === 'waiting') this.#settle('lost');
+      if (this.#state === 'waiting' || (this.#state === 'streaming' && !this.#hasEvents)) this.#settle('lost');
     });
     if (options.reply.accepts.sse) {
       this.#timer = setTimeout(() => {
@@ -76,7 +78,7 @@ export class Answer {
   /** Sends a message that precedes the responses. Only while `hasStream`. */
   message(text: Buffer): void {
     this.#upgrade();
-    this.#host.emit(this.#stream, text, false);
+    this.#emit(text, false);
   }
 
   /** Takes the response to one of the requests; with the last one the answer is complete. */
@@ -85,7 +87,7 @@ export class Answer {
     if (this.#state === 'waiting' && !this.#options.reply.accepts.json) this.#upgrade();
     if (this.#state === 'lost') this.#host.onUndeliverable(id);
     else if (this.#state === 'streaming') this.#emitResponse(id, text);
-    else this.#collect(text);
+    else this.#collect(id, text);
   }
 
   /**
@@ -110,25 +112,33 @@ export class Answer {
     const { reply, ids, primes } = this.#options;
     this.#settle('streaming');
     this.#stream = this.#host.openStream(reply.stream(this.#headers), ids);
-    if (primes) this.#host.emit(this.#stream, nothing, false);
-    for (const text of this.#collected) this.#host.emit(this.#stream, text, false);
+    if (primes) this.#emit(nothing, false);
+    for (const { id, text } of this.#collected) this.#emit(this.#asEvent(id, text), false);
     this.#collected.length = 0;
   }
 
-  #collect(text: Buffer): void {
-    this.#collected.push(text);
+  #collect(id: RequestId, text: Buffer): void {
+    this.#collected.push({ id, text });
     if (this.#missing > 0) return;
     const { reply, isBatch } = this.#options;
     this.#settle('done');
-    reply.json(isBatch ? asArray(this.#collected) : text, this.#headers);
+    reply.json(isBatch ? asArray(this.#collected.map((response) => response.text)) : text, this.#headers);
   }
 
   #emitResponse(id: RequestId, text: Buffer): void {
-    const fits = text.length <= this.#options.maxEventBytes;
-    const event = fits ? text : Buffer.from(faultMessage('event_too_large', id));
     const last = this.#missing === 0;
     if (last) this.#settle('done');
+    this.#emit(this.#asEvent(id, text), last);
+  }
+
+  #emit(event: Buffer, last: boolean): void {
+    this.#hasEvents = true;
     this.#host.emit(this.#stream, event, last);
+  }
+
+  /** A response as an event: one that is too large for the log becomes an error. */
+  #asEvent(id: RequestId, text: Buffer): Buffer {
+    return text.length <= this.#options.maxEventBytes ? text : Buffer.from(faultMessage('event_too_large', id));
   }
 
   #settle(state: 'streaming' | 'done' | 'lost'): void {

@@ -10,6 +10,17 @@ export interface Call {
   /** The task that the request asks about (`tasks/result` and its siblings). */
   readonly taskId: string | undefined;
   readonly answer: Answer;
+  /** The request as it was sent, where that may be needed again. */
+  readonly text: Buffer | undefined;
+  /** The server has asked its client something on behalf of the call. */
+  hasAsked?: boolean;
+  /** The newest progress that the client was told. */
+  lastProgress?: Buffer;
+  /** The call runs for a second time: progress that was told already is not told again. */
+  isRerun?: boolean;
+  /** When the call was sent or last reported progress, and when it was sent, on the monotonic clock in milliseconds. */
+  activeAt: number;
+  readonly startedAt: number;
   /** Runs after the client cancelled the call. */
   cancelTimer?: NodeJS.Timeout;
 }
@@ -17,10 +28,15 @@ export interface Call {
 /** Where a message of the server goes: with a call's answer, or to the standalone GET stream. */
 export type Destination = Call | 'get';
 
+/** So many tokens of cancelled calls are remembered. */
+const maxRetiredTokens = 100;
+
 /** The calls in flight of one session, by id, in the order in which they came. */
 export class Calls {
   readonly #byId = new Map<RequestId, Call>();
   readonly #byToken = new Map<RequestId, Call>();
+  /** Progress tokens of cancelled calls, oldest first: what still comes for them is late. */
+  readonly #retiredTokens = new Set<RequestId>();
   #waiting: (() => void)[] = [];
   /** When the last call was answered, on the monotonic clock in milliseconds. */
   emptySince = performance.now();
@@ -61,6 +77,38 @@ export class Calls {
     return new Promise((resolve) => this.#waiting.push(resolve));
   }
 
+  /** Takes a cancelled call out; late progress of it is known from now on. */
+  retire(id: RequestId): Call | undefined {
+    const call = this.take(id);
+    if (call?.progressToken === undefined) return call;
+    this.#retiredTokens.add(call.progressToken);
+    const [oldest] = this.#retiredTokens;
+    if (this.#retiredTokens.size > maxRetiredTokens && oldest !== undefined) this.#retiredTokens.delete(oldest);
+    return call;
+  }
+
+  /** The call with this token goes on: its time starts again. */
+  noteProgress(progressToken: RequestId): void {
+    const call = this.#byToken.get(progressToken);
+    if (call !== undefined) call.activeAt = performance.now();
+  }
+
+  /** True for progress of a call that was cancelled: it is nobody's any more. */
+  isLate({ progressToken }: Message): boolean {
+    return progressToken !== undefined && this.#retiredTokens.has(progressToken) && !this.#byToken.has(progressToken);
+  }
+
+  /** All calls, oldest first. */
+  all(): Call[] {
+    return [...this.#byId.values()];
+  }
+
+  /** The calls that have been silent, or have taken, for too long. */
+  overdue({ requestIdleMs, requestMaxMs }: { readonly requestIdleMs: number; readonly requestMaxMs: number }): Call[] {
+    const now = performance.now();
+    return this.all().filter((call) => now - call.activeAt >= requestIdleMs || now - call.startedAt >= requestMaxMs);
+  }
+
   /** Takes all calls out, oldest first. */
   takeAll(): Call[] {
     const ids = [...this.#byId.keys()];
@@ -91,8 +139,8 @@ export class Calls {
   }
 
   #known(message: Message): Call | undefined {
-    if (message.progressToken !== undefined) return this.#byToken.get(message.progressToken);
-    if (message.taskId === undefined) return undefined;
+    const byToken = message.progressToken === undefined ? undefined : this.#byToken.get(message.progressToken);
+    if (byToken !== undefined || message.taskId === undefined) return byToken;
     for (const call of this.#byId.values()) if (call.taskId === message.taskId) return call;
     return undefined;
   }

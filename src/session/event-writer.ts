@@ -35,17 +35,34 @@ export function createEventWriter({ log, key, epoch, onStored, onRefused }: Even
   let appended = 0;
   let pendingBytes = 0;
   let running: Promise<void> | undefined;
+  let isRefused = false;
 
   const appendAll = async (): Promise<void> => {
     while (queue.length > 0) {
       const batch = queue;
       queue = [];
       const outcome = await log.append(key, epoch, appended, batch);
-      if (outcome !== 'stored' && outcome !== 'already') return onRefused(outcome);
+      if (outcome !== 'stored' && outcome !== 'already') {
+        isRefused = true;
+        return onRefused(outcome);
+      }
       appended += batch.length;
       for (const { data } of batch) pendingBytes -= data.length;
       onStored(batch);
     }
+  };
+
+  const start = (): void => {
+    if (running !== undefined || queue.length === 0 || isRefused) return;
+    running = appendAll()
+      .catch((cause: unknown) => {
+        isRefused = true;
+        onRefused('failed', cause);
+      })
+      .finally(() => {
+        running = undefined;
+        start(); // what was added after the last look at the queue
+      });
   };
 
   return {
@@ -56,14 +73,7 @@ export function createEventWriter({ log, key, epoch, onStored, onRefused }: Even
       if (last) tails.delete(stream);
       else tails.set(stream, { epoch, seq });
     },
-    flush() {
-      if (running !== undefined || queue.length === 0) return;
-      running = appendAll()
-        .catch((cause: unknown) => onRefused('failed', cause))
-        .finally(() => {
-          running = undefined;
-        });
-    },
+    flush: start,
     get pending() {
       return { events: seq - appended, bytes: pendingBytes };
     },

@@ -90,12 +90,13 @@ export class Feed {
       const read = await log.read(key, stream, this.cursor, eventsPerRead);
       if (this.#state !== 'reading') return;
       if (read.outcome !== 'ok') {
-        // Nothing of the stream is kept: there is nothing to catch up with.
+        // The stream has had no event yet: there is nothing to catch up with.
         if (!this.#readAgain) return this.#caughtUp();
         continue;
       }
       if (read.broken && !onBroken(sink)) return this.close();
-      this.#write(read.events);
+      if (read.events.length > 0) this.#write(read.events);
+      else this.cursor = read.newest ?? this.cursor; // a break that was told is not told again
       if (read.atTail && read.ended) return this.close();
       if (read.atTail && !this.#readAgain && this.#state === 'reading') return this.#caughtUp();
     }

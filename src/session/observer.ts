@@ -3,10 +3,10 @@ import type { SessionEnd } from './session-end.ts';
 
 /**
  * What a session could not deliver. `noise`: a line of the server that is no JSON-RPC. `unknown_response`: the server
- * answered what nobody asked, or what was cancelled. `unknown_client_response`: the client did. `undeliverable`: an
+ * answered what nobody asked, or what was cancelled. `late`: progress of a cancelled call. `unknown_client_response`: the client did. `undeliverable`: an
  * answer whose client was gone before it could resume. `oversized`: a message larger than an event may be.
  */
-export type Dropped = 'noise' | 'unknown_response' | 'unknown_client_response' | 'undeliverable' | 'oversized';
+export type Dropped = 'noise' | 'unknown_response' | 'unknown_client_response' | 'late' | 'undeliverable' | 'oversized';
 
 /** How a session is named where ids must not appear (P12): by its server and the start of its key, a hash. */
 export interface SessionName {
@@ -18,8 +18,10 @@ export interface SessionName {
 export interface SessionObserver {
   started(name: SessionName, details: { protocolVersion: string; startMs: number; pid: number | undefined }): void;
   ended(name: SessionName, details: { reason: SessionEnd; dropped: Partial<Record<Dropped, number>> }): void;
-  /** `wasReady` says that it had answered `initialize`. */
-  backendEnded(name: SessionName, end: BackendEnd, wasReady: boolean): void;
+  /** The server ended by itself. */
+  backendEnded(name: SessionName, end: BackendEnd): void;
+  /** A lost backend was replaced; `losses` counts those of the session. */
+  restored(name: SessionName, details: { pid: number | undefined; losses: number }): void;
   /** `text` is what was dropped, for debugging only: it may hold anything. */
   dropped(name: SessionName, what: Dropped, text?: Buffer): void;
   /** A fault of the gateway itself. */

@@ -34,6 +34,10 @@ export class Outbound {
   /** With a client that lags by half of the log at most, what is under way never evicts what it has not been sent. */
   readonly #portion: { readonly lines: number; readonly bytes: number };
   #isOpen = false;
+  #tellOpen: () => void = () => undefined;
+  readonly #opened = new Promise<void>((resolve) => {
+    this.#tellOpen = resolve;
+  });
 
   constructor({ log, key, epoch, limits, route, primes, pause, resume, onRefused, onFailed }: OutboundOptions) {
     const { logMaxEvents, logMaxBytes, retryMs, slowReaderMs, streamMaxAgeMs } = limits;
@@ -53,7 +57,7 @@ export class Outbound {
       streamMaxAgeMs,
       maxLag: { events: logMaxEvents / 2, bytes: logMaxBytes / 2 },
       primes,
-      emit: (stream, data, last) => this.add(stream, data, last),
+      beginning: { epoch, seq: 0 },
       onFailed,
       onPressure: (isHigh) => this.#intake.hold(isHigh),
     });
@@ -63,12 +67,18 @@ export class Outbound {
   /** From now on there is a log to append to; what was added before waits until here. */
   open(): void {
     this.#isOpen = true;
+    this.#tellOpen();
     this.flush();
   }
 
   /** Takes lines of the server, in order. */
   take(lines: readonly Buffer[]): void {
     this.#intake.take(lines);
+  }
+
+  /** Takes nothing more from the server, or goes on. */
+  hold(isHeld: boolean): void {
+    this.#intake.hold(isHeld);
   }
 
   /** Adds an event to a stream; it goes out with the next flush. */
@@ -98,6 +108,7 @@ export class Outbound {
     this.flush();
     const { events, bytes } = this.#writer.pending;
     const isAhead = events > this.#portion.lines || bytes > this.#portion.bytes;
-    return this.#isOpen && isAhead ? this.#writer.settled() : undefined;
+    if (!isAhead) return undefined;
+    return this.#isOpen ? this.#writer.settled() : this.#opened;
   }
 }

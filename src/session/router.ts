@@ -1,14 +1,17 @@
-import { faultMessage } from '../protocol/faults.ts';
 import { type Message, readBody } from '../protocol/message.ts';
 import type { Call, Calls, Destination } from './calls.ts';
 import type { Dropped } from './observer.ts';
-import type { ServerRequests } from './server-requests.ts';
+import { ServerRequests } from './server-requests.ts';
 
 /** What routing needs of its session. */
 export interface RouterOptions {
   readonly calls: Calls;
   readonly serverRequests: ServerRequests;
   readonly maxEventBytes: number;
+  /** Which of the session's backends speaks. */
+  incarnation(): number;
+  /** A call is about to be answered with this response. */
+  onAnswered(call: Call, response: Buffer): void;
   /** True if a client listens to the GET stream. */
   hasGetStream(): boolean;
   /** Adds a message to the GET stream. */
@@ -43,30 +46,66 @@ export class Router {
     }
   }
 
+  /** Sends what the server has said to where it belongs. */
+  send(destination: Destination, text: Buffer): void {
+    if (destination === 'get') this.#options.toGetStream(text);
+    else destination.answer.message(text);
+  }
+
   #routeResponse({ id, text }: Message): void {
-    const { calls, onInitialized, onDropped } = this.#options;
+    const { calls, onInitialized, onAnswered, onDropped } = this.#options;
     const call = id == null ? undefined : calls.take(id);
     if (call === undefined) onDropped('unknown_response', text);
     else if (call.method === 'initialize') onInitialized(call, text);
-    else call.answer.response(call.id, text);
+    else {
+      onAnswered(call, text);
+      call.answer.response(call.id, text);
+    }
   }
 
   #route(message: Message): void {
-    const { calls, serverRequests, hasGetStream, toGetStream } = this.#options;
-    const destination = serverRequests.cancelledBy(message) ?? calls.attribute(message, hasGetStream());
-    if (!this.#admit(message, destination)) return;
-    if (destination === 'get') toGetStream(message.text);
-    else destination.answer.message(message.text);
+    const { calls, serverRequests, hasGetStream, maxEventBytes, onDropped } = this.#options;
+    const cancelled = serverRequests.cancelledBy(message);
+    if (cancelled !== undefined) {
+      this.send(cancelled.destination, cancelled.text);
+      return;
+    }
+    if (calls.isLate(message)) {
+      onDropped('late', message.text);
+      return;
+    }
+    const destination = calls.attribute(message, hasGetStream());
+    if (message.progressToken !== undefined) calls.noteProgress(message.progressToken);
+    if (message.kind === 'request') this.#ask(message, destination);
+    else if (message.text.length > maxEventBytes) onDropped('oversized');
+    else if (this.#isNews(message, destination)) this.send(destination, message.text);
   }
 
-  /** False if a message cannot be passed on; a request is answered then, so that the server does not wait for it. */
-  #admit(message: Message, destination: Destination): boolean {
-    const { serverRequests, maxEventBytes, toServer, onDropped } = this.#options;
+  /** Passes a request of the server on, or refuses it. */
+  #ask(message: Message, destination: Destination): void {
+    const { serverRequests, maxEventBytes, incarnation, toServer, onDropped } = this.#options;
     const isTooLarge = message.text.length > maxEventBytes;
     if (isTooLarge) onDropped('oversized');
-    if (message.kind !== 'request' || message.id == null) return !isTooLarge;
-    const isAdmitted = !isTooLarge && serverRequests.add(message.id, destination);
-    if (!isAdmitted) toServer(Buffer.from(faultMessage('server_request_refused', message.id)));
-    return isAdmitted;
+    const text = isTooLarge ? undefined : serverRequests.add(message, incarnation(), destination);
+    if (text === undefined) {
+      toServer(ServerRequests.refusal(message));
+      return;
+    }
+    if (destination !== 'get') destination.hasAsked = true;
+    this.send(destination, text);
   }
+
+  /** False for progress of a call that is run again, up to where its client was told before. */
+  #isNews(message: Message, destination: Destination): boolean {
+    if (destination === 'get' || message.progressToken === undefined || destination.text === undefined) return true;
+    const { lastProgress, isRerun } = destination;
+    if (isRerun && lastProgress !== undefined && progressOf(message.text) <= progressOf(lastProgress)) return false;
+    destination.lastProgress = message.text;
+    return true;
+  }
+}
+
+function progressOf(notification: Buffer): number {
+  const { params } = JSON.parse(notification.toString()) as { params?: { progress?: unknown } };
+  return Number(params?.progress);
 }

@@ -1,34 +1,91 @@
-import type { RequestId } from '../protocol/faults.ts';
+import { faultMessage, type RequestId } from '../protocol/faults.ts';
 import type { Message } from '../protocol/message.ts';
+import { spliceCancelledId, spliceId } from '../protocol/splice.ts';
 import type { Destination } from './calls.ts';
 
 /** More questions than this from one server without an answer are a fault of the server (P8). */
 const maxOpen = 1000;
 
-/** The requests of the server (sampling, elicitation, roots, ping) that its client has not answered yet. */
-export class ServerRequests {
-  readonly #open = new Map<RequestId, Destination>();
+interface Open {
+  readonly destination: Destination;
+  /** The id that the server gave, as JSON text. */
+  readonly serverId: RequestId;
+}
 
-  /** Notes a request that goes to the client. False if too many are open, so that it must not. */
-  add(id: RequestId, destination: Destination): boolean {
-    if (this.#open.size >= maxOpen && !this.#open.has(id)) return false;
-    this.#open.set(id, destination);
-    return true;
+/**
+ * The requests of the server (sampling, elicitation, roots, ping) that its client has not answered yet. The first
+ * backend's keep their ids. A later one counts from the start again, so its requests get ids of the gateway: an answer
+ * to a lost backend must never be taken for one to its successor (DESIGN decision 5).
+ */
+export class ServerRequests {
+  /** By the id that the client sees. */
+  readonly #open = new Map<RequestId, Open>();
+  /** From the id that the server gave to the one that the client sees. */
+  readonly #clientIds = new Map<RequestId, RequestId>();
+  #renamed = 0;
+
+  /**
+   * Takes a request that goes to the client.
+   * @param incarnation which of the session's backends asks, counted from 0
+   * @returns its text for the client; undefined if too many are open, so that it must not go out
+   */
+  add(message: Message, incarnation: number, destination: Destination): Buffer | undefined {
+    const serverId = message.id as RequestId;
+    if (this.#open.size >= maxOpen) return undefined;
+    const clientId = incarnation === 0 ? serverId : `mcp-gangway-${incarnation}-${++this.#renamed}`;
+    this.#open.set(clientId, { destination, serverId });
+    this.#clientIds.set(serverId, clientId);
+    return clientId === serverId ? message.text : spliceId(message.text, JSON.stringify(clientId));
   }
 
-  /** Takes note of the client's response. False if nothing with this id is open: the response belongs to nothing. */
-  settle(id: RequestId): boolean {
-    return this.#open.delete(id);
+  /** The client's response as its server is to see it; undefined if nothing with its id is open. */
+  settle({ id, text }: Message): Buffer | undefined {
+    const open = id == null ? undefined : this.#open.get(id);
+    if (open === undefined || id == null) return undefined;
+    this.#forget(id, open);
+    return open.serverId === id ? text : spliceId(text, JSON.stringify(open.serverId));
   }
 
   /**
-   * Where a cancellation by the server goes: to where the request went, if that can still be reached. Undefined for
-   * anything else.
+   * A cancellation by the server goes to where its request went, if that can still be reached, under the id that the
+   * client knows. Undefined for anything else.
    */
-  cancelledBy(message: Message): Destination | undefined {
-    if (message.cancels === undefined) return undefined;
-    const destination = this.#open.get(message.cancels);
-    this.#open.delete(message.cancels);
-    return destination === 'get' || destination?.answer.hasStream ? destination : undefined;
+  cancelledBy(message: Message): { readonly destination: Destination; readonly text: Buffer } | undefined {
+    const clientId = message.cancels === undefined ? undefined : this.#clientIds.get(message.cancels);
+    const open = clientId === undefined ? undefined : this.#open.get(clientId);
+    if (open === undefined || clientId === undefined) return undefined;
+    this.#forget(clientId, open);
+    const text = open.serverId === clientId ? message.text : spliceCancelledId(message.text, JSON.stringify(clientId));
+    return { destination: reachable(open.destination), text };
+  }
+
+  /** The backend that asked is lost: cancellations for all its open requests, and where they go. */
+  cancelAll(): { readonly destination: Destination; readonly text: Buffer }[] {
+    const cancelled = [...this.#open].map(([requestId, { destination }]) => ({
+      destination: reachable(destination),
+      text: Buffer.from(
+        JSON.stringify({
+          jsonrpc: '2.0',
+          method: 'notifications/cancelled',
+          params: { requestId, reason: 'The server that asked has ended.' },
+        }),
+      ),
+    }));
+    this.#open.clear();
+    this.#clientIds.clear();
+    return cancelled;
+  }
+
+  /** What a server gets whose request cannot go out, so that it does not wait for an answer. */
+  static refusal(message: Message): Buffer {
+    return Buffer.from(faultMessage('server_request_refused', message.id ?? null));
+  }
+
+  #forget(clientId: RequestId, { serverId }: Open): void {
+    this.#open.delete(clientId);
+    this.#clientIds.delete(serverId);
   }
 }
+
+const reachable = (destination: Destination): Destination =>
+  destination === 'get' || destination.answer.hasStream ? destination : 'get';

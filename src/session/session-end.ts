@@ -9,6 +9,8 @@ export type SessionEnd =
   | 'server_start_failed'
   | 'server_start_timeout'
   | 'server_exited'
+  | 'server_changed'
+  | 'crash_loop'
   | 'line_too_long'
   | 'draining'
   | 'internal';
@@ -22,6 +24,8 @@ export const faultAtEnd: Readonly<Record<SessionEnd, Reason>> = {
   server_start_failed: 'server_start_failed',
   server_start_timeout: 'server_start_timeout',
   server_exited: 'server_exited',
+  server_changed: 'server_exited',
+  crash_loop: 'server_exited',
   line_too_long: 'line_too_long',
   draining: 'draining',
   internal: 'internal',

@@ -8,6 +8,10 @@ export interface Server {
   readonly open: OpenBackend;
   /** How long a new backend may take to answer `initialize`. */
   readonly startTimeoutMs: number;
+  /** What becomes of a session whose backend ends by itself (DESIGN decision 5). */
+  readonly onBackendExit: 'restore' | 'end';
+  /** Which calls are run again after a restore; see `Reruns`. */
+  readonly rerun: 'safe' | 'hints';
 }
 
 /** Times and sizes that hold for every session; `docs/configuration.md` explains each. */
@@ -15,12 +19,16 @@ export interface SessionOptions {
   readonly upgradeAfterMs: number;
   readonly commitAfterMs: number;
   readonly cancelGraceMs: number;
+  readonly requestIdleMs: number;
+  readonly requestMaxMs: number;
+  readonly maxCalls: number;
   readonly retryMs: number;
   readonly slowReaderMs: number;
   readonly streamMaxAgeMs: number;
   readonly maxEventBytes: number;
   readonly logMaxEvents: number;
   readonly logMaxBytes: number;
+  readonly maxQueuedBytes: number;
 }
 
 /** What a session is made of. */

@@ -1,25 +1,29 @@
-import type { Backend, BackendEnd } from '../backend/backend.ts';
+import type { BackendEnd } from '../backend/backend.ts';
 import type { EventId } from '../protocol/event-id.ts';
-import type { Reason, RequestId } from '../protocol/faults.ts';
-import { negotiatedVersion } from '../protocol/handshake.ts';
+import { declaredListChanges, type Handshake, readHandshake } from '../protocol/handshake.ts';
 import type { Message } from '../protocol/message.ts';
 import { allowsBatches, assumedRevision, hasPrimingEvent } from '../protocol/revisions.ts';
 import type { Principal } from '../store/store.ts';
 import { Answer } from './answer.ts';
 import { type Call, Calls } from './calls.ts';
+import { ClientState } from './client-state.ts';
+import { Inbound, idOf } from './inbound.ts';
 import type { Dropped, SessionName } from './observer.ts';
 import { Outbound } from './outbound.ts';
 import type { Reply } from './reply.ts';
+import { Reruns } from './rerun.ts';
 import { Router } from './router.ts';
 import { ServerRequests } from './server-requests.ts';
 import { faultAtEnd, type SessionEnd } from './session-end.ts';
 import type { Server, SessionParts } from './session-parts.ts';
 import { getStream } from './streams.ts';
 import { createUnloggedStream } from './unlogged-stream.ts';
+import { Upstream } from './upstream.ts';
 
 /**
- * One client of a legacy-era revision and its backend. Messages of the client go to the backend as they come; those of
- * the backend go to the answer or stream where they belong (P2), as the text they were written as (P1).
+ * One client of a legacy-era revision and its backend, from `initialize` to the end. Messages of the client go to the
+ * backend as they come (`Inbound`); those of the backend go to the answer or stream where they belong (`Router`), by way
+ * of the event log (`Outbound`). A backend that is lost is restored (`Upstream`).
  */
 export class Session {
   readonly id: string;
@@ -30,33 +34,46 @@ export class Session {
   protocolVersion: string = assumedRevision;
   readonly #parts: SessionParts;
   readonly #epoch = Date.now();
-  readonly #backend: Backend;
+  readonly #initialize: Message;
   readonly #calls = new Calls();
   readonly #serverRequests = new ServerRequests();
+  readonly #reruns: Reruns;
+  readonly #client: ClientState;
+  readonly #router: Router;
   readonly #outbound: Outbound;
+  readonly #upstream: Upstream;
+  readonly #inbound: Inbound;
   readonly #dropped: Partial<Record<Dropped, number>> = {};
   readonly #startedAt = performance.now();
-  /** The client's `initialize`, until it is in the record. */
-  #initialize: Buffer | undefined;
-  #isReady = false;
+  /** What the server said of itself; undefined until the session is ready. */
+  #handshake: Handshake | undefined;
+  /** Calls of a lost backend that the next one runs again. */
+  #lostCalls: readonly Call[] = [];
   #startTimer: NodeJS.Timeout | undefined;
   #lastActivityAt = performance.now();
   #ending: Promise<void> | undefined;
 
-  constructor(parts: SessionParts) {
-    const { id, key, server, principal, store, options } = parts;
+  /** Opens a backend for a client that sent `initialize`. */
+  constructor(parts: SessionParts, initialize: Message) {
+    const { id, key, server, principal, store, options, observer } = parts;
     this.id = id;
     this.principal = principal;
     this.server = server;
     this.name = { server: server.name, session: key.slice(0, 8) };
     this.#parts = parts;
-    const router = new Router({
+    this.#client = new ClientState(initialize.text);
+    this.#initialize = { ...initialize, text: this.#client.initialize };
+    this.#reruns = new Reruns(server.rerun);
+    const primes = (): boolean => hasPrimingEvent(this.protocolVersion);
+    this.#router = new Router({
       calls: this.#calls,
       serverRequests: this.#serverRequests,
       maxEventBytes: options.maxEventBytes,
       hasGetStream: () => this.#outbound.streams.hasGet,
       toGetStream: (text) => this.#outbound.add(getStream, text, false),
-      toServer: (text) => void this.#backend.send(text),
+      toServer: (text) => void this.#upstream.send(text),
+      incarnation: () => this.#upstream.incarnation,
+      onAnswered: (call, response) => this.#answered(call, response),
       onInitialized: (call, text) => void this.#initialized(call, text),
       onDropped: (what, text) => this.#drop(what, text),
     });
@@ -65,40 +82,55 @@ export class Session {
       key,
       epoch: this.#epoch,
       limits: options,
-      route: (line) => router.receive(line),
-      primes: () => hasPrimingEvent(this.protocolVersion),
-      pause: () => this.#backend.pause(),
-      resume: () => this.#backend.resume(),
+      route: (line) => this.#router.receive(line),
+      primes,
+      pause: () => this.#upstream.pause(),
+      resume: () => this.#upstream.resume(),
       onRefused: (cause) => this.#fail(cause),
-      onFailed: (cause) => this.#parts.observer.failed(this.name, cause),
+      onFailed: (cause) => observer.failed(this.name, cause),
     });
-    this.#backend = server.open({
-      onMessages: (lines) => this.#outbound.take(lines),
-      onEnd: (end) => this.#backendEnded(end),
+    this.#upstream = new Upstream({
+      server,
+      maxQueuedBytes: options.maxQueuedBytes / 2,
+      onLines: (lines) => this.#outbound.take(lines),
+      onLost: (end) => this.#lost(end),
+      onRestored: () => this.#restored(),
+      onGivenUp: (why) => void this.end(why),
+    });
+    this.#inbound = new Inbound({
+      calls: this.#calls,
+      serverRequests: this.#serverRequests,
+      upstream: this.#upstream,
+      outbound: this.#outbound,
+      reruns: this.#reruns,
+      client: this.#client,
+      limits: options,
+      primes,
+      onDropped: (what) => this.#drop(what),
     });
   }
 
-  /** Begins the session with the client's `initialize`. The id goes out with the head of a successful answer. */
-  start(initialize: Message, reply: Reply): void {
-    this.#initialize = Buffer.from(initialize.text); // not the larger buffer of the connection
+  /** Passes the client's `initialize` on and answers it. The id goes out with the head of a successful answer. */
+  start(reply: Reply): void {
     reply.onGone(() => {
-      if (!this.#isReady) void this.end('client_gone');
+      if (this.#handshake === undefined) void this.end('client_gone');
     });
     this.#startTimer = setTimeout(() => void this.end('server_start_timeout'), this.server.startTimeoutMs);
     const { commitAfterMs, maxEventBytes } = this.#parts.options;
-    const answer = new Answer(
-      createUnloggedStream(() => this.#drop('undeliverable')),
-      {
-        reply,
-        ids: [idOf(initialize)],
-        isBatch: false,
-        primes: false,
-        upgradeAfterMs: commitAfterMs,
-        maxEventBytes,
-        headers: { 'mcp-session-id': this.id },
-      },
-    );
-    this.#send([initialize], answer);
+    const stream = createUnloggedStream({
+      onUndeliverable: () => this.#drop('undeliverable'),
+      onBlocked: (isBlocked) => this.#outbound.hold(isBlocked),
+    });
+    const answer = new Answer(stream, {
+      reply,
+      ids: [idOf(this.#initialize)],
+      isBatch: false,
+      primes: false,
+      upgradeAfterMs: commitAfterMs,
+      maxEventBytes,
+      headers: { 'mcp-session-id': this.id },
+    });
+    this.#inbound.call([this.#initialize], answer);
   }
 
   /** True if an array of messages is a valid body in this session. */
@@ -106,35 +138,28 @@ export class Session {
     return allowsBatches(this.protocolVersion);
   }
 
-  /** Passes the messages of one POST to the backend and answers the POST. */
+  /** Passes the messages of one POST to the server and answers the POST. */
   post(messages: readonly Message[], isBatch: boolean, reply: Reply): void {
     this.#lastActivityAt = performance.now();
-    const requests = messages.filter((message) => message.kind === 'request');
-    const ids = new Set(requests.map(idOf));
-    const repeated = requests.find((request) => this.#calls.has(idOf(request)));
-    if (repeated !== undefined) return reply.fault('duplicate_id', idOf(repeated));
-    if (ids.size < requests.length) return reply.fault('duplicate_id', null);
-    for (const message of messages) {
-      if (message.kind === 'request') continue;
-      const refused = this.#forward(message);
-      if (refused !== undefined && requests.length === 0) return reply.fault(refused, null);
-    }
-    if (requests.length === 0) reply.accepted();
-    else this.#send(requests, this.#createAnswer(requests.map(idOf), isBatch, reply));
+    this.#inbound.post(messages, isBatch, reply);
   }
 
   /** Opens the standalone GET stream, or continues the stream that `lastEventId` belongs to. */
   async listen(reply: Reply, lastEventId: EventId | undefined): Promise<void> {
     this.#lastActivityAt = performance.now();
-    if (lastEventId !== undefined) return this.#outbound.streams.resume(reply, lastEventId);
-    this.#outbound.streams.listen(reply);
-    this.#outbound.flush();
+    if (lastEventId === undefined) this.#outbound.streams.listen(reply);
+    else await this.#outbound.streams.resume(reply, lastEventId);
   }
 
   /** True if no request is in flight and the client has sent nothing for so long. An open GET alone is no activity. */
   isIdleSince(ms: number): boolean {
     const lastActivityAt = Math.max(this.#lastActivityAt, this.#calls.emptySince);
     return this.#calls.size === 0 && performance.now() - lastActivityAt >= ms;
+  }
+
+  /** Ends calls that take too long. */
+  endOverdueCalls(): void {
+    this.#inbound.endOverdue();
   }
 
   /** Resolves when no request is in flight. */
@@ -154,105 +179,90 @@ export class Session {
     clearTimeout(this.#startTimer);
     for (const call of this.#calls.takeAll()) call.answer.fail(call.id, faultAtEnd[reason]);
     await this.#outbound.close();
-    await this.#backend.close();
+    await this.#upstream.close();
     await store.sessions.end(key).catch((cause: unknown) => observer.failed(this.name, cause));
     observer.ended(this.name, { reason, dropped: this.#dropped });
     onEnded();
   }
 
-  #createAnswer(ids: readonly RequestId[], isBatch: boolean, reply: Reply): Answer {
-    const { upgradeAfterMs, maxEventBytes } = this.#parts.options;
-    return new Answer(
-      {
-        openStream: (sink, of) => this.#outbound.streams.open(sink, of),
-        emit: (stream, text, last) => this.#outbound.add(stream, text, last),
-        flush: () => this.#outbound.flush(),
-        onUndeliverable: () => this.#drop('undeliverable'),
-      },
-      { reply, ids, isBatch, primes: hasPrimingEvent(this.protocolVersion), upgradeAfterMs, maxEventBytes },
-    );
-  }
-
-  #send(requests: readonly Message[], answer: Answer): void {
-    const calls = requests.map((request) => toCall(request, answer));
-    for (const call of calls) this.#calls.add(call);
-    requests.forEach((request, index) => {
-      const sent = this.#backend.send(request.text);
-      // `ended`: the backend is about to report its end, which answers the call with what is known then.
-      if (sent === 'full') this.#failCall(calls[index] as Call, 'server_busy');
-    });
-  }
-
-  /** Passes on a notification or response of the client. Returns why it could not be taken. */
-  #forward(message: Message): Reason | undefined {
-    if (message.kind === 'response' && !(message.id != null && this.#serverRequests.settle(message.id))) {
-      this.#drop('unknown_client_response');
-      return undefined;
-    }
-    if (message.cancels !== undefined && !this.#cancel(message.cancels)) return undefined;
-    return this.#backend.send(message.text) === 'full' ? 'server_busy' : undefined;
-  }
-
-  /** Notes that the client cancels a call. False if the server must not hear of it. */
-  #cancel(id: RequestId): boolean {
-    const call = this.#calls.get(id);
-    if (call === undefined) return true; // already answered; the server may know better, and must ignore what it does not know
-    if (call.method === 'initialize') return false; // 2025-11-25, basic/utilities/cancellation: never
-    call.cancelTimer ??= setTimeout(() => this.#failCall(call, 'cancelled'), this.#parts.options.cancelGraceMs);
-    return true;
-  }
-
-  #failCall({ id }: Call, reason: Reason): void {
-    this.#calls.take(id)?.answer.fail(id, reason);
-    this.#outbound.flush();
-  }
-
   /** The server has answered `initialize`: only now there is a session for others to see. */
-  async #initialized(call: Call, text: Buffer): Promise<void> {
+  async #initialized({ id, answer }: Call, text: Buffer): Promise<void> {
     clearTimeout(this.#startTimer);
-    const protocolVersion = negotiatedVersion(text);
-    if (protocolVersion === undefined) {
-      call.answer.dropHeaders();
-      call.answer.response(call.id, text);
+    const handshake = readHandshake(text);
+    if (handshake === undefined) {
+      answer.dropHeaders();
+      answer.response(id, text);
       await this.end('refused');
       return;
     }
-    this.protocolVersion = protocolVersion;
+    this.protocolVersion = handshake.protocolVersion;
     try {
       await this.#createRecord();
     } catch (cause) {
       this.#fail(cause);
     }
     if (this.#ending !== undefined) {
-      call.answer.fail(call.id, 'internal');
+      answer.fail(id, 'internal');
       return;
     }
-    this.#isReady = true;
-    call.answer.response(call.id, text);
+    this.#handshake = handshake;
+    answer.response(id, text);
     this.#outbound.open();
     const startMs = Math.round(performance.now() - this.#startedAt);
-    this.#parts.observer.started(this.name, { protocolVersion, startMs, pid: this.#backend.pid });
+    const { protocolVersion } = handshake;
+    this.#parts.observer.started(this.name, { protocolVersion, startMs, pid: this.#upstream.pid });
   }
 
   async #createRecord(): Promise<void> {
     const { key, principal, instance, store } = this.#parts;
-    const initialize = this.#initialize as Buffer;
-    this.#initialize = undefined;
     await store.sessions.create(key, {
       server: this.server.name,
       principal,
       owner: instance,
       epoch: this.#epoch,
-      initialize,
+      initialize: this.#client.initialize,
       protocolVersion: this.protocolVersion,
     });
   }
 
-  #backendEnded(end: BackendEnd): void {
-    this.#parts.observer.backendEnded(this.name, end, this.#isReady);
+  /** A call has its answer: what it changed or told is remembered for a restore. */
+  #answered({ method, text }: Call, response: Buffer): void {
+    if (text !== undefined) this.#client.answered(method, text, response);
+    this.#reruns.answered(method, response);
+  }
+
+  /**
+   * The backend has ended by itself. Calls that can be run again wait for the next one; the others end now, with what is
+   * known (P3).
+   */
+  #lost(end: BackendEnd): void {
+    this.#parts.observer.backendEnded(this.name, end);
     this.#outbound.finish();
-    if (end.reason === 'line_too_long') void this.end('line_too_long');
-    else void this.end(this.#isReady ? 'server_exited' : 'server_start_failed');
+    const reason = end.reason === 'line_too_long' ? 'line_too_long' : 'server_exited';
+    if (this.#handshake === undefined) void this.end('server_start_failed');
+    else if (this.server.onBackendExit === 'end') void this.end(reason);
+    else {
+      for (const call of this.#calls.all()) if (!this.#reruns.allows(call)) this.#inbound.fail(call, reason);
+      for (const { destination, text } of this.#serverRequests.cancelAll()) this.#router.send(destination, text);
+      this.#outbound.flush();
+      this.#lostCalls = this.#calls.all();
+      this.#upstream.restore(this.#client, this.#handshake);
+    }
+  }
+
+  /** The new backend is where the lost one was: the calls that waited are run again, and the client looks anew. */
+  #restored(): void {
+    for (const call of this.#lostCalls) {
+      if (this.#calls.get(call.id) !== call) continue;
+      call.isRerun = true;
+      this.#upstream.send(call.text as Buffer);
+    }
+    this.#lostCalls = [];
+    for (const method of declaredListChanges(this.#handshake as Handshake)) {
+      this.#outbound.add(getStream, Buffer.from(JSON.stringify({ jsonrpc: '2.0', method })), false);
+    }
+    this.#outbound.flush();
+    this.#parts.observer.restored(this.name, { pid: this.#upstream.pid, losses: this.#upstream.incarnation });
   }
 
   #drop(what: Dropped, text?: Buffer): void {
@@ -266,13 +276,3 @@ export class Session {
     void this.end('internal');
   }
 }
-
-const idOf = (request: Message): RequestId => request.id as RequestId;
-
-const toCall = (request: Message, answer: Answer): Call => ({
-  id: idOf(request),
-  method: request.method as string,
-  progressToken: request.progressToken,
-  taskId: request.taskId,
-  answer,
-});

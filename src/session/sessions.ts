@@ -4,7 +4,7 @@ import type { Principal, Store } from '../store/store.ts';
 import type { SessionObserver } from './observer.ts';
 import type { Reply } from './reply.ts';
 import { Session } from './session.ts';
-import type { Server, SessionOptions } from './session-parts.ts';
+import type { Server, SessionOptions, SessionParts } from './session-parts.ts';
 
 /** What the sessions of an instance share. */
 export interface SessionsOptions extends SessionOptions {
@@ -16,7 +16,7 @@ export interface SessionsOptions extends SessionOptions {
   readonly sessionIdleMs: number;
 }
 
-/** How often idle sessions are looked for, at most. */
+/** How often idle sessions and overdue calls are looked for, at least. */
 const maxSweepMs = 30_000;
 
 /** The sessions of one instance, by id. */
@@ -30,8 +30,8 @@ export class Sessions {
 
   constructor(options: SessionsOptions) {
     this.#options = options;
-    const { sessionIdleMs } = options;
-    this.#sweep = setInterval(() => this.#endIdle(), Math.min(maxSweepMs, Math.ceil(sessionIdleMs / 4))).unref();
+    const shortestMs = Math.min(options.sessionIdleMs, options.requestIdleMs, options.requestMaxMs);
+    this.#sweep = setInterval(() => this.#endOverdue(), Math.min(maxSweepMs, Math.ceil(shortestMs / 4))).unref();
   }
 
   get size(): number {
@@ -47,10 +47,11 @@ export class Sessions {
   open(server: Server, principal: Principal, initialize: Message, reply: Reply): void {
     const { instance, store, observer, maxSessions } = this.#options;
     if (this.#isDraining) return reply.fault('draining', initialize.id ?? null);
-    if (this.#byId.size >= maxSessions) return reply.fault('too_many_sessions', initialize.id ?? null);
+    if (this.#byId.size + this.#ending.size >= maxSessions)
+      return reply.fault('too_many_sessions', initialize.id ?? null);
     const id = randomBytes(32).toString('base64url');
     const key = createHash('sha256').update(id).digest('base64url');
-    const session: Session = new Session({
+    const parts: SessionParts = {
       id,
       key,
       server,
@@ -64,9 +65,10 @@ export class Sessions {
         this.#ending.add(session);
       },
       onEnded: () => this.#ending.delete(session),
-    });
+    };
+    const session = new Session(parts, initialize);
     this.#byId.set(id, session);
-    session.start(initialize, reply);
+    session.start(reply);
   }
 
   /** The session with this id, if it is of this server and this principal; to anyone else it does not exist (P11). */
@@ -96,8 +98,9 @@ export class Sessions {
     await Promise.all([...this.#ending].map((session) => session.end('draining')));
   }
 
-  #endIdle(): void {
+  #endOverdue(): void {
     for (const session of this.#byId.values()) {
+      session.endOverdueCalls();
       if (session.isIdleSince(this.#options.sessionIdleMs)) void session.end('idle');
     }
   }

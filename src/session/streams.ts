@@ -1,4 +1,4 @@
-import { type EventId, formatEventId, type Position } from '../protocol/event-id.ts';
+import { comparePositions, type EventId, formatEventId, type Position } from '../protocol/event-id.ts';
 import { faultMessage, type RequestId } from '../protocol/faults.ts';
 import { encodeEvents, encodeMessage, gapEvent } from '../protocol/sse.ts';
 import type { EventLog, StoredEvent } from '../store/store.ts';
@@ -8,6 +8,9 @@ import type { EventSink, Reply } from './reply.ts';
 /** The number of the standalone GET stream; the streams of POSTs count up from 1. */
 export const getStream = 0;
 
+/** Of so many streams it is known which requests they answer. */
+const maxKnownStreams = 1_000;
+
 const nothing = Buffer.alloc(0);
 
 /** What the streams of a session need. */
@@ -16,14 +19,14 @@ export interface StreamsOptions {
   readonly key: string;
   readonly retryMs: number;
   readonly slowReaderMs: number;
-  /** After about this time a GET stream is ended, so that a connection that died unseen is found. */
+  /** After about this time a stream is ended, so that a connection that died unseen is found; its client resumes it. */
   readonly streamMaxAgeMs: number;
   /** A client that lags by more than this has its server paused. */
   readonly maxLag: { readonly events: number; readonly bytes: number };
+  /** The place before the log's first event. */
+  readonly beginning: Position;
   /** True if streams begin with a priming event; known once `initialize` is answered. */
   primes(): boolean;
-  /** Appends an event to a stream. */
-  emit(stream: number, data: Buffer, last: boolean): void;
   /** The log could not be read; the connection was cut, and its client can resume. */
   onFailed(cause: unknown): void;
   /** Some client lags so far behind that the server must be paused, or none does any more. */
@@ -34,11 +37,10 @@ export interface StreamsOptions {
 export class Streams {
   readonly #options: StreamsOptions;
   readonly #feeds = new Map<number, Feed>();
-  /** The requests that each stream answers, while it has a connection. */
+  /** The requests that the newest streams answer, for those who come for an answer that is no longer kept. */
   readonly #ids = new Map<number, readonly RequestId[]>();
   #next = getStream + 1;
   #getCursor: Position | undefined;
-  #getHasEvents = false;
   #pressureIsHigh = false;
 
   constructor(options: StreamsOptions) {
@@ -54,6 +56,7 @@ export class Streams {
   open(sink: EventSink, ids: readonly RequestId[]): number {
     const stream = this.#next++;
     this.#ids.set(stream, ids);
+    this.#ids.delete(stream - maxKnownStreams);
     this.#attach(stream, sink, undefined, true);
     return stream;
   }
@@ -65,10 +68,8 @@ export class Streams {
   listen(reply: Reply): void {
     this.#feeds.get(getStream)?.close();
     const sink = reply.stream();
-    if (this.#options.primes()) {
-      if (this.#getCursor !== undefined) this.#prime(sink, { stream: getStream, ...this.#getCursor });
-      else if (!this.#getHasEvents) this.#options.emit(getStream, nothing, false);
-    }
+    if (this.#options.primes())
+      this.#prime(sink, { stream: getStream, ...(this.#getCursor ?? this.#options.beginning) });
     this.#attach(getStream, sink, this.#getCursor, false);
   }
 
@@ -80,10 +81,14 @@ export class Streams {
     const { log, key, primes, onFailed } = this.#options;
     const read = await log.read(key, id.stream, id, 1).catch(onFailed);
     if (reply.isGone) return;
-    if (read === undefined) reply.fault('internal', null);
+    // A listener that heard nothing yet but the priming event of a stream without events.
+    const isBeginning = id.stream === getStream && comparePositions(id, this.#options.beginning) === 0;
+    if (read?.outcome === 'unknown_stream' && isBeginning) this.listen(reply);
+    else if (read === undefined) reply.fault('internal', null);
     else if (read.outcome === 'unknown_stream') reply.fault('unknown_event_id', null);
     else if (read.outcome === 'in_future') reply.fault('bad_event_id', null);
-    else if (read.ended && read.events.length === 0) reply.nothing();
+    else if (read.broken && read.ended && !this.#ids.has(id.stream)) reply.fault('unknown_event_id', null);
+    else if (read.ended && read.events.length === 0 && !read.broken) reply.nothing();
     else {
       this.#feeds.get(id.stream)?.close();
       const sink = reply.stream();
@@ -99,7 +104,6 @@ export class Streams {
       const stream = (events[from] as StoredEvent).stream;
       let to = from + 1;
       while (events[to]?.stream === stream) to += 1;
-      if (stream === getStream) this.#getHasEvents = true;
       this.#feeds.get(stream)?.push(to - from === events.length ? events : events.slice(from, to));
       from = to;
     }
@@ -113,7 +117,9 @@ export class Streams {
 
   #attach(stream: number, sink: EventSink, after: Position | undefined, live: boolean): void {
     const { log, key, retryMs, slowReaderMs, streamMaxAgeMs, onFailed } = this.#options;
-    const age = stream === getStream ? setTimeout(() => feed.close(), withJitter(streamMaxAgeMs)) : undefined;
+    // The answer to a POST can be cut only where its client has an event id to come back with.
+    const hasAge = stream === getStream || after !== undefined || this.#options.primes();
+    const age = hasAge ? setTimeout(() => feed.close(), withJitter(streamMaxAgeMs)) : undefined;
     const feed: Feed = new Feed(
       {
         log,
@@ -138,10 +144,7 @@ export class Streams {
 
   #detach(feed: Feed): void {
     if (feed.stream === getStream) this.#getCursor = feed.cursor;
-    if (this.#feeds.get(feed.stream) === feed) {
-      this.#feeds.delete(feed.stream);
-      this.#ids.delete(feed.stream);
-    }
+    if (this.#feeds.get(feed.stream) === feed) this.#feeds.delete(feed.stream);
     this.#measurePressure();
   }
 

@@ -2,19 +2,27 @@ import { encodeMessage } from '../protocol/sse.ts';
 import type { AnswerHost } from './answer.ts';
 import type { EventSink } from './reply.ts';
 
+/** What such a stream tells. */
+export interface UnloggedStreamOptions {
+  onUndeliverable(): void;
+  /** The client does not keep up, or does again: nothing else bounds what waits for it. */
+  onBlocked(isBlocked: boolean): void;
+}
+
 /**
  * The stream of an answer that cannot be resumed: that of `initialize`. Before it is answered the session has no record
  * to log events in, so they go out without an id (P5).
  */
-export function createUnloggedStream(onUndeliverable: () => void): AnswerHost {
+export function createUnloggedStream({ onUndeliverable, onBlocked }: UnloggedStreamOptions): AnswerHost {
   let sink: EventSink | undefined;
   return {
     openStream(opened) {
       sink = opened;
+      opened.onDrain(() => onBlocked(false));
       return 0;
     },
     emit(_stream, text, last) {
-      sink?.write(encodeMessage(text));
+      if (sink?.write(encodeMessage(text)) === false) onBlocked(true);
       if (last) sink?.end();
     },
     flush: () => undefined,

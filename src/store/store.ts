@@ -52,8 +52,14 @@ export type ReadOutcome =
       readonly atTail: boolean;
       /** True if the stream has ended, so that nothing will follow its newest event. */
       readonly ended: boolean;
+      /** The place of the stream's newest event, kept or not; undefined where even that is no longer known. */
+      readonly newest: Position | undefined;
     }
-  /** No stream of this number is known in the session. */
+  /**
+   * No stream of this number has had an event. One that has ended and whose events are all evicted is `ok`, `broken` and
+   * `ended`; so is a number below the newest stream's that had no event, since the two cannot be told apart for ever. The
+   * GET stream, 0, is exempt: it never ends.
+   */
   | { readonly outcome: 'unknown_stream' }
   /** The asked place lies after the stream's newest event: not an id that was ever sent. */
   | { readonly outcome: 'in_future' };

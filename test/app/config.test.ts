@@ -52,6 +52,8 @@ describe('one server', () => {
         terminateGraceMs: 3000,
         cwd: undefined,
         env: {},
+        onBackendExit: 'restore',
+        rerun: 'safe',
       },
     ]);
     expect(globals).toMatchObject({ host: '127.0.0.1', port: 8080, path: '/mcp', allowOrigin: [], redis: undefined });
@@ -111,13 +113,16 @@ describe('the order of sources', () => {
   it('takes every option from each source', () => {
     for (const [key, { kind, default: value }] of Object.entries({ ...globalOptions, ...serverOptions })) {
       if (value === undefined || typeof value === 'object') continue;
-      const text = kind === 'integer' ? '70' : key === 'logLevel' ? 'debug' : key === 'host' ? '::1' : '/x';
+      const texts = { logLevel: 'debug', host: '::1', onBackendExit: 'end', rerun: 'hints' } as Record<string, string>;
+      const text = kind === 'integer' ? '70' : (texts[key] ?? '/x');
       const wanted = { [key]: kind === 'integer' ? 70 : text };
       const large = {
         logMaxBytes: 2 ** 30,
         maxQueuedBytes: 2 ** 30,
         maxEventBytes: 1,
         maxBodyBytes: 1,
+        requestIdleMs: 1,
+        requestMaxMs: 2 ** 31 - 1,
         [key]: wanted[key],
       };
       const results = [

@@ -16,6 +16,7 @@ export function appendContract(name: string, { openSession }: Fixture): void {
         events: events.map((event) => ({ ...event, epoch })),
         broken: false,
         atTail: true,
+        newest: writer.at(4),
         ended: true,
       });
     });

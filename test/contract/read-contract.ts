@@ -57,7 +57,7 @@ export function readContract(name: string, { openSession }: Fixture): void {
     it('answers `unknown_stream` for a stream, or a session, without any event', async () => {
       const { read, store } = await openInterleaved();
       expect(await read(0)).toEqual({ outcome: 'unknown_stream' });
-      expect(await read(3, { epoch, seq: 1 })).toEqual({ outcome: 'unknown_stream' });
+      expect(await read(9, { epoch, seq: 1 })).toEqual({ outcome: 'unknown_stream' });
       expect(await store.log.read('unknown', 1, undefined, 1)).toEqual({ outcome: 'unknown_stream' });
     });
 
@@ -86,16 +86,27 @@ export function readContract(name: string, { openSession }: Fixture): void {
 
     it('is broken and at its tail for an open stream of which no event is left, except from its newest', async () => {
       const { read, writer } = await openInterleaved({ maxEvents: 1 }); // e is left
-      expect(await read(2)).toEqual({ outcome: 'ok', events: [], broken: true, atTail: true, ended: false });
+      expect(await read(2)).toEqual({
+        outcome: 'ok',
+        events: [],
+        broken: true,
+        atTail: true,
+        ended: false,
+        newest: writer.at(4),
+      });
       expect(await read(2, writer.at(2))).toMatchObject({ events: [], broken: true, atTail: true });
       expect(await read(2, writer.at(4))).toMatchObject({ events: [], broken: false, atTail: true });
       expect(await read(2, writer.at(5))).toEqual({ outcome: 'in_future' });
     });
 
-    it('[P8] forgets an ended stream with its last event', async () => {
+    it('[P8] forgets all of an ended stream with its last event, but that it was one', async () => {
       const { read, writer } = await openInterleaved({ maxEvents: 1 });
       await writer.append({ stream: 2, text: 'f' });
-      expect(await read(1, writer.at(3))).toEqual({ outcome: 'unknown_stream' });
+      const lost = { outcome: 'ok', events: [], broken: true, atTail: true, ended: true, newest: undefined };
+      expect(await read(1)).toEqual(lost);
+      expect(await read(1, writer.at(3))).toEqual(lost);
+      expect(await read(1, writer.at(7))).toEqual({ outcome: 'in_future' });
+      expect(await read(3)).toEqual({ outcome: 'unknown_stream' });
     });
 
     it('stops before an event whose predecessor was never stored, and goes on there as broken', async () => {

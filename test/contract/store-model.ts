@@ -197,7 +197,7 @@ function expectedRead(
   const ofStream = everything.filter(({ event }) => event.stream === stream);
   const newest = ofStream.at(-1)?.event;
   const isForgotten = newest?.last === true && ofStream.every(({ isKept }) => !isKept);
-  if (newest === undefined || isForgotten) return { outcome: 'unknown_stream' };
+  if (newest === undefined || isForgotten) return expectedOfForgotten(everything, stream, after);
   if (after !== undefined && comparePositions(after, newest) > 0) return { outcome: 'in_future' };
   const wanted = ofStream.filter(({ event }) => after === undefined || comparePositions(event, after) > 0);
   const kept = wanted.filter(({ isKept }) => isKept).map(({ event }) => event);
@@ -208,7 +208,20 @@ function expectedRead(
     broken: kept.length < wanted.length,
     atTail: events.length === kept.length,
     ended: newest.last,
+    newest: { epoch: newest.epoch, seq: newest.seq },
   };
+}
+
+function expectedOfForgotten(
+  everything: Session['everything'],
+  stream: number,
+  after: Position | undefined,
+): ReadOutcome {
+  const newestStream = Math.max(-1, ...everything.map(({ event }) => event.stream));
+  const tail = everything.at(-1)?.event;
+  if (stream === 0 || stream > newestStream || tail === undefined) return { outcome: 'unknown_stream' };
+  if (after !== undefined && comparePositions(after, tail) > 0) return { outcome: 'in_future' };
+  return { outcome: 'ok', events: [], broken: true, atTail: true, ended: true, newest: undefined };
 }
 
 async function isGone({ log, sessions }: Store, key: string): Promise<boolean> {

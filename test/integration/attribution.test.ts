@@ -32,7 +32,7 @@ describe('P2: a message reaches exactly one stream', () => {
     expect(messages).toEqual([...progress, result]);
   }
 
-  test('10,000 interleaved calls of two clients with the same ids and progress tokens', {
+  test('[R7.09] [R7.10] 10,000 interleaved calls of two clients with the same ids and progress tokens', {
     timeout: 120_000,
   }, async () => {
     const callsOfEach = 5_000;
@@ -56,7 +56,7 @@ describe('P2: a message reaches exactly one stream', () => {
     await Promise.all(clients.map(({ session }) => session.delete()));
   });
 
-  test('two calls of one client with progress at once each get their own', async () => {
+  test('[R7.10] two calls of one client with progress at once each get their own', async () => {
     const session = await initialize(gateway.url);
     const calls = [1, 2].map(async (id) => {
       const params = {
@@ -70,7 +70,7 @@ describe('P2: a message reaches exactly one stream', () => {
     await session.delete();
   });
 
-  test('ids and progress tokens keep their value and type', async () => {
+  test('[R7.03] ids and progress tokens keep their value and type', async () => {
     const session = await initialize(gateway.url);
     for (const id of [0, -1, 2 ** 53 - 1, '0', 'täst', '']) {
       const params = { name: 'progress', arguments: { count: 1, marker: 'm' }, _meta: { progressToken: id } };
@@ -80,7 +80,7 @@ describe('P2: a message reaches exactly one stream', () => {
     await session.delete();
   });
 
-  test('a request of the server goes out on the stream of its call, and its answer reaches the call', async () => {
+  test('[R7.10] [R7.23] a request of the server goes out on the stream of its call, and its answer reaches the call', async () => {
     const session = await initialize(gateway.url, { capabilities: { roots: {} } });
     const exchange = await session.send({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'roots' } });
     const question = await exchange.nextMessage(({ method }) => method === 'roots/list');
@@ -91,7 +91,7 @@ describe('P2: a message reaches exactly one stream', () => {
     await session.delete();
   });
 
-  test('what the server says while no call is in flight comes on the GET stream, opened before or after', async () => {
+  test('[R7.18] what the server says while no call is in flight comes on the GET stream, opened before or after', async () => {
     const session = await initialize(gateway.url);
     const method = 'notifications/tools/list_changed';
     const early = await session.getStream();

@@ -51,7 +51,7 @@ describe('P1: a message arrives as the same JSON text its sender wrote', () => {
     });
   });
 
-  test('raw CR and LF of a pretty-printed request become spaces, and nothing else changes', async () => {
+  test('[R6.01] raw CR and LF of a pretty-printed request become spaces, and nothing else changes', async () => {
     const request =
       '{\r\n  "jsonrpc": "2.0",\n  "id": 1,\r"method": "tools/call",\n  "params": { "name": "echo_line", "arguments": { "s": "\\r\\n" } }\n}\n';
     const { json } = await (await session.send(request)).answer();

@@ -297,13 +297,13 @@ describe.each(servers)('in front of %s', (_server, command, features) => {
     });
     afterAll(() => client.close());
 
-    test('negotiates 2025-11-25', () => {
+    test('[R7.06] [R9.01] negotiates 2025-11-25', () => {
       expect(client.protocolVersion).toBe('2025-11-25');
     });
 
     test.each(features)('%s', (_feature, run) => run(client));
 
-    test('DELETE ends the process', async () => {
+    test('[R7.21] DELETE ends the process', async () => {
       const before = await gateway.descendants();
       const other = await connect(gateway.url);
       const started = (await gateway.descendants()).filter(({ pid }) => !before.some((old) => old.pid === pid));

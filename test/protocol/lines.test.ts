@@ -48,14 +48,14 @@ describe('createLineSplitter', () => {
     ['empty lines', '\n\r\n{}\n\n', ['{}']],
     ['no line end at the end', '{}\n[]', ['{}', '[]']],
     ['U+2028, U+2029 and U+0085 are no line ends', '"\u2028\u2029\u0085"\n', ['"\u2028\u2029\u0085"']],
-  ])('fault 16: %s, cut at every byte', (_, text, expected) => {
+  ])('[F16] %s, cut at every byte', (_, text, expected) => {
     const bytes = Buffer.from(text);
     const lines = expected.map((line) => Buffer.from(line).toString('latin1'));
     expect(split([bytes]).lines).toEqual(lines);
     expect(split([...bytes].map((byte) => Buffer.of(byte))).lines).toEqual(lines);
   });
 
-  it('fault 16: gives the same lines however the stream is cut into chunks', () => {
+  it('[F16] gives the same lines however the stream is cut into chunks', () => {
     fc.assert(
       fc.property(
         bytesOfInterest,
@@ -91,7 +91,7 @@ describe('createLineSplitter', () => {
     expect(first?.toString()).toBe('{"first":1}');
   });
 
-  it('fault 15: reads a line of 64 MiB in chunks of 16 KiB in linear time', () => {
+  it('[F15] reads a line of 64 MiB in chunks of 16 KiB in linear time', () => {
     const chunk = Buffer.alloc(16 * 1024, 'x');
     const timeOf = (chunks: number): number => {
       const splitter = createLineSplitter({ maxLineBytes: 64 * 1024 * 1024 });
@@ -106,7 +106,7 @@ describe('createLineSplitter', () => {
     expect(timeOf(4_096)).toBeLessThan(2_000);
   });
 
-  it('fault 15: holds little more than the bytes of a line that comes byte by byte', () => {
+  it('[F15] holds little more than the bytes of a line that comes byte by byte', () => {
     const splitter = createLineSplitter({ maxLineBytes: 1024 * 1024 });
     const byte = Buffer.from('x');
     const before = process.memoryUsage();

@@ -31,15 +31,14 @@ interface Tail {
  * `maxBytes` by itself is stored and evicted at once. The tails of open streams are as many as the session may have
  * requests in flight; the tail of an ended stream goes with its last event, or a session would grow with every call.
  *
- * What that means for `broken`: it is told wherever a tail is known, that is for each stream that is open or has an
- * event left. Of an ended stream that is evicted altogether nothing is known, and a read says `unknown_stream`, as for
- * a stream that never was. The loss is told in that case too, only with less detail; what can never happen is an `ok`
- * that leaves out the loss. A caller that wants to tell an evicted answer from a made-up id knows more than this log:
- * which numbers it gave to streams.
+ * What that means for `broken`: it is told wherever events are missing. Of an ended stream that is evicted altogether only
+ * its number is known to have been one; a number that never had events, but lies below, is taken for such a stream.
  */
 export function createSessionLog(epoch: number, { maxEvents, maxBytes, maxAgeMs }: LogLimits): SessionLog {
   const entries = createDeque<Entry>();
   const tails = new Map<number, Tail>();
+  /** Streams are numbered in order, so one up to here of which nothing is known was evicted. */
+  let newestStream = -1;
   let tailSeq = 0;
   let bytes = 0;
 
@@ -68,6 +67,7 @@ export function createSessionLog(epoch: number, { maxEvents, maxBytes, maxAgeMs 
           storedAtMs: nowMs,
         });
         tails.set(stream, { newest: { epoch, seq }, ended: last });
+        newestStream = Math.max(newestStream, stream);
         bytes += data.length;
       }
       tailSeq += events.length;
@@ -78,7 +78,13 @@ export function createSessionLog(epoch: number, { maxEvents, maxBytes, maxAgeMs 
     read(stream, after, limit, nowMs) {
       evict(nowMs);
       const tail = tails.get(stream);
-      if (tail === undefined) return { outcome: 'unknown_stream' };
+      if (tail === undefined) {
+        // The GET stream, 0, never ends, so its tail is never forgotten.
+        if (stream > newestStream || stream === 0) return { outcome: 'unknown_stream' };
+        if (after !== undefined && comparePositions(after, { epoch, seq: tailSeq }) > 0)
+          return { outcome: 'in_future' };
+        return { outcome: 'ok', events: [], broken: true, atTail: true, ended: true, newest: undefined };
+      }
       if (after !== undefined && comparePositions(after, tail.newest) > 0) return { outcome: 'in_future' };
       const events = collect(entries, stream, after, Math.max(1, limit));
       const [first] = events;
@@ -90,6 +96,7 @@ export function createSessionLog(epoch: number, { maxEvents, maxBytes, maxAgeMs 
         // With no event left there is nothing more to wait for in the log, whatever was lost.
         atTail: first === undefined || isSame(reached, tail.newest),
         ended: tail.ended,
+        newest: tail.newest,
       };
     },
   };

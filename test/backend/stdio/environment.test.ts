@@ -3,7 +3,7 @@ import { childEnvironment } from '../../../src/backend/stdio/environment.ts';
 import { openChild } from './harness.ts';
 
 describe('childEnvironment', () => {
-  it('P12: takes only what is on the allow-list from the gateway', () => {
+  it('[S13] [P12] takes only what is on the allow-list from the gateway', () => {
     const secrets = {
       REDIS_URL: 'redis://:secret@host',
       NODE_OPTIONS: '--inspect',

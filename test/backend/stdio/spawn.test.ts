@@ -42,7 +42,7 @@ describe('a program that cannot be started', () => {
     ['arguments too long', () => ({ command: 'node', args: ['x'.repeat(8 << 20)] }), /too long together/],
   ];
 
-  it.each(cases)('fault 12: ends once as failed and says what to do: %s', async (_, options, detail) => {
+  it.each(cases)('[F12] ends once as failed and says what to do: %s', async (_, options, detail) => {
     const opened = openProgram({ command: '', ...options() });
     expect(opened.ends, 'nothing is told from inside openStdio').toEqual([]);
     expect(opened.backend.pid).toBeUndefined();
@@ -60,7 +60,7 @@ describe('a program that cannot be started', () => {
     ['EAGAIN', /No further process.*pids limit/],
     ['ENOMEM', /memory/],
     ['EIO', /could not be started \(EIO\)/],
-  ])('fault 12: explains %s', (code, detail) => {
+  ])('[F12] explains %s', (code, detail) => {
     const program = { command: process.execPath, args: [], env: {} };
     expect(explainSpawnFailure(Object.assign(new Error(code), { code }), program)).toMatch(detail);
   });

@@ -30,12 +30,12 @@ describe('splitCommand', () => {
     ['a *.ts "*" b?', ['a', '*.ts', '*', 'b?']],
     [`a $'x'`, ['a', '$x']],
     ['a "$(id)" `id`', ['a', '$(id)', '`id`']],
-  ])('CVE-2025-6514: expands nothing: %s', (text, argv) => {
+  ])('[S12] [A01] CVE-2025-6514: expands nothing: %s', (text, argv) => {
     expect(argvOf(text)).toEqual(argv);
   });
 
   it.each(['a | b', 'a > b', 'a < b', 'a && b', 'a; b', 'a &', 'a $(id)', '(a)', 'a 2>&1', 'a || b', 'a <(b)'])(
-    'CVE-2025-6514: refuses what only a shell could do, and says so: %s',
+    '[S12] [A01] CVE-2025-6514: refuses what only a shell could do, and says so: %s',
     (text) => {
       expect(argvOf(text)).toMatch(/no shell is run.*quotes.*sh -c/);
     },

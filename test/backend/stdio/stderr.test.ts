@@ -39,7 +39,7 @@ describe('drainStderr', () => {
     expect(lines).toEqual(['0123456012 … (690 more bytes)', 'next']);
   });
 
-  it('fault 18: a flood is reported at the allowed rate, with the number of dropped lines', () => {
+  it('[F18] a flood is reported at the allowed rate, with the number of dropped lines', () => {
     const { lines, write } = drain({ linesPerSecond: 20, burstLines: 100 });
     write('x\n'.repeat(1_000));
     expect(lines).toHaveLength(100);
@@ -51,7 +51,7 @@ describe('drainStderr', () => {
     expect(lines.at(-1)).toMatch(/^\(30 more/);
   });
 
-  it('fault 18: the dropped lines are told also when the stream ends', () => {
+  it('[F18] the dropped lines are told also when the stream ends', () => {
     const { lines, write, stream } = drain({ burstLines: 1 });
     write('a\nb\n');
     stream.emit('close');
@@ -68,13 +68,13 @@ describe('drainStderr', () => {
 });
 
 describe('stderr of a server', () => {
-  it('fault 18: is drained although nobody listens, so that the server can answer', async () => {
+  it('[F18] is drained although nobody listens, so that the server can answer', async () => {
     const { messages, end } = openChild('floods-stderr', ['100000'], { onStderr: () => undefined });
     expect(await messages.next()).toBe('"done"');
     expect((await end()).lastOutput).toHaveLength(20);
   });
 
-  it('fault 18: never becomes a message', async () => {
+  it('[F18] never becomes a message', async () => {
     const opened = openChild('floods-stderr', ['1000']);
     const { lastOutput } = await opened.end();
     expect(opened.messages.items).toEqual(['"done"']);

@@ -43,7 +43,7 @@ describe('messages to the server', () => {
     await second.backend.close();
   });
 
-  it('fault 12: no EPIPE crash, and an end, when the server closes its stdin and goes on running', async () => {
+  it('[F12] no EPIPE crash, and an end, when the server closes its stdin and goes on running', async () => {
     const opened = openChild('closes-stdin');
     await opened.messages.next();
     for (let n = 0; n < 100; n++) opened.backend.send(Buffer.alloc(50_000, 'x'));
@@ -53,7 +53,7 @@ describe('messages to the server', () => {
 });
 
 describe('messages of the server', () => {
-  it('fault 16: UTF-8 split at every byte, CRLF, a byte order mark and CR inside JSON arrive intact', async () => {
+  it('[F16] UTF-8 split at every byte, CRLF, a byte order mark and CR inside JSON arrive intact', async () => {
     const opened = openChild('splits-bytes', ['\ufeff{"a":"ü€😀\u2028"}\r\n{\r"b":1}\n']);
     await opened.end();
     expect(opened.messages.items).toEqual(['{"a":"ü€😀\u2028"}', '{ "b":1}']);
@@ -72,7 +72,7 @@ describe('messages of the server', () => {
     expect(opened.messages.items).toEqual(['{"a":1}', '{"b":2}']);
   });
 
-  it('fault 14: pause stops a flood within the buffers on the way, resume goes on without a gap', async () => {
+  it('[F14] pause stops a flood within the buffers on the way, resume goes on without a gap', async () => {
     const opened = openChild('floods-stdout', [], {}, () => {
       if (opened.bursts.length === 1) opened.backend.pause();
     });
@@ -86,7 +86,7 @@ describe('messages of the server', () => {
     await opened.backend.close();
   });
 
-  it('fault 15: a line over the limit ends the backend, after the lines before it', async () => {
+  it('[F15] a line over the limit ends the backend, after the lines before it', async () => {
     const opened = openChild('giant-line', [], { maxLineBytes: 1_000_000 });
     const detail = expect.stringContaining('1000000 bytes');
     expect(await opened.end()).toMatchObject({ reason: 'line_too_long', detail });
@@ -97,7 +97,7 @@ describe('messages of the server', () => {
     expect(await isRunning(opened.backend.pid ?? 0)).toBe(false);
   });
 
-  it('fault 15: the server is read on, so that it can end without a signal, even if it was just paused', async () => {
+  it('[F15] the server is read on, so that it can end without a signal, even if it was just paused', async () => {
     const kill = vi.spyOn(process, 'kill');
     const pause = () => opened.backend.pause();
     const opened = openChild('giant-line', [], { maxLineBytes: 10, stdinCloseGraceMs: 5_000 }, pause);
@@ -112,7 +112,7 @@ describe('the end', () => {
     [0, /exited with code 0\./],
     [3, /exited with code 3\./],
     [127, /code 127 \(.*not found\)/],
-  ])('fault 12: exit code %i is told after the last message and the last words', async (exitCode, detail) => {
+  ])('[F12] exit code %i is told after the last message and the last words', async (exitCode, detail) => {
     const opened = openChild('exits', [String(exitCode)]);
     const end = await opened.end();
     const lastOutput = ['last words'];
@@ -128,13 +128,13 @@ describe('the end', () => {
     expect(opened.ends).toHaveLength(1);
   });
 
-  it.each(['SIGKILL', 'SIGSEGV'])('fault 12: death by %s is told', async (signal) => {
+  it.each(['SIGKILL', 'SIGSEGV'])('[F12] death by %s is told', async (signal) => {
     const opened = openChild('kills-itself', [signal]);
     const detail = expect.stringContaining(`killed by ${signal}`);
     expect(await opened.end()).toEqual({ reason: 'exited', detail, exitCode: null, signal, lastOutput: [] });
   });
 
-  it('fault 12: messages to a server that dies do no harm', async () => {
+  it('[F12] messages to a server that dies do no harm', async () => {
     const opened = openChild('exits', ['1']);
     let answer = 'sent';
     while (answer !== 'ended') {
@@ -144,7 +144,7 @@ describe('the end', () => {
     expect((await opened.end()).reason).toBe('exited');
   });
 
-  it('fault 19: exit ends the backend although a grandchild holds stdout open', async () => {
+  it('[F19] exit ends the backend although a grandchild holds stdout open', async () => {
     const opened = openChild('leaves-grandchild', ['hold']);
     const [stubborn, holder] = JSON.parse(await opened.messages.next());
     endAfterTest(stubborn);
@@ -170,7 +170,7 @@ describe('the end', () => {
     expect(received).toBeLessThan(1_300_000);
   });
 
-  it('fault 19: a grandchild that left the group cannot hold the descriptors of the gateway', async () => {
+  it('[F19] a grandchild that left the group cannot hold the descriptors of the gateway', async () => {
     const opened = openChild('leaves-flood', ['detached']);
     const grandchild = Number(await opened.stderr.next());
     endAfterTest(grandchild);
@@ -206,7 +206,7 @@ describe('the end', () => {
     expect(opened.messages.items.length).toBeGreaterThanOrEqual(written - 1);
   });
 
-  it('fault 12: a server that closes its stdout can answer nothing and is ended', async () => {
+  it('[F12] a server that closes its stdout can answer nothing and is ended', async () => {
     const opened = openChild('closes-stdout');
     expect(await opened.end()).toMatchObject({
       reason: 'exited',

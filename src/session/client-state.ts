@@ -1,0 +1,54 @@
+import type { Message } from '../protocol/message.ts';
+import { spliceId } from '../protocol/splice.ts';
+
+/**
+ * What a client has told its server that a new process of it has to be told again (DESIGN decision 5): its `initialize`,
+ * that it is initialized, its log level, its resource subscriptions. Bounded by the client's own requests: one log level,
+ * and one subscription for each URI.
+ */
+export class ClientState {
+  readonly initialize: Buffer;
+  #initialized: Buffer | undefined;
+  #logLevel: Buffer | undefined;
+  readonly #subscriptions = new Map<string, Buffer>();
+
+  /** @param initialize the client's request; copied, so that it does not keep a larger buffer alive */
+  constructor(initialize: Buffer) {
+    this.initialize = Buffer.from(initialize);
+  }
+
+  /** Takes note of a notification that was passed on. */
+  sent({ method, text }: Message): void {
+    if (method === 'notifications/initialized') this.#initialized = Buffer.from(text);
+  }
+
+  /** Takes note of a request that the server answered. */
+  answered(method: string, request: Buffer, response: Buffer): void {
+    if (!isStateful(method) || isError(response)) return;
+    if (method === 'logging/setLevel') this.#logLevel = Buffer.from(request);
+    else if (method === 'resources/subscribe') this.#subscriptions.set(uriOf(request), Buffer.from(request));
+    else this.#subscriptions.delete(uriOf(request));
+  }
+
+  /** The messages that bring an initialized server to where the lost one was; `ids` are those of the requests. */
+  replay(newId: () => string): { readonly texts: readonly Buffer[]; readonly ids: ReadonlySet<string> } {
+    const ids = new Set<string>();
+    const requests = [...(this.#logLevel ? [this.#logLevel] : []), ...this.#subscriptions.values()].map((text) => {
+      const id = newId();
+      ids.add(id);
+      return spliceId(text, JSON.stringify(id));
+    });
+    return { texts: [...(this.#initialized ? [this.#initialized] : []), ...requests], ids };
+  }
+}
+
+/** True for the requests that change what a server keeps for its client. */
+export const isStateful = (method: string): boolean =>
+  method === 'logging/setLevel' || method === 'resources/subscribe' || method === 'resources/unsubscribe';
+
+const isError = (response: Buffer): boolean => 'error' in (JSON.parse(response.toString()) as object);
+
+function uriOf(request: Buffer): string {
+  const { params } = JSON.parse(request.toString()) as { params?: { uri?: unknown } | null };
+  return String(params?.uri);
+}

@@ -1,0 +1,140 @@
+import type { Reason, RequestId } from '../protocol/faults.ts';
+import type { Message } from '../protocol/message.ts';
+import { Answer } from './answer.ts';
+import type { Call, Calls } from './calls.ts';
+import type { ClientState } from './client-state.ts';
+import type { Dropped } from './observer.ts';
+import type { Outbound } from './outbound.ts';
+import type { Reply } from './reply.ts';
+import type { Reruns } from './rerun.ts';
+import type { ServerRequests } from './server-requests.ts';
+import type { SessionOptions } from './session-parts.ts';
+import type { Upstream } from './upstream.ts';
+
+/** What the way of messages from the client to its server needs of the session. */
+export interface InboundOptions {
+  readonly calls: Calls;
+  readonly serverRequests: ServerRequests;
+  readonly upstream: Upstream;
+  readonly outbound: Outbound;
+  readonly reruns: Reruns;
+  readonly client: ClientState;
+  readonly limits: SessionOptions;
+  /** True if streams begin with a priming event. */
+  primes(): boolean;
+  onDropped(what: Dropped): void;
+}
+
+/** The way of messages from the client to its server: requests get a place in the table of calls and an answer. */
+export class Inbound {
+  readonly #options: InboundOptions;
+
+  constructor(options: InboundOptions) {
+    this.#options = options;
+  }
+
+  /** Passes the messages of one POST on, in order, and answers the POST. */
+  post(messages: readonly Message[], isBatch: boolean, reply: Reply): void {
+    const { calls, limits } = this.#options;
+    const requests = messages.filter((message) => message.kind === 'request');
+    const ids = requests.map(idOf);
+    const repeated = ids.find((id) => calls.has(id));
+    if (repeated !== undefined) return reply.fault('duplicate_id', repeated);
+    if (new Set(ids).size < ids.length) return reply.fault('duplicate_id', null);
+    if (calls.size + ids.length > limits.maxCalls) return reply.fault('too_many_calls', ids[0] ?? null);
+    for (const message of messages) {
+      if (message.kind === 'request') continue;
+      const refused = this.#forward(message);
+      if (refused !== undefined && requests.length === 0) return reply.fault(refused, null);
+    }
+    if (requests.length === 0) reply.accepted();
+    else this.call(requests, this.#createAnswer(ids, isBatch, reply));
+  }
+
+  /** Passes requests on that one answer answers. */
+  call(requests: readonly Message[], answer: Answer): void {
+    const { calls, upstream } = this.#options;
+    const added = requests.map((request) => this.#toCall(request, answer));
+    for (const call of added) calls.add(call);
+    for (const [index, request] of requests.entries()) {
+      const sent = upstream.send(request.text);
+      // `ended`: the backend is about to report its end, which decides about the call with what is known then.
+      if (sent === 'full') this.fail(added[index] as Call, 'server_busy');
+    }
+  }
+
+  /** Ends a call with an error of the gateway, unless it was answered meanwhile. */
+  fail(call: Call, reason: Reason): void {
+    const { calls, outbound } = this.#options;
+    if (calls.get(call.id) !== call) return;
+    if (reason === 'cancelled' || reason === 'request_timeout') calls.retire(call.id);
+    else calls.take(call.id);
+    call.answer.fail(call.id, reason);
+    outbound.flush();
+  }
+
+  /** Ends calls that the server neither answers nor reports progress of, and tells it to stop them. */
+  endOverdue(): void {
+    const { calls, upstream, limits } = this.#options;
+    for (const call of calls.overdue(limits)) {
+      if (call.method === 'initialize') continue; // it has a limit of its own, and is never cancelled
+      const params = { requestId: call.id, reason: 'The request took too long.' };
+      upstream.send(Buffer.from(JSON.stringify({ jsonrpc: '2.0', method: 'notifications/cancelled', params })));
+      this.fail(call, 'request_timeout');
+    }
+  }
+
+  #createAnswer(ids: readonly RequestId[], isBatch: boolean, reply: Reply): Answer {
+    const { outbound, limits, primes, onDropped } = this.#options;
+    const { upgradeAfterMs, maxEventBytes } = limits;
+    return new Answer(
+      {
+        openStream: (sink, of) => outbound.streams.open(sink, of),
+        emit: (stream, text, last) => outbound.add(stream, text, last),
+        flush: () => outbound.flush(),
+        onUndeliverable: () => onDropped('undeliverable'),
+      },
+      { reply, ids, isBatch, primes: primes(), upgradeAfterMs, maxEventBytes },
+    );
+  }
+
+  #toCall(request: Message, answer: Answer): Call {
+    const method = request.method as string;
+    const now = performance.now();
+    return {
+      activeAt: now,
+      startedAt: now,
+      id: idOf(request),
+      method,
+      progressToken: request.progressToken,
+      taskId: request.taskId,
+      answer,
+      text: this.#options.reruns.mayNeed(method) ? request.text : undefined,
+    };
+  }
+
+  /** Passes on a notification or response of the client. Returns why it could not be taken. */
+  #forward(message: Message): Reason | undefined {
+    const { serverRequests, upstream, client, onDropped } = this.#options;
+    const text = message.kind === 'response' ? serverRequests.settle(message) : message.text;
+    if (text === undefined) {
+      onDropped('unknown_client_response');
+      return undefined;
+    }
+    if (message.cancels !== undefined && !this.#cancel(message.cancels)) return undefined;
+    client.sent(message);
+    return upstream.send(text) === 'full' ? 'server_busy' : undefined;
+  }
+
+  /** Notes that the client cancels a call. False if the server must not hear of it. */
+  #cancel(id: RequestId): boolean {
+    const call = this.#options.calls.get(id);
+    if (call === undefined) return true; // answered already; the server ignores what it does not know
+    if (call.method === 'initialize') return false; // 2025-11-25, basic/utilities/cancellation: never
+    call.cancelTimer ??= setTimeout(() => this.fail(call, 'cancelled'), this.#options.limits.cancelGraceMs);
+    return true;
+  }
+}
+
+/** The id of a request. */
+export const idOf = (request: Message): RequestId => request.id as RequestId;

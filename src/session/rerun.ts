@@ -1,0 +1,63 @@
+import type { Call } from './calls.ts';
+
+/** Requests that only read: a server can answer them twice. */
+const harmless: ReadonlySet<string> = new Set([
+  'ping',
+  'tools/list',
+  'prompts/list',
+  'prompts/get',
+  'resources/list',
+  'resources/templates/list',
+  'resources/read',
+  'completion/complete',
+  'logging/setLevel',
+  'resources/subscribe',
+  'resources/unsubscribe',
+]);
+
+/**
+ * Says which calls may be run again after their server was lost (DESIGN decision 5): those that only read, and with
+ * `rerun: hints` the tools that the server itself declared to be read-only or idempotent. Never one that has asked the
+ * client something: it would ask again.
+ */
+export class Reruns {
+  readonly #usesHints: boolean;
+  readonly #harmlessTools = new Set<string>();
+
+  constructor(mode: 'safe' | 'hints') {
+    this.#usesHints = mode === 'hints';
+  }
+
+  /** True if the text of requests with this method is to be kept for a rerun. */
+  mayNeed(method: string): boolean {
+    return harmless.has(method) || (this.#usesHints && method === 'tools/call');
+  }
+
+  /** True if this call may be run again. */
+  allows({ method, text, hasAsked }: Call): boolean {
+    if (text === undefined || hasAsked) return false;
+    return harmless.has(method) || (this.#usesHints && this.#harmlessTools.has(toolOf(text)));
+  }
+
+  /** Learns from a list of tools that passes which of them are harmless. */
+  answered(method: string, response: Buffer): void {
+    if (!this.#usesHints || method !== 'tools/list') return;
+    const { result } = JSON.parse(response.toString()) as { result?: { tools?: unknown } };
+    if (!Array.isArray(result?.tools)) return;
+    for (const tool of result.tools as readonly (Tool | null)[]) {
+      const isHarmless = tool?.annotations?.readOnlyHint === true || tool?.annotations?.idempotentHint === true;
+      if (isHarmless) this.#harmlessTools.add(String(tool?.name));
+      else this.#harmlessTools.delete(String(tool?.name));
+    }
+  }
+}
+
+interface Tool {
+  readonly name?: unknown;
+  readonly annotations?: { readonly readOnlyHint?: unknown; readonly idempotentHint?: unknown } | null;
+}
+
+function toolOf(call: Buffer): string {
+  const { params } = JSON.parse(call.toString()) as { params?: { name?: unknown } | null };
+  return String(params?.name);
+}

@@ -1,0 +1,184 @@
+import type { Backend, BackendEnd } from '../backend/backend.ts';
+import { canReplace, type Handshake, readHandshake } from '../protocol/handshake.ts';
+import { type Message, readBody } from '../protocol/message.ts';
+import type { ClientState } from './client-state.ts';
+import type { Server } from './session-parts.ts';
+
+/** Why a backend was not restored. */
+export type GivenUp = 'crash_loop' | 'server_changed';
+
+/** What an upstream needs of its session. */
+export interface UpstreamOptions {
+  readonly server: Server;
+  /** Messages that wait for a backend to be restored have no more bytes than this in all (P8). */
+  readonly maxQueuedBytes: number;
+  /** Lines of the server, in order. */
+  onLines(lines: readonly Buffer[]): void;
+  /** The backend has ended by itself. What becomes of the session is the listener's to say: `restore`, or nothing. */
+  onLost(end: BackendEnd): void;
+  /** A new backend stands where the lost one was; what is sent now comes before what waited. */
+  onRestored(): void;
+  onGivenUp(why: GivenUp): void;
+}
+
+/** More losses than this within the window are a crash loop: the session ends, and its client starts a new one. */
+const maxLosses = 5;
+const lossWindowMs = 60_000;
+
+/** The pause before a start that follows a failed one; the first follows at once. It doubles each time. */
+const firstPauseMs = 250;
+
+/**
+ * A session's connection to its server over the backends that it has in turn. A lost backend is restored on demand: the
+ * server is started again, told what its client had told the lost one, and checked to be the same; messages sent
+ * meanwhile wait.
+ */
+export class Upstream {
+  /** Counts the backends; requests of the server are known by it, so that an answer never reaches the wrong one. */
+  incarnation = 0;
+  readonly #options: UpstreamOptions;
+  #backend: Backend;
+  #state: 'live' | 'restoring' | 'closed' = 'live';
+  #queue: Buffer[] = [];
+  #queuedBytes = 0;
+  #isPaused = false;
+  #losses: number[] = [];
+  #failures = 0;
+  #timer: NodeJS.Timeout | undefined;
+  /** Requests of the replay that the server has not answered; the answers are nobody else's. */
+  #replayIds: ReadonlySet<string> = new Set();
+
+  constructor(options: UpstreamOptions) {
+    this.#options = options;
+    this.#backend = options.server.open({
+      onMessages: (lines) => options.onLines(lines),
+      onEnd: (end) => this.#lost(end),
+    });
+  }
+
+  get pid(): number | undefined {
+    return this.#backend.pid;
+  }
+
+  /** As `Backend.send`; while a backend is being restored the message waits. */
+  send(message: Buffer): 'sent' | 'full' | 'ended' {
+    if (this.#state === 'closed') return 'ended';
+    if (this.#state === 'live') return this.#backend.send(message);
+    if (this.#queuedBytes + message.length > this.#options.maxQueuedBytes) return 'full';
+    this.#queue.push(message);
+    this.#queuedBytes += message.length;
+    return 'sent';
+  }
+
+  pause(): void {
+    this.#isPaused = true;
+    if (this.#state === 'live') this.#backend.pause();
+  }
+
+  resume(): void {
+    this.#isPaused = false;
+    this.#backend.resume();
+  }
+
+  /** Starts the server again in place of the lost backend. */
+  restore(client: ClientState, handshake: Handshake): void {
+    const now = performance.now();
+    this.#losses = [...this.#losses.filter((at) => now - at < lossWindowMs), now];
+    if (this.#losses.length > maxLosses) {
+      this.#state = 'closed';
+      this.#options.onGivenUp('crash_loop');
+      return;
+    }
+    this.#state = 'restoring';
+    const pauseMs = this.#failures === 0 ? 0 : firstPauseMs * 2 ** (this.#failures - 1);
+    this.#timer = setTimeout(() => this.#reopen(client, handshake), pauseMs);
+  }
+
+  /** Ends the backend. What waits for it is dropped. */
+  async close(): Promise<void> {
+    this.#state = 'closed';
+    clearTimeout(this.#timer);
+    this.#queue = [];
+    await this.#backend.close();
+  }
+
+  #lost(end: BackendEnd): void {
+    if (this.#state !== 'closed') this.#options.onLost(end);
+  }
+
+  #reopen(client: ClientState, handshake: Handshake): void {
+    const { server, onLines } = this.#options;
+    this.incarnation += 1;
+    const initializeId = readOne(client.initialize)?.id;
+    const early: Buffer[] = [];
+    let isReady = false;
+
+    const retry = (): void => {
+      clearTimeout(this.#timer);
+      this.#failures += 1;
+      if (this.#state === 'restoring') this.restore(client, handshake);
+    };
+    const backend = server.open({
+      onMessages: (lines) => {
+        if (isReady) return onLines(this.#withoutReplays(lines));
+        for (const [index, line] of lines.entries()) {
+          const message = readOne(line);
+          if (message?.kind !== 'response' || message.id !== initializeId) {
+            early.push(line);
+            continue;
+          }
+          isReady = this.#admit(line, client, handshake);
+          if (isReady) onLines(this.#withoutReplays([...early, ...lines.slice(index + 1)]));
+          return;
+        }
+      },
+      onEnd: (end) => (isReady ? this.#lost(end) : retry()),
+    });
+    this.#backend = backend;
+    this.#timer = setTimeout(() => void backend.close(), server.startTimeoutMs); // its end starts the next try
+    backend.send(client.initialize);
+  }
+
+  /** The new backend has answered `initialize`: brings it to where the lost one was. False if it is another server now. */
+  #admit(response: Buffer, client: ClientState, handshake: Handshake): boolean {
+    clearTimeout(this.#timer);
+    const later = readHandshake(response);
+    if (later === undefined || !canReplace(later, handshake)) {
+      this.#state = 'closed';
+      this.#options.onGivenUp('server_changed');
+      return false;
+    }
+    this.#failures = 0;
+    this.#state = 'live';
+    const { texts, ids } = client.replay(() => `mcp-gangway-${this.incarnation}-${++this.#replayed}`);
+    this.#replayIds = ids;
+    for (const text of texts) this.#backend.send(text);
+    this.#options.onRestored();
+    const waiting = this.#queue;
+    this.#queue = [];
+    this.#queuedBytes = 0;
+    for (const message of waiting) this.#backend.send(message);
+    if (this.#isPaused) this.#backend.pause();
+    return true;
+  }
+
+  #replayed = 0;
+
+  #withoutReplays(lines: readonly Buffer[]): readonly Buffer[] {
+    if (this.#replayIds.size === 0) return lines;
+    const left = new Set(this.#replayIds);
+    const others = lines.filter((line) => {
+      const message = readOne(line);
+      return !(message?.kind === 'response' && typeof message.id === 'string' && left.delete(message.id));
+    });
+    this.#replayIds = left;
+    return others;
+  }
+}
+
+/** The message in a line, if it is one. */
+function readOne(line: Buffer): Message | undefined {
+  const body = readBody(line, Number.POSITIVE_INFINITY);
+  const [first] = body.ok ? body.messages : [];
+  return first?.ok ? first.message : undefined;
+}

@@ -1,0 +1,420 @@
+import { execFile, spawn } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { Agent } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { everythingFixture, type Gateway, type GatewayOptions, root, startGateway } from '../support/gateway.ts';
+import { initialize, open, post, type Session } from '../support/http-client.ts';
+import {
+  descendantsOf,
+  type ProcessInfo,
+  stillAlive,
+  waitForDescendants,
+  waitUntilGone,
+} from '../support/processes.ts';
+import { waitFor, withDeadline } from '../support/wait-for.ts';
+
+const childAt = (name: string, ...args: string[]) => [
+  process.execPath,
+  `${root}test/fixtures/children/${name}.mjs`,
+  ...args,
+];
+const mini = childAt('mini-server');
+/** Starts, says something, and never reads: it does not answer initialize, and the end of its input does not end it. */
+const deaf = childAt('never-reads');
+
+const initializeBody = {
+  jsonrpc: '2.0',
+  id: 0,
+  method: 'initialize',
+  params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'test', version: '1' } },
+};
+
+/** What is said to be the child of a gateway can only be its children and theirs: the tests count them. */
+const start = (command: readonly string[], args: readonly string[] = [], more: GatewayOptions = {}): Promise<Gateway> =>
+  startGateway({ command, args: ['--stdin-close-grace-ms', '300', '--terminate-grace-ms', '300', ...args], ...more });
+
+const toolCall = (id: number, name: string, args: object = {}, meta?: object) => ({
+  jsonrpc: '2.0',
+  id,
+  method: 'tools/call',
+  params: { name, arguments: args, ...(meta && { _meta: meta }) },
+});
+
+const statusOf = async (session: Session): Promise<number[]> => {
+  const answers = [await session.request('ping'), await (await session.getStream()).answer(), await session.delete()];
+  return answers.map(({ status }) => status);
+};
+
+function tempFile(name: string, text: string): string {
+  const folder = mkdtempSync(join(tmpdir(), 'gangway-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const path = join(folder, name);
+  writeFileSync(path, text);
+  return path;
+}
+
+describe('sessions and their children', () => {
+  test('[R6.14] [R7.21] [R6.09] [A12] of 200 sessions, ended by DELETE and by killed clients, no child is left', async () => {
+    const gateway = await start(mini, ['--session-idle-ms', '700']);
+    const children = new Map<string, ProcessInfo>();
+    const ids = new Set<string>();
+    for (let wave = 0; wave < 10; wave++) {
+      const clients = await Promise.all(
+        Array.from({ length: 20 }, async () => {
+          const agent = new Agent({ keepAlive: true });
+          return { agent, session: await initialize(gateway.url, { agent }) };
+        }),
+      );
+      for (const child of await gateway.descendants()) children.set(`${child.pid} ${child.started}`, child);
+      await Promise.all(
+        clients.map(async ({ agent, session }, index) => {
+          ids.add(session.id);
+          if (index % 2 === 0) expect((await session.delete()).status).toBe(200);
+          else await session.getStream(); // a stream that the death of its client breaks
+          agent.destroy();
+        }),
+      );
+    }
+    expect([ids.size, children.size]).toEqual([200, 200]);
+    await waitUntilGone([...children.values()], { deadlineMs: 15_000 });
+    expect(await gateway.descendants()).toEqual([]);
+  });
+
+  test('an idle session ends with its child, an open GET stream or not', async () => {
+    const gateway = await start(mini, ['--session-idle-ms', '300']);
+    const session = await initialize(gateway.url);
+    const children = await gateway.descendants();
+    expect(children).toHaveLength(1);
+    const stream = await session.getStream();
+    await stream.events.ended;
+    await waitUntilGone(children);
+    expect(await statusOf(session)).toEqual([404, 404, 404]);
+  });
+
+  test('a session whose client comes back for its GET stream goes on, and no longer than that', async () => {
+    const idleMs = 500;
+    const gateway = await start(mini, ['--session-idle-ms', `${idleMs}`, '--stream-max-age-ms', '100']);
+    const session = await initialize(gateway.url);
+    const until = performance.now() + 3 * idleMs;
+    while (performance.now() < until) {
+      const stream = await session.getStream();
+      expect(stream.status).toBe(200);
+      await stream.events.ended; // it ends at its greatest age, and a client opens the next one
+    }
+    expect((await session.request('ping')).status).toBe(200);
+    await waitForDescendants(gateway.pid, 0);
+  });
+
+  test('a call that takes longer than a session may be idle is not ended, and the session lives right after it', async () => {
+    const gateway = await start(everythingFixture, ['--session-idle-ms', '300']);
+    const session = await initialize(gateway.url);
+    expect(await session.callTool('slow', { ms: 1_000 })).toMatchObject({ content: [{ text: 'slept 1000 ms' }] });
+    expect((await session.request('ping')).status).toBe(200);
+    await waitForDescendants(gateway.pid, 0);
+  });
+
+  test('[R6.11] clients that go during initialize leave no child', async () => {
+    const gateway = await start(deaf);
+    const agents = [new Agent(), new Agent()];
+    const answers = agents.map((agent) => post(gateway.url, initializeBody, {}, agent));
+    // One has taken the process that the gateway began with, the other one has its own: both have arrived.
+    const children = await waitForDescendants(gateway.pid, 2);
+    for (const agent of agents) agent.destroy();
+    await Promise.allSettled(answers);
+    await waitUntilGone(children);
+    expect(await gateway.descendants()).toEqual([]);
+  });
+
+  test('[R6.15] when a server exits, its calls are answered at once, its session is gone, and the next one works', async () => {
+    const gateway = await start(everythingFixture, ['--on-backend-exit', 'end']);
+    const session = await initialize(gateway.url);
+    const waiting = await session.send(toolCall(1, 'wait_for_cancel'));
+    await waiting.nextMessage(({ method }) => method === 'notifications/message');
+    const listening = await session.getStream();
+    const exiting = await session.request('tools/call', { name: 'exit', arguments: { code: 3 } }, { id: 2 });
+
+    const error = { code: -32000, data: { reason: 'server_exited' } };
+    expect([exiting.status, exiting.json]).toMatchObject([502, { id: 2, error }]);
+    const { status, messages } = await waiting.answer();
+    expect([status, messages.at(-1)]).toMatchObject([200, { id: 1, error }]);
+    await listening.events.ended;
+    expect(await statusOf(session)).toEqual([404, 404, 404]);
+    await waitForDescendants(gateway.pid, 0);
+
+    const next = await initialize(gateway.url);
+    expect(await next.callTool('echo', { text: 'again' })).toMatchObject({ content: [{ text: 'again' }] });
+  });
+
+  test('an error to initialize passes, without a session id, and leaves no child', async () => {
+    const gateway = await start([...mini, 'refuse']);
+    const { status, headers, json } = await post(gateway.url, initializeBody);
+    expect([status, json]).toEqual([200, { jsonrpc: '2.0', id: 0, error: { code: -32602, message: 'Not with you' } }]);
+    expect(headers).not.toHaveProperty('mcp-session-id');
+    await waitForDescendants(gateway.pid, 0);
+  });
+
+  test.each([
+    ['as 504 in JSON', ['--start-timeout-ms', '200'], 504],
+    ['in band on a stream that is committed', ['--start-timeout-ms', '300', '--commit-after-ms', '50'], 200],
+  ])('a server that does not answer initialize in time is told %s', async (_, args, expected) => {
+    const gateway = await start(deaf, args);
+    const { status, headers, messages } = await post(gateway.url, initializeBody);
+    expect(status).toBe(expected);
+    expect(headers['content-type']).toBe(expected === 200 ? 'text/event-stream' : 'application/json');
+    expect(messages).toMatchObject([{ id: 0, error: { data: { reason: 'server_start_timeout' } } }]);
+    await waitForDescendants(gateway.pid, 0);
+  });
+
+  test('a warm spare is used: its process is there before its client', async () => {
+    const gateway = await start([...mini, '600'], ['--warm', '1', '--log-level', 'debug']);
+    await waitFor(() => gateway.logs().filter(({ stderr }) => stderr === 'up').length === 2, { what: 'two spares' });
+    const before = (await gateway.descendants()).map(({ pid }) => pid);
+    for (let client = 0; client < 2; client++) {
+      const session = await initialize(gateway.url);
+      expect(before).toContain((await session.request('x')).json.result.pid);
+    }
+    const started = gateway.logs().filter(({ msg }) => msg === 'session started');
+    expect(started).toHaveLength(2);
+    for (const { startMs } of started) expect(startMs).toBeLessThan(600);
+    await waitForDescendants(gateway.pid, 3); // and the next spare is there
+  });
+});
+
+describe('the end of the gateway', () => {
+  /** A gateway with a call that runs until it is cancelled, and an idle session. */
+  async function startBusy(args: readonly string[] = []) {
+    const gateway = await start(everythingFixture, args);
+    const idle = await initialize(gateway.url);
+    const idleChildren = await gateway.descendants();
+    const busy = await initialize(gateway.url);
+    const call = await busy.send(toolCall(1, 'wait_for_cancel', { key: 'k' }));
+    await call.nextMessage(({ method }) => method === 'notifications/message');
+    const children = await gateway.descendants();
+    expect([idleChildren.length, children.length]).toEqual([1, 2]);
+    return { gateway, idle, busy, call, idleChildren, children };
+  }
+
+  const isUnready = async ({ baseUrl }: Gateway): Promise<boolean> =>
+    (await open(`${baseUrl}/readyz`, { method: 'GET' })).status === 503;
+
+  test.each(['SIGTERM', 'SIGINT'] as const)(
+    '[R6.14] [A12] after %s it is unready, ends idle sessions, finishes calls, and exits with 0 and no child',
+    async (signal) => {
+      const { gateway, idle, busy, call, idleChildren, children } = await startBusy(['--cancel-grace-ms', '300']);
+      expect(await isUnready(gateway)).toBe(false);
+      process.kill(gateway.pid, signal);
+      await waitFor(() => isUnready(gateway), { what: 'readyz to be 503' });
+      expect((await open(`${gateway.baseUrl}/healthz`, { method: 'GET' })).status).toBe(200);
+      const refused = await post(gateway.url, initializeBody);
+      expect([refused.status, refused.headers['retry-after'], refused.json.error.data.reason]).toEqual([
+        503,
+        '5',
+        'draining',
+      ]);
+      await waitUntilGone(idleChildren);
+      expect((await idle.request('ping')).status).toBe(404);
+      expect(await stillAlive(children)).toHaveLength(1);
+
+      await busy.notify('notifications/cancelled', { requestId: 1 });
+      await call.answer(); // by the server, or by the gateway when its time is over: a cancelled call is as good as any
+      expect(await withDeadline(gateway.exited, { what: 'the exit' })).toEqual({ code: 0, signal: null });
+      expect(await stillAlive(children)).toEqual([]);
+    },
+  );
+
+  test('[P9] after SIGTERM a running call gets its result', async () => {
+    const gateway = await start(everythingFixture);
+    const session = await initialize(gateway.url);
+    const call = await session.send(
+      toolCall(1, 'progress', { count: 20, gapMs: 40, marker: 'm' }, { progressToken: 1 }),
+    );
+    await call.nextMessage(({ method }) => method === 'notifications/progress');
+    process.kill(gateway.pid, 'SIGTERM');
+    const { messages } = await call.answer();
+    expect(messages).toHaveLength(21);
+    expect(messages.at(-1)).toMatchObject({ id: 1, result: {} });
+    expect(await gateway.exited).toEqual({ code: 0, signal: null });
+  });
+
+  test('[P9] a call that never ends is answered with an error at the end of --drain-ms, and the exit is in time', async () => {
+    const drainMs = 2_500;
+    const { gateway, call, children } = await startBusy(['--drain-ms', `${drainMs}`]);
+    const before = performance.now();
+    process.kill(gateway.pid, 'SIGTERM');
+    const { messages } = await call.answer();
+    expect(messages.at(-1)).toMatchObject({ id: 1, error: { data: { reason: 'draining' } } });
+    expect(await gateway.exited).toEqual({ code: 0, signal: null });
+    expect(performance.now() - before).toBeLessThan(drainMs);
+    expect(await stillAlive(children)).toEqual([]);
+  });
+
+  test('[P10] a second SIGTERM ends it at once, and no child is left', async () => {
+    const { gateway, children } = await startBusy();
+    process.kill(gateway.pid, 'SIGTERM');
+    await waitFor(() => isUnready(gateway), { what: 'readyz to be 503' });
+    process.kill(gateway.pid, 'SIGTERM');
+    expect(await withDeadline(gateway.exited, { what: 'the exit' })).toEqual({ code: 1, signal: null });
+    await waitUntilGone(children);
+  });
+
+  test('[P10] after kill -9 its children see the end of their input, and end', async () => {
+    const { gateway, children } = await startBusy();
+    process.kill(gateway.pid, 'SIGKILL');
+    expect(await gateway.exited).toEqual({ code: null, signal: 'SIGKILL' });
+    await waitUntilGone(children);
+  });
+});
+
+describe('the program', () => {
+  const [file = '', ...programArgs] = process.env['GATEWAY_PROGRAM']?.split(' ') ?? [
+    process.execPath,
+    `${root}dist/main.js`,
+  ];
+
+  /** Runs it to its end. */
+  function run(...args: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
+    return new Promise((resolve) => {
+      execFile(file, [...programArgs, ...args], { cwd: root, timeout: 20_000 }, (error, stdout, stderr) => {
+        resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr });
+      });
+    });
+  }
+  const serve = (...args: string[]) => run('--port', '0', '--admin-port', '0', ...args);
+
+  test('prints where it is, and a line that works, on stdout, and nothing else there', async () => {
+    const gateway = await start(mini);
+    const [ready, endpoint = '', tryIt, curl = '', ...rest] = gateway.stdout().split('\n');
+    expect([ready, endpoint.trim().split(/\s+/).at(-1), tryIt, rest]).toEqual(['Ready:', gateway.url, 'Try it:', ['']]);
+    const [, url = '', body = ''] =
+      /^ {2}curl -i -X POST (\S+) -H 'Content-Type: application\/json' -d '([^']+)'$/.exec(curl) ?? [];
+    const { status, headers } = await post(url, body, { Accept: '*/*' });
+    expect([status, headers['content-type'], typeof headers['mcp-session-id']]).toEqual([
+      200,
+      'application/json',
+      'string',
+    ]);
+    await gateway.stop();
+    expect(gateway.stdout().split('\n')).toHaveLength(5);
+  });
+
+  test('serves several servers of a file, each with sessions of its own', async () => {
+    const config = tempFile(
+      'servers.json',
+      JSON.stringify({
+        mcpServers: { one: { command: mini[0], args: mini.slice(1) }, two: { command: mini[0], args: mini.slice(1) } },
+      }),
+    );
+    const gateway = await startGateway({ args: ['--config', config] });
+    const [one, two] = ['one', 'two'].map((name) => `${gateway.baseUrl}/${name}/mcp`) as [string, string];
+    expect(gateway.stdout()).toContain(one);
+    expect(gateway.stdout()).toContain(two);
+    const sessions = [await initialize(one), await initialize(two)] as const;
+    const pids = await Promise.all(sessions.map(async (session) => (await session.request('x')).json.result.pid));
+    expect(new Set(pids).size).toBe(2);
+    const astray = { jsonrpc: '2.0', id: 1, method: 'ping' };
+    expect((await post(two, astray, { 'Mcp-Session-Id': sessions[0].id })).status).toBe(404);
+    expect((await post(one, astray, { 'Mcp-Session-Id': sessions[0].id })).status).toBe(200);
+    expect((await post(`${gateway.baseUrl}/mcp`, initializeBody)).status).toBe(404);
+  });
+
+  test('exits with 2 and all faults of its configuration', async () => {
+    const { code, stdout, stderr } = await run('--port', '99999', '--warm', 'x', '--no-such-option', '--', ...mini);
+    expect([code, stdout]).toEqual([2, '']);
+    for (const fault of ['--port: ', '--warm: ', '--no-such-option: ']) expect(stderr).toContain(fault);
+  });
+
+  test.each([
+    ['does not exist', ['no-such-command-anywhere'], /no-such-command-anywhere was not found in PATH/],
+    ['is a path that does not exist', ['/no/such/command'], /\/no\/such\/command does not exist/],
+    ['is not executable', [`${root}package.json`], /package\.json is not executable/],
+    [
+      'ends at once',
+      [process.execPath, '-e', 'console.error("no database"); process.exit(3)'],
+      /code 3[\s\S]*no database/,
+    ],
+  ])('exits with 1 and the reason if the command %s', async (_, command, reason) => {
+    const { code, stdout, stderr } = await serve('--', ...command);
+    expect(code).toBe(1);
+    expect(stderr).toMatch(reason);
+    expect(stderr).toMatch(/^mcp-gangway: /m);
+    if (!command.includes('-e')) expect(stdout).toBe('');
+  });
+
+  test('exits with 1 if its port is in use, and leaves no child', async () => {
+    const first = await start(mini);
+    const { code, stderr } = await run('--port', `${first.port}`, '--', ...mini);
+    expect([code, stderr]).toEqual([1, expect.stringContaining(`Port ${first.port} on 127.0.0.1 is in use`)]);
+    expect((await post(first.url, initializeBody)).status).toBe(200);
+  });
+
+  test('checks servers: OK with what was found, and 0', async () => {
+    const { code, stdout } = await run('check', '--', ...everythingFixture);
+    expect(stdout).toMatch(
+      /^OK {4}\S+: everything-fixture 1\.0\.0, stdio, legacy era, revision 2025-11-25, \d+ tools, \d+ prompts, \d+ resources, started in \d+ ms\n$/,
+    );
+    expect(code).toBe(0);
+  });
+
+  test('checks servers: FAIL with the reason for each that does not work, and 1', async () => {
+    const [command, ...args] = mini;
+    const dying = ['-e', 'console.error("no database"); process.exit(3)'];
+    const mcpServers = {
+      good: { command, args },
+      missing: { command: 'no-such-command-anywhere' },
+      refusing: { command, args: [...args, 'refuse'] },
+      dying: { command, args: dying },
+      deaf: { command, args: deaf.slice(1), startTimeoutMs: 300 },
+    };
+    const { code, stdout } = await run('check', '--config', tempFile('servers.json', JSON.stringify({ mcpServers })));
+    const lines = stdout.split('\n').filter((line) => /^\S/.test(line));
+    expect(code).toBe(1);
+    expect(lines).toEqual([
+      expect.stringMatching(/^OK {4}good: mini 1/),
+      expect.stringMatching(/^FAIL {2}missing: .*not found/),
+      expect.stringMatching(/^FAIL {2}refusing: .*Not with you/),
+      expect.stringMatching(/^FAIL {2}dying: .*code 3/),
+      expect.stringMatching(/^FAIL {2}deaf: .*within 300 ms/),
+    ]);
+    expect(stdout).toContain('no database');
+  });
+
+  test.each(['SIGINT', 'SIGTERM'] as const)(
+    '[P10] a check that is interrupted by %s leaves no child',
+    async (signal) => {
+      const sign = tempFile('sign', '');
+      const code = 'require("node:fs").writeFileSync(process.argv[1], "runs"); setInterval(() => undefined, 1_000);';
+      const command = [process.execPath, '-e', code, sign]; // one that the end of its input does not end
+      const check = spawn(file, [...programArgs, 'check', '--', ...command], { cwd: root, stdio: 'ignore' });
+      const exited = new Promise<void>((resolve) => check.once('exit', () => resolve()));
+      onTestFinished(() => void check.kill('SIGKILL'));
+      await waitFor(() => readFileSync(sign, 'utf8') === 'runs', { what: 'the server to run' });
+      const children = await waitForDescendants(check.pid as number, 1);
+      onTestFinished(async () => {
+        for (const child of await stillAlive(children)) process.kill(child.pid, 'SIGKILL');
+      });
+      check.kill(signal);
+      await withDeadline(exited, { what: 'the exit of the check' });
+      await waitUntilGone(children, { deadlineMs: 3_000 });
+    },
+  );
+
+  test('prints its help and its version', async () => {
+    const [help, version] = [await run('--help'), await run('--version')];
+    expect([help.code, version.code]).toEqual([0, 0]);
+    expect(help.stdout).toContain('mcp-gangway [options] -- <command>');
+    expect(version.stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
+    expect([help.stderr, version.stderr]).toEqual(['', '']);
+  });
+});
+
+/** The tests must not leave processes of theirs behind either. */
+test('no child of this test process is left', async () => {
+  await waitFor(
+    async () => (await descendantsOf(process.pid)).every(({ command }) => !command.includes('mini-server')),
+    {
+      what: 'the end of all servers',
+    },
+  );
+});

@@ -1,0 +1,210 @@
+import { describe, expect, test } from 'vitest';
+import { everythingFixture, type Gateway, root, startGateway } from '../support/gateway.ts';
+import { initialize, open, post } from '../support/http-client.ts';
+import { waitFor } from '../support/wait-for.ts';
+
+const mini = [process.execPath, `${root}test/fixtures/children/mini-server.mjs`];
+
+/** Repeats on stderr what it is told, and ends. */
+const tellTale = [
+  process.execPath,
+  '-e',
+  'process.stdin.once("data", (d) => process.stderr.write(d, () => process.exit(1)))',
+];
+
+const initializeBody = (name: string) => ({
+  jsonrpc: '2.0',
+  id: 0,
+  method: 'initialize',
+  params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name, version: '1' } },
+});
+
+/** Lines above `info`: warnings and errors. */
+const alarms = (gateway: Gateway) => gateway.logs().filter(({ level }) => Number(level) > 30);
+const saying = (gateway: Gateway, msg: string) => gateway.logs().filter((line) => line['msg'] === msg);
+const waitForLog = (gateway: Gateway, msg: string, count = 1) =>
+  waitFor(() => saying(gateway, msg).length >= count && saying(gateway, msg), { what: `the log line "${msg}"` });
+
+/** All that a gateway wrote must hold none of these. */
+function expectNone(gateway: Gateway, secrets: readonly string[]): void {
+  const text = gateway.stdout() + gateway.stderr();
+  expect(secrets.filter((secret) => text.includes(secret))).toEqual([]);
+}
+
+describe('the log at info', () => {
+  test('[S14] [S01] holds nothing of what passes: every channel has its canary', async () => {
+    const gateway = await startGateway({ args: ['--on-backend-exit', 'end'], command: everythingFixture });
+    let count = 0;
+    const canaries: string[] = [];
+    const canary = (where: string): string => {
+      const text = `canary${++count}${where}`;
+      canaries.push(text);
+      return text;
+    };
+    const secretHeaders = (): Record<string, string> => ({
+      Authorization: `Bearer ${canary('authorization')}`,
+      Cookie: `session=${canary('cookie')}`,
+      'User-Agent': canary('agent'),
+      'X-Api-Key': canary('header'),
+      Traceparent: canary('trace'),
+    });
+    const json = { 'Content-Type': 'application/json' };
+
+    const session = await initialize(`${gateway.url}?token=${canary('query')}`, {
+      headers: secretHeaders(),
+      capabilities: { experimental: { [canary('capability')]: {} }, roots: {} },
+    });
+    const raw = async (body: unknown, headers = {}) =>
+      (await session.send(body, { ...secretHeaders(), ...headers })).answer();
+
+    // Params, results, ids, progress tokens and metadata of calls, as JSON and as a stream, good and bad.
+    const echoed = canary('argument');
+    expect(await session.callTool('echo', { text: echoed }, { [canary('meta')]: 1 })).toMatchObject({
+      content: [{ text: echoed }],
+    });
+    await session.callTool('progress', { count: 2, marker: canary('progress') }, { progressToken: canary('token') });
+    await session.request('tools/call', { name: canary('tool') }, { id: canary('id') });
+    await session.request(canary('method'), { x: canary('param') });
+    await session.notify(`notifications/${canary('notification')}`, { x: canary('param') });
+    await session.respond(canary('response'), { x: canary('result') });
+    await session.callTool('later', {
+      notification: { method: 'notifications/message', params: { level: 'info', data: canary('data') } },
+    });
+    // What is dropped: noise, responses to nothing, broken messages.
+    await session.callTool('raw_write', {
+      text: `${canary('noise')}\n{"jsonrpc":"2.0","id":"${canary('unknown')}","result":{}}\n`,
+    });
+    // Requests of the server and their answers.
+    const asking = await session.send({ jsonrpc: '2.0', id: 70, method: 'tools/call', params: { name: 'roots' } });
+    const question = await asking.nextMessage(({ method }) => method === 'roots/list');
+    await session.respond(question.id, { roots: [{ uri: `file:///${canary('root')}` }] });
+    await asking.answer();
+    // Refusals of each kind.
+    for (const body of [
+      `{"${canary('broken')}`,
+      [canary('batch')],
+      { jsonrpc: '2.0', id: {}, method: canary('bad') },
+    ]) {
+      expect((await raw(body)).status).toBe(400);
+    }
+    const refusals = [
+      { 'Mcp-Session-Id': canary('session') },
+      { 'MCP-Protocol-Version': canary('version') },
+      { 'Content-Type': canary('type') },
+      { Accept: canary('accept') },
+      { Origin: `http://${canary('origin')}.example` },
+      { Host: `${canary('host')}.example` },
+      { 'Content-Encoding': canary('encoding') },
+    ];
+    for (const headers of refusals) {
+      expect((await raw({ jsonrpc: '2.0', id: 1, method: 'ping' }, headers)).status).toBeGreaterThanOrEqual(400);
+    }
+    for (const id of [canary('event'), `7.${canary('event')}-1`]) {
+      const stream = await session.getStream(id);
+      expect(stream.status).toBe(400);
+    }
+    expect((await open(`${gateway.baseUrl}/${canary('path')}`, { method: 'GET' })).status).toBe(404);
+    expect((await post(gateway.url, initializeBody('x'), { ...json, Origin: `null${canary('origin')}` })).status).toBe(
+      403,
+    );
+    // A session whose server dies, after it was told secrets.
+    await session.request('tools/call', { name: 'exit', arguments: { code: 5, x: canary('last') } }, { id: 99 });
+    await waitForLog(gateway, 'session ended');
+    await gateway.stop();
+
+    expect(canaries.length).toBeGreaterThan(80);
+    expectNone(gateway, [...canaries, session.id, session.id.slice(0, 8)]);
+    // It does tell of the session, without its contents.
+    const [started] = saying(gateway, 'session started');
+    const [serverEnded] = saying(gateway, 'server ended');
+    const [ended] = saying(gateway, 'session ended');
+    expect(started).toMatchObject({
+      protocolVersion: '2025-11-25',
+      pid: expect.any(Number),
+      startMs: expect.any(Number),
+    });
+    expect(serverEnded).toMatchObject({ session: started?.['session'], reason: 'exited', exitCode: 5 });
+    expect(ended).toMatchObject({ session: started?.['session'], reason: 'server_exited', noise: 1 });
+  });
+
+  test('[S14] holds nothing of initialize where the server repeats it on stderr and ends', async () => {
+    const gateway = await startGateway({ command: tellTale });
+    const { status } = await post(gateway.url, initializeBody('canary-client'), { 'Content-Type': 'application/json' });
+    expect(status).toBe(502);
+    await waitForLog(gateway, 'session ended');
+    await gateway.stop();
+    expectNone(gateway, ['canary-client']);
+  });
+
+  test('[S14] holds nothing of what a server writes to stderr and stdout beside the protocol', async () => {
+    const gateway = await startGateway({ command: mini });
+    const session = await initialize(gateway.url);
+    expect((await session.request('x', { noise: 'canary-noise' })).status).toBe(200);
+    await session.delete();
+    await waitForLog(gateway, 'session ended');
+    await gateway.stop();
+    expectNone(gateway, ['canary-noise']);
+  });
+
+  test('has a line for the start and one for the end of each session, and no more', async () => {
+    const gateway = await startGateway({ command: mini });
+    for (let client = 1; client <= 2; client++) {
+      const session = await initialize(gateway.url);
+      for (let call = 0; call < 5; call++) await session.request('x');
+      await session.delete();
+      await waitForLog(gateway, 'session ended', client);
+    }
+    const lines = gateway.logs().filter(({ session }) => session !== undefined);
+    expect(lines.map(({ msg }) => msg)).toEqual([
+      'session started',
+      'session ended',
+      'session started',
+      'session ended',
+    ]);
+    expect(lines.map(({ reason }) => reason)).toEqual([undefined, 'deleted', undefined, 'deleted']);
+    expect(lines[0]?.['session']).not.toBe(lines[2]?.['session']);
+    expect(alarms(gateway)).toEqual([]);
+  });
+});
+
+describe('what a server writes beside the protocol', () => {
+  test('[R6.03] on stdout is dropped, logged and counted, and the session goes on', async () => {
+    const gateway = await startGateway({ command: mini, args: ['--log-level', 'debug'] });
+    const session = await initialize(gateway.url);
+    const lines = ['Server ready', '{"level":30}', '[]', '{"jsonrpc":"2.0"'];
+    for (const noise of lines) {
+      const { json } = await session.request('x', { noise });
+      expect(json.result.method).toBe('x');
+    }
+    await session.delete();
+    const [ended] = await waitForLog(gateway, 'session ended');
+    expect(ended?.['noise']).toBe(lines.length);
+    expect(saying(gateway, 'message dropped').map(({ what, text }) => [what, text])).toEqual(
+      lines.map((line) => ['noise', line]),
+    );
+    expect(alarms(gateway)).toEqual([]);
+  });
+
+  test('[R6.04] on stderr is logged at debug, however it sounds, and its call succeeds', async () => {
+    const gateway = await startGateway({ command: mini, args: ['--log-level', 'debug'] });
+    const session = await initialize(gateway.url);
+    const words = 'ERROR fatal: everything is lost';
+    expect((await session.request('x', { noise: words })).json.result.method).toBe('x');
+    const logged = await waitFor(() => gateway.logs().find(({ stderr }) => stderr === words), { what: 'the line' });
+    expect(logged).toMatchObject({ level: 20, msg: 'server wrote to stderr' });
+    expect((await session.request('x')).status).toBe(200);
+    await session.delete();
+    await waitForLog(gateway, 'session ended');
+    expect(alarms(gateway)).toEqual([]);
+  });
+
+  test('[R6.01] [R6.03] characters of several bytes survive, wherever the pipe cuts them', async () => {
+    const gateway = await startGateway({ command: everythingFixture });
+    const session = await initialize(gateway.url);
+    // 3 bytes each and an odd start: a cut at any power of two lies inside of one. U+2028 is no line end.
+    for (const text of ['€'.repeat(150_000), `x${'🌍\u2028'.repeat(50_000)}`]) {
+      expect(await session.callTool('echo', { text })).toEqual({ content: [{ type: 'text', text }] });
+    }
+    await session.delete();
+  });
+});

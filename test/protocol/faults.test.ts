@@ -1,0 +1,95 @@
+import { describe, expect, it } from 'vitest';
+import { allReasons, entryOf, faultMessage, type Reason } from '../../src/protocol/faults.ts';
+
+/** Codes of -32020..-32099 that the specification defines (2026-07-28); the rest of that range is reserved for it. */
+const definedBySpecification = [-32020, -32021, -32022];
+
+describe('the catalogue of faults', () => {
+  it.each(allReasons)('%s is a good answer', (reason) => {
+    const { status, code, message, retryAfterS } = entryOf(reason);
+
+    expect(reason).toMatch(/^[a-z]+(_[a-z]+)*$/);
+    expect([200, 400, 403, 404, 405, 406, 408, 413, 415, 429, 500, 502, 503, 504]).toContain(status);
+
+    expect(Number.isInteger(code)).toBe(true);
+    const isReserved = code <= -32020 && code >= -32099;
+    expect(isReserved && !definedBySpecification.includes(code)).toBe(false);
+    expect([-32700, -32600, -32601, -32603, -32000, -32001, -32022]).toContain(code);
+
+    // Sentences, for a person, without anything that only this request has, and without what an attacker could use.
+    expect(message).toMatch(/^[A-Z][^\n\t]*[^\s.]\.$/);
+    expect(message).toBe(message.trim());
+    expect(message).not.toMatch(/ {2}|\.\.|undefined|\[object|NaN|\$\{|%[sdjo]|TODO|[Rr]edis|[Ss]tack/);
+    expect(message).not.toMatch(/[0-9a-f]{8}-[0-9a-f]{4}|\/(?:home|usr|tmp|work|etc)\b|127\.0\.0\.1/i);
+    expect(message.length).toBeLessThanOrEqual(200);
+
+    if (status === 503) expect(retryAfterS).toBeGreaterThan(0);
+    if (retryAfterS !== undefined) {
+      expect(Number.isInteger(retryAfterS)).toBe(true);
+      expect([429, 502, 503, 504]).toContain(status);
+    }
+  });
+
+  it('says each thing once', () => {
+    expect(new Set(allReasons.map((reason) => entryOf(reason).message)).size).toBe(allReasons.length);
+  });
+
+  it.each([
+    ['not_json', 400, -32700],
+    ['not_json_rpc', 400, -32600],
+    ['bad_id', 400, -32600],
+    ['duplicate_key', 400, -32600],
+    ['too_deep', 400, -32600],
+    ['duplicate_id', 400, -32600],
+    ['batch_not_allowed', 400, -32600],
+    ['empty_batch', 400, -32600],
+    ['already_initialized', 400, -32600],
+    ['body_too_large', 413, -32000],
+    ['encoded_body', 415, -32000],
+    ['bad_content_type', 415, -32000],
+    ['not_acceptable', 406, -32000],
+    ['method_not_allowed', 405, -32000],
+    ['session_required', 400, -32000],
+    ['bad_session_id', 400, -32000],
+    ['unknown_session', 404, -32001],
+    ['unsupported_version', 400, -32000],
+    ['modern_not_served', 400, -32022],
+    ['bad_event_id', 400, -32000],
+    ['unknown_event_id', 404, -32001],
+    ['origin_not_allowed', 403, -32000],
+    ['host_not_allowed', 403, -32000],
+    ['duplicate_header', 400, -32000],
+    ['bad_target', 400, -32000],
+  ] satisfies [Reason, number, number][])('%s is %i with %i, as HARDENING.md says', (reason, status, code) => {
+    expect(entryOf(reason)).toMatchObject({ status, code });
+  });
+});
+
+describe('faultMessage', () => {
+  it.each(allReasons)('%s is a JSON-RPC error on one line that says why', (reason) => {
+    const text = faultMessage(reason, 7);
+    const { code, message } = entryOf(reason);
+    expect(JSON.parse(text)).toEqual({ jsonrpc: '2.0', id: 7, error: { code, message, data: { reason } } });
+    expect(text).not.toMatch(/[\r\n]/);
+  });
+
+  it.each([0, -1, 2 ** 53 - 1, '', '0', 'id-canary', '__proto__', '\ud800', 'a"b\\c\n', null])(
+    '[R7.03] [R9.04] carries the id %j as it is',
+    (id) => {
+      expect(JSON.parse(faultMessage('bad_id', id)).id).toBe(id);
+    },
+  );
+
+  it('[S14] has the id in no other place, so that messages can be logged and compared', () => {
+    for (const reason of allReasons) {
+      const { error } = JSON.parse(faultMessage(reason, 'id-canary-4711'));
+      expect(JSON.stringify(error)).not.toContain('canary');
+      expect(error).toEqual(JSON.parse(faultMessage(reason, null)).error);
+    }
+  });
+
+  it('adds data beside the reason', () => {
+    const { data } = JSON.parse(faultMessage('modern_not_served', 1, { supported: ['2025-11-25'] })).error;
+    expect(data).toEqual({ reason: 'modern_not_served', supported: ['2025-11-25'] });
+  });
+});

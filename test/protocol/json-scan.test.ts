@@ -1,0 +1,611 @@
+import { isUtf8 } from 'node:buffer';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { type Members, type ScanOutcome, scanJson } from '../../src/protocol/json-scan.ts';
+
+const deep = 1_000;
+
+/** What a text is by a reader that is plain to see: recursive, by regular expressions, on characters. */
+type Node =
+  | { readonly kind: 'object'; readonly members: readonly { key: string; value: Node; from: number; to: number }[] }
+  | { readonly kind: 'array'; readonly items: readonly Node[] }
+  | { readonly kind: 'scalar' };
+
+function readPlainly(text: string): Node {
+  let at = 0;
+  const take = (pattern: RegExp): string => {
+    pattern.lastIndex = at;
+    const found = pattern.exec(text)?.[0];
+    if (found === undefined) throw new SyntaxError(`at ${at}`);
+    at += found.length;
+    return found;
+  };
+  const space = () => take(/[ \t\n\r]*/y);
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: JSON forbids them in strings (RFC 8259, section 7)
+  const string = /"(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"/y;
+  const list = <T>(close: string, item: () => T): T[] => {
+    const items: T[] = [];
+    at += 1;
+    space();
+    if (text[at] === close) {
+      at += 1;
+      return items;
+    }
+    for (;;) {
+      space();
+      items.push(item());
+      space();
+      if (take(/[,\]}]/y) === ',') continue;
+      if (text[at - 1] !== close) throw new SyntaxError(`at ${at}`);
+      return items;
+    }
+  };
+  const value = (): Node => {
+    if (text[at] === '[') return { kind: 'array', items: list(']', value) };
+    if (text[at] === '{') {
+      const members = list('}', () => {
+        const key = JSON.parse(take(string)) as string;
+        space();
+        take(/:/y);
+        space();
+        const from = at;
+        return { key, value: value(), from, to: at };
+      });
+      return { kind: 'object', members };
+    }
+    if (text[at] === '"') take(string);
+    else take(/true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y);
+    return { kind: 'scalar' };
+  };
+  space();
+  const node = value();
+  space();
+  if (at < text.length) throw new SyntaxError(`at ${at}`);
+  return node;
+}
+
+function depthOf(node: Node): number {
+  if (node.kind === 'scalar') return 0;
+  const inner = node.kind === 'array' ? node.items : node.members.map(({ value }) => value);
+  return 1 + Math.max(0, ...inner.map(depthOf));
+}
+
+/** The objects of the three routing levels of one message. */
+function routingLevels(node: Node): { key: string; value: Node; from: number; to: number }[][] {
+  const levels = [];
+  let level: Node | undefined = node;
+  for (const next of ['params', '_meta', '']) {
+    if (level?.kind !== 'object') break;
+    levels.push([...level.members]);
+    level = level.members.find(({ key }) => key === next)?.value;
+  }
+  return levels;
+}
+
+/** A level with a key twice; only the first one that `find` sees leads further down, so each is looked at. */
+function hasDuplicates(node: Node, level = 0): boolean {
+  if (node.kind !== 'object') return false;
+  const keys = node.members.map(({ key }) => key);
+  if (new Set(keys).size < keys.length) return true;
+  const next = node.members.find(({ key }) => key === ['params', '_meta'][level]);
+  return next !== undefined && hasDuplicates(next.value, level + 1);
+}
+
+const parses = (text: string): boolean => {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+};
+
+/** The scan of a text says what `JSON.parse` and the plain reader say. */
+function expectSame(bytes: Buffer, maxDepth = deep): void {
+  const scan = scanJson(bytes, maxDepth);
+  const text = bytes.toString('utf8');
+  if (!isUtf8(bytes) || !parses(text)) {
+    expect(scan.ok, text).toBe(false);
+    return;
+  }
+  const root = readPlainly(text);
+  const messages = root.kind === 'array' ? root.items : [root];
+  const faults = [
+    ...(messages.some((message) => depthOf(message) > maxDepth) ? ['too_deep'] : []),
+    ...(messages.some((message) => hasDuplicates(message)) ? ['duplicate_key'] : []),
+  ];
+  if (faults.length > 0) {
+    expect(scan.ok, text).toBe(false);
+    expect(faults, text).toContain((scan as { fault?: string }).fault);
+    return;
+  }
+  expect(scan, text).toMatchObject({ ok: true, batch: root.kind === 'array' });
+  if (scan.ok) expectRanges(bytes, messages, scan);
+}
+
+function expectRanges(bytes: Buffer, messages: readonly Node[], scan: ScanOutcome & { ok: true }): void {
+  const text = bytes.toString('utf8');
+  const parsed: unknown = JSON.parse(text);
+  const values = scan.batch ? (parsed as unknown[]) : [parsed];
+  expect(scan.values.length).toBe(messages.length);
+  const bytesTo = (at: number) => Buffer.byteLength(text.slice(0, at));
+  scan.values.forEach(({ start, end, message, params, meta }, index) => {
+    expect(JSON.parse(bytes.toString('utf8', start, end))).toEqual(values[index]);
+    const levels = routingLevels(messages[index] as Node);
+    [message, params, meta].forEach((members: Members | undefined, level) => {
+      const expected = levels[level];
+      expect(members?.keys).toEqual(expected?.map(({ key }) => key));
+      expect(members?.starts).toEqual(expected?.map(({ from }) => bytesTo(from)));
+      expect(members?.ends).toEqual(expected?.map(({ to }) => bytesTo(to)));
+    });
+  });
+}
+
+/** A copy that lies at an offset of its ArrayBuffer, between quotes that a reader must not see. */
+function atOffset(bytes: Uint8Array, offset: number): Buffer {
+  const memory = new ArrayBuffer(bytes.length + 16);
+  new Uint8Array(memory).fill(0x22);
+  const copy = Buffer.from(memory, offset, bytes.length);
+  copy.set(bytes);
+  return copy;
+}
+
+const scan = (text: string, maxDepth = deep): ScanOutcome => scanJson(Buffer.from(text), maxDepth);
+const faultOf = (outcome: ScanOutcome): string | undefined => (outcome.ok ? undefined : outcome.fault);
+
+// JSON texts with white space, escapes and the keys that routing looks for in every place.
+const space = fc.constantFrom('', '', '', ' ', '\t', '\n', '\r\n', '  ');
+const stringText = fc.oneof(
+  fc.string({ unit: 'grapheme', maxLength: 12 }).map((value) => JSON.stringify(value)),
+  fc
+    .array(
+      fc.constantFrom('a', 'é', '€', '🌍', '\\u0061', '\\ud83c\\udf0d', '\\ud800', '\\n', '\\/', '\\\\', '\\"', ' '),
+      {
+        maxLength: 40,
+      },
+    )
+    .map((parts) => `"${parts.join('')}"`),
+);
+const numberText = fc.oneof(
+  fc.double().filter(Number.isFinite).map(String),
+  fc.constantFrom('0', '-0', '1e400', '-1E+400', '0.1e-7', '12345678901234567890', '1.0', '100E2'),
+);
+const keyText = fc.oneof(
+  fc
+    .constantFrom('id', 'method', 'params', '_meta', 'params', '_meta', '__proto__', 'constructor', '')
+    .map((key) => `"${key}"`),
+  fc.constantFrom('"\\u0069d"', '"\\u0070arams"', '"_met\\u0061"', '"pa\\u0072ams"'),
+  stringText,
+);
+const jsonText = fc.letrec<{ value: string; array: string; object: string }>((tie) => ({
+  value: fc.oneof(
+    { maxDepth: 6, depthSize: 'small' },
+    fc.oneof(stringText, numberText, fc.constantFrom('true', 'false', 'null')),
+    tie('array'),
+    tie('object'),
+    tie('object'),
+  ),
+  array: fc
+    .tuple(space, fc.array(fc.tuple(tie('value'), space), { maxLength: 4 }))
+    .map(([gap, items]) => `[${gap}${items.map(([item, after]) => item + after).join(`,${gap}`)}]`),
+  object: fc
+    .tuple(space, fc.array(fc.tuple(keyText, space, tie('value')), { maxLength: 5 }))
+    .map(
+      ([gap, members]) =>
+        `{${gap}${members.map(([key, after, item]) => `${key}${after}:${gap}${item}`).join(`${gap},${gap}`)}${gap}}`,
+    ),
+}));
+/** Like `jsonText`, but keys are rarely repeated. */
+const messageText = fc
+  .tuple(space, jsonText.object, jsonText.value, jsonText.value, keyText)
+  .map(
+    ([gap, extra, id, meta, key]) =>
+      `${gap}{"jsonrpc":"2.0",${gap}"id":${id},"params":{"_meta":{${key}:${meta},"z":${gap}${id}},"x":${extra}}${gap}}${gap}`,
+  );
+const anyText = fc.oneof(jsonText.value, jsonText.object, messageText, jsonText.array);
+
+const bytesOfInterest = Buffer.from(
+  '{}[]",:\\u0123eE+-.tfn \t\n\r\x00\x1f\x7f\x80\xbf\xc0\xc3\xa9\xe2\xed\xf0\xf5\xff',
+  'latin1',
+);
+const mutation = fc.tuple(
+  fc.constantFrom('replace', 'insert', 'delete', 'swap'),
+  fc.nat(),
+  fc.constantFrom(...bytesOfInterest),
+);
+
+function mutate(text: string, mutations: readonly (readonly [string, number, number])[]): Buffer {
+  const bytes = [...Buffer.from(text)];
+  for (const [how, place, byte] of mutations) {
+    const at = place % (bytes.length + 1);
+    if (how === 'insert') bytes.splice(at, 0, byte);
+    else if (how === 'delete') bytes.splice(at, 1);
+    else if (how === 'replace') bytes[Math.min(at, Math.max(0, bytes.length - 1))] = byte;
+    else bytes.splice(at, 2, ...bytes.slice(at, at + 2).reverse());
+  }
+  return Buffer.from(bytes);
+}
+
+describe('scanJson accepts exactly what JSON.parse accepts', () => {
+  it('any JSON text, with the members of its routing levels in the right ranges', () => {
+    fc.assert(
+      fc.property(anyText, (text) => expectSame(Buffer.from(text))),
+      { numRuns: 1_500 },
+    );
+  });
+
+  it('[B01] any text with some of its bytes changed, invalid UTF-8 among them', () => {
+    fc.assert(
+      fc.property(anyText, fc.array(mutation, { minLength: 1, maxLength: 3 }), (text, mutations) =>
+        expectSame(mutate(text, mutations)),
+      ),
+      { numRuns: 3_000 },
+    );
+  });
+
+  it('any bytes', () => {
+    fc.assert(
+      fc.property(fc.array(fc.constantFrom(...bytesOfInterest), { maxLength: 12 }), (bytes) =>
+        expectSame(Buffer.from(bytes)),
+      ),
+      { numRuns: 3_000 },
+    );
+  });
+
+  it('[B01] all truncations of a text that holds every token', () => {
+    const text =
+      '{"jsonrpc":"2.0","id":-1.5e+3,"method":"tools/call é€🌍","params":{"_meta":{"progressToken":"t\\u0041\\n"},"a":[true,false,null,{},[]]}}';
+    const bytes = Buffer.from(text);
+    expectSame(bytes);
+    for (let end = 0; end < bytes.length; end++)
+      expect(scanJson(bytes.subarray(0, end), deep).ok, `${end}`).toBe(false);
+  });
+
+  it('the same at every alignment of the memory that it lies in', () => {
+    fc.assert(
+      fc.property(anyText, fc.array(mutation, { maxLength: 1 }), fc.nat({ max: 7 }), (text, mutations, offset) => {
+        const bytes = mutate(text, mutations);
+        expect(scanJson(atOffset(bytes, offset), deep)).toEqual(scanJson(Buffer.from(bytes), deep));
+        expectSame(atOffset(bytes, offset));
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+
+  it('reads nothing beyond the end of its buffer', () => {
+    for (const text of [
+      '"',
+      '"a',
+      '1',
+      '-',
+      'tru',
+      '{"a":1',
+      '[1',
+      `"${'x'.repeat(40)}`,
+      `"${'x'.repeat(41)}`,
+      '"\\',
+      '"\\u00',
+    ]) {
+      const bytes = Buffer.from(text);
+      for (let offset = 0; offset < 8; offset++) {
+        expect(scanJson(atOffset(bytes, offset), deep).ok, text).toBe(parses(text));
+      }
+    }
+  });
+});
+
+describe('scanJson and single values', () => {
+  it.each([
+    ...['0', '-0', '1', '-1', '10', '1.5', '1e5', '1E5', '1e+5', '1e-5', '1.5e10', '1e400', '-1e400'],
+    ...['123456789012345678901234567890', '0.0', '0e0', '-0.0e-0', 'true', 'false', 'null', '""', '[]', '{}'],
+    ...[' 1 ', '\t\r\n1\n', '"\\u0000"', '"\\ud800"', '"\u2028\u2029"', '"\x7f"', '"\ufeff"', '{"":0}', '[[],[{}]]'],
+  ])('takes %j', (text) => {
+    expect(scan(text).ok).toBe(true);
+    expectSame(Buffer.from(text));
+  });
+
+  it.each([
+    ...[
+      '',
+      ' ',
+      '01',
+      '-01',
+      '1.',
+      '.5',
+      '+1',
+      '-',
+      '--1',
+      '1e',
+      '1e+',
+      '1.e1',
+      '1.5.5',
+      '0x1',
+      '1_0',
+      'Infinity',
+      'NaN',
+    ],
+    ...[
+      '- 1',
+      '1 2',
+      'tru',
+      'True',
+      'nul',
+      'nulll',
+      'undefined',
+      "'a'",
+      '"',
+      '"\\"',
+      '"\\x41"',
+      '"\\u12"',
+      '"\\u12g4"',
+    ],
+    ...['"\\u{41}"', '"\n"', '"\t"', '"\x00"', '"\x1f"', '[', ']', '[1', '[1,', '[1,]', '[,1]', '[,]', '[1 2]', '[1]]'],
+    ...[
+      '{',
+      '}',
+      '{"a"',
+      '{"a":',
+      '{"a":1',
+      '{"a":1,',
+      '{"a":1,}',
+      '{,}',
+      '{a:1}',
+      '{"a" 1}',
+      '{"a"::1}',
+      '{"a":1 "b":2}',
+    ],
+    ...['{1:1}', '{"a":1]', '[1}', '{null:1}', '{[]:1}', '//\n1', '/**/1', '1//', '\u00a01', '\u20281', '\v1', '\f1'],
+    ...['\ufeff1', '\ufeff{}', '{}\ufeff', '1\x00', '\x001', '[1,\n,2]', '[[[]]', '{"a":{"b":1}', '{"a":[}]'],
+  ])('[B01] refuses %j', (text) => {
+    expect(parses(text)).toBe(false);
+    expect(faultOf(scan(text))).toBe('not_json');
+    expect(faultOf(scan(`{"params":${text}}`))).toBe(
+      text.trim() !== '' && parses(`{"params":${text}}`) ? undefined : 'not_json',
+    );
+  });
+
+  it.each([
+    ['a lone continuation byte', '80'],
+    ['a byte that never is UTF-8', 'ff'],
+    ['an overlong quote', 'c0a2'],
+    ['an overlong slash of three bytes', 'e080af'],
+    ['a surrogate', 'eda080'],
+    ['a truncated character', 'e282'],
+    ['a code point above U+10FFFF', 'f4908080'],
+    ['a truncated character before the quote', 'f09f8c'],
+  ])('[B01] refuses invalid UTF-8: %s', (_, hex) => {
+    const bad = Buffer.from(hex, 'hex');
+    for (const [before, after] of [
+      ['"', '"'],
+      ['{"', '":1}'],
+      [`{"a":"${'x'.repeat(30)}`, '"}'],
+    ] as const) {
+      expect(faultOf(scanJson(Buffer.concat([Buffer.from(before), bad, Buffer.from(after)]), deep))).toBe('not_json');
+    }
+  });
+
+  it('takes UTF-16 and UTF-32 for what they are: not JSON in UTF-8', () => {
+    expect(faultOf(scanJson(Buffer.from('{"a":1}', 'utf16le'), deep))).toBe('not_json');
+    expect(faultOf(scanJson(Buffer.from('\ufeff{"a":1}', 'utf16le'), deep))).toBe('not_json');
+  });
+});
+
+describe('scanJson and long strings', () => {
+  it('finds a quote, backslash or control character at each place, at each alignment', () => {
+    const length = 70;
+    for (const special of ['"', '\\', '\\"', '\\u0041', '\n', '\x00', '\x1f', ' ', '\x7f', '!', '#', '[', ']', 'é']) {
+      for (let place = 0; place <= length; place++) {
+        const text = `{"s":"${'x'.repeat(place)}${special}${'y'.repeat(length - place)}","id":1}`;
+        const bytes = Buffer.from(text);
+        const ok = parses(text);
+        for (const offset of [0, 1, 2, 3, 7]) expect(scanJson(atOffset(bytes, offset), deep).ok, text).toBe(ok);
+      }
+    }
+  });
+
+  it('takes strings of every length around the boundaries, as keys too', () => {
+    for (let length = 0; length <= 64; length++) {
+      for (let offset = 0; offset < 8; offset++) {
+        const word = 'k'.repeat(length);
+        const bytes = atOffset(Buffer.from(`{"${word}":"${word}"}`), offset);
+        const outcome = scanJson(bytes, deep);
+        expect(outcome.ok && outcome.values[0]?.message).toEqual({
+          keys: [word],
+          starts: [length + 4],
+          ends: [2 * length + 6],
+        });
+        expect(scanJson(bytes.subarray(0, -2), deep).ok).toBe(false);
+      }
+    }
+  });
+});
+
+describe('scanJson and routing members', () => {
+  it('resolves escapes in keys, so that "\\u0069d" is id', () => {
+    const text = '{"\\u0069d":7,"\\u0070arams":{"\\u005fmeta":{"progress\\u0054oken":"t"}}}';
+    const outcome = scan(text);
+    if (!outcome.ok) throw new Error(outcome.fault);
+    const [{ message, params, meta }] = outcome.values as [(typeof outcome.values)[0]];
+    const slice = (members: Members | undefined, key: string) => {
+      const index = members?.keys.indexOf(key) ?? -1;
+      return index < 0 ? undefined : text.slice(members?.starts[index], members?.ends[index]);
+    };
+    expect(slice(message, 'id')).toBe('7');
+    expect(slice(params, '_meta')).toBe('{"progress\\u0054oken":"t"}');
+    expect(slice(meta, 'progressToken')).toBe('"t"');
+    expect(slice(meta, 'id')).toBeUndefined();
+    expect(slice(undefined, 'id')).toBeUndefined();
+  });
+
+  it.each([
+    ['in the message', '{"id":1,"id":1}'],
+    ['in the message, one of them escaped', '{"id":1,"\\u0069d":2}'],
+    ['in the message, the params', '{"params":{},"params":{}}'],
+    ['in the message, an unknown key', '{"x":1,"y":2,"x":3}'],
+    ['in the message, the empty key', '{"":1,"":2}'],
+    ['in the message, __proto__', '{"__proto__":1,"__proto__":2}'],
+    ['in params', '{"params":{"name":1,"name":1}}'],
+    ['in params, the _meta', '{"params":{"_meta":{},"_meta":1}}'],
+    ['in params._meta', '{"params":{"_meta":{"progressToken":1,"progressToken":2}}}'],
+    ['in params._meta, one escaped', '{"params":{"_meta":{"progressToken":1,"progress\\u0054oken":2}}}'],
+    ['in the second of a batch', '[{"id":1},{"id":2,"id":3}]'],
+    ['after more keys than are compared in pairs', `{${keys(40)},"k3":0}`],
+    ['as the last of many', `{"params":{${keys(5_000)},"k4999":0}}`],
+    ['as a lone surrogate', '{"\\ud800":1,"\\uD800":2}'],
+  ])('[B04] [A08] refuses a key that stands twice %s', (_, text) => {
+    expect(faultOf(scan(text))).toBe('duplicate_key');
+  });
+
+  it.each([
+    ['in arguments', '{"params":{"arguments":{"a":1,"a":2}}}'],
+    ['below _meta', '{"params":{"_meta":{"x":{"a":1,"a":2}}}}'],
+    ['in _meta of the message itself', '{"_meta":{"a":1,"a":2}}'],
+    ['in _meta deeper down', '{"params":{"params":{"_meta":{"a":1,"a":2}}}}'],
+    ['in a result', '{"result":{"a":1,"a":2},"id":1}'],
+    ['in a list', '{"params":[{"a":1,"a":2}]}'],
+    ['in a batch within a batch', '[[{"id":1,"id":2}]]'],
+    ['in different objects', '[{"id":1},{"id":1}]'],
+    ['in another case', '{"id":1,"ID":2,"Id":3,"\u0131d":4}'],
+    ['in another normal form', '{"\u00e9":1,"e\u0301":2}'],
+  ])('[A08] lets pass a key that stands twice %s', (_, text) => {
+    expect(scan(text).ok).toBe(true);
+  });
+
+  it.each(['__proto__', 'constructor', 'toString', 'hasOwnProperty', 'prototype', 'length'])(
+    '[S18] takes %s for an ordinary key, once',
+    (key) => {
+      const text = `{"${key}":{"x":1},"params":{"${key}":2,"_meta":{"${key}":[3]}}}`;
+      expectSame(Buffer.from(text));
+      const outcome = scan(text);
+      expect(outcome.ok && outcome.values[0]?.message?.keys).toEqual([key, 'params']);
+      expect(faultOf(scan(`{"${key}":1,"${key}":2}`))).toBe('duplicate_key');
+      expect(Object.hasOwn(Object.prototype, 'x')).toBe(false);
+    },
+  );
+
+  it('takes apart batches, and leaves what is in them to its reader', () => {
+    const text = ' [ {"id":1} , 2 , [] , {"params":{"_meta":{}}} ] ';
+    const outcome = scan(text);
+    if (!outcome.ok) throw new Error(outcome.fault);
+    expect(outcome.batch).toBe(true);
+    expect(outcome.values.map(({ start, end }) => text.slice(start, end))).toEqual([
+      '{"id":1}',
+      '2',
+      '[]',
+      '{"params":{"_meta":{}}}',
+    ]);
+    // What one message has does not stick to the next.
+    expect(
+      outcome.values.map(({ message, params, meta }) => [message, params, meta].map((found) => found !== undefined)),
+    ).toEqual([
+      [true, false, false],
+      [false, false, false],
+      [false, false, false],
+      [true, true, true],
+    ]);
+    expect(scan('[]')).toEqual({ ok: true, batch: true, values: [] });
+    expect(scan('[{"params":{"_meta":{"a":1}}},{"params":{}},{}]')).toMatchObject({
+      values: [{ meta: { keys: ['a'] } }, { params: { keys: [] }, meta: undefined }, { params: undefined }],
+    });
+  });
+});
+
+describe('scanJson and depth', () => {
+  const nested = (count: number, open: string, close: string, inner = ''): string =>
+    open.repeat(count) + inner + close.repeat(count);
+
+  it.each([
+    ['lists', nested(99, '[', ']'), 100],
+    ['objects', nested(99, '{"a":', '}', '1'), 100],
+    ['both in turn', nested(49, '[{"a":', '}]', '1'), 99],
+    ['through the routing levels', `{"params":{"_meta":{"a":${nested(97, '[', ']')}}}}`, 100],
+    ['with white space', nested(99, ' [ ', ' ] '), 100],
+  ])('[B04] takes %s to the limit and refuses one more', (_, inner, maxDepth) => {
+    const text = inner.startsWith('{"params"') ? inner : `{"x":${inner}}`;
+    expect(scan(text, maxDepth).ok).toBe(true);
+    expect(faultOf(scan(text, maxDepth - 1))).toBe('too_deep');
+  });
+
+  it('counts depth, not brackets', () => {
+    expect(scan(`{"x":[${'[],'.repeat(1_000)}{"a":[]}]}`, 4).ok).toBe(true);
+  });
+
+  it("[B03] does not count a batch's own brackets", () => {
+    expect(scan('[{"a":[]}]', 2).ok).toBe(true);
+    expect(faultOf(scan('[{"a":[]}]', 1))).toBe('too_deep');
+    expect(faultOf(scan('[[[]]]', 1))).toBe('too_deep');
+  });
+
+  it.each([1, 2, 3])('refuses routing levels that lie below a limit of %i', (maxDepth) => {
+    expectSame(Buffer.from('{"params":{"_meta":{"a":1}}}'), maxDepth);
+    expectSame(Buffer.from('{"params":{"_meta":{"a":[]}}}'), maxDepth);
+    expectSame(Buffer.from('{"a":[[]]}'), maxDepth);
+  });
+
+  it.each(['[', '{"a":', '{"params":', '[{"_meta":'])('[B04] survives a million times %s', (open) => {
+    const text = Buffer.from(open.repeat(1_000_000));
+    expect(faultOf(scanJson(text, 100))).toBe('too_deep');
+    expect(faultOf(scanJson(text, Number.POSITIVE_INFINITY))).toBe('not_json');
+  });
+
+  it('reads a million levels without a limit', () => {
+    const count = 1_000_000;
+    expect(scan(nested(count, '[', ']'), Number.POSITIVE_INFINITY).ok).toBe(true);
+    expect(scan(nested(count, '{"a":', '}', '0'), Number.POSITIVE_INFINITY).ok).toBe(true);
+    expect(scan(`${nested(count, '[', ']')}]`, Number.POSITIVE_INFINITY).ok).toBe(false);
+  });
+});
+
+describe('scanJson takes linear time', () => {
+  const mebibytes = 4;
+  const size = mebibytes * 1024 * 1024;
+  const fill = (piece: string, before: string, after: string): Buffer => {
+    const text = piece.repeat(Math.ceil((size - before.length - after.length) / Buffer.byteLength(piece)));
+    return Buffer.from(before + text.slice(0, text.length - (piece.endsWith(',') ? 1 : 0)) + after);
+  };
+
+  // Far above what a loaded machine needs (some 10 to 500 ms), far below what anything quadratic takes (minutes).
+  it.each([
+    ['one long string', fill('x', '{"id":1,"params":{"a":"', '"}}')],
+    ['one long string of other alphabets', fill('€', '{"id":1,"params":{"a":"', '"}}')],
+    ['escapes', fill('\\n', '{"id":1,"params":{"a":"', '"}}')],
+    ['unicode escapes', fill('\\u0041', '{"id":1,"params":{"a":"', '"}}')],
+    ['strings just longer than a run read by bytes', fill(`"${'x'.repeat(25)}\\t",`, '{"id":1,"params":{"a":[', ']}}')],
+    ['small tokens', fill('1,', '{"id":1,"params":{"a":[', ']}}')],
+    ['empty lists', fill('[],', '{"id":1,"params":{"a":[', ']}}')],
+    ['short strings', fill('"",', '{"id":1,"params":{"a":[', ']}}')],
+    ['white space', fill(' \n', '{"id":1,"params":{"a":[', ']}}')],
+    ['one long number', fill('1', '{"id":1,"params":{"a":', '}}')],
+    ['a batch of scalars', fill('1,', '[', ']')],
+    ['a batch of messages', fill('{"params":{"_meta":{}}},', '[', ']')],
+    ['escaped keys deep down', fill('{"\\u0061":1},', '{"id":1,"params":{"a":[', ']}}')],
+    ['a long key', fill('k', '{"', '":1}')],
+    ['a long escaped key', fill('\\u006b', '{"params":{"', '":1}}')],
+  ])('4 MiB of %s in under three seconds', (_, bytes) => {
+    const started = performance.now();
+    const outcome = scanJson(bytes, 100);
+    expect(performance.now() - started).toBeLessThan(3_000);
+    expect(outcome.ok).toBe(true);
+  });
+
+  it.each([10_000, 100_000])('%i keys of a message, of its params and of its _meta', (count) => {
+    const members = keys(count);
+    const bytes = Buffer.from(`{${members},"params":{${members},"_meta":{${members}}}}`);
+    const started = performance.now();
+    const outcome = scanJson(bytes, 100);
+    expect(performance.now() - started).toBeLessThan(3_000);
+    expect(outcome.ok && outcome.values[0]?.meta?.keys.length).toBe(count);
+  });
+
+  it('keys that look like numbers, whose hashes collide easily', () => {
+    // V8 hashes a string that is an array index by its value: multiples of a power of two share the low bits.
+    const members = Array.from({ length: 50_000 }, (_, index) => `"${index * 65_536}":0`).join();
+    const started = performance.now();
+    expect(scan(`{"params":{${members}}}`).ok).toBe(true);
+    expect(performance.now() - started).toBeLessThan(3_000);
+  });
+});
+
+function keys(count: number): string {
+  return Array.from({ length: count }, (_, index) => `"k${index}":${index}`).join();
+}

@@ -1,0 +1,94 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from 'vitest';
+
+/** A regular expression of `src`, and where it stands. */
+interface Found {
+  readonly where: string;
+  readonly pattern: RegExp;
+}
+
+const sourceFolder = fileURLToPath(new URL('../../src', import.meta.url));
+
+/** Comments and texts are matched too, so that what is in them is not taken for a regular expression. */
+const tokens =
+  /\/\*[\s\S]*?\*\/|\/\/[^\n]*|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|(?<=[(,=:[!&|?{};\n>]\s*|\breturn\s+)(\/(?![*/])(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\\n[])+\/)([dgimsuvy]*)/g;
+
+function regularExpressionsOf(text: string, name: string): Found[] {
+  return [...text.replace(/^#!.*/, '').matchAll(tokens)].flatMap(({ 1: literal, 2: flags, index }) => {
+    if (literal === undefined) return [];
+    const line = text.slice(0, index).split('\n').length;
+    return [{ where: `${name}:${line} ${literal}${flags}`, pattern: new RegExp(literal.slice(1, -1), flags) }];
+  });
+}
+
+const files = readdirSync(sourceFolder, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'));
+const all = files.sort().flatMap((name) => regularExpressionsOf(readFileSync(join(sourceFolder, name), 'utf8'), name));
+
+const size = 64 * 1024;
+
+/**
+ * What makes an expression try again and again: its own characters, alone, in pairs and in its own order, over and over,
+ * and wrong only at the end.
+ */
+function worstCases({ source }: RegExp, length: number): string[] {
+  const own = [...new Set(source.replace(/\\[wdsbDWSB]/g, 'a1 ').replace(/\\(.)/g, '$1'))].slice(0, 14);
+  const words = [
+    ...new Set([...own, ...'a0. -/:=\\"\'\n\té']),
+    ...own.flatMap((one) => own.slice(0, 3).map((other) => one + other)),
+    ...['${a', '${a:', '${', ';q=0', 'a=', '/a', '/.', '[::', '[:]', 'a:1', '\\"', '\r\n', ' #', '1.1-', '@:'],
+    source.replace(/[\\^$*+?()[\]{}|]/g, ''),
+  ].filter((word) => word !== '');
+  const repeat = (word: string) => word.repeat(Math.ceil(length / word.length)).slice(0, length);
+  return [
+    ...words.map((word) => `${repeat(word)}\0`),
+    ...own.flatMap((letter) => [repeat(letter), `"${repeat(letter)}`]),
+    `http://${repeat('a')}/`,
+    `[${repeat(':')}`,
+    `charset="${repeat('utf-8')}`,
+  ];
+}
+
+/** The longest time that the expression takes on any of its worst cases, and on which. */
+function worstOf(pattern: RegExp, length = size): { ms: number; text: string } {
+  let worst = { ms: 0, text: '' };
+  for (const text of worstCases(pattern, length)) {
+    const ms = timeOf(pattern, text);
+    if (ms > worst.ms) worst = { ms, text: `${text.slice(0, 20)}…` };
+    if (ms > 500) break;
+  }
+  return worst;
+}
+
+/** The machine may be busy: what counts is the best of some tries, and one good one is enough. */
+function timeOf(pattern: RegExp, text: string): number {
+  let best = Number.POSITIVE_INFINITY;
+  for (let attempt = 0; attempt < 5 && best >= 5 && (best < 200 || attempt === 0); attempt++) {
+    const started = performance.now();
+    if (pattern.global) text.replace(pattern, '');
+    else pattern.exec(text);
+    best = Math.min(best, performance.now() - started);
+  }
+  return best;
+}
+
+describe('[S19] the regular expressions of src', () => {
+  it('are found by this test', () => {
+    const places = all.map(({ where }) => where).join('\n');
+    for (const file of ['protocol/event-id.ts', 'http/origin.ts', 'app/options.ts']) expect(places).toContain(file);
+    // None is made of text at run time, where this test could not see it.
+    for (const name of files) expect(readFileSync(join(sourceFolder, name), 'utf8'), name).not.toMatch(/\bRegExp\(/);
+  });
+
+  it.each([/\s+$/, /\d+x/, /\$\{[^}]*\}/g])('would be found slow if they were like %s', (pattern) => {
+    expect(worstOf(pattern, 16 * 1024).ms).toBeGreaterThan(5);
+  });
+
+  it.each(all.map(({ where, pattern }) => [where, pattern] as const))(
+    '%s takes less than 5 ms on 64 KiB',
+    (_, pattern) => {
+      expect(worstOf(pattern)).toEqual({ ms: expect.toSatisfy((ms: number) => ms < 5), text: expect.any(String) });
+    },
+  );
+});

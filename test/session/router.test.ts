@@ -1,0 +1,204 @@
+import { describe, expect, it } from 'vitest';
+import { Answer } from '../../src/session/answer.ts';
+import { Calls } from '../../src/session/calls.ts';
+import type { Dropped } from '../../src/session/observer.ts';
+import { Router } from '../../src/session/router.ts';
+import { ServerRequests } from '../../src/session/server-requests.ts';
+import { readMessage } from '../support/fake-backend.ts';
+import { createFakeReply } from '../support/fake-reply.ts';
+
+const maxEventBytes = 1_000;
+
+function createFixture({ hasGet = false } = {}) {
+  const calls = new Calls();
+  const serverRequests = new ServerRequests();
+  const streams = new Map<string | number, string[]>();
+  const toGet: string[] = [];
+  const toServer: string[] = [];
+  const dropped: Dropped[] = [];
+  const initialized: string[] = [];
+  const router = new Router({
+    calls,
+    serverRequests,
+    maxEventBytes,
+    incarnation: () => 0,
+    onAnswered: () => undefined,
+    hasGetStream: () => hasGet,
+    toGetStream: (text) => void toGet.push(text.toString()),
+    toServer: (text) => void toServer.push(text.toString()),
+    onInitialized: (_call, text) => void initialized.push(text.toString()),
+    onDropped: (what) => void dropped.push(what),
+  });
+  const receive = (...lines: unknown[]): void => {
+    for (const line of lines) router.receive(Buffer.from(typeof line === 'string' ? line : JSON.stringify(line)));
+  };
+  /** A call in flight and the texts that its stream gets. */
+  const call = (id: string | number, method = 'tools/call'): string[] => {
+    const texts: string[] = [];
+    streams.set(id, texts);
+    const answer = new Answer(
+      {
+        openStream: () => 1,
+        emit: (_stream, text) => void texts.push(text.toString()),
+        flush: () => undefined,
+        onUndeliverable: () => undefined,
+      },
+      { reply: createFakeReply(), ids: [id], isBatch: false, primes: false, upgradeAfterMs: 2 ** 30, maxEventBytes },
+    );
+    calls.add({
+      id,
+      method,
+      progressToken: undefined,
+      taskId: undefined,
+      answer,
+      text: undefined,
+      activeAt: 0,
+      startedAt: 0,
+    });
+    return texts;
+  };
+  /** True if the client's response to this request is one that the server waits for. */
+  const settles = (id: string | number): boolean => serverRequests.settle(readMessage(response(id))) !== undefined;
+  return { router, calls, settles, call, receive, toGet, toServer, dropped, initialized };
+}
+
+const log = { jsonrpc: '2.0', method: 'notifications/message', params: { level: 'info', data: 'x' } };
+const ask = (id: string | number, params: object = {}) => ({ jsonrpc: '2.0', id, method: 'roots/list', params });
+const cancelled = (requestId: string | number) => ({
+  jsonrpc: '2.0',
+  method: 'notifications/cancelled',
+  params: { requestId },
+});
+const response = (id: unknown, result: unknown = {}) => ({ jsonrpc: '2.0', id, result });
+const errorTo = (text: string | undefined) => JSON.parse(text ?? 'null');
+
+describe('[R6.03] [F17] what the server writes that is no message', () => {
+  it.each([
+    ['words', 'Server listening'],
+    ['nothing', ''],
+    ['a value', '42'],
+    ['a string', '"text"'],
+    ['an object that is no JSON-RPC', '{"level":"info"}'],
+    ['another JSON-RPC', '{"jsonrpc":"1.0","method":"x"}'],
+    ['half of a message', '{"jsonrpc":"2.0","meth'],
+    ['an empty array', '[]'],
+    ['an array of what is no message', '[1]'],
+    ['a request with an impossible id', '{"jsonrpc":"2.0","id":{},"method":"x"}'],
+  ])('%s is dropped as noise, and the next message passes', (_, line) => {
+    const { receive, dropped, toGet } = createFixture();
+    receive(line, log);
+    expect({ dropped, toGet }).toEqual({ dropped: ['noise'], toGet: [JSON.stringify(log)] });
+  });
+
+  it.each([
+    ['an unknown id', response(9)],
+    ['an id of another type', response('1')],
+    ['the id null', { jsonrpc: '2.0', id: null, error: { code: -32700, message: 'x' } }],
+  ])('a response to %s is dropped, and never goes to a stream', (_, message) => {
+    const { receive, call, dropped, toGet } = createFixture({ hasGet: true });
+    const texts = call(1);
+    receive(message);
+    expect({ dropped, toGet, texts }).toEqual({ dropped: ['unknown_response'], toGet: [], texts: [] });
+  });
+
+  it('the second response to one request is dropped', () => {
+    const { receive, call, dropped } = createFixture();
+    call(1);
+    receive(response(1), response(1));
+    expect(dropped).toEqual(['unknown_response']);
+  });
+});
+
+describe('an array of the server', () => {
+  it('is taken apart, each message to where it belongs, as the text that it is', () => {
+    const { receive, call, calls, toGet, dropped } = createFixture({ hasGet: true });
+    const texts = call(1);
+    const other = call(2);
+    const inside = '{"jsonrpc":"2.0", "method":"notifications/message","params":{"n":1e400}}';
+    receive(`[ ${inside} ,7,${JSON.stringify(response(1))}]`);
+    expect({ texts, other, toGet, dropped }).toEqual({ texts: [], other: [], toGet: [inside], dropped: ['noise'] });
+    expect([calls.has(1), calls.has(2)]).toEqual([false, true]);
+  });
+});
+
+describe('the response to initialize', () => {
+  it('is not passed on by the router', () => {
+    const { receive, call, initialized, calls } = createFixture();
+    const texts = call(0, 'initialize');
+    receive(response(0));
+    expect({ initialized, texts }).toEqual({ initialized: [JSON.stringify(response(0))], texts: [] });
+    expect(calls.size).toBe(0);
+  });
+});
+
+describe('requests of the server', () => {
+  it('go to the call, and their cancellation follows them, even if another call is newer by then', () => {
+    const { receive, call, toGet } = createFixture({ hasGet: true });
+    const first = call(1);
+    receive(ask('s1'));
+    const second = call(2);
+    receive(cancelled('s1'));
+    expect(first).toEqual([JSON.stringify(ask('s1')), JSON.stringify(cancelled('s1'))]);
+    expect({ second, toGet }).toEqual({ second: [], toGet: [] });
+  });
+
+  it('go to the GET stream without a call, and their cancellation follows them even if a call came since', () => {
+    const { receive, call, toGet } = createFixture({ hasGet: true });
+    receive(ask('s1'));
+    const texts = call(1);
+    receive(cancelled('s1'));
+    expect({ texts, toGet }).toEqual({
+      texts: [],
+      toGet: [JSON.stringify(ask('s1')), JSON.stringify(cancelled('s1'))],
+    });
+  });
+
+  it('that were cancelled are no longer open', () => {
+    const { receive, settles } = createFixture();
+    receive(ask('s1'), ask(1), cancelled('s1'));
+    expect([settles('s1'), settles('1'), settles(1)]).toEqual([false, false, true]);
+  });
+
+  it('[R7.23] are open until the client has answered, once', () => {
+    const { receive, settles } = createFixture();
+    receive(ask('s1'));
+    expect([settles('s1'), settles('s1')]).toEqual([true, false]);
+  });
+
+  it('whose cancellation cannot follow them any more go by attribution', () => {
+    const { receive, call, toGet } = createFixture({ hasGet: true });
+    call(1);
+    receive(ask('s1'), response(1), cancelled('s1'));
+    expect(toGet).toEqual([JSON.stringify(cancelled('s1'))]);
+  });
+
+  it('[P8] over a thousand open ones are answered by the gateway, until one is settled', () => {
+    const { receive, settles, toGet, toServer } = createFixture();
+    for (let id = 0; id < 1_000; id++) receive(ask(id));
+    expect({ got: toGet.length, toServer }).toEqual({ got: 1_000, toServer: [] });
+    receive(ask('more'));
+    expect(toGet).toHaveLength(1_000);
+    expect(errorTo(toServer[0])).toMatchObject({ id: 'more', error: { data: { reason: 'server_request_refused' } } });
+    settles(5);
+    receive(ask('more'));
+    expect([toGet.length, toServer.length]).toEqual([1_001, 1]);
+  });
+
+  it('[P8] larger than an event may be are answered by the gateway, so that the server does not wait', () => {
+    const { receive, settles, toGet, toServer, dropped } = createFixture();
+    receive(ask('s1', { text: 'x'.repeat(maxEventBytes) }));
+    expect({ toGet, dropped }).toEqual({ toGet: [], dropped: ['oversized'] });
+    expect(errorTo(toServer[0])).toMatchObject({ id: 's1', error: { data: { reason: 'server_request_refused' } } });
+    expect(settles('s1')).toBe(false);
+  });
+});
+
+describe('[P8] a notification larger than an event may be', () => {
+  it('is dropped and counted, and its call goes on', () => {
+    const { receive, call, calls, dropped } = createFixture();
+    const texts = call(1);
+    receive({ ...log, params: { level: 'info', data: 'x'.repeat(maxEventBytes) } }, log);
+    expect({ texts, dropped }).toEqual({ texts: [JSON.stringify(log)], dropped: ['oversized'] });
+    expect(calls.has(1)).toBe(true);
+  });
+});

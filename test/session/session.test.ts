@@ -1,0 +1,391 @@
+import { describe, expect, it, onTestFinished } from 'vitest';
+import type { SessionObserver } from '../../src/session/observer.ts';
+import { Session } from '../../src/session/session.ts';
+import type { SessionEnd } from '../../src/session/session-end.ts';
+import type { Server, SessionParts } from '../../src/session/session-parts.ts';
+import { Sessions, type SessionsOptions } from '../../src/session/sessions.ts';
+import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
+import { createFakeServer, type FakeBackend, readMessage } from '../support/fake-backend.ts';
+import { acceptsJson, acceptsSse, createFakeReply, type FakeReply } from '../support/fake-reply.ts';
+import { createInbox, waitFor } from '../support/wait-for.ts';
+
+const nobody = { issuer: '', subject: '', client: '' };
+const never = 2 ** 30;
+
+function createFixture(options: Partial<SessionsOptions & Pick<Server, 'startTimeoutMs' | 'onBackendExit'>> = {}) {
+  const store = createMemoryStore({ maxEvents: 1_000, maxBytes: 1_000_000, maxAgeMs: never });
+  const ended = createInbox<SessionEnd>();
+  const dropped: string[] = [];
+  const failed: unknown[] = [];
+  const observer: SessionObserver = {
+    started: () => undefined,
+    ended: (_name, { reason }) => ended.push(reason),
+    backendEnded: () => undefined,
+    restored: () => undefined,
+    dropped: (_name, what) => void dropped.push(what),
+    failed: (_name, cause) => void failed.push(cause),
+  };
+  const all: SessionsOptions = {
+    instance: 'i',
+    store,
+    observer,
+    maxSessions: 10,
+    sessionIdleMs: never,
+    upgradeAfterMs: never,
+    commitAfterMs: never,
+    cancelGraceMs: 20,
+    requestIdleMs: never,
+    requestMaxMs: never,
+    maxCalls: 100,
+    maxQueuedBytes: 1_000_000,
+    retryMs: 2_000,
+    slowReaderMs: never,
+    streamMaxAgeMs: never,
+    maxEventBytes: 10_000,
+    logMaxEvents: 1_000,
+    logMaxBytes: 1_000_000,
+    ...options,
+  };
+  const sessions = new Sessions(all);
+  const fake = createFakeServer();
+  const server: Server = {
+    name: 's',
+    open: fake.open,
+    startTimeoutMs: options.startTimeoutMs ?? never,
+    onBackendExit: options.onBackendExit ?? 'end',
+    rerun: 'safe',
+  };
+  onTestFinished(async () => {
+    await sessions.drain(0);
+    await store.close();
+  });
+
+  const begin = (reply = createFakeReply()): FakeReply => {
+    sessions.open(server, nobody, readMessage(initialize), reply);
+    return reply;
+  };
+  const open = async (version = '2025-11-25'): Promise<{ session: Session; backend: FakeBackend }> => {
+    const reply = begin();
+    fake.backend.says({ jsonrpc: '2.0', id: 0, result: { protocolVersion: version } });
+    const given = await reply.answered();
+    const id = given.kind === 'json' ? (given.headers?.['mcp-session-id'] ?? '') : '';
+    const session = sessions.find(id, server, nobody);
+    if (session === undefined) throw new Error('no session');
+    return { session, backend: fake.backend };
+  };
+  const parts: SessionParts = {
+    id: 'id',
+    key: 'key',
+    server,
+    principal: nobody,
+    instance: 'i',
+    store,
+    options: all,
+    observer,
+    onEnding: () => undefined,
+    onEnded: () => undefined,
+  };
+  return { sessions, server, fake, parts, begin, open, ended, dropped, failed };
+}
+
+const initialize = { jsonrpc: '2.0', id: 0, method: 'initialize', params: { protocolVersion: '2025-11-25' } };
+const call = (id: string | number, progressToken?: string | number) => ({
+  jsonrpc: '2.0',
+  id,
+  method: 'tools/call',
+  params: { name: 'x', ...(progressToken !== undefined && { _meta: { progressToken } }) },
+});
+const cancelled = (requestId: string | number) => ({
+  jsonrpc: '2.0',
+  method: 'notifications/cancelled',
+  params: { requestId },
+});
+const response = (id: string | number, result: unknown = {}) => ({ jsonrpc: '2.0', id, result });
+const log = (data: unknown) => ({ jsonrpc: '2.0', method: 'notifications/message', params: { level: 'info', data } });
+const progress = (progressToken: string | number) => ({
+  jsonrpc: '2.0',
+  method: 'notifications/progress',
+  params: { progressToken, progress: 1 },
+});
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+function post(session: Session, message: unknown, reply = createFakeReply()): FakeReply {
+  session.post([readMessage(message)], false, reply);
+  return reply;
+}
+
+describe('initialize', () => {
+  it('[R9.05] [R7.19] is answered with a session id of visible ASCII that stands for 256 bits', async () => {
+    const { fake, begin } = createFixture();
+    const ids = [];
+    for (let n = 0; n < 5; n++) {
+      const reply = begin();
+      fake.backend.says(response(0, { protocolVersion: '2025-11-25' }));
+      const given = await reply.answered();
+      ids.push(given.kind === 'json' ? given.headers?.['mcp-session-id'] : undefined);
+    }
+    for (const id of ids) expect(id).toMatch(/^[A-Za-z0-9_-]{43}$/);
+    expect(new Set(ids).size).toBe(5);
+  });
+
+  it('[R6.09] reaches its own backend, once', async () => {
+    const { fake, begin } = createFixture();
+    begin();
+    begin();
+    expect(fake.opened.map(({ sent }) => sent.items)).toEqual([[initialize], [initialize]]);
+  });
+
+  it('[R6.11] is never cancelled: the server does not hear of it, and its answer stands', async () => {
+    const { fake, parts } = createFixture();
+    const session = new Session(parts, readMessage(initialize)); // no client knows the id of one in this state
+    const reply = createFakeReply();
+    session.start(reply);
+    expect(post(session, cancelled(0)).given).toEqual({ kind: 'accepted' });
+    fake.backend.says(response(0, { protocolVersion: '2025-11-25' }));
+    expect((await reply.answered()).kind).toBe('json');
+    expect(fake.backend.sent.items).toEqual([initialize]);
+    await session.end('deleted');
+  });
+
+  it('[R6.11] ends with its backend when its client goes, without a word of cancellation', async () => {
+    const { sessions, fake, begin, ended } = createFixture();
+    begin().leave();
+    expect(await ended.next()).toBe('client_gone');
+    expect(fake.backend.sent.items).toEqual([initialize]);
+    expect({ living: fake.living, size: sessions.size }).toEqual({ living: [], size: 0 });
+  });
+
+  it('[P3] that the server refuses is passed on without a session id, and its backend ends', async () => {
+    const { sessions, fake, begin, ended } = createFixture();
+    const reply = begin();
+    const refusal = { jsonrpc: '2.0', id: 0, error: { code: -32602, message: 'Unsupported' } };
+    fake.backend.says(refusal);
+    expect(await reply.answered()).toEqual({
+      kind: 'json',
+      json: refusal,
+      text: JSON.stringify(refusal),
+      headers: undefined,
+    });
+    expect(await ended.next()).toBe('refused');
+    expect({ living: fake.living, size: sessions.size }).toEqual({ living: [], size: 0 });
+  });
+
+  it('[P8] does not let a server that floods before it answers fill the memory', async () => {
+    for (const accepts of [acceptsJson, acceptsSse]) {
+      const { fake, begin } = createFixture({ logMaxEvents: 100, logMaxBytes: 10_000 });
+      const reply = begin(createFakeReply(accepts));
+      fake.backend.says(log(0));
+      await turn();
+      if (reply.given?.kind === 'stream') reply.sink.keepsUp = false;
+      for (let burst = 0; burst < 50; burst++) {
+        if (!fake.backend.isPaused) fake.backend.says(...Array.from({ length: 20 }, () => log('x'.repeat(100))));
+        await turn();
+      }
+      expect(fake.backend.isPaused || fake.backend.isClosed, `accepts ${JSON.stringify(accepts)}`).toBe(true);
+    }
+  });
+});
+
+describe('a cancellation by the client', () => {
+  it.each([7, 'seven', 0])('[R6.10] reaches the server with the id that it knows: %j', async (id) => {
+    const { open } = createFixture();
+    const { session, backend } = await open();
+    post(session, call(id));
+    expect(post(session, cancelled(id)).given).toEqual({ kind: 'accepted' });
+    expect(backend.sent.items.slice(-2)).toEqual([call(id), cancelled(id)]);
+  });
+
+  it('[P3] ends the call with an error if the server does not, and not before it had its time', async () => {
+    const { open } = createFixture();
+    const { session } = await open();
+    const reply = post(session, call(1));
+    post(session, cancelled(1));
+    await turn();
+    expect(reply.given).toBeUndefined();
+    expect(await reply.answered()).toEqual({ kind: 'fault', reason: 'cancelled', id: 1 });
+  });
+
+  it('lets the answer pass that comes all the same, in time', async () => {
+    const { open } = createFixture({ cancelGraceMs: never });
+    const { session, backend } = await open();
+    const reply = post(session, call(1));
+    post(session, cancelled(1));
+    backend.says(response(1));
+    expect(await reply.answered()).toMatchObject({ kind: 'json', json: response(1) });
+  });
+
+  it('[R6.13] is followed by nothing more: a late response reaches no stream', async () => {
+    const { open, dropped } = createFixture();
+    const { session, backend } = await open();
+    const get = createFakeReply();
+    await session.listen(get, undefined);
+    const reply = post(session, call(1));
+    post(session, cancelled(1));
+    await reply.answered();
+    const other = post(session, call(2));
+    backend.says(response(1));
+    await turn();
+    expect({ dropped, other: other.given, get: get.sink.messages }).toEqual({
+      dropped: ['unknown_response'],
+      other: undefined,
+      get: [],
+    });
+  });
+
+  it('[R6.13] is followed by nothing more: late progress reaches neither another call nor the GET stream', async () => {
+    const { open } = createFixture();
+    const { session, backend } = await open();
+    const get = createFakeReply();
+    await session.listen(get, undefined);
+    const reply = post(session, call(1, 'token'));
+    post(session, cancelled(1));
+    await reply.answered();
+    backend.says(progress('token'));
+    const other = post(session, call(2));
+    backend.says(progress('token'));
+    await turn();
+    expect({ other: other.given, get: get.sink.messages }).toEqual({ other: undefined, get: [] });
+  });
+});
+
+describe('the answers of a session', () => {
+  it('[P3] are errors at once when its server exits, after what the server still said', async () => {
+    const { sessions, open, ended } = createFixture();
+    const { session, backend } = await open();
+    const [waiting, streaming, answered] = [1, 2, 3].map((id) => post(session, call(id, id)));
+    backend.says(progress(2), response(3));
+    backend.ends();
+    expect(await waiting?.answered()).toEqual({ kind: 'fault', reason: 'server_exited', id: 1 });
+    expect(await answered?.answered()).toMatchObject({ kind: 'json' });
+    await streaming?.sink.events.ended;
+    expect(streaming?.sink.messages).toMatchObject([
+      progress(2),
+      { id: 2, error: { data: { reason: 'server_exited' } } },
+    ]);
+    expect([await ended.next(), sessions.size]).toEqual(['server_exited', 0]);
+  });
+
+  it('are refused while the server does not read, and nothing of them reaches it', async () => {
+    const { open } = createFixture();
+    const { session, backend } = await open();
+    backend.answerToSend = 'full';
+    expect(post(session, call(1)).given).toEqual({ kind: 'fault', reason: 'server_busy', id: 1 });
+    expect(post(session, log(1)).given).toEqual({ kind: 'fault', reason: 'server_busy', id: null });
+    backend.answerToSend = 'sent';
+    expect(post(session, call(1)).given).toBeUndefined();
+  });
+
+  it('[R7.23] of the client reach the server once, and answers to nothing are dropped', async () => {
+    const { open, dropped } = createFixture();
+    const { session, backend } = await open();
+    backend.says({ jsonrpc: '2.0', id: 's', method: 'roots/list' });
+    for (const id of ['s', 's', 1]) expect(post(session, response(id)).given).toEqual({ kind: 'accepted' });
+    expect(backend.sent.items.filter(({ result }) => result)).toEqual([response('s')]);
+    expect(dropped).toEqual(['unknown_client_response', 'unknown_client_response']);
+  });
+});
+
+describe('the GET stream of a session', () => {
+  it('[R7.14] [R9.18] begins with a priming event also where the server has said something before', async () => {
+    const { open } = createFixture();
+    const { session, backend } = await open();
+    backend.says(log(1));
+    await turn();
+    const get = createFakeReply();
+    await session.listen(get, undefined);
+    await waitFor(() => get.sink.messages.length > 0, { what: 'what was said before' });
+    expect(get.sink.events.items).toEqual([
+      { id: expect.any(String), retry: 2_000, data: '' },
+      { id: expect.any(String), event: 'message', data: JSON.stringify(log(1)) },
+    ]);
+  });
+
+  it('[P2] [R7.18] gets what belongs to a call whose client went before an event of its stream', async () => {
+    const { open } = createFixture({ upgradeAfterMs: 0 });
+    const { session, backend } = await open('2025-06-18');
+    const reply = post(session, call(1));
+    await reply.answered(); // a stream by time, which is not primed in this revision
+    reply.leave();
+    backend.says({ jsonrpc: '2.0', id: 's', method: 'sampling/createMessage' });
+    const get = createFakeReply();
+    await session.listen(get, undefined);
+    await turn();
+    expect(get.sink.messages).toEqual([{ jsonrpc: '2.0', id: 's', method: 'sampling/createMessage' }]);
+  });
+
+  it('[R7.08] never gets a response, also one that is lost', async () => {
+    const { open, dropped } = createFixture();
+    const { session, backend } = await open();
+    const get = createFakeReply();
+    await session.listen(get, undefined);
+    const lost = post(session, call(1));
+    lost.leave();
+    backend.says(response(1));
+    await turn();
+    expect({ messages: get.sink.messages, dropped }).toEqual({ messages: [], dropped: ['undeliverable'] });
+  });
+});
+
+describe('sessions', () => {
+  it('[P11] do not exist for another principal or another server', async () => {
+    const { sessions, server, open } = createFixture();
+    const { session } = await open();
+    expect(sessions.find(session.id, server, { ...nobody, subject: 'x' })).toBeUndefined();
+    expect(sessions.find(session.id, { ...server }, nobody)).toBeUndefined();
+    expect(sessions.find(session.id, server, { ...nobody })).toBe(session);
+  });
+
+  it('[S18] [R7.19] have no id such as __proto__', () => {
+    const { sessions, server } = createFixture();
+    for (const id of ['__proto__', 'constructor', 'toString'])
+      expect(sessions.find(id, server, nobody)).toBeUndefined();
+  });
+
+  it('end when they are idle, but not during a call and not right after it', async () => {
+    const { sessions, open, ended } = createFixture({ sessionIdleMs: 40 });
+    const { session, backend } = await open();
+    const reply = post(session, call(1));
+    await new Promise((resolve) => setTimeout(resolve, 100)); // longer than an idle session may last: nothing happens
+    expect([session.isIdleSince(0), sessions.size]).toEqual([false, 1]);
+    backend.says(response(1));
+    await reply.answered();
+    expect([session.isIdleSince(40), sessions.size]).toEqual([false, 1]);
+    expect(await ended.next()).toBe('idle');
+  });
+
+  it('[P8] are refused over the limit, before a backend is opened', async () => {
+    const { fake, begin, open } = createFixture({ maxSessions: 1 });
+    await open();
+    expect(begin().given).toEqual({ kind: 'fault', reason: 'too_many_sessions', id: 0 });
+    expect(fake.opened).toHaveLength(1);
+  });
+
+  it('[P9] that drain are served until they are idle, and new ones are refused', async () => {
+    const { sessions, fake, open, begin } = createFixture();
+    const [busy, idle] = [await open(), await open()];
+    const reply = post(busy.session, call(1));
+    const drained = sessions.drain(never);
+    expect(begin().given).toEqual({ kind: 'fault', reason: 'draining', id: 0 });
+    await waitFor(() => !fake.living.includes(idle.backend), { what: 'the end of the idle session' });
+    expect(fake.living).toEqual([busy.backend]);
+    busy.backend.says(response(1));
+    expect(await reply.answered()).toMatchObject({ kind: 'json' });
+    await drained;
+    expect(fake.living).toEqual([]);
+  });
+
+  it('[P9] that do not get idle are answered at the end of the grace', async () => {
+    const { sessions, fake, open } = createFixture();
+    const { session } = await open();
+    const reply = post(session, call(1));
+    await sessions.drain(10);
+    expect(reply.given).toEqual({ kind: 'fault', reason: 'draining', id: 1 });
+    expect(fake.living).toEqual([]);
+  });
+
+  it('[P3] answer a start that takes too long', async () => {
+    const { fake, begin, ended } = createFixture({ startTimeoutMs: 10 });
+    expect(await begin().answered()).toEqual({ kind: 'fault', reason: 'server_start_timeout', id: 0 });
+    expect([await ended.next(), fake.living]).toEqual(['server_start_timeout', []]);
+  });
+});

@@ -1,0 +1,131 @@
+import type { Backend, BackendEnd, BackendEvents, OpenBackend } from '../../src/backend/backend.ts';
+import { type Message, readBody } from '../../src/protocol/message.ts';
+import { createInbox, type Inbox } from './wait-for.ts';
+
+/** A backend without a process, which does what a test says. It keeps the promises of `Backend` and no more. */
+export interface FakeBackend extends Backend {
+  /** The messages that were sent to it, parsed. */
+  // biome-ignore lint/suspicious/noExplicitAny: a test reads messages of every shape
+  readonly sent: Inbox<any>;
+  readonly isPaused: boolean;
+  /** How often it was paused. */
+  readonly pauses: number;
+  readonly isClosed: boolean;
+  /** What `send` answers from now on. */
+  answerToSend: 'sent' | 'full' | 'ended';
+  /** Writes lines in one burst: values as JSON, text and bytes as they are. */
+  says(...lines: readonly unknown[]): void;
+  /** Ends by itself. */
+  ends(end?: Partial<BackendEnd>): void;
+}
+
+/** A server of which every backend is a fake one. */
+export interface FakeServer {
+  readonly open: OpenBackend;
+  /** All backends opened so far, oldest first. */
+  readonly opened: readonly FakeBackend[];
+  /** Those that are neither closed nor ended. */
+  readonly living: readonly FakeBackend[];
+  /** The newest backend. */
+  readonly backend: FakeBackend;
+}
+
+/** Makes a server; `onSend` answers what is sent to any of its backends. */
+export function createFakeServer(
+  onSend?: (message: Record<string, unknown>, backend: FakeBackend) => void,
+): FakeServer {
+  const opened: FakeBackend[] = [];
+  const ended = new Set<FakeBackend>();
+  return {
+    opened,
+    get living() {
+      return opened.filter((backend) => !ended.has(backend));
+    },
+    get backend() {
+      const newest = opened.at(-1);
+      if (newest === undefined) throw new Error('no backend was opened');
+      return newest;
+    },
+    open(events) {
+      const backend = createFakeBackend(1000 + opened.length, events, {
+        onSend: (message) => onSend?.(message, backend),
+        onEnd: () => ended.add(backend),
+      });
+      opened.push(backend);
+      return backend;
+    },
+  };
+}
+
+interface Listeners {
+  onSend(message: Record<string, unknown>): void;
+  onEnd(): void;
+}
+
+function createFakeBackend(pid: number, events: BackendEvents, { onSend, onEnd }: Listeners): FakeBackend {
+  const sent = createInbox<Record<string, unknown>>();
+  let pauses = 0;
+  let isPaused = false;
+  let isClosed = false;
+  let hasEnded = false;
+
+  const end = (told: BackendEnd): void => {
+    if (hasEnded) return;
+    hasEnded = true;
+    onEnd();
+    events.onEnd(told);
+  };
+
+  const backend: FakeBackend = {
+    pid,
+    sent,
+    answerToSend: 'sent',
+    get isPaused() {
+      return isPaused;
+    },
+    get pauses() {
+      return pauses;
+    },
+    get isClosed() {
+      return isClosed;
+    },
+    send(message) {
+      if (hasEnded || isClosed) return 'ended';
+      if (backend.answerToSend !== 'sent') return backend.answerToSend;
+      const parsed = JSON.parse(Buffer.from(message).toString()) as Record<string, unknown>;
+      sent.push(parsed);
+      onSend(parsed);
+      return 'sent';
+    },
+    pause() {
+      pauses += 1;
+      isPaused = true;
+    },
+    resume() {
+      isPaused = false;
+    },
+    async close() {
+      isClosed = true;
+      await Promise.resolve(); // the end is told outside of this call
+      end({ reason: 'closed', detail: 'The backend was closed.' });
+    },
+    says(...lines) {
+      if (!hasEnded && !isClosed) events.onMessages(lines.map(toLine));
+    },
+    ends: (told = {}) => end({ reason: 'exited', detail: 'It exited with code 1.', ...told }),
+  };
+  return backend;
+}
+
+function toLine(line: unknown): Buffer {
+  if (Buffer.isBuffer(line)) return line;
+  return Buffer.from(typeof line === 'string' ? line : JSON.stringify(line));
+}
+
+/** A JSON-RPC message as the gateway reads it. */
+export function readMessage(value: unknown): Message {
+  const body = readBody(toLine(value), 100);
+  const [read] = body.ok ? body.messages : [];
+  if (read?.ok !== true) throw new Error(`not a message: ${JSON.stringify(value)}`);
+  return read.message;
+}

@@ -1,0 +1,153 @@
+import type { Reason, RequestId } from '../../src/protocol/faults.ts';
+import type { Accepts } from '../../src/protocol/media-types.ts';
+import type { EventSink, Headers, Reply } from '../../src/session/reply.ts';
+import { messagesOf } from './http-client.ts';
+import { createSseReader, type SseEvent } from './sse-reader.ts';
+import { createInbox, type Inbox } from './wait-for.ts';
+
+/** An event stream without a connection. */
+export interface FakeSink extends EventSink {
+  /** The events written, as a client reads them. */
+  readonly events: Inbox<SseEvent>;
+  /** The messages in them. */
+  // biome-ignore lint/suspicious/noExplicitAny: a test reads messages of every shape
+  readonly messages: readonly any[];
+  /** The ids of them. */
+  readonly ids: readonly string[];
+  readonly state: 'open' | 'ended' | 'cut' | 'left';
+  /** What `write` answers: false once the client reads no more. */
+  keepsUp: boolean;
+  /** The client reads again. */
+  drain(): void;
+  /** The client's connection breaks. */
+  leave(): void;
+}
+
+/** What a reply was answered with. */
+export type Given =
+  // biome-ignore lint/suspicious/noExplicitAny: a test reads messages of every shape
+  | { readonly kind: 'json'; readonly json: any; readonly text: string; readonly headers: Headers | undefined }
+  | { readonly kind: 'accepted' | 'nothing' }
+  | { readonly kind: 'fault'; readonly reason: Reason; readonly id: RequestId | null }
+  | { readonly kind: 'stream'; readonly sink: FakeSink; readonly headers: Headers | undefined };
+
+/** A reply without a connection. It throws if it is answered twice. */
+export interface FakeReply extends Reply {
+  /** The answer, undefined as long as there is none. */
+  readonly given: Given | undefined;
+  /** Resolves with the answer. */
+  answered(): Promise<Given>;
+  /** The sink of the answer; throws if that is no stream. */
+  readonly sink: FakeSink;
+  /** The client's connection breaks. */
+  leave(): void;
+}
+
+export const acceptsBoth: Accepts = { json: true, sse: true };
+export const acceptsJson: Accepts = { json: true, sse: false };
+export const acceptsSse: Accepts = { json: false, sse: true };
+
+/** Makes an open sink. `onWrite` sees each text as it is written. */
+export function createFakeSink(onWrite?: (text: string) => void): FakeSink {
+  const events = createInbox<SseEvent>();
+  const read = createSseReader({ onEvent: events.push, onComment: () => undefined });
+  const drainListeners: (() => void)[] = [];
+  const closeListeners: (() => void)[] = [];
+  let state: FakeSink['state'] = 'open';
+
+  const close = (how: 'ended' | 'cut' | 'left'): void => {
+    if (state !== 'open') return;
+    state = how;
+    events.end();
+    const tell = (): void => {
+      for (const listener of closeListeners.splice(0)) listener();
+    };
+    // Node.js tells of a socket that we close later, never inside of the call that closes it.
+    if (how === 'left') tell();
+    else queueMicrotask(tell);
+  };
+
+  const sink: FakeSink = {
+    events,
+    keepsUp: true,
+    get state() {
+      return state;
+    },
+    get messages() {
+      return messagesOf(events.items);
+    },
+    get ids() {
+      return events.items.map(({ id }) => id).filter((id) => id !== undefined);
+    },
+    write(text) {
+      if (state === 'ended') throw new Error('written after the end');
+      if (state !== 'open') return false;
+      onWrite?.(text.toString());
+      read(text.toString());
+      return sink.keepsUp;
+    },
+    onDrain: (listener) => void drainListeners.push(listener),
+    onClose: (listener) => void closeListeners.push(listener),
+    end: () => close('ended'),
+    cut: () => close('cut'),
+    drain() {
+      sink.keepsUp = true;
+      for (const listener of drainListeners) listener();
+    },
+    leave: () => close('left'),
+  };
+  return sink;
+}
+
+/** Makes a reply that waits for its answer. */
+export function createFakeReply(accepts: Accepts = acceptsBoth): FakeReply {
+  const answers = createInbox<Given>();
+  const goneListeners: (() => void)[] = [];
+  let isGone = false;
+
+  const give = (given: Given): void => {
+    if (isGone) return;
+    if (answers.items.length > 0) throw new Error(`answered twice: ${answers.items[0]?.kind}, then ${given.kind}`);
+    answers.push(given);
+  };
+  const goOnce = (): void => {
+    if (isGone) return;
+    isGone = true;
+    for (const listener of goneListeners.splice(0)) listener();
+  };
+
+  const reply: FakeReply = {
+    accepts,
+    get isGone() {
+      return isGone;
+    },
+    get given() {
+      return answers.items[0];
+    },
+    answered: async () => answers.items[0] ?? answers.next(),
+    get sink() {
+      const [given] = answers.items;
+      if (given?.kind !== 'stream') throw new Error(`the answer is ${given?.kind ?? 'not there'} and no stream`);
+      return given.sink;
+    },
+    onGone: (listener) => void goneListeners.push(listener),
+    json: (text, headers) => give({ kind: 'json', json: JSON.parse(text.toString()), text: text.toString(), headers }),
+    accepted: () => give({ kind: 'accepted' }),
+    nothing: () => give({ kind: 'nothing' }),
+    fault: (reason, id) => give({ kind: 'fault', reason, id }),
+    stream(headers) {
+      const sink = createFakeSink();
+      sink.onClose(() => {
+        if (sink.state !== 'ended') goOnce(); // an answer that was sent whole is not gone
+      });
+      give({ kind: 'stream', sink, headers });
+      return sink;
+    },
+    leave() {
+      const [given] = answers.items;
+      if (given === undefined) goOnce();
+      else if (given.kind === 'stream') given.sink.leave();
+    },
+  };
+  return reply;
+}
