@@ -17,6 +17,8 @@ export interface StreamsFixtureOptions extends Partial<StreamsOptions> {
   readonly isPriming?: boolean;
   /** Reads and appends of the log wait until the test lets them go on, one by one. */
   readonly isLate?: boolean;
+  /** Each read and append takes as many turns of the event loop as this says, before and after it is done. */
+  readonly turnsOf?: () => number;
 }
 
 export type StreamsFixture = Awaited<ReturnType<typeof createStreamsFixture>>;
@@ -26,6 +28,7 @@ export async function createStreamsFixture({
   limits = {},
   isPriming = true,
   isLate = false,
+  turnsOf = () => 0,
   ...options
 }: StreamsFixtureOptions = {}) {
   const key = 'k';
@@ -36,9 +39,15 @@ export async function createStreamsFixture({
   const pressure: boolean[] = [];
   const failures: unknown[] = [];
   let emitted = 0;
+  let underWay = 0;
   let unlogged: string[] = [];
 
-  const turn = (): Promise<void> => (isLate ? new Promise((resolve) => void waiting.push(resolve)) : Promise.resolve());
+  const turn = async (): Promise<void> => {
+    if (isLate) await new Promise<void>((resolve) => void waiting.push(resolve));
+    underWay += 1;
+    for (let left = turnsOf(); left > 0; left--) await new Promise((resolve) => setImmediate(resolve));
+    underWay -= 1;
+  };
 
   const log: EventLog = {
     async append(...[to, of, tail, events]) {
@@ -126,7 +135,7 @@ export async function createStreamsFixture({
       do {
         while (waiting.length > 0) fixture.release();
         await new Promise((resolve) => setImmediate(resolve));
-      } while (waiting.length > 0);
+      } while (waiting.length + underWay > 0);
     },
     /** Opens the GET stream. */
     get(): FakeSink {
