@@ -14,7 +14,7 @@ export default defineConfig({
       {
         test: {
           name: 'integration',
-          include: ['test/{integration,hardening,conformance}/**/*.test.ts'],
+          include: ['test/{integration,hardening,fault,resume,conformance}/**/*.test.ts'],
           testTimeout: 60_000,
           hookTimeout: 60_000,
           fileParallelism: false,
