@@ -3,7 +3,7 @@ import { runInNewContext } from 'node:vm';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
 import type { LogLimits, Store } from '../../src/store/store.ts';
-import { aRecord, createLogWriter, epoch } from './log-writer.ts';
+import { aRecord, createLogWriter, epoch, type LogWriter } from './log-writer.ts';
 import { storeContract } from './store-contract.ts';
 import { textsOf } from './store-fixture.ts';
 
@@ -99,6 +99,30 @@ describe('memory: what only this store can promise', () => {
     const [small, large] = [await timeOf(10), await timeOf(100_000)];
     // Moving 100,000 elements for each event would take thousands of times as long; the rest is room for noise.
     expect(large).toBeLessThan(small * 20 + 100);
+  });
+
+  it('[P8] keeps the bytes of all sessions within a limit, at the cost of the one that holds most', async () => {
+    const store = createMemoryStore({ ...limits, maxTotalBytes: 1_000 });
+    stores.push(store);
+    const logs = await Promise.all(
+      ['small', 'large'].map(async (key) => {
+        await store.sessions.create(key, aRecord());
+        return createLogWriter(store, key);
+      }),
+    );
+    const [small, large] = logs as [LogWriter, LogWriter];
+    await small.append({ stream: 1, text: 'x'.repeat(100) });
+    for (let i = 0; i < 100; i++) await large.append({ stream: 1, text: 'y'.repeat(50) });
+    const bytesOf = async (key: string): Promise<number> => {
+      const found = await store.log.read(key, 1, undefined, 1_000);
+      return found.outcome === 'ok' ? found.events.reduce((sum, { data }) => sum + data.length, 0) : 0;
+    };
+    expect(await bytesOf('small')).toBe(100);
+    expect(await bytesOf('large')).toBeGreaterThan(700);
+    expect(await bytesOf('large')).toBeLessThanOrEqual(900);
+    await store.sessions.end('large');
+    for (let i = 0; i < 12; i++) await small.append({ stream: 1, text: 'z'.repeat(75) });
+    expect(await bytesOf('small')).toBe(1_000);
   });
 });
 

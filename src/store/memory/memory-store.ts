@@ -7,22 +7,50 @@ interface Session {
   readonly log: SessionLog;
 }
 
+/** The limits of the logs, each and together. */
+export interface MemoryLimits extends LogLimits {
+  /** Bytes of the events of all sessions; over it, the session that holds most loses its oldest. None if not given. */
+  readonly maxTotalBytes?: number;
+}
+
 /**
  * A store in this process's memory, for one instance: gone when the process ends.
  *
  * Every call is done before it returns, so its promise tells of something that has already happened; calls are in
  * order by themselves.
- * @param limits of each session's log
  * @param now milliseconds of a clock that never jumps; the default is the monotonic one, so that setting the system's
  *   clock does not empty the logs (HARDENING, fault 29)
  */
-export function createMemoryStore(limits: LogLimits, now: () => number = () => performance.now()): Store {
+export function createMemoryStore(limits: MemoryLimits, now: () => number = () => performance.now()): Store {
+  const { maxTotalBytes = Number.POSITIVE_INFINITY } = limits;
   const sessions = new Map<string, Session>(); // a Map: keys such as `__proto__` are only keys
+
+  let totalBytes = 0;
+
+  /** Runs something that changes a log, and keeps the sum of all. */
+  const counted = <T>(log: SessionLog, change: () => T): T => {
+    totalBytes -= log.bytes;
+    const outcome = change();
+    totalBytes += log.bytes;
+    return outcome;
+  };
+
+  const makeRoom = (): void => {
+    while (totalBytes > maxTotalBytes) {
+      const logs = [...sessions.values()].map(({ log }) => log);
+      const largest = logs.reduce((a, b) => (b.bytes > a.bytes ? b : a));
+      // Down to nine tenths of its size at once: looking for the largest again for each event would be quadratic.
+      const enough = Math.min(largest.bytes * 0.9, largest.bytes - 1);
+      counted(largest, () => {
+        while (largest.bytes > enough) largest.evictOldest();
+      });
+    }
+  };
 
   // Appends and reads evict what is too old by themselves; this is for sessions that nobody touches.
   const sweep = setInterval(() => {
     const nowMs = now();
-    for (const { log } of sessions.values()) log.evict(nowMs);
+    for (const { log } of sessions.values()) counted(log, () => log.evict(nowMs));
   }, sweepEveryMs(limits));
   sweep.unref();
 
@@ -32,10 +60,14 @@ export function createMemoryStore(limits: LogLimits, now: () => number = () => p
         const session = sessions.get(key);
         if (session === undefined) return 'no_record';
         if (session.record.epoch !== epoch) return 'fenced';
-        return session.log.append(expectedTail, events, now());
+        const outcome = counted(session.log, () => session.log.append(expectedTail, events, now()));
+        makeRoom();
+        return outcome;
       },
       async read(key, stream, after, limit) {
-        return sessions.get(key)?.log.read(stream, after, limit, now()) ?? { outcome: 'unknown_stream' };
+        const log = sessions.get(key)?.log;
+        if (log === undefined) return { outcome: 'unknown_stream' };
+        return counted(log, () => log.read(stream, after, limit, now()));
       },
     },
 
@@ -50,6 +82,7 @@ export function createMemoryStore(limits: LogLimits, now: () => number = () => p
         return sessions.get(key)?.record;
       },
       async end(key) {
+        totalBytes -= sessions.get(key)?.log.bytes ?? 0;
         sessions.delete(key);
       },
     },

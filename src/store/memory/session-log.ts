@@ -11,6 +11,10 @@ export interface SessionLog {
   read(stream: number, after: Position | undefined, limit: number, nowMs: number): ReadOutcome;
   /** Evicts what is over the limits at this time. */
   evict(nowMs: number): void;
+  /** Evicts the oldest event, to make room for other sessions. */
+  evictOldest(): void;
+  /** Bytes of the events that are kept. */
+  readonly bytes: number;
 }
 
 interface Entry {
@@ -46,15 +50,24 @@ export function createSessionLog(epoch: number, { maxEvents, maxBytes, maxAgeMs 
     for (let oldest = entries.at(0); oldest !== undefined; oldest = entries.at(0)) {
       const isOver = entries.length > maxEvents || bytes > maxBytes || nowMs - oldest.storedAtMs > maxAgeMs;
       if (!isOver) return;
-      entries.shift();
-      bytes -= oldest.event.data.length;
-      const tail = tails.get(oldest.event.stream);
-      if (tail?.ended && comparePositions(tail.newest, oldest.event) === 0) tails.delete(oldest.event.stream);
+      evictOldest();
     }
+  }
+
+  function evictOldest(): void {
+    const event = entries.shift()?.event;
+    if (event === undefined) return;
+    bytes -= event.data.length;
+    const tail = tails.get(event.stream);
+    if (tail?.ended && comparePositions(tail.newest, event) === 0) tails.delete(event.stream);
   }
 
   return {
     evict,
+    evictOldest,
+    get bytes() {
+      return bytes;
+    },
 
     append(expectedTail, events, nowMs) {
       requireConsecutive(expectedTail, events);
