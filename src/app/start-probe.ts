@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import type { BackendEnd } from '../backend/backend.ts';
+import type { BackendEnd, OpenBackend } from '../backend/backend.ts';
 import type { GatewayConfig, ServerConfig } from './config.ts';
 import type { Environment } from './environment.ts';
 import { type RunningServer, runServer } from './servers.ts';
@@ -29,21 +29,27 @@ export async function awaitStart(probe: StartProbe): Promise<RunningServer> {
   const logger = probe.logger.child({ server: config.name });
   const startedAt = performance.now();
   let hasStarted = false;
+  /** A session has a process of the server: from now on one that ends is that session's matter. */
+  let isUsed = false;
   return new Promise((resolve, reject) => {
     const running = runServer(config, gateway, environment, {
       onStarted() {
         if (hasStarted) return;
         hasStarted = true;
-        resolve(running);
+        resolve({ ...running, server: { ...running.server, open: use } });
       },
       onStderr: (line) => logger.debug({ stderr: line }, 'server wrote to stderr'),
       onSpareEnd(end) {
-        const isUseless = performance.now() - startedAt < probeMs;
+        const isUseless = !isUsed && performance.now() - startedAt < probeMs;
         if (!hasStarted) void running.pool.close().then(() => reject(new Error(explain(end))));
         else if (isUseless) onUseless(explain(end));
         else logger.warn({ reason: end.reason, detail: end.detail }, 'spare server ended');
       },
     });
+    const use: OpenBackend = (events) => {
+      isUsed = true;
+      return running.pool.open(events);
+    };
     running.pool.addSpare(firstSpareMs);
   });
 }

@@ -4,7 +4,7 @@ import type { SessionEnd } from './session-end.ts';
 /**
  * What a session could not deliver. `noise`: a line of the server that is no JSON-RPC. `unknown_response`: the server
  * answered what nobody asked, or what was cancelled. `late`: progress of a cancelled call. `unknown_client_response`: the client did. `undeliverable`: an
- * answer whose client was gone before it could resume. `oversized`: a message larger than an event may be.
+ * answer whose client was gone before it could resume, or more than is kept before a session is ready. `oversized`: a message larger than an event may be.
  */
 export type Dropped = 'noise' | 'unknown_response' | 'unknown_client_response' | 'late' | 'undeliverable' | 'oversized';
 

@@ -33,14 +33,12 @@ export class Outbound {
   readonly #intake: Intake;
   /** With a client that lags by half of the log at most, what is under way never evicts what it has not been sent. */
   readonly #portion: { readonly lines: number; readonly bytes: number };
+  readonly #limits: SessionOptions;
   #isOpen = false;
-  #tellOpen: () => void = () => undefined;
-  readonly #opened = new Promise<void>((resolve) => {
-    this.#tellOpen = resolve;
-  });
 
   constructor({ log, key, epoch, limits, route, primes, pause, resume, onRefused, onFailed }: OutboundOptions) {
     const { logMaxEvents, logMaxBytes, retryMs, slowReaderMs, streamMaxAgeMs } = limits;
+    this.#limits = limits;
     this.#portion = { lines: logMaxEvents / 8, bytes: logMaxBytes / 8 };
     this.#writer = createEventWriter({
       log,
@@ -67,8 +65,16 @@ export class Outbound {
   /** From now on there is a log to append to; what was added before waits until here. */
   open(): void {
     this.#isOpen = true;
-    this.#tellOpen();
     this.flush();
+  }
+
+  /**
+   * False if nothing more can be kept for later: before there is a log, what waits for it has the log's limits (P8). The
+   * server is not held back then, since the answer that opens the log would wait as well.
+   */
+  get hasRoom(): boolean {
+    const { events, bytes } = this.#writer.pending;
+    return this.#isOpen || (events < this.#limits.logMaxEvents && bytes < this.#limits.logMaxBytes);
   }
 
   /** Takes lines of the server, in order. */
@@ -108,7 +114,6 @@ export class Outbound {
     this.flush();
     const { events, bytes } = this.#writer.pending;
     const isAhead = events > this.#portion.lines || bytes > this.#portion.bytes;
-    if (!isAhead) return undefined;
-    return this.#isOpen ? this.#writer.settled() : this.#opened;
+    return this.#isOpen && isAhead ? this.#writer.settled() : undefined;
   }
 }

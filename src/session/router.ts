@@ -14,6 +14,8 @@ export interface RouterOptions {
   onAnswered(call: Call, response: Buffer): void;
   /** True if a client listens to the GET stream. */
   hasGetStream(): boolean;
+  /** False if nothing more can be kept for the GET stream. */
+  hasRoom(): boolean;
   /** Adds a message to the GET stream. */
   toGetStream(text: Buffer): void;
   /** Answers the server itself, in place of its client. */
@@ -64,7 +66,7 @@ export class Router {
   }
 
   #route(message: Message): void {
-    const { calls, serverRequests, hasGetStream, maxEventBytes, onDropped } = this.#options;
+    const { calls, serverRequests, hasGetStream, onDropped } = this.#options;
     const cancelled = serverRequests.cancelledBy(message);
     if (cancelled !== undefined) {
       this.send(cancelled.destination, cancelled.text);
@@ -76,18 +78,23 @@ export class Router {
     }
     const destination = calls.attribute(message, hasGetStream());
     if (message.progressToken !== undefined) calls.noteProgress(message.progressToken);
-    if (message.kind === 'request') this.#ask(message, destination);
-    else if (message.text.length > maxEventBytes) onDropped('oversized');
-    else if (this.#isNews(message, destination)) this.send(destination, message.text);
+    const fault = this.#faultOf(message, destination);
+    if (fault !== undefined) onDropped(fault, message.text);
+    if (message.kind === 'request') this.#ask(message, fault === undefined ? destination : undefined);
+    else if (fault === undefined && this.#isNews(message, destination)) this.send(destination, message.text);
   }
 
-  /** Passes a request of the server on, or refuses it. */
-  #ask(message: Message, destination: Destination): void {
-    const { serverRequests, maxEventBytes, incarnation, toServer, onDropped } = this.#options;
-    const isTooLarge = message.text.length > maxEventBytes;
-    if (isTooLarge) onDropped('oversized');
-    const text = isTooLarge ? undefined : serverRequests.add(message, incarnation(), destination);
-    if (text === undefined) {
+  /** Why a message cannot be passed on, if it cannot. */
+  #faultOf({ text }: Message, destination: Destination): Dropped | undefined {
+    if (text.length > this.#options.maxEventBytes) return 'oversized';
+    return destination === 'get' && !this.#options.hasRoom() ? 'undeliverable' : undefined;
+  }
+
+  /** Passes a request of the server on, or refuses it, so that the server does not wait. */
+  #ask(message: Message, destination: Destination | undefined): void {
+    const { serverRequests, incarnation, toServer } = this.#options;
+    const text = destination && serverRequests.add(message, incarnation(), destination);
+    if (destination === undefined || text === undefined) {
       toServer(ServerRequests.refusal(message));
       return;
     }

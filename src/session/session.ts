@@ -70,6 +70,7 @@ export class Session {
       serverRequests: this.#serverRequests,
       maxEventBytes: options.maxEventBytes,
       hasGetStream: () => this.#outbound.streams.hasGet,
+      hasRoom: () => this.#outbound.hasRoom,
       toGetStream: (text) => this.#outbound.add(getStream, text, false),
       toServer: (text) => void this.#upstream.send(text),
       incarnation: () => this.#upstream.incarnation,

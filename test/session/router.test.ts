@@ -22,6 +22,7 @@ function createFixture({ hasGet = false } = {}) {
     serverRequests,
     maxEventBytes,
     incarnation: () => 0,
+    hasRoom: () => true,
     onAnswered: () => undefined,
     hasGetStream: () => hasGet,
     toGetStream: (text) => void toGet.push(text.toString()),
