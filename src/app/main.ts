@@ -1,6 +1,11 @@
 import { readFileSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { isAbsolute, join } from 'node:path';
 import type { Logger } from 'pino';
-import { killAllGroupsNow } from '../backend/stdio/groups.ts';
+import { createGroupNotes } from '../backend/stdio/group-notes.ts';
+import { killAllGroupsNow, setGroupWitness } from '../backend/stdio/groups.ts';
+import { endLeftBehind } from '../backend/stdio/left-behind.ts';
+import { ownIdentity } from '../backend/stdio/process-identity.ts';
 import { createLogger } from '../ops/log.ts';
 import { renderBanner } from './banner.ts';
 import { checkServers } from './check.ts';
@@ -30,14 +35,15 @@ export async function main(): Promise<void> {
     process.exitCode = misconfigured;
     return;
   }
-  process.on('exit', killAllGroupsNow);
   if (!('config' in configuration)) {
     process.stdout.write(configuration.command === 'help' ? renderHelp() : `${version}\n`);
     return;
   }
+  process.on('exit', killAllGroupsNow);
   const { command, config, warnings } = configuration;
   if (command === 'check') {
     for (const signal of endSignals) process.once(signal, () => process.exit(failed)); // which ends what was started
+    noteGroups(() => undefined);
     const isFine = await checkServers(config, process.env, (text) => process.stdout.write(text));
     process.exitCode = isFine ? 0 : failed;
     return;
@@ -56,7 +62,9 @@ async function serve(config: GatewayConfig, logger: Logger): Promise<void> {
     logger.fatal({ err: error }, 'the gateway failed');
     process.exit(failed);
   });
-  let gateway: Gateway;
+  let gateway: Gateway | undefined;
+  endOnSignals(() => gateway, logger);
+  if (await cleanUp(logger)) noteGroups((why) => logger.warn({ why }, 'cannot note the processes of servers'));
   try {
     gateway = await startGateway({ config, environment: process.env, logger, onUseless: giveUp });
   } catch (error) {
@@ -64,14 +72,57 @@ async function serve(config: GatewayConfig, logger: Logger): Promise<void> {
   }
   for (const { server, url } of gateway.urls) logger.info({ server, url }, 'endpoint ready');
   process.stdout.write(renderBanner(gateway.urls));
-  endOnSignals(gateway, logger);
 }
 
-/** The first signal ends the gateway in order; a second one at once. */
-function endOnSignals(gateway: Gateway, logger: Logger): void {
+/**
+ * Where gateways of this user on this host note what they started: gone after a boot, as the processes are. The user's
+ * number is in the name, since `su` and `sudo` can leave the variable of another user.
+ */
+function stateDirectory(): string {
+  const runtime = process.env['XDG_RUNTIME_DIR'] ?? '';
+  return join(isAbsolute(runtime) ? runtime : tmpdir(), `mcp-gangway-${process.geteuid?.()}`);
+}
+
+/**
+ * Ends what gateways left behind that were killed on this host, before servers are started that may need the same files
+ * and ports (P10). One line says what was found.
+ * @returns false if it cannot be done here, and so cannot be noted either
+ */
+async function cleanUp(logger: Logger): Promise<boolean> {
+  const self = ownIdentity();
+  if (self === undefined) {
+    logger.debug('no /proc here: what a killed gateway leaves behind is not cleaned up at the next start');
+    return false;
+  }
+  try {
+    const { gateways, ignored, ...groups } = await endLeftBehind({ directory: stateDirectory(), self });
+    for (const file of ignored) logger.warn({ file }, 'ignored a file of notes that is not to be trusted; remove it');
+    const isClean = groups.survived.length + groups.unknown.length === 0;
+    const text = 'cleaned up after gateways that were killed: process groups of their servers';
+    if (gateways > 0) logger[isClean ? 'info' : 'warn']({ gateways, ...groups }, text);
+    return true;
+  } catch (error) {
+    logger.warn({ why: (error as Error).message }, 'cannot clean up what a killed gateway left behind');
+    return false;
+  }
+}
+
+/** Notes what this gateway starts, for the clean-up of the next one, until it ends in order. */
+function noteGroups(onUnable: (why: string) => void): void {
+  const self = ownIdentity();
+  // All processes of a container end with the first one.
+  if (self === undefined || self.pid === 1) return;
+  const notes = createGroupNotes({ directory: stateDirectory(), self, onUnable });
+  setGroupWitness(notes);
+  process.on('exit', notes.close);
+}
+
+/** The first signal ends the gateway in order; a second one, or one before it is ready, at once. */
+function endOnSignals(started: () => Gateway | undefined, logger: Logger): void {
   let isEnding = false;
   const end = async (signal: NodeJS.Signals): Promise<void> => {
-    if (isEnding) {
+    const gateway = started();
+    if (isEnding || gateway === undefined) {
       logger.warn({ signal }, 'ending at once');
       process.exit(failed);
     }

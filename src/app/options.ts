@@ -71,6 +71,8 @@ export const systemText = z.string({ error: 'must be a string' }).refine((value)
 const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
 type LogLevel = (typeof logLevels)[number];
 
+const parentDeathSignals = ['SIGTERM', 'SIGKILL', 'off'] as const;
+
 const path = matching(
   /^(?:\/(?!\.{1,2}(?:\/|$))[A-Za-z0-9._~-]+)+$/,
   'must begin with / and have only letters, digits and . _ ~ - between slashes, without a query and a slash at the end',
@@ -190,6 +192,11 @@ export const serverOptions = {
     'Milliseconds that a server has to end after its stdin is closed, before SIGTERM.',
   ),
   terminateGraceMs: integer(3 * second, [0, longestMs], 'Milliseconds that a server has to end after SIGTERM.'),
+  parentDeathSignal: text<(typeof parentDeathSignals)[number]>(
+    'SIGTERM',
+    z.enum(parentDeathSignals, { error: `must be one of ${parentDeathSignals.join(', ')}` }),
+    'What the kernel sends to the server when the gateway is killed (Linux, where setpriv is): SIGTERM, SIGKILL or off.',
+  ),
   onBackendExit: text<'restore' | 'end'>(
     'restore',
     z.enum(['restore', 'end'], { error: 'must be restore or end' }),

@@ -1,5 +1,6 @@
 import type { BackendEnd, OpenBackend } from '../backend/backend.ts';
 import { childEnvironment } from '../backend/stdio/environment.ts';
+import { findSetpriv, launcherOf } from '../backend/stdio/setpriv.ts';
 import { openStdio } from '../backend/stdio/stdio.ts';
 import { createWarmPool, type WarmPool } from '../backend/warm.ts';
 import type { Server } from '../session/session-parts.ts';
@@ -25,12 +26,13 @@ export interface ServerListeners {
 
 /** How backends of a server are opened. The gateway's own environment is not the server's: see `childEnvironment`. */
 export function openerOf(
-  { command, args, cwd, env, stdinCloseGraceMs, terminateGraceMs }: ServerConfig,
+  { command, args, cwd, env, parentDeathSignal, stdinCloseGraceMs, terminateGraceMs }: ServerConfig,
   { maxLineBytes, maxQueuedBytes }: GatewayConfig,
   environment: Environment,
   { onStarted, onStderr }: ServerListeners,
 ): OpenBackend {
-  const program = { command, args, cwd, env: childEnvironment(environment, env) };
+  const launcher = launcherFor(parentDeathSignal, environment);
+  const program = { command, args, cwd, env: childEnvironment(environment, env), launcher };
   return (events) =>
     openStdio(
       {
@@ -44,6 +46,20 @@ export function openerOf(
       },
       events,
     );
+}
+
+/** Found once, however many servers there are: each try starts a process. */
+const foundSetpriv = new WeakMap<Environment, string | undefined>();
+
+function launcherFor(signal: ServerConfig['parentDeathSignal'], environment: Environment): string[] {
+  if (signal === 'off') return [];
+  const setpriv = setprivOf(environment);
+  return setpriv === undefined ? [] : launcherOf(setpriv, signal);
+}
+
+function setprivOf(environment: Environment): string | undefined {
+  if (!foundSetpriv.has(environment)) foundSetpriv.set(environment, findSetpriv(environment['PATH']));
+  return foundSetpriv.get(environment);
 }
 
 /** A server with its pool of warm spares. */

@@ -50,6 +50,7 @@ describe('one server', () => {
         startTimeoutMs: 60_000,
         stdinCloseGraceMs: 2000,
         terminateGraceMs: 3000,
+        parentDeathSignal: 'SIGTERM',
         cwd: undefined,
         env: {},
         onBackendExit: 'restore',
@@ -113,7 +114,13 @@ describe('the order of sources', () => {
   it('takes every option from each source', () => {
     for (const [key, { kind, default: value }] of Object.entries({ ...globalOptions, ...serverOptions })) {
       if (value === undefined || typeof value === 'object') continue;
-      const texts = { logLevel: 'debug', host: '::1', onBackendExit: 'end', rerun: 'hints' } as Record<string, string>;
+      const texts: Record<string, string> = {
+        logLevel: 'debug',
+        host: '::1',
+        onBackendExit: 'end',
+        rerun: 'hints',
+        parentDeathSignal: 'off',
+      };
       const text = kind === 'integer' ? '70' : (texts[key] ?? '/x');
       const wanted = { [key]: kind === 'integer' ? 70 : text };
       const large = {

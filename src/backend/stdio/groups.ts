@@ -4,6 +4,21 @@
  */
 const liveGroups = new Set<ProcessGroup>();
 
+/** Who is told of the groups, so that a note of them outlives the gateway. Must not throw. */
+export interface GroupWitness {
+  /** This process was just started as the leader of its group. */
+  started(pid: number): void;
+  /** Nothing of the group is left, or nothing that can be reached. */
+  ended(pid: number): void;
+}
+
+let witness: GroupWitness = { started: () => undefined, ended: () => undefined };
+
+/** Tells this one from now on of every group that starts or ends, and nobody else. */
+export function setGroupWitness(told: GroupWitness): void {
+  witness = told;
+}
+
 /** One process group: a server's process, which leads it, and what that started. */
 export interface ProcessGroup {
   readonly pid: number;
@@ -35,9 +50,13 @@ export function adoptGroup(pid: number): ProcessGroup {
       process.kill(-pid, signal);
       return true;
     } catch {
-      liveGroups.delete(group);
+      leave();
       return false;
     }
+  };
+
+  const leave = (): void => {
+    if (liveGroups.delete(group)) witness.ended(pid);
   };
 
   const group: ProcessGroup = {
@@ -49,11 +68,10 @@ export function adoptGroup(pid: number): ProcessGroup {
     signal(signal) {
       if (reach(signal)) lastSignal = signal;
     },
-    forget() {
-      liveGroups.delete(group);
-    },
+    forget: leave,
   };
   liveGroups.add(group);
+  witness.started(pid);
   return group;
 }
 

@@ -1,6 +1,7 @@
-import { accessSync, closeSync, constants, existsSync, openSync, readSync, statSync } from 'node:fs';
-import { join, resolve } from 'node:path';
-import type { Program } from './spawn.ts';
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { interpreterOf, isDirectory, isExecutable, locate } from './locate.ts';
+import type { Program } from './program.ts';
 
 const limits: Readonly<Record<string, string>> = {
   EMFILE:
@@ -58,37 +59,8 @@ function aboutMissingCommand({ command, env }: Program): string {
 }
 
 function aboutMissingInterpreter(path: string): string {
-  const [, interpreter] = /^#!\s*(\S+)/.exec(firstBytes(path)) ?? [];
+  const interpreter = interpreterOf(path);
   return interpreter === undefined
     ? `The program ${path} exists, but the loader it needs does not: it was built for another system. Install a build for this one.`
     : `The script ${path} exists, but its interpreter ${interpreter} does not. Install it or correct the first line of the script.`;
-}
-
-/** Where the operating system looks for the command: a path counts from the working directory. */
-function locate({ command, cwd = '.', env }: Program): string | undefined {
-  const places = command.includes('/') ? [''] : (env['PATH'] ?? '/usr/bin:/bin').split(':');
-  return places.map((place) => resolve(cwd, join(place, command))).find((path) => existsSync(path));
-}
-
-const isDirectory = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
-
-function isExecutable(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-function firstBytes(path: string): string {
-  try {
-    const file = openSync(path, 'r');
-    const bytes = Buffer.alloc(256);
-    readSync(file, bytes);
-    closeSync(file);
-    return bytes.toString('latin1');
-  } catch {
-    return ''; // executable but not readable: what the first line says stays unknown
-  }
 }

@@ -1,29 +1,30 @@
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import type { Readable, Writable } from 'node:stream';
-
-/** A program of the operator's configuration. Nothing in it ever comes from a client. */
-export interface Program {
-  /** A path, or a name that is looked up in the PATH of `env`. */
-  readonly command: string;
-  readonly args: readonly string[];
-  readonly cwd?: string | undefined;
-  /** The whole environment of the process; see `childEnvironment`. */
-  readonly env: Readonly<Record<string, string>>;
-}
+import { looksRunnable } from './locate.ts';
+import type { Program } from './program.ts';
 
 /** A running program, or the error that will say why it does not run. */
 export type Spawned =
-  | { readonly pid: number; readonly child: ChildProcessByStdio<Writable, Readable, Readable> }
+  | {
+      readonly pid: number;
+      readonly child: ChildProcessByStdio<Writable, Readable, Readable>;
+      /** The launcher was used: that the command cannot be started is told by its exit. */
+      readonly isLaunched: boolean;
+    }
   | { readonly failure: Promise<unknown> };
 
 /**
  * Starts a program without a shell, as the leader of its own process group, with three pipes and no other descriptor.
+ * A command that cannot be started gets no launcher, so that the operating system says what is wrong and not the launcher.
  * Never throws.
  */
-export function spawnProgram({ command, args, cwd, env }: Program): Spawned {
+export function spawnProgram(program: Program): Spawned {
+  const { command, args, cwd, env, launcher = [] } = program;
+  const isLaunched = launcher.length > 0 && looksRunnable(program);
+  const [file = command, ...words] = [...(isLaunched ? launcher : []), command, ...args];
   try {
-    const child = spawn(command, args, { cwd, env, shell: false, detached: true, stdio: ['pipe', 'pipe', 'pipe'] });
-    if (child.pid !== undefined) return { pid: child.pid, child };
+    const child = spawn(file, words, { cwd, env, shell: false, detached: true, stdio: ['pipe', 'pipe', 'pipe'] });
+    if (child.pid !== undefined) return { pid: child.pid, child, isLaunched };
     // ENOENT, EACCES, EAGAIN, EMFILE and ENFILE come as an event (with the last two, `child.stdin` does not even exist)
     return { failure: new Promise((resolve) => child.once('error', resolve)) };
   } catch (error) {

@@ -4,7 +4,9 @@ import { drained } from './drained.ts';
 import { describeExit, type Exit } from './exit.ts';
 import { adoptGroup } from './groups.ts';
 import { createInput } from './input.ts';
-import { type Program, type Spawned, spawnProgram } from './spawn.ts';
+import type { Program } from './program.ts';
+import { launchFailure } from './setpriv.ts';
+import { type Spawned, spawnProgram } from './spawn.ts';
 import { explainSpawnFailure } from './spawn-failure.ts';
 import { drainStderr } from './stderr.ts';
 import { type TerminationGrace, terminate } from './terminate.ts';
@@ -51,17 +53,18 @@ function failedBackend(failure: Promise<unknown>, program: Program, { onEnd }: B
 }
 
 function liveBackend(
-  { pid, child }: Extract<Spawned, { pid: number }>,
-  {
+  { pid, child, isLaunched }: Extract<Spawned, { pid: number }>,
+  options: StdioOptions,
+  events: BackendEvents,
+): Backend {
+  const {
     maxLineBytes = 64 * 1024 * 1024,
     maxQueuedBytes = 16 * 1024 * 1024,
     drainAfterExitMs = 100,
     onStarted,
     onStderr,
     ...grace
-  }: StdioOptions,
-  events: BackendEvents,
-): Backend {
+  } = options;
   const { stdin, stdout, stderr } = child;
   const group = adoptGroup(pid);
   const splitter = createLineSplitter({ maxLineBytes });
@@ -130,11 +133,10 @@ function liveBackend(
     await drained([stdout, stderr], drainAfterExitMs);
     const lastLine = isDeaf ? undefined : splitter.flush();
     if (lastLine) deliver([lastLine]);
-    tellEnd(
-      isClosing
-        ? { reason: 'closed', detail: 'The backend was closed.', ...exit }
-        : { reason: 'exited', detail, ...exit },
-    );
+    const cause = isLaunched ? launchFailure(exit.exitCode, recentLines()) : undefined;
+    if (isClosing) tellEnd({ reason: 'closed', detail: 'The backend was closed.', ...exit });
+    else if (cause) tellEnd({ reason: 'failed', detail: explainSpawnFailure(cause, options), cause });
+    else tellEnd({ reason: 'exited', detail, ...exit });
     await end();
     for (const stream of [stdin, stdout, stderr]) stream.destroy(); // a process that left the group can hold them open
   });

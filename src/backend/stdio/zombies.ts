@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { listProcesses } from './process-identity.ts';
 
 /**
  * Whether all that is left of a process group are zombies: they run no code and hold nothing, but are signalled without
@@ -8,24 +8,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 export function isOnlyZombies(groupPid: number): boolean {
   if (process.platform !== 'linux') return false;
   try {
-    return readdirSync('/proc')
-      .filter((name) => /^\d+$/.test(name))
-      .map(readState)
-      .every((found) => found?.group !== groupPid || found.state === 'Z' || found.state === 'X');
+    return listProcesses().every(({ group, isZombie }) => group !== groupPid || isZombie);
   } catch {
     return false; // no /proc, or no descriptor left to read it: the group counts as living, and is killed
-  }
-}
-
-function readState(pid: string): { readonly state: string | undefined; readonly group: number } | undefined {
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
-    // "pid (name) state ppid group …", and the name may hold blanks and parentheses itself (proc(5))
-    const [state, , group] = stat.slice(stat.lastIndexOf(')') + 2).split(' ', 3);
-    return { state, group: Number(group) };
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === 'ENOENT' || code === 'ESRCH') return undefined; // it vanished between the listing and the reading
-    throw error;
   }
 }

@@ -4,9 +4,12 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { findSetpriv, launcherOf } from '../../../src/backend/stdio/setpriv.ts';
 import { explainSpawnFailure } from '../../../src/backend/stdio/spawn-failure.ts';
 import type { StdioOptions } from '../../../src/backend/stdio/stdio.ts';
 import { openProgram } from './harness.ts';
+
+const setpriv = findSetpriv(process.env['PATH']);
 
 let directory = '';
 beforeAll(async () => {
@@ -42,7 +45,13 @@ describe('a program that cannot be started', () => {
     ['arguments too long', () => ({ command: 'node', args: ['x'.repeat(8 << 20)] }), /too long together/],
   ];
 
-  it.each(cases)('[F12] ends once as failed and says what to do: %s', async (_, options, detail) => {
+  const launched = cases.map(([name, options, detail]): (typeof cases)[number] => [
+    `${name}, with setpriv`,
+    () => ({ ...options(), launcher: setpriv === undefined ? [] : launcherOf(setpriv, 'SIGTERM') }),
+    detail,
+  ]);
+
+  it.each([...cases, ...launched])('[F12] ends once as failed and says what to do: %s', async (_, options, detail) => {
     const opened = openProgram({ command: '', ...options() });
     expect(opened.ends, 'nothing is told from inside openStdio').toEqual([]);
     expect(opened.backend.pid).toBeUndefined();

@@ -1,0 +1,67 @@
+import { accessSync, closeSync, constants, existsSync, openSync, readSync, type Stats, statSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import type { Program } from './program.ts';
+
+/** Where the operating system looks for a command without PATH. */
+const defaultPath = '/usr/bin:/bin';
+
+/** What the command of a program stands for: a path counts from the working directory, a name is looked up in PATH. */
+const candidates = ({ command, cwd = '.', env }: Program): string[] => {
+  const places = command.includes('/') ? [''] : (env['PATH'] ?? defaultPath).split(':');
+  return places.map((place) => resolve(cwd, join(place, command)));
+};
+
+/** The first thing of that name, whether it can be run or not. For messages. */
+export const locate = (program: Program): string | undefined => candidates(program).find((path) => existsSync(path));
+
+/**
+ * Whether the operating system will find the program, may run it, and finds the interpreter that a script names. What
+ * only it can tell (the loader of a binary, a limit) stays open. Some 50 µs.
+ */
+export function looksRunnable(program: Program): boolean {
+  const texts = [program.command, ...program.args, program.cwd ?? '.'];
+  if (program.command === '' || texts.some((text) => text.includes('\0'))) return false;
+  if (program.cwd !== undefined && !(isDirectory(program.cwd) && isExecutable(program.cwd))) return false;
+  const path = candidates(program).find((each) => isFile(each) && isExecutable(each));
+  if (path === undefined) return false;
+  const interpreter = interpreterOf(path);
+  return interpreter === undefined || isExecutable(resolve(program.cwd ?? '.', interpreter));
+}
+
+/** What the first line of a script names; undefined for anything that is not a script. */
+export const interpreterOf = (path: string): string | undefined => /^#!\s*(\S+)/.exec(firstBytes(path))?.[1];
+
+export const isDirectory = (path: string): boolean => stat(path)?.isDirectory() ?? false;
+
+const isFile = (path: string): boolean => stat(path)?.isFile() ?? false;
+
+export function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function stat(path: string): Stats | undefined {
+  try {
+    return statSync(path, { throwIfNoEntry: false });
+  } catch {
+    return undefined; // expected: some places of PATH may not be looked into
+  }
+}
+
+function firstBytes(path: string): string {
+  try {
+    const file = openSync(path, 'r');
+    try {
+      const bytes = Buffer.alloc(256);
+      return bytes.toString('latin1', 0, readSync(file, bytes));
+    } finally {
+      closeSync(file);
+    }
+  } catch {
+    return ''; // executable but not readable: what the first line says stays unknown
+  }
+}

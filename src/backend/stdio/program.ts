@@ -1,0 +1,14 @@
+/** A program of the operator's configuration. Nothing in it ever comes from a client. */
+export interface Program {
+  /** A path, or a name that is looked up in the PATH of `env`. */
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly cwd?: string | undefined;
+  /** The whole environment of the process; see `childEnvironment`. */
+  readonly env: Readonly<Record<string, string>>;
+  /**
+   * Words that are put before the command: a program that prepares its process and then becomes the command, such as
+   * `setpriv`.
+   */
+  readonly launcher?: readonly string[] | undefined;
+}

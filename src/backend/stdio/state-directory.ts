@@ -1,0 +1,49 @@
+import { closeSync, constants, fstatSync, lstatSync, mkdirSync, openSync, readFileSync } from 'node:fs';
+
+/**
+ * A directory for files by which the gateway decides what to kill, so nobody else may have a hand in them: it is made
+ * with mode 0700, and one that is there must be a directory of this user that nobody else may write to or look into.
+ * In a place that all may write to, such as /tmp, another user could have made it, or a symbolic link of that name.
+ * Throws with one clear sentence otherwise.
+ */
+export function prepareStateDirectory(path: string): void {
+  try {
+    mkdirSync(path, { mode: 0o700 });
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code !== 'EEXIST') {
+      throw new Error(`The directory ${path} cannot be made (${codeOf(cause)}).`, { cause });
+    }
+  }
+  const found = lstatSync(path);
+  if (!found.isDirectory()) throw new Error(`${path} is not a directory.`);
+  if (found.uid !== process.geteuid?.()) throw new Error(`The directory ${path} belongs to another user.`);
+  if ((found.mode & 0o077) !== 0) throw new Error(`The directory ${path} is open to other users. Run chmod 700 on it.`);
+}
+
+/**
+ * The text of a file of such a directory, or why it is not to be trusted: follows no link, waits for no pipe, reads no
+ * file of another user and none over `maxBytes`. Throws ENOENT if it is gone.
+ */
+export function readOwnFile(path: string, maxBytes: number): { readonly text: string } | { readonly fault: string } {
+  let file: number;
+  try {
+    file = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') throw error;
+    return { fault: codeOf(error) === 'ELOOP' ? 'it is a symbolic link' : `it cannot be read (${codeOf(error)})` };
+  }
+  try {
+    const found = fstatSync(file);
+    if (!found.isFile()) return { fault: 'it is not a file' };
+    if (found.uid !== process.geteuid?.()) return { fault: 'it belongs to another user' };
+    if ((found.mode & 0o022) !== 0) return { fault: 'other users may write to it' };
+    if (found.size > maxBytes) return { fault: `it has more than ${maxBytes} bytes` };
+    return { text: readFileSync(file, 'latin1') };
+  } catch (error) {
+    return { fault: `it cannot be read (${codeOf(error)})` };
+  } finally {
+    closeSync(file);
+  }
+}
+
+export const codeOf = (error: unknown): string => (error as NodeJS.ErrnoException).code ?? 'unknown error';
