@@ -1,8 +1,8 @@
 import type { Backend, BackendEnd, OpenBackend } from '../backend/backend.ts';
 import { readBody } from '../protocol/message.ts';
 import { legacyRevisions } from '../protocol/revisions.ts';
-import type { GatewayConfig, ServerConfig } from './config.ts';
-import type { Environment } from './environment.ts';
+import type { GatewayConfig, ServerConfig } from './configuration/config.ts';
+import type { Environment } from './configuration/environment.ts';
 import { openerOf } from './servers.ts';
 import { version } from './version.ts';
 

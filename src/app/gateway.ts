@@ -11,8 +11,8 @@ import { addHealth } from '../ops/health.ts';
 import { createSessionLog } from '../ops/session-log.ts';
 import { Sessions } from '../session/sessions.ts';
 import { createMemoryStore } from '../store/memory/memory-store.ts';
-import type { GatewayConfig } from './config.ts';
-import type { Environment } from './environment.ts';
+import type { GatewayConfig } from './configuration/config.ts';
+import type { Environment } from './configuration/environment.ts';
 import { type RunningServer, runServer } from './servers.ts';
 import { awaitStart } from './start-probe.ts';
 

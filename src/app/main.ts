@@ -2,16 +2,16 @@ import { readFileSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { isAbsolute, join } from 'node:path';
 import type { Logger } from 'pino';
-import { createGroupNotes } from '../backend/stdio/group-notes.ts';
 import { killAllGroupsNow, setGroupWitness } from '../backend/stdio/groups.ts';
-import { endLeftBehind } from '../backend/stdio/left-behind.ts';
-import { ownIdentity } from '../backend/stdio/process-identity.ts';
+import { createGroupNotes } from '../backend/stdio/orphans/group-notes.ts';
+import { endLeftBehind } from '../backend/stdio/orphans/left-behind.ts';
+import { ownIdentity } from '../backend/stdio/orphans/process-identity.ts';
 import { createLogger } from '../ops/log.ts';
 import { renderBanner } from './banner.ts';
 import { checkServers } from './check.ts';
-import { type GatewayConfig, readConfiguration } from './config.ts';
+import { type GatewayConfig, readConfiguration } from './configuration/config.ts';
+import { renderHelp } from './configuration/help.ts';
 import { type Gateway, startGateway } from './gateway.ts';
-import { renderHelp } from './help.ts';
 import { version } from './version.ts';
 
 /** Exit codes: 0 all is well, 1 it could not be done, 2 the configuration is wrong. */

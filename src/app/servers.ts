@@ -4,8 +4,8 @@ import { findSetpriv, launcherOf } from '../backend/stdio/setpriv.ts';
 import { openStdio } from '../backend/stdio/stdio.ts';
 import { createWarmPool, type WarmPool } from '../backend/warm.ts';
 import type { Server } from '../session/session-parts.ts';
-import type { GatewayConfig, ServerConfig } from './config.ts';
-import type { Environment } from './environment.ts';
+import type { GatewayConfig, ServerConfig } from './configuration/config.ts';
+import type { Environment } from './configuration/environment.ts';
 
 /** A configured server, ready for sessions. */
 export interface RunningServer {

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { BackendEnd, OpenBackend } from '../backend/backend.ts';
-import type { GatewayConfig, ServerConfig } from './config.ts';
-import type { Environment } from './environment.ts';
+import type { GatewayConfig, ServerConfig } from './configuration/config.ts';
+import type { Environment } from './configuration/environment.ts';
 import { type RunningServer, runServer } from './servers.ts';
 
 /** How long a server that nobody used yet must live to count as started: `npx` needs seconds to find a typo in a name. */

@@ -1,4 +1,4 @@
-import { listProcesses } from './process-identity.ts';
+import { listProcesses } from './orphans/process-identity.ts';
 
 /**
  * Whether all that is left of a process group are zombies: they run no code and hold nothing, but are signalled without

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { deriveServerName, serverNameFault } from '../../src/app/server-name.ts';
+import { deriveServerName, serverNameFault } from '../../../src/app/configuration/server-name.ts';
 
 describe('serverNameFault', () => {
   it.each([

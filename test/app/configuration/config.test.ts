@@ -1,11 +1,11 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: ${VAR} is what the files hold
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { readConfiguration } from '../../src/app/config.ts';
-import { configFileVariable } from '../../src/app/environment.ts';
-import type { Fault } from '../../src/app/fault.ts';
-import { environmentNameOf, flagOf } from '../../src/app/option-names.ts';
-import { globalOptions, serverOptions } from '../../src/app/options.ts';
+import { readConfiguration } from '../../../src/app/configuration/config.ts';
+import { configFileVariable } from '../../../src/app/configuration/environment.ts';
+import type { Fault } from '../../../src/app/configuration/fault.ts';
+import { environmentNameOf, flagOf } from '../../../src/app/configuration/option-names.ts';
+import { globalOptions, serverOptions } from '../../../src/app/configuration/options.ts';
 
 interface Given {
   argv?: readonly string[];

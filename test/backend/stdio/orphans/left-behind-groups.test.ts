@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { findLeftGroups } from '../../../src/backend/stdio/left-behind-groups.ts';
-import type { ProcessState } from '../../../src/backend/stdio/process-identity.ts';
+import { findLeftGroups } from '../../../../src/backend/stdio/orphans/left-behind-groups.ts';
+import type { ProcessState } from '../../../../src/backend/stdio/orphans/process-identity.ts';
 
 const gateway = { pid: 10, startTicks: 100, bootId: 'b', pidNamespace: 'pid:[1]' };
 const notes = { gateway, aliveTicks: 500, groups: [{ pid: 20, startTicks: 200 }] };

@@ -1,7 +1,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: ${VAR} is what the files hold
 import { describe, expect, it } from 'vitest';
-import { expandVariables } from '../../src/app/expand-variables.ts';
-import type { Fault } from '../../src/app/fault.ts';
+import { expandVariables } from '../../../src/app/configuration/expand-variables.ts';
+import type { Fault } from '../../../src/app/configuration/fault.ts';
 
 const env = { HOME: '/home/me', EMPTY: '', LOOP: '$' + '{HOME}' };
 

@@ -1,6 +1,6 @@
 import { closeSync, constants, openSync, renameSync, unlinkSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
-import type { GroupWitness } from './groups.ts';
+import type { GroupWitness } from '../groups.ts';
 import {
   aliveOffset,
   aliveText,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { environmentNameOf, flagOf, nearestName } from '../../src/app/option-names.ts';
-import { globalOptions, type OptionTable, serverOptions } from '../../src/app/options.ts';
+import { environmentNameOf, flagOf, nearestName } from '../../../src/app/configuration/option-names.ts';
+import { globalOptions, type OptionTable, serverOptions } from '../../../src/app/configuration/options.ts';
 
 const all: OptionTable = { ...globalOptions, ...serverOptions };
 

@@ -2,12 +2,12 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { createGroupNotes, type GroupNotesOptions } from '../../../src/backend/stdio/group-notes.ts';
-import { setGroupWitness } from '../../../src/backend/stdio/groups.ts';
-import { parseNotes } from '../../../src/backend/stdio/notes-format.ts';
-import { ownIdentity, readProcess } from '../../../src/backend/stdio/process-identity.ts';
-import { waitFor } from '../../support/wait-for.ts';
-import { openChild } from './harness.ts';
+import { setGroupWitness } from '../../../../src/backend/stdio/groups.ts';
+import { createGroupNotes, type GroupNotesOptions } from '../../../../src/backend/stdio/orphans/group-notes.ts';
+import { parseNotes } from '../../../../src/backend/stdio/orphans/notes-format.ts';
+import { ownIdentity, readProcess } from '../../../../src/backend/stdio/orphans/process-identity.ts';
+import { waitFor } from '../../../support/wait-for.ts';
+import { openChild } from '../harness.ts';
 
 const self = ownIdentity();
 

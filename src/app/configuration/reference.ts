@@ -29,7 +29,7 @@ export const exampleFile = `{
 
 /** `docs/configuration.md`, from the table of options; `scripts/write-reference.mjs` writes it. */
 export function renderReference(): string {
-  return `<!-- Generated from src/app/options.ts: npm run build && node scripts/write-reference.mjs -->
+  return `<!-- Generated from src/app/configuration/options.ts: npm run build && node scripts/write-reference.mjs -->
 
 # Configuration
 

@@ -9,7 +9,7 @@ import {
   notesName,
   parseNotes,
   startedLine,
-} from '../../../src/backend/stdio/notes-format.ts';
+} from '../../../../src/backend/stdio/orphans/notes-format.ts';
 
 const gateway = { pid: 4711, startTicks: 100, bootId: '0b9a-12', pidNamespace: 'pid:[4026531836]' };
 const groups = [

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { findJsonFault } from '../../src/app/json-fault.ts';
+import { findJsonFault } from '../../../src/app/configuration/json-fault.ts';
 
 describe('findJsonFault', () => {
   it.each([

@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { readConfiguration } from '../../src/app/config.ts';
-import { renderHelp } from '../../src/app/help.ts';
-import { environmentNameOf, flagOf } from '../../src/app/option-names.ts';
-import { globalOptions, serverOptions } from '../../src/app/options.ts';
-import { exampleFile, renderReference } from '../../src/app/reference.ts';
+import { readConfiguration } from '../../../src/app/configuration/config.ts';
+import { renderHelp } from '../../../src/app/configuration/help.ts';
+import { environmentNameOf, flagOf } from '../../../src/app/configuration/option-names.ts';
+import { globalOptions, serverOptions } from '../../../src/app/configuration/options.ts';
+import { exampleFile, renderReference } from '../../../src/app/configuration/reference.ts';
 
 describe('--help', () => {
   it('fits a screen of 80 columns and 40 lines', () => {
@@ -24,7 +24,7 @@ describe('--help', () => {
 
 describe('docs/configuration.md', () => {
   it('is what the table generates: npm run build && node scripts/write-reference.mjs', () => {
-    expect(readFileSync(new URL('../../docs/configuration.md', import.meta.url), 'utf8')).toBe(renderReference());
+    expect(readFileSync(new URL('../../../docs/configuration.md', import.meta.url), 'utf8')).toBe(renderReference());
   });
 
   it.each(Object.keys({ ...globalOptions, ...serverOptions }))('has %s under its three names', (key) => {
