@@ -1,0 +1,82 @@
+# mcp-gangway in a container; docs/docker.md says how to run it. Needs BuildKit, which docker build is since Docker 23
+# (DOCKER_BUILDKIT=1 before). Without a `# syntax=` line, so that a build fetches no frontend.
+
+# 1: `uvx` and a Python are in the image too, for servers written in Python. Anything else than 0 and 1 ends the build.
+ARG WITH_UV=0
+
+# Debian and not Alpine: npm packages and Python wheels with native parts are often built for glibc alone.
+FROM node:24-bookworm-slim AS base
+
+# What to install. A registry that wants a login: docker build --secret id=npmrc,src=<file>; it stays out of all layers.
+# The cache is shared, so that the second `npm ci`, and a later build with the same lock file, download nothing. No
+# package has a script to run at its installation that the gateway needs.
+FROM base AS manifest
+WORKDIR /app
+COPY package.json package-lock.json .npmrc ./
+
+FROM manifest AS build
+RUN --mount=type=cache,target=/root/.npm,sharing=locked --mount=type=secret,id=npmrc,target=/root/.npmrc \
+    npm ci --ignore-scripts --prefer-offline
+COPY tsconfig.json tsconfig.build.json ./
+COPY scripts/clean.mjs scripts/
+COPY src src
+RUN npm run build
+
+FROM manifest AS packages
+RUN --mount=type=cache,target=/root/.npm,sharing=locked --mount=type=secret,id=npmrc,target=/root/.npmrc \
+    npm ci --omit=dev --ignore-scripts --prefer-offline
+
+# tini as PID 1. A server that runs below `npx` or `sh` loses its parent when its group is ended; the kernel then hands it
+# to PID 1, which must reap it. Node.js does not reap processes that it did not start: they would stay as zombies until the
+# container's pids run out. And PID 1 has no default reaction to SIGTERM, should it come before the gateway listens to it.
+FROM base AS with-uv-0
+RUN apt-get update \
+ && apt-get install --yes --no-install-recommends tini \
+ && rm -rf /var/lib/apt/lists/* /var/cache/apt/* /var/log/apt /var/log/dpkg.log
+
+FROM base AS uv
+ARG UV_VERSION=
+RUN apt-get update && apt-get install --yes --no-install-recommends python3-pip
+RUN pip install --no-cache-dir --break-system-packages "uv${UV_VERSION:+==$UV_VERSION}"
+
+FROM with-uv-0 AS with-uv-1
+RUN apt-get update \
+ && apt-get install --yes --no-install-recommends python3 \
+ && rm -rf /var/lib/apt/lists/* /var/cache/apt/* /var/log/apt /var/log/dpkg.log
+COPY --from=uv /usr/local/bin/uv /usr/local/bin/uvx /usr/local/bin/
+
+FROM with-uv-${WITH_UV}
+WORKDIR /app
+COPY --from=packages /app/node_modules node_modules
+COPY --from=build /app/dist dist
+COPY --chmod=444 package.json LICENSE ./
+
+# All that servers write goes below the home directory (~/.npm of npx, ~/.cache and ~/.local of uvx) or to /tmp. The
+# folders exist so that a new volume mounted there belongs to the user. It is also where servers start: in /app, npx would
+# take the gateway's own packages for the project's.
+RUN install --directory --owner=node --group=node /home/node/.npm /home/node/.cache /home/node/.local
+WORKDIR /home/node
+
+# By number, so that Kubernetes' runAsNonRoot can tell that it is not root.
+USER 1000:1000
+
+# Inside of a container, 127.0.0.1 would be reachable from nowhere else. On this address the gateway does not check Host
+# unless --allow-host names some: see docs/docker.md.
+ENV HOME=/home/node NODE_ENV=production GANGWAY_HOST=0.0.0.0
+EXPOSE 8080
+
+# A port that is not 8080 is set by GANGWAY_PORT and not by --port, so that this knows it.
+HEALTHCHECK --interval=10s --timeout=5s --start-period=60s --retries=3 CMD ["node", "-e", "require('node:http').get({ host: '127.0.0.1', port: process.env.GANGWAY_PORT || 8080, path: '/healthz' }, ({ statusCode }) => process.exit(statusCode === 200 ? 0 : 1)).on('error', () => process.exit(1))"]
+
+# -s: reaps also where it is not PID 1 (docker run --init, --pid host, shareProcessNamespace of Kubernetes).
+ENTRYPOINT ["/usr/bin/tini", "-s", "--", "node", "/app/dist/main.js"]
+
+ARG VERSION=0.1.0
+ARG REVISION=
+ARG SOURCE=
+LABEL org.opencontainers.image.title="mcp-gangway" \
+      org.opencontainers.image.description="Puts STDIO MCP servers behind one Streamable HTTP endpoint" \
+      org.opencontainers.image.licenses="MIT" \
+      org.opencontainers.image.version="$VERSION" \
+      org.opencontainers.image.revision="$REVISION" \
+      org.opencontainers.image.source="$SOURCE"
