@@ -18,14 +18,22 @@ export function readHandshake(response: Buffer): Handshake | undefined {
 export const canReplace = (later: Handshake, earlier: Handshake): boolean =>
   later.protocolVersion === earlier.protocolVersion && includes(later.capabilities, earlier.capabilities);
 
-/** True if everything that is set in `part` is set in `whole`. */
+/** True if everything that is set in `part` is set in `whole`. Iterative: a server decides how deep its answer is. */
 function includes(whole: unknown, part: unknown): boolean {
-  if (part === false || part === undefined || part === null) return true;
-  if (typeof part !== 'object') return whole === part;
-  if (typeof whole !== 'object' || whole === null) return false;
-  return Object.entries(part).every(([key, value]) =>
-    includes(Object.getOwnPropertyDescriptor(whole, key)?.value, value),
-  );
+  const pairs: [unknown, unknown][] = [[whole, part]];
+  for (let pair = pairs.pop(); pair !== undefined; pair = pairs.pop()) {
+    const [larger, smaller] = pair;
+    if (smaller === false || smaller === undefined || smaller === null) continue;
+    if (typeof smaller !== 'object') {
+      if (larger !== smaller) return false;
+    } else {
+      if (typeof larger !== 'object' || larger === null) return false;
+      for (const [key, value] of Object.entries(smaller)) {
+        pairs.push([Object.getOwnPropertyDescriptor(larger, key)?.value, value]);
+      }
+    }
+  }
+  return true;
 }
 
 /** Lists that can change, with the notification that says so; announced after a restore where the server declares it. */

@@ -25,9 +25,14 @@ export class ClientState {
   /** Takes note of a request that the server answered. */
   answered(method: string, request: Buffer, response: Buffer): void {
     if (!isStateful(method) || isError(response)) return;
-    if (method === 'logging/setLevel') this.#logLevel = Buffer.from(request);
-    else if (method === 'resources/subscribe') this.#subscriptions.set(uriOf(request), Buffer.from(request));
-    else this.#subscriptions.delete(uriOf(request));
+    if (method === 'logging/setLevel') {
+      this.#logLevel = Buffer.from(request);
+      return;
+    }
+    const uri = uriOf(request);
+    if (typeof uri !== 'string') return;
+    if (method === 'resources/subscribe') this.#subscriptions.set(uri, Buffer.from(request));
+    else this.#subscriptions.delete(uri);
   }
 
   /** The messages that bring an initialized server to where the lost one was; `ids` are those of the requests. */
@@ -48,7 +53,8 @@ export const isStateful = (method: string): boolean =>
 
 const isError = (response: Buffer): boolean => 'error' in (JSON.parse(response.toString()) as object);
 
-function uriOf(request: Buffer): string {
+/** The URI that was sent; not always text: `String` of an object from a peer can throw. */
+function uriOf(request: Buffer): unknown {
   const { params } = JSON.parse(request.toString()) as { params?: { uri?: unknown } | null };
-  return String(params?.uri);
+  return params?.uri;
 }

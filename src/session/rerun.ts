@@ -15,6 +15,10 @@ const harmless: ReadonlySet<string> = new Set([
   'resources/unsubscribe',
 ]);
 
+/** A server that lists ever new tools must not fill the memory (P8): those beyond are not run again. */
+const maxTools = 10_000;
+const maxNameLength = 256;
+
 /**
  * Says which calls may be run again after their server was lost (DESIGN decision 5): those that only read, and with
  * `rerun: hints` the tools that the server itself declared to be read-only or idempotent. Never one that has asked the
@@ -34,9 +38,10 @@ export class Reruns {
   }
 
   /** True if this call may be run again. */
-  allows({ method, text, hasAsked }: Call): boolean {
-    if (text === undefined || hasAsked) return false;
-    return harmless.has(method) || (this.#usesHints && this.#harmlessTools.has(toolOf(text)));
+  allows({ method, text, hasAsked, isRerun, cancelTimer }: Call): boolean {
+    // A second rerun would let one request that its server always dies of drive the session into a crash loop.
+    if (text === undefined || hasAsked || isRerun || cancelTimer !== undefined) return false;
+    return harmless.has(method) || (this.#usesHints && this.#isHarmless(toolOf(text)));
   }
 
   /** Learns from a list of tools that passes which of them are harmless. */
@@ -46,9 +51,15 @@ export class Reruns {
     if (!Array.isArray(result?.tools)) return;
     for (const tool of result.tools as readonly (Tool | null)[]) {
       const isHarmless = tool?.annotations?.readOnlyHint === true || tool?.annotations?.idempotentHint === true;
-      if (isHarmless) this.#harmlessTools.add(String(tool?.name));
-      else this.#harmlessTools.delete(String(tool?.name));
+      const name = tool?.name;
+      if (typeof name !== 'string') continue;
+      if (!isHarmless) this.#harmlessTools.delete(name);
+      else if (this.#harmlessTools.size < maxTools && name.length <= maxNameLength) this.#harmlessTools.add(name);
     }
+  }
+
+  #isHarmless(tool: unknown): boolean {
+    return typeof tool === 'string' && this.#harmlessTools.has(tool);
   }
 }
 
@@ -57,7 +68,8 @@ interface Tool {
   readonly annotations?: { readonly readOnlyHint?: unknown; readonly idempotentHint?: unknown } | null;
 }
 
-function toolOf(call: Buffer): string {
+/** The name that was sent; not always text: `String` of an object from a peer can throw. */
+function toolOf(call: Buffer): unknown {
   const { params } = JSON.parse(call.toString()) as { params?: { name?: unknown } | null };
-  return String(params?.name);
+  return params?.name;
 }

@@ -25,6 +25,9 @@ export interface RouterOptions {
   onDropped(what: Dropped, text?: Buffer): void;
 }
 
+/** Requests on whose behalf a server asks its client. */
+const canAsk: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read']);
+
 /** Brings each message of the server to the answer or stream where it belongs (P2), as the text that it is (P1). */
 export class Router {
   readonly #options: RouterOptions;
@@ -98,8 +101,15 @@ export class Router {
       toServer(ServerRequests.refusal(message));
       return;
     }
-    if (destination !== 'get') destination.hasAsked = true;
+    this.#noteAsked(message, destination);
     this.send(destination, text);
+  }
+
+  /** Notes who may have asked: where that is not known, all calls that can ask. One that did must not ask twice. */
+  #noteAsked(message: Message, destination: Destination): void {
+    if (message.method === 'ping') return;
+    if (destination !== 'get') destination.hasAsked = true;
+    for (const call of this.#options.calls.all()) if (canAsk.has(call.method)) call.hasAsked = true;
   }
 
   /** False for progress of a call that is run again, up to where its client was told before. */
@@ -114,5 +124,6 @@ export class Router {
 
 function progressOf(notification: Buffer): number {
   const { params } = JSON.parse(notification.toString()) as { params?: { progress?: unknown } };
-  return Number(params?.progress);
+  const progress = params?.progress;
+  return typeof progress === 'number' ? progress : Number.NaN; // `Number` of an object from a peer can throw
 }

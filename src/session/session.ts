@@ -243,8 +243,13 @@ export class Session {
     if (this.#handshake === undefined) void this.end('server_start_failed');
     else if (this.server.onBackendExit === 'end') void this.end(reason);
     else {
-      for (const call of this.#calls.all()) if (!this.#reruns.allows(call)) this.#inbound.fail(call, reason);
+      // First, so that a cancellation still finds the stream where its request went.
       for (const { destination, text } of this.#serverRequests.cancelAll()) this.#router.send(destination, text);
+      // Whose answer was too long is not known, and would be again: nothing is run again then.
+      const isSafe = reason !== 'line_too_long';
+      for (const call of this.#calls.all()) {
+        if (!(isSafe && this.#reruns.allows(call))) this.#inbound.fail(call, reason);
+      }
       this.#outbound.flush();
       this.#lostCalls = this.#calls.all();
       this.#upstream.restore(this.#client, this.#handshake);

@@ -25,6 +25,9 @@ export interface UpstreamOptions {
 const maxLosses = 5;
 const lossWindowMs = 60_000;
 
+/** What a new process may say before it answers `initialize`; one that says more has not started (P8). */
+const maxEarlyBytes = 1024 * 1024;
+
 /** The pause before a start that follows a failed one; the first follows at once. It doubles each time. */
 const firstPauseMs = 250;
 
@@ -89,6 +92,9 @@ export class Upstream {
       this.#options.onGivenUp('crash_loop');
       return;
     }
+    // Once for all tries: what the client says from now on waits in the queue.
+    if (this.#state === 'live')
+      this.#replay = client.replay(() => `mcp-gangway-${this.incarnation}-${++this.#replayed}`);
     this.#state = 'restoring';
     const pauseMs = this.#failures === 0 ? 0 : firstPauseMs * 2 ** (this.#failures - 1);
     this.#timer = setTimeout(() => this.#reopen(client, handshake), pauseMs);
@@ -111,6 +117,7 @@ export class Upstream {
     this.incarnation += 1;
     const initializeId = readOne(client.initialize)?.id;
     const early: Buffer[] = [];
+    let earlyBytes = 0;
     let isReady = false;
 
     const retry = (): void => {
@@ -125,9 +132,13 @@ export class Upstream {
           const message = readOne(line);
           if (message?.kind !== 'response' || message.id !== initializeId) {
             early.push(line);
-            continue;
+            earlyBytes += line.length;
+            if (earlyBytes <= maxEarlyBytes) continue;
+            early.length = 0;
+            void backend.close(); // its end starts the next try
+            return;
           }
-          isReady = this.#admit(line, client, handshake);
+          isReady = this.#admit(line, handshake);
           if (isReady) onLines(this.#withoutReplays([...early, ...lines.slice(index + 1)]));
           return;
         }
@@ -140,7 +151,7 @@ export class Upstream {
   }
 
   /** The new backend has answered `initialize`: brings it to where the lost one was. False if it is another server now. */
-  #admit(response: Buffer, client: ClientState, handshake: Handshake): boolean {
+  #admit(response: Buffer, handshake: Handshake): boolean {
     clearTimeout(this.#timer);
     const later = readHandshake(response);
     if (later === undefined || !canReplace(later, handshake)) {
@@ -150,7 +161,7 @@ export class Upstream {
     }
     this.#failures = 0;
     this.#state = 'live';
-    const { texts, ids } = client.replay(() => `mcp-gangway-${this.incarnation}-${++this.#replayed}`);
+    const { texts, ids } = this.#replay;
     this.#replayIds = ids;
     for (const text of texts) this.#backend.send(text);
     this.#options.onRestored();
@@ -163,6 +174,7 @@ export class Upstream {
   }
 
   #replayed = 0;
+  #replay: ReturnType<ClientState['replay']> = { texts: [], ids: new Set() };
 
   #withoutReplays(lines: readonly Buffer[]): readonly Buffer[] {
     if (this.#replayIds.size === 0) return lines;
