@@ -10,7 +10,7 @@ import type { Server } from '../session/session-parts.ts';
 import type { Sessions } from '../session/sessions.ts';
 import type { Principal } from '../store/store.ts';
 import { readRequestBody } from './body.ts';
-import type { OriginRules } from './origin.ts';
+import { isHost, type OriginRules } from './origin.ts';
 import { createReply } from './reply.ts';
 import { respondWithFault } from './respond.ts';
 import { hasSingleHeaders } from './single-headers.ts';
@@ -116,6 +116,7 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
   return (incoming, outgoing) => {
     const { headers, rawHeaders, method } = incoming;
     if (!hasSingleHeaders(rawHeaders)) return respondWithFault(outgoing, 'duplicate_header');
+    if (!isHost(headers.host)) return respondWithFault(outgoing, 'bad_host');
     if (!originRules.allowsHost(headers.host)) return respondWithFault(outgoing, 'host_not_allowed');
     if (!originRules.allowsOrigin(headers.origin)) return respondWithFault(outgoing, 'origin_not_allowed');
     const answer = methods.get(method);

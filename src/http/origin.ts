@@ -24,6 +24,9 @@ export interface OriginOptions {
 /** `name`, `name:port`, `[v6]` or `[v6]:port`, and nothing else: no userinfo, no path, no blanks. */
 const hostForm = /^(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::(\d{1,5}))?$/;
 
+/** True for what a Host header may be (RFC 9110, section 7.2); a proxy could take another part of anything else for the host. */
+export const isHost = (value: string | undefined): boolean => hostForm.test(value?.toLowerCase() ?? '');
+
 /**
  * The rules for a gateway. Bound to a loopback address, it allows loopback names as Host and as Origin; bound to another
  * one, it allows any Host unless some are configured, and no Origin but those configured.

@@ -78,6 +78,11 @@ const catalogue = {
     code: -32000,
     message: 'This Origin is not allowed. The operator can allow it with --allow-origin.',
   },
+  bad_host: {
+    status: 400,
+    code: -32000,
+    message: 'Bad request: Host must be a name or address, with or without a port.',
+  },
   host_not_allowed: {
     status: 403,
     code: -32000,
