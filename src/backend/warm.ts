@@ -21,6 +21,8 @@ export interface WarmPool {
 
 /** A spare that ends is replaced after a pause that doubles up to this, so that a broken server is not started in a loop. */
 const maxRestartMs = 60_000;
+/** How long after a spare is taken its successor is started: longer than the handshakes of a burst take. */
+const refillAfterMs = 50;
 const firstRestartMs = 1_000;
 
 /** What a spare may write before it is used (a banner, say): more is not kept (P8). */
@@ -32,6 +34,7 @@ export function createWarmPool({ open, size, onSpareEnd }: WarmPoolOptions): War
   let isClosed = false;
   let restartMs = firstRestartMs;
   let restartTimer: NodeJS.Timeout | undefined;
+  let refillTimer: NodeJS.Timeout | undefined;
 
   const remove = (spare: Spare): void => {
     const index = spares.indexOf(spare);
@@ -56,14 +59,22 @@ export function createWarmPool({ open, size, onSpareEnd }: WarmPoolOptions): War
     while (!isClosed && spares.length < size) start();
   };
 
+  /** One for each turn of the event loop, so that what arrives meanwhile is served between two starts. */
+  const refill = (): void => {
+    refillTimer = undefined;
+    if (isClosed || spares.length >= size) return;
+    start();
+    setImmediate(refill);
+  };
+
   fill();
   return {
     open(events) {
       const spare = spares.shift();
       if (spare === undefined) return open(events);
       restartMs = firstRestartMs;
-      // Started a moment later: the client that takes this one should not wait for the next one's start.
-      setImmediate(fill);
+      // A start holds this process up for milliseconds: the clients of a burst should not wait for it.
+      refillTimer ??= setTimeout(refill, refillAfterMs).unref();
       return spare.use(events);
     },
     addSpare(expireMs) {
@@ -77,6 +88,7 @@ export function createWarmPool({ open, size, onSpareEnd }: WarmPoolOptions): War
     async close() {
       isClosed = true;
       clearTimeout(restartTimer);
+      clearTimeout(refillTimer);
       await Promise.all(spares.splice(0).map((spare) => spare.backend.close()));
     },
   };

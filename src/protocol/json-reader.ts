@@ -1,4 +1,4 @@
-import { PlainRuns } from './plain-run.ts';
+import { endsRun, PlainRuns, shortRun } from './plain-run.ts';
 
 /** Why a text was refused; names of the catalogue of faults. */
 export type ScanFault = 'not_json' | 'too_deep' | 'duplicate_key';
@@ -6,7 +6,7 @@ export type ScanFault = 'not_json' | 'too_deep' | 'duplicate_key';
 export const quote = 0x22;
 export const comma = 0x2c;
 const colon = 0x3a;
-const backslash = 0x5c;
+export const backslash = 0x5c;
 export const openBracket = 0x5b;
 export const closeBracket = 0x5d;
 export const openBrace = 0x7b;
@@ -22,154 +22,179 @@ for (const byte of Buffer.from('"\\/bfnrt')) isEscape[byte] = 1;
 const isHex = new Uint8Array(256);
 for (const byte of Buffer.from('0123456789abcdefABCDEF')) isHex[byte] = 1;
 
-const literals: ReadonlyMap<number, Buffer> = new Map(
-  ['true', 'false', 'null'].map((word) => [word.charCodeAt(0), Buffer.from(word)]),
-);
+const isDigit = new Uint8Array(256);
+for (const byte of Buffer.from('0123456789')) isDigit[byte] = 1;
+
+/** For brackets still open inside a value; deeper values get memory of their own. Used within one call at a time. */
+const shallowOpen = new Uint8Array(128);
 
 /**
  * Walks over the bytes of a JSON text (RFC 8259) and checks it strictly, without building values. Every method leaves `at`
  * behind what it read and answers false, with `fault` set, if that is not JSON.
+ *
+ * Places are kept in local variables and the short ways are written out in `skipValue`: in a text of many small tokens
+ * every call counts.
  */
 export class JsonReader {
   readonly text: Buffer;
   readonly maxDepth: number;
   at = 0;
   fault: ScanFault = 'not_json';
-  /** False once a string with an escape was read. */
-  stringIsPlain = true;
-  readonly #runs: PlainRuns;
-  /** The brackets still to be closed inside the value that is being skipped. */
-  #open = new Uint8Array(32);
+  #runs: PlainRuns | undefined;
 
   /** @param maxDepth how many arrays and objects may lie inside each other */
   constructor(text: Buffer, maxDepth: number) {
     this.text = text;
     this.maxDepth = maxDepth;
-    this.#runs = new PlainRuns(text);
   }
 
   skipSpace(): void {
-    const { text } = this;
-    let at = this.at;
-    while (isSpace[text[at] as number] === 1) at += 1;
-    this.at = at;
+    this.at = spaceEnd(this.text, this.at);
   }
 
   skipColon(): boolean {
-    this.skipSpace();
-    if (this.text[this.at++] !== colon) return false;
-    this.skipSpace();
-    return true;
+    const at = spaceEnd(this.text, this.at);
+    this.at = spaceEnd(this.text, at + 1);
+    return this.text[at] === colon;
   }
 
   /** Skips one value of any kind that has `depth` arrays and objects around it. Iterative: depth costs no stack. */
   skipValue(depth: number): boolean {
+    const { text, maxDepth } = this;
+    let stack = shallowOpen;
     let open = 0;
+    let at = this.at;
     for (;;) {
-      const byte = this.text[this.at];
+      const byte = text[at] as number;
       if (byte === openBrace || byte === openBracket) {
-        if (depth + open + 1 > this.maxDepth) return this.tooDeep() !== undefined;
+        if (depth + open + 1 > maxDepth) return this.tooDeep() !== undefined;
         const close = byte + 2; // in ASCII, `}` is `{` + 2 and `]` is `[` + 2
-        this.at += 1;
-        this.skipSpace();
-        if (this.text[this.at] === close) this.at += 1;
+        at = spaceEnd(text, at + 1);
+        if (text[at] === close) at += 1;
         else {
-          if (open === this.#open.length) this.#growOpen();
-          this.#open[open++] = close;
-          if (close === closeBrace && !this.#skipKey()) return false;
+          if (open === stack.length) stack = grown(stack);
+          stack[open++] = close;
+          if (close === closeBrace) at = this.#keyEnd(at);
+          if (at < 0) return false;
           continue;
         }
-      } else if (!this.#skipScalar(byte)) return false;
+      } else {
+        at = byte === quote ? this.#stringEnd(at) : scalarEnd(text, at, byte);
+        if (at < 0) return false;
+      }
       for (;;) {
-        if (open === 0) return true;
-        this.skipSpace();
-        const next = this.text[this.at++];
+        if (open === 0) {
+          this.at = at;
+          return true;
+        }
+        at = spaceEnd(text, at);
+        const next = text[at++];
         if (next === comma) {
-          this.skipSpace();
-          if (this.#open[open - 1] === closeBrace && !this.#skipKey()) return false;
+          at = spaceEnd(text, at);
+          if (stack[open - 1] === closeBrace) at = this.#keyEnd(at);
+          if (at < 0) return false;
           break;
         }
-        if (next !== this.#open[open - 1]) return false;
+        if (next !== stack[open - 1]) return false;
         open -= 1;
       }
     }
   }
 
-  #skipKey(): boolean {
-    return this.text[this.at] === quote && this.skipString() && this.skipColon();
-  }
-
-  #skipScalar(first: number | undefined): boolean {
-    if (first === undefined) return false;
-    if (first === quote) return this.skipString();
-    const literal = literals.get(first);
-    if (literal === undefined) return this.#skipNumber();
-    const end = this.at + literal.length;
-    if (end > this.text.length || this.text.compare(literal, 0, literal.length, this.at, end) !== 0) return false;
+  skipString(): boolean {
+    const end = this.#stringEnd(this.at);
+    if (end < 0) return false;
     this.at = end;
     return true;
   }
 
-  skipString(): boolean {
+  /** The place of the value behind a key and its colon, or -1. */
+  #keyEnd(start: number): number {
     const { text } = this;
-    let at = this.at + 1;
+    if (text[start] !== quote) return -1;
+    let at = this.#stringEnd(start);
+    if (at < 0) return -1;
+    at = spaceEnd(text, at);
+    return text[at] === colon ? spaceEnd(text, at + 1) : -1;
+  }
+
+  /** The place behind the string whose opening quote is at `start`, or -1. */
+  #stringEnd(start: number): number {
+    const { text } = this;
+    let at = start + 1;
     for (;;) {
-      at = this.#runs.endOf(at);
-      const byte = text[at];
-      if (byte === quote) {
-        this.at = at + 1;
-        return true;
+      const far = at + shortRun;
+      while (endsRun[text[at] as number] === 0) {
+        at += 1;
+        if (at !== far) continue;
+        this.#runs ??= new PlainRuns(text);
+        at = this.#runs.endOf(at);
+        break;
       }
-      if (byte !== backslash) return false;
-      this.stringIsPlain = false;
+      const byte = text[at];
+      if (byte === quote) return at + 1;
+      if (byte !== backslash) return -1;
       const escaped = text[at + 1] as number;
       if (isEscape[escaped] === 1) at += 2;
-      else if (escaped === 0x75 && this.#hexAt(at + 2)) at += 6;
-      else return false;
+      else if (escaped === 0x75 && hexAt(text, at + 2)) at += 6;
+      else return -1;
     }
-  }
-
-  #hexAt(at: number): boolean {
-    for (let i = at; i < at + 4; i++) if (isHex[this.text[i] as number] !== 1) return false;
-    return true;
-  }
-
-  /** `-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?`; the value does not matter, it passes as text. */
-  #skipNumber(): boolean {
-    const { text } = this;
-    if (text[this.at] === 0x2d) this.at += 1;
-    if (text[this.at] === 0x30) this.at += 1;
-    else if (!this.#skipDigits()) return false;
-    if (text[this.at] === 0x2e) {
-      this.at += 1;
-      if (!this.#skipDigits()) return false;
-    }
-    if (text[this.at] === 0x65 || text[this.at] === 0x45) {
-      this.at += 1;
-      if (text[this.at] === 0x2b || text[this.at] === 0x2d) this.at += 1;
-      if (!this.#skipDigits()) return false;
-    }
-    return true;
-  }
-
-  #skipDigits(): boolean {
-    const start = this.at;
-    let byte = this.text[this.at] as number;
-    while (byte >= 0x30 && byte <= 0x39) {
-      this.at += 1;
-      byte = this.text[this.at] as number;
-    }
-    return this.at > start;
-  }
-
-  #growOpen(): void {
-    const larger = new Uint8Array(this.#open.length * 2);
-    larger.set(this.#open);
-    this.#open = larger;
   }
 
   tooDeep(): undefined {
     this.fault = 'too_deep';
     return undefined;
   }
+}
+
+function spaceEnd(text: Buffer, start: number): number {
+  let at = start;
+  while (at < text.length && isSpace[text[at] as number] === 1) at += 1;
+  return at;
+}
+
+/** The place behind a number, `true`, `false` or `null`, or -1. */
+function scalarEnd(text: Buffer, at: number, first: number): number {
+  if (first === 0x74) return literalEnd(text, at, literals.true);
+  if (first === 0x66) return literalEnd(text, at, literals.false);
+  if (first === 0x6e) return literalEnd(text, at, literals.null);
+  return numberEnd(text, at);
+}
+
+const literals = { true: Buffer.from('true'), false: Buffer.from('false'), null: Buffer.from('null') };
+
+function literalEnd(text: Buffer, at: number, literal: Buffer): number {
+  for (let i = 1; i < literal.length; i++) if (text[at + i] !== literal[i]) return -1;
+  return at + literal.length;
+}
+
+/** `-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?`; the value does not matter, it passes as text. */
+function numberEnd(text: Buffer, start: number): number {
+  let at = text[start] === 0x2d ? start + 1 : start;
+  at = text[at] === 0x30 ? at + 1 : digitsEnd(text, at);
+  if (at >= 0 && text[at] === 0x2e) at = digitsEnd(text, at + 1);
+  if (at >= 0 && (text[at] === 0x65 || text[at] === 0x45)) {
+    at += 1;
+    if (text[at] === 0x2b || text[at] === 0x2d) at += 1;
+    at = digitsEnd(text, at);
+  }
+  return at;
+}
+
+/** The place behind one or more digits, or -1. */
+function digitsEnd(text: Buffer, start: number): number {
+  let at = start;
+  while (isDigit[text[at] as number] === 1) at += 1;
+  return at > start ? at : -1;
+}
+
+function hexAt(text: Buffer, at: number): boolean {
+  for (let i = at; i < at + 4; i++) if (isHex[text[i] as number] !== 1) return false;
+  return true;
+}
+
+function grown(stack: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
+  const larger = new Uint8Array(stack.length * 2);
+  larger.set(stack);
+  return larger;
 }

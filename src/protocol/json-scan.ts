@@ -9,6 +9,7 @@ import {
   quote,
   type ScanFault,
 } from './json-reader.ts';
+import { shortTexts } from './short-texts.ts';
 
 /**
  * One linear pass over the bytes of a JSON text (RFC 8259) that checks it strictly and notes where the members of the
@@ -150,16 +151,12 @@ class MessageScanner extends JsonReader {
   #readKey(): string | undefined {
     if (this.text[this.at] !== quote) return undefined;
     const start = this.at;
-    this.stringIsPlain = true;
-    if (!this.skipString()) return undefined;
-    if (this.stringIsPlain) return keyText(this.text, start + 1, this.at - 1);
-    return JSON.parse(this.text.toString('utf8', start, this.at)) as string;
+    return this.skipString() ? keyText(this.text, start + 1, this.at - 1) : undefined;
   }
 }
 
 /** The keys of nearly every message, by length: comparing a few bytes costs less than making a string of them. */
-const commonKeys: { readonly text: string; readonly bytes: Buffer }[][] = [];
-for (const text of [
+const commonKeys = shortTexts([
   'id',
   '_meta',
   'error',
@@ -173,16 +170,12 @@ for (const text of [
   'progress',
   'total',
   'message',
-]) {
-  commonKeys[text.length] ??= [];
-  commonKeys[text.length]?.push({ text, bytes: Buffer.from(text) });
-}
+]);
 
+/** The characters of a key between these bytes, which are inside of a checked string. */
 function keyText(text: Buffer, start: number, end: number): string {
-  for (const common of commonKeys[end - start] ?? []) {
-    let i = 0;
-    while (i < common.bytes.length && text[start + i] === common.bytes[i]) i += 1;
-    if (i === common.bytes.length) return common.text;
-  }
-  return text.toString('utf8', start, end);
+  const known = commonKeys.find(text, start, end);
+  if (known !== undefined) return known;
+  const inside = text.toString('utf8', start, end);
+  return inside.includes('\\') ? (JSON.parse(`"${inside}"`) as string) : inside;
 }

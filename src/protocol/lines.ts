@@ -9,6 +9,9 @@ const space = 0x20;
 const byteOrderMark = Buffer.from([0xef, 0xbb, 0xbf]);
 const nothing = Buffer.alloc(0);
 
+/** A fragment of a line is kept uncopied from this size on, if it is most of the memory that it keeps alive. */
+const minKeptBytes = 4096;
+
 /** Cuts a stream of chunks into lines. The lines do not depend on where the chunks were cut. */
 export interface LineSplitter {
   /**
@@ -29,29 +32,54 @@ export interface LineSplitter {
  *   filling the memory: what is held never exceeds it
  */
 export function createLineSplitter({ maxLineBytes }: { readonly maxLineBytes: number }): LineSplitter {
-  // The unfinished line. The buffer doubles, so that a line in n fragments costs linear time, and fragments are copied
-  // into it instead of kept, so that a peer that writes single bytes does not make us hold an object for each.
-  let held = nothing;
+  // The unfinished line: first whole fragments, then small ones copied together. Large fragments wait as they came, so
+  // that a large line is copied once. Small ones are copied, so that a peer that writes single bytes does not make us
+  // hold an object and a chunk for each; their buffer doubles, so that n of them cost linear time.
+  let fragments: Buffer[] = [];
+  let small = nothing;
+  let smallBytes = 0;
   let heldBytes = 0;
   let atStart = true;
   let overflowed = false;
 
   const hold = (part: Buffer) => {
-    const needed = heldBytes + part.length;
-    if (needed > held.length) {
-      const larger = Buffer.allocUnsafe(Math.min(Math.max(needed, 2 * held.length), maxLineBytes));
-      held.copy(larger, 0, 0, heldBytes);
-      held = larger;
+    heldBytes += part.length;
+    if (part.length >= minKeptBytes && part.length * 2 >= part.buffer.byteLength) {
+      sealSmall();
+      fragments.push(part);
+      return;
     }
-    part.copy(held, heldBytes);
-    heldBytes = needed;
+    const needed = smallBytes + part.length;
+    if (needed > small.length) {
+      const larger = Buffer.allocUnsafe(Math.min(Math.max(needed, 2 * small.length), maxLineBytes));
+      small.copy(larger, 0, 0, smallBytes);
+      small = larger;
+    }
+    part.copy(small, smallBytes);
+    smallBytes = needed;
+  };
+
+  const sealSmall = () => {
+    if (smallBytes > 0) fragments.push(small.subarray(0, smallBytes));
+    small = nothing;
+    smallBytes = 0;
   };
 
   const release = (): Buffer => {
-    const bytes = held.subarray(0, heldBytes);
-    held = nothing;
+    sealSmall();
+    const [only] = fragments;
+    const bytes = fragments.length === 1 && only !== undefined ? only : Buffer.concat(fragments, heldBytes);
+    fragments = [];
     heldBytes = 0;
     return bytes;
+  };
+
+  /** The held line, completed by its last part. */
+  const complete = (part: Buffer): Buffer => {
+    sealSmall();
+    fragments.push(part);
+    heldBytes += part.length;
+    return release();
   };
 
   const trim = (raw: Buffer): Buffer => {
@@ -74,8 +102,7 @@ export function createLineSplitter({ maxLineBytes }: { readonly maxLineBytes: nu
           hold(part);
           break;
         } else {
-          if (heldBytes > 0) hold(part);
-          const line = trim(heldBytes > 0 ? release() : part);
+          const line = trim(heldBytes > 0 ? complete(part) : part);
           if (line.length > 0) lines.push(line);
           from = end + 1;
         }

@@ -1,5 +1,6 @@
 import type { Reason, RequestId } from './faults.ts';
 import { type Members, memberIndex, type ScannedValue, scanJson } from './json-scan.ts';
+import { shortTexts } from './short-texts.ts';
 
 /**
  * A JSON-RPC 2.0 message as routing sees it: its text, and the few fields that say where it belongs. The text is what
@@ -32,6 +33,8 @@ export type ReadBody =
   | { readonly ok: false; readonly reason: Reason };
 
 const maxIdLength = 256;
+/** Numbers of so many digits are exact, and read faster than by making a string of them. */
+const fewDigits = 15;
 const protocolVersionKey = 'io.modelcontextprotocol/protocolVersion';
 const relatedTaskKey = 'io.modelcontextprotocol/related-task';
 
@@ -44,6 +47,16 @@ export function readBody(text: Buffer, maxDepth: number): ReadBody {
   if (!scan.ok) return { ok: false, reason: scan.fault };
   return { ok: true, batch: scan.batch, messages: scan.values.map((value) => readMessage(text, value)) };
 }
+
+/** Values that are met in nearly every message. */
+const commonStrings = shortTexts([
+  '2.0',
+  'notifications/progress',
+  'notifications/message',
+  'tools/call',
+  'tools/list',
+  'ping',
+]);
 
 function readMessage(whole: Buffer, { start, end, message, params, meta }: ScannedValue): ReadMessage {
   const hasId = memberIndex(message, 'id') >= 0;
@@ -94,9 +107,23 @@ function decodeId(text: Buffer, members: Members | undefined, key: string): Requ
     const id = decodeString(text, members, key);
     return id !== undefined && id.length <= maxIdLength ? id : undefined;
   }
+  const small = smallInteger(text, start, end);
+  if (small !== undefined) return small;
   const isNumber = first === 0x2d || (first >= 0x30 && first <= 0x39);
   const id = isNumber ? Number(text.toString('latin1', start, end)) : undefined;
   return Number.isSafeInteger(id) ? id : undefined;
+}
+
+/** The value of a short number that is written in digits only. */
+function smallInteger(text: Buffer, start: number, end: number): number | undefined {
+  if (end - start > fewDigits) return undefined;
+  let value = 0;
+  for (let i = start; i < end; i++) {
+    const digit = (text[i] as number) - 0x30;
+    if (digit < 0 || digit > 9) return undefined;
+    value = value * 10 + digit;
+  }
+  return value;
 }
 
 function decodeString(text: Buffer, members: Members | undefined, key: string): string | undefined {
@@ -104,7 +131,10 @@ function decodeString(text: Buffer, members: Members | undefined, key: string): 
   if (members === undefined || index < 0) return undefined;
   const start = members.starts[index] as number;
   if (text[start] !== 0x22) return undefined;
-  const inside = text.toString('utf8', start + 1, (members.ends[index] as number) - 1);
+  const end = (members.ends[index] as number) - 1;
+  const known = commonStrings.find(text, start + 1, end);
+  if (known !== undefined) return known;
+  const inside = text.toString('utf8', start + 1, end);
   return inside.includes('\\') ? (JSON.parse(`"${inside}"`) as string) : inside;
 }
 

@@ -34,7 +34,7 @@ describe('a pool of warm spares', () => {
     const { backend } = use();
     expect(backend).toBe(server.opened[0]);
     expect(server.opened).toHaveLength(2); // the client that took it does not wait for the next start
-    vi.advanceTimersByTime(0);
+    vi.advanceTimersByTime(50);
     expect(server.opened).toHaveLength(3);
     expect(use().backend).toBe(server.opened[1]);
   });

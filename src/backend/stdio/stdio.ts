@@ -25,6 +25,8 @@ export interface StdioOptions extends Program, TerminationGrace {
   onStderr?(line: string): void;
 }
 
+const carriageReturn = 0x0d;
+
 /** More than an operating system keeps in a pipe: what comes beyond it after the exit is another process's flood. */
 const maxBytesAfterExit = 1024 * 1024;
 
@@ -75,6 +77,8 @@ function liveBackend(
   let hasExited = false;
   let isTold = false;
   let bytesAfterExit = 0;
+  /** Lines hold no LF; as long as the server writes no CR, none has to be looked through for line breaks. */
+  let hasWrittenCr = false;
   /** The server cut this connection itself, and was ended for it. */
   let cut: 'stdin' | 'stdout' | undefined;
 
@@ -111,12 +115,13 @@ function liveBackend(
   const input = createInput(stdin, { maxQueuedBytes, onBroken: () => endIfCut('stdin') });
 
   const deliver = (lines: Buffer[]) => {
-    if (lines.length > 0) events.onMessages(lines.map((line) => flattenLineBreaks(line)));
+    if (lines.length > 0) events.onMessages(hasWrittenCr ? lines.map((line) => flattenLineBreaks(line)) : lines);
   };
   stdout.on('data', (chunk: Buffer) => {
     if (hasExited) bytesAfterExit += chunk.length;
     if (bytesAfterExit > maxBytesAfterExit) isDeaf = true;
     if (isDeaf) return;
+    hasWrittenCr ||= chunk.includes(carriageReturn);
     deliver(splitter.push(chunk));
     if (!splitter.overflowed) return;
     tellEnd({ reason: 'line_too_long', detail: `The server wrote a line of more than ${maxLineBytes} bytes.` });

@@ -9,3 +9,27 @@ export function ownBytes(bytes: Buffer): Buffer {
   bytes.copy(copy);
   return copy;
 }
+
+/**
+ * The same for a batch, at the cost of one copy for all of it: mostly they lie side by side in one chunk. Their common
+ * memory is held until the last of them is dropped, so this is for events that are dropped in their order.
+ */
+export function ownBytesOf(batch: readonly Buffer[]): Buffer[] {
+  const first = batch.find((data) => data.length > 0);
+  if (batch.length < 2 || first === undefined) return batch.map(ownBytes);
+  const { buffer: memory, byteOffset: start } = first;
+  let end = start;
+  let bytes = 0;
+  for (const data of batch) {
+    if (data.length === 0) continue;
+    if (data.buffer !== memory || data.byteOffset < end) return batch.map(ownBytes);
+    end = data.byteOffset + data.length;
+    bytes += data.length;
+  }
+  if (memory.byteLength <= bytes * 2) return [...batch];
+  if (end - start > bytes * 2) return batch.map(ownBytes);
+  const copy = Buffer.allocUnsafeSlow(end - start);
+  copy.set(new Uint8Array(memory, start, copy.length));
+  const copied = ({ byteOffset, length }: Buffer) => copy.subarray(byteOffset - start, byteOffset - start + length);
+  return batch.map((data) => (data.length > 0 ? copied(data) : data));
+}

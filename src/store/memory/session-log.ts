@@ -1,7 +1,7 @@
 import { comparePositions, type Position } from '../../protocol/event-id.ts';
 import type { AppendOutcome, LogLimits, NewEvent, ReadOutcome, StoredEvent } from '../store.ts';
 import { createDeque, type Deque } from './deque.ts';
-import { ownBytes } from './own-bytes.ts';
+import { ownBytesOf } from './own-bytes.ts';
 
 /** The events of one session. The outcomes are those of `EventLog`; whose session it is has been decided before. */
 export interface SessionLog {
@@ -74,12 +74,13 @@ export function createSessionLog(epoch: number, { maxEvents, maxBytes, maxAgeMs 
       // An earlier attempt stored all or nothing, so a tail at or behind the batch's end means that all of it is there.
       // One inside of the batch cannot come from an attempt of this call.
       if (tailSeq !== expectedTail) return tailSeq >= expectedTail + events.length ? 'already' : 'gap';
-      for (const { stream, seq, previous, data, last } of events) {
-        entries.push({
-          event: { epoch, stream, seq, previous: placeOf(previous), data: ownBytes(data), last },
-          storedAtMs: nowMs,
-        });
-        tails.set(stream, { newest: { epoch, seq }, ended: last });
+      const kept = ownBytesOf(events.map(({ data }) => data));
+      for (let index = 0; index < events.length; index += 1) {
+        const { stream, seq, previous, last } = events[index] as NewEvent;
+        const data = kept[index] as Buffer;
+        entries.push({ event: { epoch, stream, seq, previous: placeOf(previous), data, last }, storedAtMs: nowMs });
+        // One tail for a run of events of one stream.
+        if (events[index + 1]?.stream !== stream) tails.set(stream, { newest: { epoch, seq }, ended: last });
         newestStream = Math.max(newestStream, stream);
         bytes += data.length;
       }

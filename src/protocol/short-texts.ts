@@ -1,0 +1,35 @@
+/** Texts that are met again and again, found by their bytes: that costs less than making a string of them each time. */
+export interface ShortTexts {
+  /** The text that stands between these places, if it is one of them. */
+  find(bytes: Buffer, start: number, end: number): string | undefined;
+}
+
+interface ShortText {
+  readonly text: string;
+  readonly bytes: Buffer;
+}
+
+/** @param texts in ASCII; those of one length are compared one after the other */
+export function shortTexts(texts: readonly string[]): ShortTexts {
+  const byLength: ShortText[][] = [];
+  for (const text of texts) {
+    while (byLength.length <= text.length) byLength.push([]);
+    byLength[text.length]?.push({ text, bytes: Buffer.from(text) });
+  }
+  return {
+    find(bytes, start, end) {
+      const same = byLength[end - start];
+      if (same === undefined) return undefined;
+      for (let i = 0; i < same.length; i++) {
+        const known = same[i] as ShortText;
+        if (isAt(bytes, start, known.bytes)) return known.text;
+      }
+      return undefined;
+    },
+  };
+}
+
+function isAt(bytes: Buffer, start: number, known: Buffer): boolean {
+  for (let i = 0; i < known.length; i++) if (bytes[start + i] !== known[i]) return false;
+  return true;
+}
