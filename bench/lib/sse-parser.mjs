@@ -1,0 +1,31 @@
+/**
+ * Cuts a byte stream into SSE events and gives the data of each that has any to `onData`. Works on Latin-1, since all
+ * payloads are ASCII, and knows only LF and single-line data, which all targets write: for load, not for use.
+ */
+export function createSseParser(onData) {
+  let held = [];
+  let endsInLine = false;
+  return (chunk) => {
+    let text = chunk.latin1Slice();
+    const hasEnd = text.includes('\n\n') || (endsInLine && text.startsWith('\n'));
+    endsInLine = text.endsWith('\n');
+    if (held.length > 0 && hasEnd) {
+      text = held.join('') + text;
+      held = [];
+    }
+    if (hasEnd) text = text.slice(takeEvents(text, onData));
+    if (text !== '') held.push(text);
+  };
+}
+
+/** Returns the place behind the last whole event. */
+function takeEvents(text, onData) {
+  let start = 0;
+  for (let end = text.indexOf('\n\n'); end !== -1; end = text.indexOf('\n\n', start)) {
+    const line = text.startsWith('data: ', start) ? start : text.indexOf('\ndata: ', start) + 1;
+    const from = line + 'data: '.length;
+    if (line >= start && from < end && text.startsWith('data: ', line)) onData(text.slice(from, end));
+    start = end + 2;
+  }
+  return start;
+}

@@ -1,0 +1,23 @@
+// Many sessions at once, opened and closed a few at a time.
+import { McpSession } from '../lib/mcp-session.mjs';
+
+const atOnce = 8;
+
+export async function openSessions(port, count, { onMessage } = {}) {
+  const sessions = Array.from({ length: count }, () => new McpSession(port));
+  for (let i = 0; i < count; i += atOnce) {
+    await Promise.all(
+      sessions.slice(i, i + atOnce).map(async (session) => {
+        await session.open();
+        if (onMessage !== undefined) await session.listen(onMessage);
+      }),
+    );
+  }
+  return sessions;
+}
+
+/** How many could not be ended as they should. */
+export async function closeSessions(sessions) {
+  const statuses = await Promise.all(sessions.map((session) => session.close()));
+  return statuses.filter((status) => status === undefined || status >= 300).length;
+}

@@ -1,0 +1,63 @@
+// What is run against each target. Every loop ends by time (runMs), by count (maxCount) and, whatever happens, by limitMs.
+
+const kib = 1024;
+const sizes = { 100: 100, '64k': 64 * kib, '1m': 1024 * kib };
+const payloads = ['string', 'tokens', 'escapes'];
+const times = { warmMs: 600, runMs: 1500, limitMs: 30_000 };
+const quickTimes = { warmMs: 150, runMs: 400, limitMs: 10_000 };
+
+/** `sessions` x `inflight` echo calls at all times, each answered before the next one of its slot. */
+function echo(sessions, inflight, size) {
+  return payloads.map((payload) => [
+    `echo-${sessions}x${inflight}-${size}-${payload}`,
+    { kind: 'echo', sessions, inflight, bytes: sizes[size], payload, maxCount: 100_000, ...times },
+  ]);
+}
+
+/** One call at a time in each session; each brings 1,000 progress events before its answer. */
+const stream = (sessions) => [
+  `stream-${sessions}`,
+  { kind: 'stream', sessions, events: 1000, maxCount: 5_000, ...times },
+];
+
+/** Sessions opened (initialize and notifications/initialized), `inflight` at a time, then all deleted. */
+const opened = (name, inflight, more) => [
+  name,
+  { kind: 'sessions', inflight, restMs: 0, maxCount: 100, runMs: 4_000, limitMs: 30_000, ...more },
+];
+
+const all = [
+  ...['100', '64k'].flatMap((size) => [echo(1, 1, size), echo(16, 1, size), echo(16, 8, size)].flat()),
+  ...echo(1, 1, '1m'),
+  stream(1),
+  stream(16),
+  opened('sessions-1', 1),
+  opened('sessions-4', 4),
+  opened('bursts-4', 4, { restMs: 150, maxCount: 40 }), // what warm spares are for: bursts with rest between them
+  ['idle', { kind: 'idle', isFresh: true, steps: [1, 50, 200], settleMs: 2_000, watchMs: 1_000, limitMs: 60_000 }],
+  ['start', { kind: 'start', isFresh: true, count: 3 }],
+];
+
+/** All scenarios by name. `isFresh`: on a process that has done nothing before. */
+export const scenarios = Object.fromEntries(all);
+
+const quickNames = [
+  'echo-1x1-100-string',
+  'echo-16x8-100-escapes',
+  'echo-16x1-64k-tokens',
+  'echo-1x1-1m-escapes',
+  'stream-16',
+  'sessions-4',
+  'idle',
+];
+
+/** The same, small enough for a smoke run. */
+export const quickScenarios = Object.fromEntries(
+  quickNames.map((name) => [name, { ...scenarios[name], ...quickTimes, ...quickOf(scenarios[name]) }]),
+);
+
+function quickOf({ kind }) {
+  if (kind === 'sessions') return { maxCount: 12 };
+  if (kind === 'idle') return { steps: [1, 5], settleMs: 200, watchMs: 200 };
+  return {};
+}

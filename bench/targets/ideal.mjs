@@ -1,0 +1,129 @@
+// The least that any gateway must do, as the measure for all: node:http in, a child's pipe out, text passed through.
+// No checks, no back-pressure, no event ids, no logs: not a gateway to use.
+// node ideal.mjs --port N -- <command> [args]
+import { spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import http from 'node:http';
+
+const split = process.argv.indexOf('--');
+const port = Number(process.argv[process.argv.indexOf('--port') + 1]);
+const [command, ...args] = process.argv.slice(split + 1);
+
+const lineFeed = Buffer.from('\n');
+const eventHead = Buffer.from('event: message\ndata: ');
+const eventEnd = Buffer.from('\n\n');
+const streamHeaders = { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' };
+const sessions = new Map();
+
+/** What routing needs, as raw JSON text, by a look at both ends of a message. */
+function look(text) {
+  const head = text.latin1Slice(0, Math.min(180, text.length));
+  const tail = text.length > 180 ? text.latin1Slice(text.length - 80) : '';
+  const token = /"progressToken":("[^"]*"|\d+)/;
+  return {
+    id: /"id":("[^"]*"|\d+)/.exec(head)?.[1],
+    method: /"method":"([^"]*)"/.exec(head)?.[1],
+    token: (token.exec(head) ?? token.exec(tail))?.[1],
+  };
+}
+
+function openSession() {
+  const child = spawn(command, args, { stdio: ['pipe', 'pipe', 'inherit'] });
+  const session = { id: randomUUID(), child, calls: new Map(), tokens: new Map(), stream: undefined };
+  const forget = () => sessions.delete(session.id);
+  let held = [];
+  child.stdout.on('data', (chunk) => {
+    const lines = [];
+    let start = 0;
+    for (let end = chunk.indexOf(10); end !== -1; end = chunk.indexOf(10, start)) {
+      const part = chunk.subarray(start, end);
+      lines.push(held.length > 0 ? Buffer.concat([...held, part]) : part);
+      held = [];
+      start = end + 1;
+    }
+    if (start < chunk.length) held.push(chunk.subarray(start));
+    deliver(session, lines);
+  });
+  child.on('exit', forget);
+  child.on('error', forget);
+  child.stdin.on('error', forget);
+  sessions.set(session.id, session);
+  return session;
+}
+
+/** Brings the lines of one chunk to their responses; consecutive events of one response are one write. */
+function deliver(session, lines) {
+  let to;
+  let parts = [];
+  const flush = () => {
+    if (parts.length > 0) to.write(Buffer.concat(parts));
+    parts = [];
+  };
+  for (const line of lines) {
+    const { id, method, token } = look(line);
+    const isResponse = method === undefined;
+    const call = isResponse ? session.calls.get(id) : session.tokens.get(token);
+    const response = call?.response ?? (isResponse ? undefined : session.stream);
+    if (response === undefined) continue;
+    if (to !== response) flush();
+    to = response;
+    if (isResponse) {
+      session.calls.delete(id);
+      session.tokens.delete(call.token);
+      if (!response.headersSent) {
+        const headers = { 'content-type': 'application/json', 'content-length': line.length, ...call.headers };
+        response.writeHead(200, headers).end(line);
+        continue;
+      }
+    } else if (!response.headersSent) response.writeHead(200, streamHeaders);
+    parts.push(eventHead, line, eventEnd);
+    if (!isResponse) continue;
+    response.end(Buffer.concat(parts));
+    parts = [];
+  }
+  flush();
+}
+
+function post(session, text, response) {
+  const { id, method, token } = look(text);
+  const isNew = method === 'initialize';
+  const of = isNew ? openSession() : session;
+  if (of === undefined) return void response.writeHead(404).end();
+  if (id === undefined || method === undefined) response.writeHead(202).end();
+  else {
+    const call = { response, token, headers: isNew ? { 'mcp-session-id': of.id } : undefined };
+    of.calls.set(id, call);
+    if (token !== undefined) of.tokens.set(token, call);
+  }
+  of.child.stdin.cork();
+  of.child.stdin.write(text);
+  of.child.stdin.write(lineFeed);
+  of.child.stdin.uncork();
+}
+
+function endSession(session) {
+  sessions.delete(session.id);
+  session.child.stdin.end();
+  session.child.kill();
+}
+
+const server = http.createServer((request, response) => {
+  const session = sessions.get(request.headers['mcp-session-id']);
+  if (request.method === 'POST') {
+    const chunks = [];
+    request.on('data', (chunk) => chunks.push(chunk));
+    request.on('end', () => post(session, chunks.length === 1 ? chunks[0] : Buffer.concat(chunks), response));
+  } else if (session === undefined) response.writeHead(404).end();
+  else if (request.method === 'GET') {
+    session.stream = response;
+    response.writeHead(200, streamHeaders).flushHeaders();
+  } else {
+    endSession(session);
+    response.writeHead(200).end();
+  }
+});
+server.listen(port, '127.0.0.1');
+process.on('SIGTERM', () => {
+  for (const session of sessions.values()) endSession(session);
+  process.exit(0);
+});
