@@ -23,6 +23,7 @@ export interface EndpointOptions {
   readonly maxBodyBytes: number;
   readonly maxDepth: number;
   readonly keepAliveMs: number;
+  readonly slowReaderMs: number;
 }
 
 /** Answers one HTTP request to an endpoint. */
@@ -41,7 +42,7 @@ const sessionIdForm = /^[\x21-\x7e]{1,128}$/;
  * standalone stream or resumes one, DELETE ends the session.
  */
 export function createEndpoint(options: EndpointOptions): Endpoint {
-  const { server, sessions, originRules, keepAliveMs } = options;
+  const { server, sessions, originRules } = options;
 
   const findSession = (incoming: IncomingMessage): Session | Reason => {
     const id = incoming.headers['mcp-session-id'];
@@ -63,7 +64,7 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
         if (body.reason !== 'aborted') respondWithFault(outgoing, body.reason);
         return;
       }
-      const reply = createReply(outgoing, accepts, keepAliveMs);
+      const reply = createReply(outgoing, accepts, options);
       postMessages(incoming, readBody(withoutBom(body.bytes), options.maxDepth), reply);
     });
   };
@@ -97,7 +98,7 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
     if (typeof session === 'string') return respondWithFault(outgoing, session);
     const lastEventId = readLastEventId(incoming);
     if (lastEventId === 'malformed') return respondWithFault(outgoing, 'bad_event_id');
-    void session.listen(createReply(outgoing, accepts, keepAliveMs), lastEventId);
+    void session.listen(createReply(outgoing, accepts, options), lastEventId);
   };
 
   const remove: Endpoint = (incoming, outgoing) => {

@@ -7,8 +7,19 @@ import { respondWithFault, respondWithJson } from './respond.ts';
 /** Without it, Node.js would announce a chunked body. */
 const noBody = { 'content-length': 0 };
 
-/** A session's reply on a Node.js response. `keepAliveMs`: how often an idle stream gets a comment. */
-export function createReply(outgoing: ServerResponse, accepts: Accepts, keepAliveMs: number): Reply {
+/** A smaller answer is with the operating system as soon as it is written, and holds nothing here. */
+const pipeBytes = 64 * 1024;
+
+/** Times of a reply. */
+export interface ReplyTimes {
+  /** How often an idle stream gets a comment. */
+  readonly keepAliveMs: number;
+  /** How long a client may leave the rest of a complete answer unread. */
+  readonly slowReaderMs: number;
+}
+
+/** A session's reply on a Node.js response. */
+export function createReply(outgoing: ServerResponse, accepts: Accepts, times: ReplyTimes): Reply {
   return {
     accepts,
     get isGone() {
@@ -19,16 +30,27 @@ export function createReply(outgoing: ServerResponse, accepts: Accepts, keepAliv
         if (!outgoing.writableFinished) listener();
       });
     },
-    json: (text, headers) => respondWithJson(outgoing, 200, text, headers),
+    json(text, headers) {
+      if (text.length > pipeBytes) cutIfUnread(outgoing, times);
+      respondWithJson(outgoing, 200, text, headers);
+    },
     accepted: () => void outgoing.writeHead(202, noBody).end(),
     nothing: () => void outgoing.writeHead(204).end(),
     fault: (reason, id, data) => respondWithFault(outgoing, reason, id, data),
-    stream: (headers) => openEventStream(outgoing, keepAliveMs, headers),
+    stream: (headers) => openEventStream(outgoing, times, headers),
   };
 }
 
+/**
+ * Call it before the end of an answer: a client that never reads the rest would hold it, and its socket, for ever (P8).
+ * The time starts again with every part that the client takes.
+ */
+function cutIfUnread(outgoing: ServerResponse, { slowReaderMs }: ReplyTimes): void {
+  outgoing.setTimeout(slowReaderMs, () => outgoing.destroy());
+}
+
 /** Sends the head of an event stream and keeps the connection from looking idle. */
-function openEventStream(outgoing: ServerResponse, keepAliveMs: number, headers?: Headers): EventSink {
+function openEventStream(outgoing: ServerResponse, times: ReplyTimes, headers?: Headers): EventSink {
   outgoing.writeHead(200, {
     'content-type': 'text/event-stream',
     'cache-control': 'no-cache, no-transform',
@@ -38,7 +60,7 @@ function openEventStream(outgoing: ServerResponse, keepAliveMs: number, headers?
   outgoing.flushHeaders();
   const keepAlive = setInterval(() => {
     if (!outgoing.writableNeedDrain) outgoing.write(keepAliveComment);
-  }, keepAliveMs);
+  }, times.keepAliveMs);
   outgoing.once('close', () => clearInterval(keepAlive));
   return {
     write: (text) => outgoing.write(text),
@@ -46,6 +68,7 @@ function openEventStream(outgoing: ServerResponse, keepAliveMs: number, headers?
     onClose: (listener) => void outgoing.once('close', listener),
     end() {
       clearInterval(keepAlive);
+      cutIfUnread(outgoing, times);
       outgoing.end();
     },
     cut: () => void outgoing.destroy(),

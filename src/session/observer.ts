@@ -3,10 +3,19 @@ import type { SessionEnd } from './session-end.ts';
 
 /**
  * What a session could not deliver. `noise`: a line of the server that is no JSON-RPC. `unknown_response`: the server
- * answered what nobody asked, or what was cancelled. `late`: progress of a cancelled call. `unknown_client_response`: the client did. `undeliverable`: an
- * answer whose client was gone before it could resume, or more than is kept before a session is ready. `oversized`: a message larger than an event may be.
+ * answered what nobody asked, or what was cancelled. `late`: progress of a cancelled call. `unknown_client_response`: the
+ * client answered what nobody asked. `undeliverable`: an answer whose client was gone before it could resume, or more than
+ * is kept before a session is ready. `oversized`: a message larger than an event may be.
+ * `history_lost`: events that a client came back for were no longer kept, and it was told.
  */
-export type Dropped = 'noise' | 'unknown_response' | 'unknown_client_response' | 'late' | 'undeliverable' | 'oversized';
+export type Dropped =
+  | 'noise'
+  | 'unknown_response'
+  | 'unknown_client_response'
+  | 'late'
+  | 'undeliverable'
+  | 'oversized'
+  | 'history_lost';
 
 /** How a session is named where ids must not appear (P12): by its server and the start of its key, a hash. */
 export interface SessionName {

@@ -19,6 +19,8 @@ export interface OutboundOptions {
   resume(): void;
   /** The log did not take events: the session can no longer be written to. */
   onRefused(cause: Error): void;
+  /** A client was told that events are no longer kept. */
+  onHistoryLost(): void;
   /** A connection was cut because the log could not be read. */
   onFailed(cause: unknown): void;
 }
@@ -36,7 +38,8 @@ export class Outbound {
   readonly #limits: SessionOptions;
   #isOpen = false;
 
-  constructor({ log, key, epoch, limits, route, primes, pause, resume, onRefused, onFailed }: OutboundOptions) {
+  constructor(options: OutboundOptions) {
+    const { log, key, epoch, limits, route, primes, pause, resume, onRefused, onHistoryLost, onFailed } = options;
     const { logMaxEvents, logMaxBytes, retryMs, slowReaderMs, streamMaxAgeMs } = limits;
     this.#limits = limits;
     this.#portion = { lines: logMaxEvents / 8, bytes: logMaxBytes / 8 };
@@ -56,6 +59,7 @@ export class Outbound {
       maxLag: { events: logMaxEvents / 2, bytes: logMaxBytes / 2 },
       primes,
       beginning: { epoch, seq: 0 },
+      onHistoryLost,
       onFailed,
       onPressure: (isHigh) => this.#intake.hold(isHigh),
     });

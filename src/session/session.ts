@@ -88,6 +88,7 @@ export class Session {
       pause: () => this.#upstream.pause(),
       resume: () => this.#upstream.resume(),
       onRefused: (cause) => this.#fail(cause),
+      onHistoryLost: () => this.#drop('history_lost'),
       onFailed: (cause) => observer.failed(this.name, cause),
     });
     this.#upstream = new Upstream({

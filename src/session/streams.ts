@@ -11,6 +11,13 @@ export const getStream = 0;
 /** Of so many streams it is known which requests they answer. */
 const maxKnownStreams = 1_000;
 
+/**
+ * The number in the id of an answer that says `history_lost`, behind all that a log ever has: who comes back with it was
+ * told all there is. Without an id, SDK v1 would ask from its old place again, be told again, and so on for ever: it
+ * takes a stream that ended with an error for unfinished (typescript-sdk#2638).
+ */
+const toldSeq = Number.MAX_SAFE_INTEGER;
+
 const nothing = Buffer.alloc(0);
 
 /** What the streams of a session need. */
@@ -27,6 +34,8 @@ export interface StreamsOptions {
   readonly beginning: Position;
   /** True if streams begin with a priming event; known once `initialize` is answered. */
   primes(): boolean;
+  /** A client was told that events which it lacks are no longer kept. */
+  onHistoryLost(): void;
   /** The log could not be read; the connection was cut, and its client can resume. */
   onFailed(cause: unknown): void;
   /** Some client lags so far behind that the server must be paused, or none does any more. */
@@ -79,6 +88,7 @@ export class Streams {
    */
   async resume(reply: Reply, id: EventId): Promise<void> {
     const { log, key, primes, onFailed } = this.#options;
+    if (id.seq === toldSeq) return reply.nothing();
     const read = await log.read(key, id.stream, id, 1).catch(onFailed);
     if (reply.isGone) return;
     // A listener that heard nothing yet but the priming event of a stream without events.
@@ -150,10 +160,14 @@ export class Streams {
 
   /** Events that the client lacks are gone: a listener is told and goes on, a caller gets an error for its requests. */
   #tellBreak(stream: number, sink: EventSink): boolean {
+    const { onHistoryLost, retryMs, beginning } = this.#options;
+    onHistoryLost();
     if (stream === getStream) return sink.write(gapEvent) || true;
-    for (const id of this.#ids.get(stream) ?? []) {
-      sink.write(encodeMessage(Buffer.from(faultMessage('history_lost', id))));
-    }
+    const texts = (this.#ids.get(stream) ?? []).map((id) => Buffer.from(faultMessage('history_lost', id)));
+    const last = texts.pop();
+    for (const text of texts) sink.write(encodeMessage(text));
+    const id = formatEventId(stream, { epoch: beginning.epoch, seq: toldSeq });
+    if (last !== undefined) sink.write(encodeEvents([{ id, data: last }], retryMs));
     return false;
   }
 

@@ -81,6 +81,7 @@ export async function createStreamsFixture({
     maxLag: { events: never, bytes: never },
     primes: () => isPriming,
     beginning: { epoch, seq: 0 },
+    onHistoryLost: () => undefined,
     onFailed: (cause) => void failures.push(cause),
     onPressure: (isHigh) => void pressure.push(isHigh),
     ...options,

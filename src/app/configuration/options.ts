@@ -163,7 +163,12 @@ export const globalOptions = {
   ),
   requestMaxMs: integer(6 * 60 * minute, [1, longestMs], 'Milliseconds that a request may take in all.'),
   maxCalls: integer(256, [1, 100_000], 'Requests of one session in flight at once.'),
-  drainMs: integer(25 * second, [0, longestMs], 'Milliseconds from SIGTERM to the end; calls may take what the grace periods of servers leave of it.', { inHelp: true }),
+  drainMs: integer(
+    25 * second,
+    [0, longestMs],
+    'Milliseconds from SIGTERM to the end; calls may take what the grace periods of servers leave of it.',
+    { inHelp: true },
+  ),
   logMaxEvents: integer(1000, [1, 1_000_000], 'Events of one session kept for resuming.'),
   logMaxBytes: integer(8 * mebibyte, [1, largestTotalBytes], 'Bytes of events of one session kept for resuming.'),
   logMaxAgeMs: integer(15 * minute, [1, longestMs], 'Milliseconds that events are kept for resuming.'),
