@@ -47,7 +47,7 @@ export async function checkServers(
 }
 
 function renderFindings(server: string, { revision, name, startMs, counts }: Findings): string {
-  const offers = Object.entries(counts).map(([what, count]) => `, ${count} ${what}`);
+  const offers = Object.entries(counts).map(([what, count]) => `, ${count} ${count === 1 ? what.slice(0, -1) : what}`);
   return `OK    ${server}: ${name}, stdio, legacy era, revision ${revision}${offers.join('')}, started in ${startMs} ms\n`;
 }
 

@@ -6,14 +6,14 @@ import { getRequestListener } from '@hono/node-server';
 import type { Logger } from 'pino';
 import { createHttpApp, withPathTargets } from '../http/app.ts';
 import { createEndpoint, type Endpoint } from '../http/endpoint.ts';
-import { createOriginRules } from '../http/origin.ts';
+import { createOriginRules, isLoopback } from '../http/origin.ts';
 import { addHealth } from '../ops/health.ts';
 import { createSessionLog } from '../ops/session-log.ts';
 import { Sessions } from '../session/sessions.ts';
 import { createMemoryStore } from '../store/memory/memory-store.ts';
 import type { GatewayConfig } from './configuration/config.ts';
 import type { Environment } from './configuration/environment.ts';
-import { type RunningServer, runServer } from './servers.ts';
+import { missingCommand, type RunningServer, runServer } from './servers.ts';
 import { awaitStart } from './start-probe.ts';
 
 /** What a gateway is started with. */
@@ -83,6 +83,10 @@ export async function startGateway({ config, environment, logger, onUseless }: G
     throw new Error(explainListenFailure(cause, config), { cause });
   }
 
+  if (!isLoopback(host)) {
+    logger.warn({ host, port }, 'whoever reaches this address can use the servers: there is no authentication yet');
+  }
+
   const base = `http://${displayHost(host)}:${(http.address() as AddressInfo).port}`;
   return {
     urls: servers.map(({ server }) => ({
@@ -110,8 +114,10 @@ async function startServers({ config, environment, logger, onUseless }: GatewayP
   }
   return config.servers.map((server) => {
     const log = logger.child({ server: server.name });
+    const missing = missingCommand(server, environment);
+    if (missing !== undefined) log.warn({ detail: missing }, 'server cannot be started; its sessions will fail');
     return runServer(server, config, environment, {
-      onStderr: (line) => log.debug({ stderr: line }, 'server wrote to stderr'),
+      onStderr: (line, pid) => log.debug({ pid, stderr: line }, 'server wrote to stderr'),
       onSpareEnd: ({ reason, detail }) => log.warn({ reason, detail }, 'spare server ended'),
     });
   });
@@ -134,7 +140,8 @@ function displayHost(host: string): string {
 
 function explainListenFailure(cause: unknown, { host, port }: GatewayConfig): string {
   const code = (cause as NodeJS.ErrnoException).code;
-  if (code === 'EADDRINUSE') return `Port ${port} on ${host} is in use. Choose another one with --port, or 0 for any.`;
+  if (code === 'EADDRINUSE')
+    return `Port ${port} on ${host} is in use. Choose another one with --port or GANGWAY_PORT; 0 is any free one.`;
   if (code === 'EACCES') return `Port ${port} may not be opened by this user. Choose one above 1023 with --port.`;
   if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND') return `${host} is no address of this machine. Correct --host.`;
   return `Cannot listen on ${host}:${port}: ${(cause as Error).message}`;

@@ -63,7 +63,7 @@ async function serve(config: GatewayConfig, logger: Logger): Promise<void> {
     process.exit(failed);
   });
   let gateway: Gateway | undefined;
-  endOnSignals(() => gateway, logger);
+  endOnSignals(() => gateway, config, logger);
   if (await cleanUp(logger)) noteGroups((why) => logger.warn({ why }, 'cannot note the processes of servers'));
   try {
     gateway = await startGateway({ config, environment: process.env, logger, onUseless: giveUp });
@@ -118,7 +118,7 @@ function noteGroups(onUnable: (why: string) => void): void {
 }
 
 /** The first signal ends the gateway in order; a second one, or one before it is ready, at once. */
-function endOnSignals(started: () => Gateway | undefined, logger: Logger): void {
+function endOnSignals(started: () => Gateway | undefined, config: GatewayConfig, logger: Logger): void {
   let isEnding = false;
   const end = async (signal: NodeJS.Signals): Promise<void> => {
     const gateway = started();
@@ -127,7 +127,11 @@ function endOnSignals(started: () => Gateway | undefined, logger: Logger): void 
       process.exit(failed);
     }
     isEnding = true;
-    logger.info({ signal }, 'ending: no new sessions, calls in flight are finished');
+    const { drainMs } = config;
+    logger.info(
+      { signal, drainMs },
+      'ending: calls in flight may go on until drainMs is over; a second signal ends at once',
+    );
     await gateway.close();
     logger.info('ended');
     process.exit(0);

@@ -1,6 +1,8 @@
 import type { BackendEnd, OpenBackend } from '../backend/backend.ts';
 import { childEnvironment } from '../backend/stdio/environment.ts';
+import { locate } from '../backend/stdio/locate.ts';
 import { findSetpriv, launcherOf } from '../backend/stdio/setpriv.ts';
+import { explainSpawnFailure } from '../backend/stdio/spawn-failure.ts';
 import { openStdio } from '../backend/stdio/stdio.ts';
 import { createWarmPool, type WarmPool } from '../backend/warm.ts';
 import type { Server } from '../session/session-parts.ts';
@@ -19,7 +21,7 @@ export interface ServerListeners {
   /** A process of the server runs. */
   onStarted?(): void;
   /** A line of its stderr, cut, escaped and rate-limited. */
-  onStderr?(line: string): void;
+  onStderr?(line: string, pid: number | undefined): void;
   /** A spare ended before anybody used it. */
   onSpareEnd?(end: BackendEnd): void;
 }
@@ -33,8 +35,8 @@ export function openerOf(
 ): OpenBackend {
   const launcher = launcherFor(parentDeathSignal, environment);
   const program = { command, args, cwd, env: childEnvironment(environment, env), launcher };
-  return (events) =>
-    openStdio(
+  return (events) => {
+    const backend = openStdio(
       {
         ...program,
         stdinCloseGraceMs,
@@ -42,10 +44,22 @@ export function openerOf(
         maxLineBytes,
         maxQueuedBytes,
         onStarted: () => onStarted?.(),
-        onStderr: (line) => onStderr?.(line),
+        onStderr: (line) => onStderr?.(line, backend.pid),
       },
       events,
     );
+    return backend;
+  };
+}
+
+/** Why the server's command cannot be found, without starting it; undefined if it looks as if it could be started. */
+export function missingCommand(
+  { command, args, cwd, env }: ServerConfig,
+  environment: Environment,
+): string | undefined {
+  const program = { command, args, cwd, env: childEnvironment(environment, env) };
+  if (locate(program) !== undefined) return undefined;
+  return explainSpawnFailure(Object.assign(new Error('not found'), { code: 'ENOENT' }), program);
 }
 
 /** Found once, however many servers there are: each try starts a process. */

@@ -38,7 +38,7 @@ export async function awaitStart(probe: StartProbe): Promise<RunningServer> {
         hasStarted = true;
         resolve({ ...running, server: { ...running.server, open: use } });
       },
-      onStderr: (line) => logger.debug({ stderr: line }, 'server wrote to stderr'),
+      onStderr: (line, pid) => logger.debug({ pid, stderr: line }, 'server wrote to stderr'),
       onSpareEnd(end) {
         const isUseless = !isUsed && performance.now() - startedAt < probeMs;
         if (!hasStarted) void running.pool.close().then(() => reject(new Error(explain(end))));

@@ -1,8 +1,12 @@
 import type { Logger } from 'pino';
 import type { SessionObserver } from '../session/observer.ts';
+import type { SessionEnd } from '../session/session-end.ts';
 
 /** How much of a dropped line is shown at debug. */
 const shownBytes = 200;
+
+/** Ends that are nobody's fault; the others are warnings. */
+const isExpected: ReadonlySet<SessionEnd> = new Set(['deleted', 'idle', 'client_gone', 'refused', 'draining']);
 
 /**
  * Logs what happens to sessions: at `info` one line for the start and one for the end of each, and one when its server
@@ -12,7 +16,9 @@ const shownBytes = 200;
 export function createSessionLog(logger: Logger): SessionObserver {
   return {
     started: (name, details) => logger.info({ ...name, ...details }, 'session started'),
-    ended: (name, { reason, dropped }) => logger.info({ ...name, reason, ...dropped }, 'session ended'),
+    ended(name, { reason, dropped }) {
+      logger[isExpected.has(reason) ? 'info' : 'warn']({ ...name, reason, ...dropped }, 'session ended');
+    },
     backendEnded(name, { reason, detail, exitCode, signal, lastOutput }) {
       logger.warn({ ...name, reason, detail, exitCode, signal }, 'server ended');
       if (lastOutput?.length) logger.debug({ ...name, lastOutput }, 'what the server wrote last');

@@ -20,6 +20,8 @@ export interface CommandLine {
   readonly serverCommand: readonly string[] | undefined;
   /** True if a word stands where a URL would. */
   readonly hasUrl: boolean;
+  /** There is a word that is neither an option nor a URL; that was reported. */
+  readonly hasStrayWord: boolean;
 }
 
 const keyOfFlag = new Map(Object.entries({ ...globalOptions, ...serverOptions }).map(([key]) => [flagOf(key), key]));
@@ -67,7 +69,8 @@ export function readCommandLine(argv: readonly string[], report: Report): Comman
     given: givenValues(texts, report),
     configFile: texts.get('--config')?.[0],
     serverCommand: end === -1 ? undefined : argv.slice(end + 1),
-    hasUrl: words.length > 0,
+    hasUrl: words.some((index) => isUrl(own[index] ?? '')),
+    hasStrayWord: words.some((index) => !isUrl(own[index] ?? '')),
   };
 }
 

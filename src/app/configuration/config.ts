@@ -79,13 +79,18 @@ export function readConfiguration({
 }
 
 /** The file to read; also reports when not exactly one form is given. */
-function fileNameOf({ configFile, serverCommand, hasUrl }: CommandLine, env: Environment, report: Report) {
+function fileNameOf(
+  { configFile, serverCommand, hasUrl, hasStrayWord }: CommandLine,
+  env: Environment,
+  report: Report,
+) {
   const given = [serverCommand !== undefined && '--', hasUrl && 'a URL', configFile !== undefined && '--config'].filter(
     (form) => form !== false,
   );
   if (given.length > 1) report('command line', `has ${given.join(' and ')}; give one of them`);
-  const fileName = configFile ?? (given.length === 0 ? env[configFileVariable] || undefined : undefined);
-  if (given.length === 0 && fileName === undefined) {
+  const isEmpty = given.length === 0 && !hasStrayWord;
+  const fileName = configFile ?? (isEmpty ? env[configFileVariable] || undefined : undefined);
+  if (isEmpty && fileName === undefined) {
     report(
       'command line',
       `names no server; give one in one of these forms:\n${forms.map((form) => `  ${form}`).join('\n')}`,

@@ -27,7 +27,7 @@ export function renderHelp(): string {
     '',
     'Examples:',
     '  mcp-gangway -- npx -y @modelcontextprotocol/server-everything',
-    '  mcp-gangway --port 3000 --config ~/.cursor/mcp.json',
+    '  mcp-gangway --port 3000 --config gangway.json',
     '',
     'All options and the file: docs/configuration.md',
   ].join('\n')}\n`;
