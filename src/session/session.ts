@@ -180,9 +180,9 @@ export class Session {
     onEnding();
     clearTimeout(this.#startTimer);
     for (const call of this.#calls.takeAll()) call.answer.fail(call.id, faultAtEnd[reason]);
-    await this.#outbound.close();
-    await this.#upstream.close();
-    await store.sessions.end(key).catch((cause: unknown) => observer.failed(this.name, cause));
+    // One that fails must not keep the others, or a drain waits for ever.
+    const steps = [() => this.#outbound.close(), () => this.#upstream.close(), () => store.sessions.end(key)];
+    for (const step of steps) await step().catch((cause: unknown) => observer.failed(this.name, cause));
     observer.ended(this.name, { reason, dropped: this.#dropped });
     onEnded();
   }

@@ -111,7 +111,7 @@ describe.runIf(isLinux)('after kill -9 of the gateway, by the kernel', () => {
 });
 
 describe.runIf(isLinux)('after kill -9 of the gateway, the next start', () => {
-  test('[P10] fault 19: ends what ignores SIGTERM, with and without setpriv and with what it forked, and nothing of a gateway that lives', async () => {
+  test('[R6.14b] [P10] fault 19: ends what ignores SIGTERM, with and without setpriv and with what it forked, and nothing of a gateway that lives', async () => {
     const place = makePlace();
     const without = await start(place, { command: server('forks'), env: withoutSetpriv(place) });
     const [withIt, living] = await Promise.all([

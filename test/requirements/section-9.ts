@@ -142,6 +142,6 @@ export const section9: readonly ProtocolRequirement[] = [
     source: 'V2',
     level: 'V2',
     text: "A drain's retry does not stay with a client that goes on elsewhere.",
-    deferredTo: openIssues.solid,
+    deferredTo: openIssues.redis,
   },
 ];

@@ -59,7 +59,7 @@ async function bytesAfter(session: CountingSession, url: string, after: string) 
 }
 
 describe('an id of a stream that is not the session’s', () => {
-  test('[R7.17] [S07] [B16] of another session or server gets 400 or 404, and not a byte', async () => {
+  test('[R7.17] [S07] [A04] [B16] of another session or server gets 400 or 404, and not a byte', async () => {
     const ids = [
       ...(await speak(other, 'other-answered', true)),
       ...(await speak(other, 'other-open', false)),

@@ -1,4 +1,4 @@
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { SessionObserver } from '../../src/session/observer.ts';
 import { Session } from '../../src/session/session.ts';
 import type { SessionEnd } from '../../src/session/session-end.ts';
@@ -403,6 +403,34 @@ describe('sessions', () => {
     await sessions.drain(10);
     expect(reply.given).toEqual({ kind: 'fault', reason: 'draining', id: 1 });
     expect(fake.living).toEqual([]);
+  });
+
+  it('[F27] [P9] drain also if the end of a backend fails', async () => {
+    const { sessions, open, failed, ended } = createFixture();
+    const [broken] = [await open(), await open()];
+    broken.backend.close = () => Promise.reject(new Error('no end'));
+    await sessions.drain(0);
+    expect([await ended.next(), await ended.next()]).toEqual(['draining', 'draining']);
+    expect(failed).toEqual([new Error('no end')]);
+  });
+
+  it('[F29] survive a jump of the clock: none is idle by it, and no event is too old', async () => {
+    vi.useFakeTimers({ toFake: ['Date'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const { open } = createFixture({ sessionIdleMs: 60_000 });
+    const { session, backend } = await open();
+    backend.says(log('kept'));
+    for (const years of [10, -10]) {
+      vi.setSystemTime(Date.now() + years * 365 * 86_400_000);
+      expect(session.isIdleSince(60_000)).toBe(false);
+      const reply = createFakeReply(acceptsSse);
+      await session.listen(reply, undefined);
+      await turn();
+      expect(reply.sink.messages.length).toBe(years > 0 ? 1 : 0);
+      backend.says(log('next'));
+      await turn();
+      expect(reply.sink.messages.at(-1)).toMatchObject({ params: { data: 'next' } });
+    }
   });
 
   it('[P3] answer a start that takes too long', async () => {
