@@ -44,8 +44,13 @@ const keepAliveTimeout = 75_000;
 
 /** Starts a gateway. Rejects with an error for the operator if it cannot listen, or if its only server cannot be started. */
 export async function startGateway({ config, environment, logger, onUseless }: GatewayParts): Promise<Gateway> {
-  const { host, port, logMaxEvents, logMaxBytes, logMaxAgeMs } = config;
-  const store = createMemoryStore({ maxEvents: logMaxEvents, maxBytes: logMaxBytes, maxAgeMs: logMaxAgeMs });
+  const { host, port } = config;
+  const store = createMemoryStore({
+    maxEvents: config.logMaxEvents,
+    maxBytes: config.logMaxBytes,
+    maxAgeMs: config.logMaxAgeMs,
+    maxTotalBytes: config.logTotalMaxBytes,
+  });
   const observer = createSessionLog(logger);
   const sessions = new Sessions({ ...config, instance: randomUUID(), store, observer });
   const servers = await startServers({ config, environment, logger, onUseless });
@@ -75,6 +80,10 @@ export async function startGateway({ config, environment, logger, onUseless }: G
   );
   // Node.js drops what follows the first 1,000 headers, and with it what the guards look at; their size is bounded anyway.
   http.maxHeadersCount = 0;
+  http.maxConnections = config.maxConnections;
+  http.on('drop', () =>
+    logger.warn({ maxConnections: config.maxConnections }, 'closed a connection: too many are open'),
+  );
   try {
     http.listen(port, host);
     await once(http, 'listening');

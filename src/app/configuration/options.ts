@@ -134,6 +134,7 @@ export const globalOptions = {
   maxSessions: integer(1000, [1, 1_000_000], 'Sessions open at once; each has its own server process.', {
     inHelp: true,
   }),
+  maxConnections: integer(10_000, [1, 1_000_000], 'Connections of clients open at once; further ones are closed.'),
   sessionIdleMs: integer(30 * minute, [1, longestMs], 'Milliseconds without a message until a session ends.', {
     inHelp: true,
   }),
@@ -171,6 +172,11 @@ export const globalOptions = {
   ),
   logMaxEvents: integer(1000, [1, 1_000_000], 'Events of one session kept for resuming.'),
   logMaxBytes: integer(8 * mebibyte, [1, largestTotalBytes], 'Bytes of events of one session kept for resuming.'),
+  logTotalMaxBytes: integer(
+    256 * mebibyte,
+    [1, Number.MAX_SAFE_INTEGER],
+    'Bytes of events of all sessions kept for resuming.',
+  ),
   logMaxAgeMs: integer(15 * minute, [1, longestMs], 'Milliseconds that events are kept for resuming.'),
   maxEventBytes: integer(
     4 * mebibyte,
