@@ -1,0 +1,83 @@
+import { describe, expect, test } from 'vitest';
+import { type Gateway, root, startGateway } from '../support/gateway.ts';
+import { initialize } from '../support/http-client.ts';
+import { listProcesses, waitForDescendants, waitUntilGone } from '../support/processes.ts';
+import { isFull } from './memory.ts';
+import { restored, startMoody, statusOf } from './moody.ts';
+
+const graceMs = 200;
+/** Both periods, what SIGKILL takes, and what a busy machine adds. */
+const endMs = 2 * graceMs + 2_000;
+
+const start = (mode: string): Promise<Gateway> =>
+  startGateway({
+    args: ['--stdin-close-grace-ms', `${graceMs}`, '--terminate-grace-ms', `${graceMs}`],
+    command: ['/bin/sh', `${root}test/fixtures/children/stubborn-server.sh`, mode],
+  });
+
+const zombiesOf = async (pid: number) =>
+  (await listProcesses()).filter(({ ppid, isZombie }) => ppid === pid && isZombie);
+
+describe('a child that will not end', () => {
+  const modes = [
+    ['ignores the end of its input', 'deaf', 1],
+    ['ignores SIGTERM too', 'stubborn', 1],
+    ['ignores both, and so does what it forked', 'forks', 2],
+    ['ends and leaves what it forked', 'leaves', 2],
+  ] as const;
+
+  test('[F19] [P10] of each kind: the end of its session leaves nothing', async () => {
+    await Promise.all(
+      modes.map(async ([_, mode, count]) => {
+        const gateway = await start(mode);
+        const session = await initialize(gateway.url);
+        const family = await waitForDescendants(gateway.pid, count);
+        expect((await session.delete()).status).toBe(200);
+        await waitUntilGone(family, { deadlineMs: endMs });
+        expect(await zombiesOf(gateway.pid)).toEqual([]);
+      }),
+    );
+  });
+
+  test('[F19] [P9] [P10] of each kind: the end of the gateway leaves nothing', async () => {
+    await Promise.all(
+      modes.map(async ([_, mode, count]) => {
+        const gateway = await start(mode);
+        for (let n = 0; n < 3; n++) await initialize(gateway.url);
+        const family = await waitForDescendants(gateway.pid, 3 * count);
+        const before = performance.now();
+        expect(await gateway.stop()).toEqual({ code: 0, signal: null });
+        expect(performance.now() - before).toBeLessThan(endMs + 1_000);
+        await waitUntilGone(family, { deadlineMs: 100 });
+      }),
+    );
+  });
+});
+
+describe('a grandchild that holds stdout', () => {
+  test('[F19] [P10] ends with the session, and does not hold up its end', async () => {
+    const { gateway } = await startMoody();
+    const session = await initialize(gateway.url);
+    for (let n = 0; n < 3; n++) await session.callTool('fork');
+    const family = await waitForDescendants(gateway.pid, 4);
+    await session.delete();
+    await waitUntilGone(family, { deadlineMs: endMs });
+  });
+
+  test('[F19] [P10] ends when its parent crashes, each time, and no zombie is left', async () => {
+    const cycles = isFull ? 200 : 5;
+    const moody = await startMoody({}, { args: ['--log-level', 'info'] });
+    for (let n = 0; n < cycles; n++) {
+      const session = await initialize(moody.gateway.url);
+      await session.callTool('fork');
+      const family = await waitForDescendants(moody.gateway.pid, 2);
+      moody.kill();
+      await restored(moody.gateway, n + 1);
+      await waitUntilGone(family, { deadlineMs: endMs });
+      expect(await statusOf(session)).toBe(200);
+      await session.delete();
+      await waitForDescendants(moody.gateway.pid, 0);
+    }
+    expect(await zombiesOf(moody.gateway.pid)).toEqual([]);
+  }, 300_000);
+});

@@ -1,0 +1,78 @@
+import { describe, expect, it } from 'vitest';
+import { canReplace, declaredListChanges, type Handshake, readHandshake } from '../../src/protocol/handshake.ts';
+
+const response = (body: object): Buffer => Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 0, ...body }));
+const shake = (capabilities: unknown, protocolVersion = '2025-11-25'): Handshake => ({ protocolVersion, capabilities });
+
+describe('an answer to initialize', () => {
+  it('says the revision and the capabilities, which may be missing', () => {
+    const capabilities = { tools: {} };
+    expect(readHandshake(response({ result: { protocolVersion: 'v', capabilities, x: 1 } }))).toEqual(
+      shake(capabilities, 'v'),
+    );
+    expect(readHandshake(response({ result: { protocolVersion: 'v' } }))).toEqual(shake({}, 'v'));
+    expect(readHandshake(response({ result: { protocolVersion: 'v', capabilities: null } }))).toEqual(shake({}, 'v'));
+  });
+
+  it.each([
+    [{ error: { code: 1, message: 'x' } }],
+    [{ result: {} }],
+    [{ result: null }],
+    [{ result: 'text' }],
+    [{ result: [] }],
+    [{ result: { protocolVersion: 5 } }],
+  ])('%j is none', (body) => {
+    expect(readHandshake(response(body))).toBeUndefined();
+  });
+});
+
+describe('a server in place of another', () => {
+  it.each([
+    ['the same', { a: { b: true, c: [1, 'x'] } }, { a: { b: true, c: [1, 'x'] } }, true],
+    ['with more', { a: {} }, { a: { b: true }, c: {} }, true],
+    ['with less', { a: {}, b: {} }, { a: {} }, false],
+    ['with less inside', { a: { b: true } }, { a: {} }, false],
+    ['that says false where it said true', { a: { b: true } }, { a: { b: false } }, false],
+    ['that says true where it said false', { a: { b: false } }, { a: { b: true } }, true],
+    ['without what was false or null', { a: false, b: null }, {}, true],
+    ['with another value', { a: 'x' }, { a: 'y' }, false],
+    ['with text for an object', { a: { b: true } }, { a: 'b' }, false],
+    ['with a key that every object inherits', { toString: {} }, {}, false],
+    ['with __proto__ as a key', JSON.parse('{"__proto__":{"x":true}}'), {}, false],
+    ['after one without any', {}, { tools: {} }, true],
+    ['after one that said nothing', null, {}, true],
+    ['with nothing after something', { a: {} }, null, false],
+  ])('%s', (_, earlier, later, expected) => {
+    expect(canReplace(shake(later), shake(earlier))).toBe(expected);
+  });
+
+  it('of another revision is none', () => {
+    expect(canReplace(shake({}, 'a'), shake({}, 'b'))).toBe(false);
+  });
+
+  it('[F12] with capabilities nested as deep as a line allows is compared without an end of the stack', () => {
+    const nested = (depth: number, core: string): unknown =>
+      JSON.parse(`${'['.repeat(depth)}${core}${']'.repeat(depth)}`);
+    const depth = 200_000;
+    expect(canReplace(shake(nested(depth, '1')), shake(nested(depth, '1')))).toBe(true);
+    expect(canReplace(shake(nested(depth, '2')), shake(nested(depth, '1')))).toBe(false);
+    expect(canReplace(shake({}), shake(nested(depth, '1')))).toBe(false);
+  });
+});
+
+describe('lists that can change', () => {
+  it.each([
+    [{ tools: { listChanged: true }, prompts: { listChanged: true }, resources: { listChanged: true } }, 3],
+    [{ tools: { listChanged: true }, prompts: {}, resources: { subscribe: true } }, 1],
+    [{ tools: { listChanged: false } }, 0],
+    [{ tools: { listChanged: 'true' } }, 0],
+    [{ tools: true }, 0],
+    [{}, 0],
+    ['text', 0],
+    [[], 0],
+  ])('%j', (capabilities, count) => {
+    const methods = declaredListChanges(shake(capabilities));
+    expect(methods).toHaveLength(count);
+    for (const method of methods) expect(method).toMatch(/^notifications\/(tools|prompts|resources)\/list_changed$/);
+  });
+});

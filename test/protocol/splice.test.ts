@@ -1,0 +1,51 @@
+import { describe, expect, it } from 'vitest';
+import { spliceCancelledId, spliceId } from '../../src/protocol/splice.ts';
+
+const splicedId = (text: string, id = '"new"'): string => spliceId(Buffer.from(text), id).toString();
+const splicedCancelledId = (text: string): string => spliceCancelledId(Buffer.from(text), '"new"').toString();
+
+describe('the id of a message', () => {
+  it.each([
+    ['{"jsonrpc":"2.0","id":1,"method":"x"}', '{"jsonrpc":"2.0","id":"new","method":"x"}'],
+    ['{"id":"a\\"b\\\\","x":1}', '{"id":"new","x":1}'],
+    ['{ "id" :\t-12  , "x":1e400}', '{ "id" :\t"new"  , "x":1e400}'],
+    ['{"\\u0069d":1}', '{"\\u0069d":"new"}'],
+    ['{"params":{"id":5,"_meta":{"id":6}},"id":7}', '{"params":{"id":5,"_meta":{"id":6}},"id":"new"}'],
+    ['{"id":null,"error":{"id":1}}', '{"id":"new","error":{"id":1}}'],
+    ['{"x":"ünï\u2028😀","id":"ü"}', '{"x":"ünï\u2028😀","id":"new"}'],
+    ['{"id":12345678901234567890,"n":12345678901234567890}', '{"id":"new","n":12345678901234567890}'],
+    ['{"id":{"deep":[1,{}]},"x":[]}', '{"id":"new","x":[]}'],
+  ])('[P1] is replaced in %s and nothing else', (text, expected) => {
+    expect(splicedId(text)).toBe(expected);
+  });
+
+  it('can become longer, shorter or a number, and the given text is not changed', () => {
+    const text = Buffer.from('{"id":12345,"x":1}');
+    expect(spliceId(text, '1').toString()).toBe('{"id":1,"x":1}');
+    expect(spliceId(text, JSON.stringify('x'.repeat(300)))).toHaveLength(text.length - 5 + 302);
+    expect(text.toString()).toBe('{"id":12345,"x":1}');
+  });
+
+  it.each(['{"x":1}', '{"params":{"id":1}}', '42', '', '{"id":1', '[]', '{"id":1,"id":2}'])(
+    'cannot be replaced in %j',
+    (text) => {
+      expect(() => splicedId(text)).toThrow();
+    },
+  );
+});
+
+describe('the id that a cancellation names', () => {
+  it.each([
+    ['{"id":9,"params":{"requestId":1,"reason":"x"}}', '{"id":9,"params":{"requestId":"new","reason":"x"}}'],
+    [
+      '{"params":{"_meta":{"requestId":2}, "requestId" : "a" }}',
+      '{"params":{"_meta":{"requestId":2}, "requestId" : "new" }}',
+    ],
+  ])('[P1] is replaced in %s and nothing else', (text, expected) => {
+    expect(splicedCancelledId(text)).toBe(expected);
+  });
+
+  it.each(['{"requestId":1}', '{"params":[1]}', '{"params":{"x":1}}'])('cannot be replaced in %j', (text) => {
+    expect(() => splicedCancelledId(text)).toThrow();
+  });
+});

@@ -1,0 +1,94 @@
+import { describe, expect, it } from 'vitest';
+import { ClientState, isStateful } from '../../src/session/client-state.ts';
+import { readMessage } from '../support/fake-backend.ts';
+
+const text = (value: unknown): Buffer => Buffer.from(JSON.stringify(value));
+const ok = text({ jsonrpc: '2.0', id: 1, result: {} });
+const failed = text({ jsonrpc: '2.0', id: 1, error: { code: 1, message: 'no' } });
+const initialized = { jsonrpc: '2.0', method: 'notifications/initialized' };
+
+function createFixture() {
+  const state = new ClientState(text({ jsonrpc: '2.0', id: 0, method: 'initialize' }));
+  let ids = 0;
+  return {
+    state,
+    answered: (method: string, params: unknown, response = ok) =>
+      state.answered(method, text({ jsonrpc: '2.0', id: 7, method, params }), response),
+    replayed: () => {
+      const { texts, ids: used } = state.replay(() => `r${++ids}`);
+      return { messages: texts.map((message) => JSON.parse(message.toString())), ids: [...used] };
+    },
+  };
+}
+
+describe('what a client told its server', () => {
+  it('[F12] is told again: initialized first, then the newest log level, then each subscription', () => {
+    const { state, answered, replayed } = createFixture();
+    answered('resources/subscribe', { uri: 'a:1' });
+    answered('logging/setLevel', { level: 'debug' });
+    answered('logging/setLevel', { level: 'error' });
+    answered('resources/subscribe', { uri: 'a:2' });
+    state.sent(readMessage(initialized));
+    expect(replayed()).toEqual({
+      messages: [
+        initialized,
+        { jsonrpc: '2.0', id: 'r1', method: 'logging/setLevel', params: { level: 'error' } },
+        { jsonrpc: '2.0', id: 'r2', method: 'resources/subscribe', params: { uri: 'a:1' } },
+        { jsonrpc: '2.0', id: 'r3', method: 'resources/subscribe', params: { uri: 'a:2' } },
+      ],
+      ids: ['r1', 'r2', 'r3'],
+    });
+  });
+
+  it('is nothing before it was said or answered, and nothing that was refused', () => {
+    const { state, answered, replayed } = createFixture();
+    answered('logging/setLevel', { level: 'debug' }, failed);
+    answered('resources/subscribe', { uri: 'a:1' }, failed);
+    answered('tools/call', { name: 'x' });
+    state.sent(readMessage({ jsonrpc: '2.0', method: 'notifications/roots/list_changed' }));
+    expect(replayed()).toEqual({ messages: [], ids: [] });
+  });
+
+  it('has one subscription for a URI, and none after its end; an end that failed changes nothing', () => {
+    const { answered, replayed } = createFixture();
+    for (const uri of ['a', 'a', 'b', 'c', '__proto__']) answered('resources/subscribe', { uri });
+    answered('resources/unsubscribe', { uri: 'b' });
+    answered('resources/unsubscribe', { uri: 'c' }, failed);
+    answered('resources/unsubscribe', { uri: 'unknown' });
+    expect(replayed().messages.map(({ params }) => params.uri)).toEqual(['a', 'c', '__proto__']);
+  });
+
+  it('[P1] keeps the text as it was, but for the id', () => {
+    const { state } = createFixture();
+    const request = Buffer.from(
+      '{ "params":{"uri":"\\u0061","n":1e400, "id":3},"id" : 12345678901234567 ,"jsonrpc":"2.0"}',
+    );
+    state.answered('resources/subscribe', request, ok);
+    expect(state.replay(() => 'r').texts[0]?.toString()).toBe(
+      '{ "params":{"uri":"\\u0061","n":1e400, "id":3},"id" : "r" ,"jsonrpc":"2.0"}',
+    );
+  });
+
+  it('does not change with the memory that it came in', () => {
+    const memory = text({ jsonrpc: '2.0', id: 0, method: 'initialize' });
+    const before = memory.toString();
+    const state = new ClientState(memory);
+    memory.fill(0);
+    expect(state.initialize.toString()).toBe(before);
+  });
+
+  it.each([[{ toString: 1, valueOf: 1 }], [['['.repeat(3)]], [5], [null], [undefined]])(
+    '[F12] has no place for the URI %j, and does not fail of it',
+    (uri) => {
+      const { answered, replayed } = createFixture();
+      for (const method of ['resources/subscribe', 'resources/unsubscribe']) answered(method, { uri });
+      answered('resources/subscribe', undefined);
+      expect(replayed().messages).toEqual([]);
+    },
+  );
+
+  it('is changed by three methods', () => {
+    const methods = ['logging/setLevel', 'resources/subscribe', 'resources/unsubscribe', 'resources/read', 'ping'];
+    expect(methods.map(isStateful)).toEqual([true, true, true, false, false]);
+  });
+});

@@ -1,0 +1,203 @@
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { Calls } from '../../src/session/calls.ts';
+import { ClientState } from '../../src/session/client-state.ts';
+import { Inbound } from '../../src/session/inbound.ts';
+import type { Dropped } from '../../src/session/observer.ts';
+import type { Outbound } from '../../src/session/outbound.ts';
+import { Reruns } from '../../src/session/rerun.ts';
+import { ServerRequests } from '../../src/session/server-requests.ts';
+import type { SessionOptions } from '../../src/session/session-parts.ts';
+import { Upstream } from '../../src/session/upstream.ts';
+import { createFakeServer, readMessage } from '../support/fake-backend.ts';
+import { acceptsJson, createFakeReply } from '../support/fake-reply.ts';
+import { waitFor } from '../support/wait-for.ts';
+
+const never = 2 ** 30;
+
+function createFixture(options: Partial<SessionOptions> = {}) {
+  const calls = new Calls();
+  const serverRequests = new ServerRequests();
+  const client = new ClientState(Buffer.from('{}'));
+  const dropped: Dropped[] = [];
+  const fake = createFakeServer();
+  const upstream = new Upstream({
+    server: { name: 's', open: fake.open, startTimeoutMs: never, onBackendExit: 'end', rerun: 'safe' },
+    maxQueuedBytes: 1_000,
+    onLines: () => undefined,
+    onLost: () => undefined,
+    onRestored: () => undefined,
+    onGivenUp: () => undefined,
+  });
+  onTestFinished(async () => {
+    for (const call of calls.takeAll()) call.answer.fail(call.id, 'session_ended');
+    await upstream.close();
+  });
+  const limits = {
+    ...{ upgradeAfterMs: never, maxEventBytes: 1_000, maxCalls: 3, cancelGraceMs: 10, requestIdleMs: never },
+    ...{ requestMaxMs: never, ...options },
+  } as SessionOptions;
+  const inbound = new Inbound({
+    calls,
+    serverRequests,
+    upstream,
+    outbound: { flush: () => undefined } as unknown as Outbound,
+    reruns: new Reruns('safe'),
+    client,
+    limits,
+    primes: () => false,
+    onDropped: (what) => void dropped.push(what),
+  });
+  const post = (messages: readonly unknown[], isBatch = false) => {
+    const reply = createFakeReply(acceptsJson);
+    inbound.post(messages.map(readMessage), isBatch, reply);
+    return reply;
+  };
+  return { inbound, calls, serverRequests, client, dropped, backend: fake.backend, post };
+}
+
+const request = (id: string | number, method = 'tools/call', params: object = {}) => ({
+  jsonrpc: '2.0',
+  id,
+  method,
+  params,
+});
+const note = (method = 'notifications/x', params: object = {}) => ({ jsonrpc: '2.0', method, params });
+const fault = (reason: string, id: string | number | null) => ({ kind: 'fault', reason, id });
+
+describe('messages of the client', () => {
+  it('go to the server in order; requests wait for their answer, the rest is accepted at once', () => {
+    const { calls, backend, post } = createFixture();
+    const [first, second] = [post([request(1)]), post([note()])];
+    post([request('1')]);
+    expect(backend.sent.items).toEqual([request(1), note(), request('1')]);
+    expect([first.given, second.given, calls.size]).toEqual([undefined, { kind: 'accepted' }, 2]);
+  });
+
+  it('[P3] with an id that is in flight, or twice in a batch, are refused whole', () => {
+    const { calls, backend, post } = createFixture();
+    post([request(1)]);
+    expect(post([request(1)]).given).toEqual(fault('duplicate_id', 1));
+    expect(post([note(), request(2), request(1)], true).given).toEqual(fault('duplicate_id', 1));
+    expect(post([request(5), request(5)], true).given).toEqual(fault('duplicate_id', null));
+    expect([backend.sent.items.length, calls.size]).toEqual([1, 1]);
+  });
+
+  it('[F26] [P8] over the limit of calls in flight are refused whole, and accepted again after an answer', () => {
+    const { calls, backend, post } = createFixture();
+    post([request(1), request(2)], true);
+    expect(post([request(3), request(4)], true).given).toEqual(fault('too_many_calls', 3));
+    post([request(3)]);
+    expect(post([request(4)]).given).toEqual(fault('too_many_calls', 4));
+    expect(post([note()]).given).toEqual({ kind: 'accepted' });
+    calls.take(1);
+    expect(post([request(4)]).given).toBeUndefined();
+    expect(backend.sent.items).toHaveLength(5);
+  });
+
+  it('[P3] that the server does not take in are told so: nothing of them reached it', () => {
+    const { calls, backend, post } = createFixture();
+    backend.answerToSend = 'full';
+    expect(post([request(1)]).given).toEqual(fault('server_busy', 1));
+    expect(post([note()]).given).toEqual(fault('server_busy', null));
+    expect([calls.size, backend.sent.items]).toEqual([0, []]);
+  });
+
+  it('[F12] [P3] to a server that is about to report its end wait for what that says', () => {
+    const { calls, backend, post } = createFixture();
+    backend.answerToSend = 'ended';
+    expect([post([request(1)]).given, post([note()]).given]).toEqual([undefined, { kind: 'accepted' }]);
+    expect(calls.size).toBe(1);
+  });
+
+  it('that answer what nobody asked are accepted, dropped and counted', () => {
+    const { backend, dropped, post, serverRequests } = createFixture();
+    expect(post([{ jsonrpc: '2.0', id: 9, result: {} }]).given).toEqual({ kind: 'accepted' });
+    expect([dropped, backend.sent.items]).toEqual([['unknown_client_response'], []]);
+    serverRequests.add(readMessage(request(9, 'roots/list')), 0, 'get');
+    post([{ jsonrpc: '2.0', id: 9, result: { a: 1 } }]);
+    expect(backend.sent.items).toEqual([{ jsonrpc: '2.0', id: 9, result: { a: 1 } }]);
+  });
+
+  it('[F12] are remembered where a new process has to be told', () => {
+    const { client, post } = createFixture();
+    post([note('notifications/initialized')]);
+    expect(client.replay(() => 'r').texts.map((text) => JSON.parse(text.toString()).method)).toEqual([
+      'notifications/initialized',
+    ]);
+  });
+
+  it('[F12] [P8] keep their text only where they may be run again', () => {
+    const { calls, post } = createFixture();
+    post([request(1, 'tools/call'), request(2, 'tools/list')], true);
+    expect([calls.get(1)?.text, calls.get(2)?.text?.toString()]).toEqual([
+      undefined,
+      JSON.stringify(request(2, 'tools/list')),
+    ]);
+  });
+});
+
+describe('a call', () => {
+  it('[P3] that is cancelled is passed on, and ended after the grace if its server does not', async () => {
+    const { backend, post } = createFixture();
+    const reply = post([request(1)]);
+    for (let n = 0; n < 3; n++) post([note('notifications/cancelled', { requestId: 1 })]);
+    expect(backend.sent.items).toHaveLength(4);
+    expect(reply.given).toBeUndefined();
+    expect(await reply.answered()).toEqual(fault('cancelled', 1));
+  });
+
+  it('that is initialize cannot be cancelled; a call that is unknown can', () => {
+    const { backend, post } = createFixture();
+    post([request(0, 'initialize')]);
+    expect(post([note('notifications/cancelled', { requestId: 0 })]).given).toEqual({ kind: 'accepted' });
+    expect(backend.sent.items).toHaveLength(1);
+    post([note('notifications/cancelled', { requestId: 7 })]);
+    expect(backend.sent.items).toHaveLength(2);
+  });
+
+  it('[F13] [P3] that is silent for too long ends, and its server is told; initialize is not, progress counts', async () => {
+    const { inbound, calls, backend, post } = createFixture({ requestIdleMs: 30, maxCalls: 10 });
+    const [silent, busy, first] = [
+      post([request('s')]),
+      post([request('b', 'tools/call', { _meta: { progressToken: 't' } })]),
+      post([request('i', 'initialize')]),
+    ];
+    const startedAt = performance.now();
+    await waitFor(
+      () => {
+        calls.noteProgress('t');
+        inbound.endOverdue();
+        return silent.given;
+      },
+      { intervalMs: 1 },
+    );
+    expect(performance.now() - startedAt).toBeGreaterThanOrEqual(28);
+    expect([silent.given, busy.given, first.given]).toEqual([fault('request_timeout', 's'), undefined, undefined]);
+    const cancelled = backend.sent.items.slice(3);
+    expect(cancelled).toEqual([note('notifications/cancelled', { requestId: 's', reason: expect.any(String) })]);
+  });
+
+  it('[F13] [P3] that takes too long in all ends, progress or not', async () => {
+    const { inbound, calls, post } = createFixture({ requestMaxMs: 30 });
+    const reply = post([request('b', 'tools/call', { _meta: { progressToken: 't' } })]);
+    const end = await waitFor(
+      () => {
+        calls.noteProgress('t');
+        inbound.endOverdue();
+        return reply.given;
+      },
+      { intervalMs: 1 },
+    );
+    expect(end).toEqual(fault('request_timeout', 'b'));
+    expect(calls.size).toBe(0);
+  });
+
+  it('[P3] that was answered meanwhile is not failed, nor the next one with its id', () => {
+    const { inbound, calls, post } = createFixture();
+    post([request(1)]);
+    const old = calls.take(1);
+    const reply = post([request(1)]);
+    if (old !== undefined) inbound.fail(old, 'server_exited');
+    expect([reply.given, calls.has(1)]).toEqual([undefined, true]);
+  });
+});

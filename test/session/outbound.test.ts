@@ -1,0 +1,160 @@
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { Outbound } from '../../src/session/outbound.ts';
+import type { SessionOptions } from '../../src/session/session-parts.ts';
+import { getStream } from '../../src/session/streams.ts';
+import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
+import type { EventLog } from '../../src/store/store.ts';
+import { aRecord, epoch } from '../contract/log-writer.ts';
+import { createFakeReply, createFakeSink } from '../support/fake-reply.ts';
+
+const never = 2 ** 30;
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+/** The way out of one session; each line of the server goes to the GET stream. */
+async function createFixture({ log: wrap = (log: EventLog) => log, logMaxEvents = 80 } = {}) {
+  const store = createMemoryStore({ maxEvents: logMaxEvents, maxBytes: 1_000_000, maxAgeMs: never });
+  onTestFinished(() => store.close());
+  await store.sessions.create('k', aRecord());
+  const told: string[] = [];
+  const limits = { logMaxEvents, logMaxBytes: 1_000_000, retryMs: 2_000, slowReaderMs: never, streamMaxAgeMs: never };
+  const outbound: Outbound = new Outbound({
+    log: wrap(store.log),
+    key: 'k',
+    epoch,
+    limits: limits as SessionOptions,
+    route: (line) => outbound.add(getStream, Buffer.from(line), false),
+    primes: () => false,
+    pause: () => void told.push('pause'),
+    resume: () => void told.push('resume'),
+    onHistoryLost: () => undefined,
+    onRefused: ({ message }) => void told.push(message),
+    onFailed: () => void told.push('failed'),
+  });
+  const listen = () => {
+    const reply = createFakeReply();
+    outbound.streams.listen(reply);
+    return reply.sink;
+  };
+  const stored = async (): Promise<number> => {
+    const read = await store.log.read('k', getStream, undefined, 100_000);
+    return read.outcome === 'ok' ? read.events.length : 0;
+  };
+  return { outbound, told, listen, stored };
+}
+
+const linesOf = (from: number, to: number): Buffer[] =>
+  Array.from({ length: to - from }, (_, n) => Buffer.from(String(from + n)));
+const numbers = (from: number, to: number): number[] => Array.from({ length: to - from }, (_, n) => from + n);
+
+describe('the way out', () => {
+  it('[P5] brings lines to a listener in order, each in the log before', async () => {
+    let appended = 0;
+    const { outbound, listen } = await createFixture({
+      log: (log) => ({
+        read: log.read,
+        async append(key, at, tail, events) {
+          await turn();
+          const outcome = await log.append(key, at, tail, events);
+          appended += events.length;
+          return outcome;
+        },
+      }),
+    });
+    outbound.open();
+    const sink = listen();
+    await turn();
+    outbound.take(linesOf(0, 30));
+    while (sink.messages.length < 30) {
+      await turn();
+      expect(sink.messages.length).toBeLessThanOrEqual(appended);
+    }
+    expect(sink.messages).toEqual(numbers(0, 30));
+  });
+
+  it('[P5] stores nothing before it is open, and then all that came before', async () => {
+    const { outbound, stored, listen } = await createFixture();
+    outbound.take(linesOf(0, 5));
+    await turn();
+    expect([await stored(), outbound.hasRoom]).toEqual([0, true]);
+    outbound.open();
+    const sink = listen();
+    await sink.events.next(({ data }) => data === '4');
+    expect(sink.messages).toEqual(numbers(0, 5));
+  });
+
+  it('[P8] has no room for more than the log may hold before it is open', async () => {
+    const { outbound } = await createFixture();
+    outbound.take(linesOf(0, 79));
+    expect(outbound.hasRoom).toBe(true);
+    outbound.take(linesOf(79, 80));
+    expect(outbound.hasRoom).toBe(false);
+    outbound.open();
+    expect(outbound.hasRoom).toBe(true);
+  });
+
+  it('[P8] a burst far larger than the log evicts nothing that a listener who reads was not sent', async () => {
+    const { outbound, listen } = await createFixture();
+    outbound.open();
+    const sink = listen();
+    await turn();
+    outbound.take(linesOf(0, 5_000));
+    await sink.events.next(({ data }) => data === '4999');
+    expect(sink.messages).toEqual(numbers(0, 5_000));
+  });
+
+  it('[P8] a listener who does not read pauses the server at half of the log, and loses nothing', async () => {
+    const { outbound, told, listen } = await createFixture();
+    outbound.open();
+    const sink = listen();
+    await turn();
+    sink.keepsUp = false;
+    outbound.take(linesOf(0, 200));
+    await turn();
+    expect(told.at(-1)).toBe('pause');
+    const before = sink.messages.length;
+    expect(before).toBeLessThan(80);
+    sink.drain();
+    await sink.events.next(({ data }) => data === '199');
+    expect(sink.messages).toEqual(numbers(0, 200));
+    await turn();
+    expect(told.at(-1)).toBe('resume');
+  });
+
+  it('[F12] finishes what waits without regard to who lags, when the server has ended', async () => {
+    const { outbound, listen, stored } = await createFixture({ logMaxEvents: 1_000 });
+    outbound.open();
+    const sink = listen();
+    await turn();
+    outbound.hold(true);
+    outbound.take(linesOf(0, 300));
+    expect(await stored()).toBe(0);
+    outbound.finish();
+    await turn();
+    expect(await stored()).toBe(300);
+    expect(sink.messages).toEqual(numbers(0, 300));
+  });
+
+  it('[P9] stores and delivers what was added before it closes its connections', async () => {
+    const { outbound, listen } = await createFixture();
+    outbound.open();
+    const sink = listen();
+    const other = createFakeSink();
+    const stream = outbound.streams.open(other, [1]);
+    await turn();
+    outbound.add(getStream, Buffer.from('1'), false);
+    outbound.add(stream, Buffer.from('2'), false);
+    await outbound.close();
+    expect([sink.messages, sink.state, other.messages, other.state]).toEqual([[1], 'ended', [2], 'ended']);
+  });
+
+  it('tells that the log refuses, once', async () => {
+    const { outbound, told } = await createFixture({
+      log: (log) => ({ read: log.read, append: async () => 'fenced' as const }),
+    });
+    outbound.open();
+    outbound.take(linesOf(0, 3));
+    outbound.take(linesOf(3, 6));
+    await outbound.close();
+    expect(told).toEqual(['the event log answered fenced']);
+  });
+});

@@ -1,0 +1,120 @@
+import { describe, expect, it } from 'vitest';
+import { Answer } from '../../src/session/answer.ts';
+import type { Call } from '../../src/session/calls.ts';
+import { Reruns } from '../../src/session/rerun.ts';
+import { createFakeReply } from '../support/fake-reply.ts';
+
+const answer = new Answer(
+  { openStream: () => 1, emit: () => undefined, flush: () => undefined, onUndeliverable: () => undefined },
+  { reply: createFakeReply(), ids: [1], isBatch: false, primes: false, upgradeAfterMs: 2 ** 30, maxEventBytes: 1 },
+);
+
+/** A call as the session makes it: with its text where that may be needed. */
+function aCall(reruns: Reruns, method: string, params: unknown = {}, more: Partial<Call> = {}): Call {
+  const text = Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }));
+  const kept = reruns.mayNeed(method) ? text : undefined;
+  const base = { id: 1, method, progressToken: undefined, taskId: undefined, answer, text: kept };
+  return { ...base, activeAt: 0, startedAt: 0, ...more };
+}
+
+const toolList = (tools: unknown): Buffer => Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 1, result: { tools } }));
+const harmless = [
+  'ping',
+  'tools/list',
+  'prompts/list',
+  'prompts/get',
+  'resources/list',
+  'resources/templates/list',
+  'resources/read',
+  'completion/complete',
+];
+
+describe('what is run again after the loss of its server', () => {
+  it.each([...harmless, 'logging/setLevel', 'resources/subscribe', 'resources/unsubscribe'])(
+    '[F12] [P3] %s',
+    (method) => {
+      const reruns = new Reruns('safe');
+      expect(reruns.allows(aCall(reruns, method))).toBe(true);
+    },
+  );
+
+  it.each(['tools/call', 'initialize', 'tasks/result', 'x', 'TOOLS/LIST', '__proto__', ''])(
+    '[F12] [P3] but not %j',
+    (method) => {
+      for (const mode of ['safe', 'hints'] as const) {
+        const reruns = new Reruns(mode);
+        expect(reruns.allows(aCall(reruns, method))).toBe(false);
+      }
+    },
+  );
+
+  it('[F12] [P3] and nothing that has asked its client, was cancelled or was run again before', () => {
+    const reruns = new Reruns('safe');
+    const timer = setTimeout(() => undefined, 0);
+    for (const more of [{ hasAsked: true }, { isRerun: true }, { cancelTimer: timer }]) {
+      expect(reruns.allows(aCall(reruns, 'resources/read', {}, more))).toBe(false);
+    }
+    clearTimeout(timer);
+  });
+});
+
+describe('hints', () => {
+  const allows = (reruns: Reruns, name: unknown): boolean => reruns.allows(aCall(reruns, 'tools/call', { name }));
+
+  it('[F12] [P3] count as the newest list has them, and only under rerun: hints', () => {
+    const reruns = new Reruns('hints');
+    reruns.answered(
+      'tools/list',
+      toolList([
+        { name: 'reads', annotations: { readOnlyHint: true } },
+        { name: 'idem', annotations: { idempotentHint: true } },
+        { name: 'text', annotations: { readOnlyHint: 'true' } },
+        { name: 'none', annotations: null },
+        { name: 'bare' },
+      ]),
+    );
+    expect(['reads', 'idem', 'text', 'none', 'bare', 'other'].map((name) => allows(reruns, name))).toEqual([
+      true,
+      true,
+      false,
+      false,
+      false,
+      false,
+    ]);
+    reruns.answered('tools/list', toolList([{ name: 'reads' }]));
+    expect(['reads', 'idem'].map((name) => allows(reruns, name))).toEqual([false, true]);
+
+    const safe = new Reruns('safe');
+    safe.answered('tools/list', toolList([{ name: 'reads', annotations: { readOnlyHint: true } }]));
+    expect([allows(safe, 'reads'), safe.mayNeed('tools/call')]).toEqual([false, false]);
+  });
+
+  it.each([
+    ['no list', undefined],
+    ['text', 'x'],
+    ['numbers and null', [1, null, 'x', [], {}]],
+    ['names that cannot be text', [{ name: { toString: 1, valueOf: 1 }, annotations: { readOnlyHint: true } }]],
+    ['annotations that are none', [{ name: 'x', annotations: 5 }]],
+  ])('[F12] of a server that lists %s are none, and do no harm', (_, tools) => {
+    const reruns = new Reruns('hints');
+    reruns.answered('tools/list', toolList(tools));
+    reruns.answered('tools/list', Buffer.from('{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":""}}'));
+    for (const name of ['x', undefined, null, 5, { toString: 1, valueOf: 1 }]) expect(allows(reruns, name)).toBe(false);
+  });
+
+  it('[F12] [P8] of ever new tools do not fill the memory: those beyond the limit are not run again', () => {
+    const reruns = new Reruns('hints');
+    for (let page = 0; page < 20; page++) {
+      const tools = Array.from({ length: 1_000 }, (_, n) => ({
+        name: `${page}.${n}`,
+        annotations: { readOnlyHint: true },
+      }));
+      reruns.answered('tools/list', toolList(tools));
+    }
+    expect([allows(reruns, '0.0'), allows(reruns, '9.999'), allows(reruns, '19.999')]).toEqual([true, true, false]);
+    const long = 'x'.repeat(1_000);
+    const other = new Reruns('hints');
+    other.answered('tools/list', toolList([{ name: long, annotations: { readOnlyHint: true } }]));
+    expect(allows(other, long)).toBe(false);
+  });
+});
