@@ -5,6 +5,9 @@ import type { SessionEnd } from '../session/session-end.ts';
 /** How much of a dropped line is shown at debug. */
 const shownBytes = 200;
 
+/** A revision is a date; a server could answer anything. */
+const maxVersionLength = 32;
+
 /** Ends that are nobody's fault; the others are warnings. */
 const isExpected: ReadonlySet<SessionEnd> = new Set(['deleted', 'idle', 'client_gone', 'refused', 'draining']);
 
@@ -15,7 +18,11 @@ const isExpected: ReadonlySet<SessionEnd> = new Set(['deleted', 'idle', 'client_
  */
 export function createSessionLog(logger: Logger): SessionObserver {
   return {
-    started: (name, details) => logger.info({ ...name, ...details }, 'session started'),
+    started: (name, { protocolVersion, ...details }) =>
+      logger.info(
+        { ...name, protocolVersion: protocolVersion.slice(0, maxVersionLength), ...details },
+        'session started',
+      ),
     ended(name, { reason, dropped }) {
       logger[isExpected.has(reason) ? 'info' : 'warn']({ ...name, reason, ...dropped }, 'session ended');
     },

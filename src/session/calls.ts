@@ -15,7 +15,7 @@ export interface Call {
   /** The server has asked its client something on behalf of the call. */
   hasAsked?: boolean;
   /** The newest progress that the client was told. */
-  lastProgress?: Buffer;
+  lastProgress?: number;
   /** The call runs for a second time: progress that was told already is not told again. */
   isRerun?: boolean;
   /** When the call was sent or last reported progress, and when it was sent, on the monotonic clock in milliseconds. */

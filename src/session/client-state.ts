@@ -1,6 +1,9 @@
 import type { Message } from '../protocol/message.ts';
 import { spliceId } from '../protocol/splice.ts';
 
+/** So many subscriptions of a client are told to a new process (P8); further ones are the lost process' alone. */
+const maxSubscriptions = 500;
+
 /**
  * What a client has told its server that a new process of it has to be told again (DESIGN decision 5): its `initialize`,
  * that it is initialized, its log level, its resource subscriptions. Bounded by the client's own requests: one log level,
@@ -31,8 +34,8 @@ export class ClientState {
     }
     const uri = uriOf(request);
     if (typeof uri !== 'string') return;
-    if (method === 'resources/subscribe') this.#subscriptions.set(uri, Buffer.from(request));
-    else this.#subscriptions.delete(uri);
+    if (method !== 'resources/subscribe') this.#subscriptions.delete(uri);
+    else if (this.#subscriptions.size < maxSubscriptions) this.#subscriptions.set(uri, Buffer.from(request));
   }
 
   /** The messages that bring an initialized server to where the lost one was; `ids` are those of the requests. */

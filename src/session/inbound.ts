@@ -109,7 +109,7 @@ export class Inbound {
       progressToken: request.progressToken,
       taskId: request.taskId,
       answer,
-      text: this.#options.reruns.mayNeed(method) ? request.text : undefined,
+      text: this.#options.reruns.mayNeed(method, request.text) ? request.text : undefined,
     };
   }
 

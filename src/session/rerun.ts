@@ -15,6 +15,9 @@ const harmless: ReadonlySet<string> = new Set([
   'resources/unsubscribe',
 ]);
 
+/** Larger requests are not kept (P8): those of all calls in flight have to wait for a restored server at once. */
+const maxKeptBytes = 16 * 1024;
+
 /** A server that lists ever new tools must not fill the memory (P8): those beyond are not run again. */
 const maxTools = 10_000;
 const maxNameLength = 256;
@@ -32,8 +35,9 @@ export class Reruns {
     this.#usesHints = mode === 'hints';
   }
 
-  /** True if the text of requests with this method is to be kept for a rerun. */
-  mayNeed(method: string): boolean {
+  /** True if the text of a request is to be kept, for a rerun or for what it tells the server. */
+  mayNeed(method: string, text: Buffer): boolean {
+    if (text.length > maxKeptBytes) return false;
     return harmless.has(method) || (this.#usesHints && method === 'tools/call');
   }
 

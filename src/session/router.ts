@@ -115,9 +115,10 @@ export class Router {
   /** False for progress of a call that is run again, up to where its client was told before. */
   #isNews(message: Message, destination: Destination): boolean {
     if (destination === 'get' || message.progressToken === undefined || destination.text === undefined) return true;
+    const progress = progressOf(message.text);
     const { lastProgress, isRerun } = destination;
-    if (isRerun && lastProgress !== undefined && progressOf(message.text) <= progressOf(lastProgress)) return false;
-    destination.lastProgress = message.text;
+    if (isRerun && lastProgress !== undefined && progress <= lastProgress) return false;
+    destination.lastProgress = progress;
     return true;
   }
 }

@@ -262,7 +262,7 @@ export class Session {
     for (const call of this.#lostCalls) {
       if (this.#calls.get(call.id) !== call) continue;
       call.isRerun = true;
-      this.#upstream.send(call.text as Buffer);
+      if (this.#upstream.send(call.text as Buffer) === 'full') this.#inbound.fail(call, 'server_busy');
     }
     this.#lostCalls = [];
     for (const method of declaredListChanges(this.#handshake as Handshake)) {

@@ -87,6 +87,14 @@ describe('what a client told its server', () => {
     },
   );
 
+  it('[P8] keeps so many subscriptions and no more', () => {
+    const { answered, replayed } = createFixture();
+    for (let n = 0; n < 600; n++) answered('resources/subscribe', { uri: `a:${n}` });
+    expect(replayed().messages).toHaveLength(500);
+    for (let n = 0; n < 600; n++) answered('resources/unsubscribe', { uri: `a:${n}` });
+    expect(replayed().messages).toEqual([]);
+  });
+
   it('is changed by three methods', () => {
     const methods = ['logging/setLevel', 'resources/subscribe', 'resources/unsubscribe', 'resources/read', 'ping'];
     expect(methods.map(isStateful)).toEqual([true, true, true, false, false]);

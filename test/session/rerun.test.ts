@@ -12,10 +12,18 @@ const answer = new Answer(
 /** A call as the session makes it: with its text where that may be needed. */
 function aCall(reruns: Reruns, method: string, params: unknown = {}, more: Partial<Call> = {}): Call {
   const text = Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }));
-  const kept = reruns.mayNeed(method) ? text : undefined;
+  const kept = reruns.mayNeed(method, text) ? text : undefined;
   const base = { id: 1, method, progressToken: undefined, taskId: undefined, answer, text: kept };
   return { ...base, activeAt: 0, startedAt: 0, ...more };
 }
+
+it('[P8] a large request is not kept, whatever its method', () => {
+  const reruns = new Reruns('hints');
+  const large = { uri: `file:///${'x'.repeat(16 * 1024)}` };
+  expect(aCall(reruns, 'resources/read', large).text).toBeUndefined();
+  expect(reruns.allows(aCall(reruns, 'resources/read', large))).toBe(false);
+  expect(reruns.allows(aCall(reruns, 'resources/read', { uri: 'file:///x' }))).toBe(true);
+});
 
 const toolList = (tools: unknown): Buffer => Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 1, result: { tools } }));
 const harmless = [
@@ -86,7 +94,7 @@ describe('hints', () => {
 
     const safe = new Reruns('safe');
     safe.answered('tools/list', toolList([{ name: 'reads', annotations: { readOnlyHint: true } }]));
-    expect([allows(safe, 'reads'), safe.mayNeed('tools/call')]).toEqual([false, false]);
+    expect([allows(safe, 'reads'), safe.mayNeed('tools/call', Buffer.from('{}'))]).toEqual([false, false]);
   });
 
   it.each([
