@@ -49,6 +49,9 @@ function cutIfUnread(outgoing: ServerResponse, { slowReaderMs }: ReplyTimes): vo
   outgoing.setTimeout(slowReaderMs, () => outgoing.destroy());
 }
 
+/** At most this long, and for each stream another time: thousands that opened together must not all write at once. */
+const spread = (ms: number): number => Math.ceil(ms * (0.7 + 0.3 * Math.random()));
+
 /** Sends the head of an event stream and keeps the connection from looking idle. */
 function openEventStream(outgoing: ServerResponse, times: ReplyTimes, headers?: Headers): EventSink {
   outgoing.writeHead(200, {
@@ -60,7 +63,7 @@ function openEventStream(outgoing: ServerResponse, times: ReplyTimes, headers?: 
   outgoing.flushHeaders();
   const keepAlive = setInterval(() => {
     if (!outgoing.writableNeedDrain) outgoing.write(keepAliveComment);
-  }, times.keepAliveMs);
+  }, spread(times.keepAliveMs));
   outgoing.once('close', () => clearInterval(keepAlive));
   return {
     write: (text) => outgoing.write(text),

@@ -28,6 +28,9 @@ export interface FeedOptions {
 /** How many events one read of the log takes: enough for throughput, few enough to stay small in memory. */
 const eventsPerRead = 256;
 
+/** How much of a read is written at once: the rest is read again, so that one slow client holds neither memory nor the loop. */
+const bytesPerWrite = 256 * 1024;
+
 /**
  * Brings one stream's events to one connection, in order, without gap and without duplicate (P4). It knows the place of
  * the last event it wrote: an event that follows it directly is written as it comes; after a resume, or when the client
@@ -95,10 +98,12 @@ export class Feed {
         continue;
       }
       if (read.broken && !onBroken(sink)) return this.close();
-      if (read.events.length > 0) this.#write(read.events);
+      const events = upTo(read.events, bytesPerWrite);
+      if (events.length > 0) this.#write(events);
       else this.cursor = read.newest ?? this.cursor; // a break that was told is not told again
-      if (read.atTail && read.ended) return this.close();
-      if (read.atTail && !this.#readAgain && this.#state === 'reading') return this.#caughtUp();
+      const atTail = read.atTail && events.length === read.events.length;
+      if (atTail && read.ended) return this.close();
+      if (atTail && !this.#readAgain && this.#state === 'reading') return this.#caughtUp();
     }
   }
 
@@ -134,6 +139,16 @@ export class Feed {
     clearTimeout(this.#slowTimer);
     this.#options.onClosed();
   }
+}
+
+/** The first events, up to so many bytes, and at least one. */
+function upTo(events: readonly StoredEvent[], maxBytes: number): readonly StoredEvent[] {
+  let bytes = 0;
+  const end = events.findIndex(({ data }, index) => {
+    bytes += data.length;
+    return bytes > maxBytes && index > 0;
+  });
+  return end < 0 ? events : events.slice(0, end);
 }
 
 const follows = (previous: Position | undefined, cursor: Position | undefined): boolean =>
