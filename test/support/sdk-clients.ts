@@ -56,7 +56,7 @@ export interface SdkClient extends AsyncDisposable {
 export const answers = {
   sample: 'an answer of the model',
   elicited: { username: 'ada', email: 'ada@example.com' },
-  roots: [{ uri: 'file:///work/project', name: 'project' }],
+  roots: [{ uri: 'file:///home/someone/project', name: 'project' }],
 } as const;
 
 const clientInfo = { name: 'sdk-test-client', version: '1.0.0' };
