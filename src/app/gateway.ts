@@ -2,9 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type Server as HttpServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { getRequestListener } from '@hono/node-server';
 import type { Logger } from 'pino';
-import { createHttpApp, withPathTargets } from '../http/app.ts';
+import { createHttpApp, createListener } from '../http/app.ts';
 import { createEndpoint, type Endpoint } from '../http/endpoint.ts';
 import { createOriginRules, isLoopback } from '../http/origin.ts';
 import { addHealth } from '../ops/health.ts';
@@ -68,15 +67,9 @@ export async function startGateway({ config, environment, logger, onUseless }: G
   const app = createHttpApp(endpoints);
   addHealth(app, { isDraining: () => sessions.isDraining });
 
-  const others = getRequestListener(withPathTargets(app.fetch), { autoCleanupIncoming: false });
   const http = createServer(
     { requestTimeout: config.bodyTimeoutMs, connectionsCheckingInterval: 1_000, keepAliveTimeout },
-    (incoming, outgoing) => {
-      // An endpoint needs nothing of hono, whose request, response and routing cost as much as all of our own work.
-      const endpoint = endpoints.get(incoming.url ?? '');
-      if (endpoint === undefined) void others(incoming, outgoing);
-      else endpoint(incoming, outgoing);
-    },
+    createListener(app, endpoints),
   );
   // Node.js drops what follows the first 1,000 headers, and with it what the guards look at; their size is bounded anyway.
   http.maxHeadersCount = 0;

@@ -1,26 +1,12 @@
-import type { createAdaptorServer, HttpBindings } from '@hono/node-server';
-
+import type { RequestListener } from 'node:http';
+import { getRequestListener, type HttpBindings } from '@hono/node-server';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import { Hono } from 'hono';
 import type { Endpoint } from './endpoint.ts';
 import { respondWithFault } from './respond.ts';
 
-type FetchCallback = Parameters<typeof createAdaptorServer>[0]['fetch'];
-
 /** The hono application; requests carry Node.js' own request and response. */
 export type HttpApp = Hono<{ Bindings: HttpBindings }>;
-
-/**
- * Refuses requests whose target is a whole URL: a proxy in front and we could take different parts of it for the host.
- */
-export function withPathTargets(fetch: HttpApp['fetch']): FetchCallback {
-  return (request, bindings) => {
-    const env = bindings as HttpBindings; // HTTP/2 is not served
-    if (env.incoming.url?.startsWith('/')) return fetch(request, env);
-    respondWithFault(env.outgoing, 'bad_target');
-    return RESPONSE_ALREADY_SENT;
-  };
-}
 
 /**
  * The application with its MCP endpoints, by path. Endpoints write to the Node.js response themselves: only so they see
@@ -39,4 +25,22 @@ export function createHttpApp(endpoints: ReadonlyMap<string, Endpoint>): HttpApp
     return RESPONSE_ALREADY_SENT;
   });
   return app;
+}
+
+/**
+ * What answers every request of the server. The exact path of an endpoint is answered by the endpoint itself, which
+ * needs nothing of hono's request, response and routing (docs/decisions/0013); the rest by the application. A target
+ * that is a whole URL is refused: a proxy in front and we could take different parts of it for the host.
+ */
+export function createListener(app: HttpApp, endpoints: ReadonlyMap<string, Endpoint>): RequestListener {
+  const others = getRequestListener((request, bindings) => app.fetch(request, bindings as HttpBindings), {
+    autoCleanupIncoming: false,
+  });
+  return (incoming, outgoing) => {
+    const target = incoming.url ?? '';
+    const endpoint = endpoints.get(target);
+    if (endpoint !== undefined) endpoint(incoming, outgoing);
+    else if (target.startsWith('/')) void others(incoming, outgoing);
+    else respondWithFault(outgoing, 'bad_target');
+  };
 }

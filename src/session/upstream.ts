@@ -48,6 +48,9 @@ export class Upstream {
   #losses: number[] = [];
   #failures = 0;
   #timer: NodeJS.Timeout | undefined;
+  /** What the next backend is told, and how many requests of the gateway's own that took so far. */
+  #replay: ReturnType<ClientState['replay']> = { texts: [], ids: new Set() };
+  #replayed = 0;
   /** Requests of the replay that the server has not answered; the answers are nobody else's. */
   #replayIds: ReadonlySet<string> = new Set();
 
@@ -172,9 +175,6 @@ export class Upstream {
     if (this.#isPaused) this.#backend.pause();
     return true;
   }
-
-  #replayed = 0;
-  #replay: ReturnType<ClientState['replay']> = { texts: [], ids: new Set() };
 
   #withoutReplays(lines: readonly Buffer[]): readonly Buffer[] {
     if (this.#replayIds.size === 0) return lines;
