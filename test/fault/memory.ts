@@ -1,6 +1,7 @@
+import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { setTimeout as delay } from 'node:timers/promises';
-import { open } from '../support/http-client.ts';
+import { text } from 'node:stream/consumers';
+import { root } from '../support/gateway.ts';
 
 /** The sizes of the issue instead of those that fit into every run. */
 export const isFull = process.env['FAULT_FULL'] === '1';
@@ -27,47 +28,31 @@ export interface Seen {
 /** Watches a gateway's memory and `/healthz` until `work` is done. Passes what that rejects with. */
 export async function watch(gateway: { pid: number; baseUrl: string }, work: Promise<unknown>): Promise<Seen> {
   const before = rssMiB(gateway.pid);
-  const times: number[] = [];
-  const rawTimes: number[] = [];
-  let most = before;
-  let isDone = false;
-  const done = work.finally(() => {
-    isDone = true;
+  const prober = spawn(process.execPath, [`${root}test/fixtures/prober.mjs`, gateway.baseUrl, `${gateway.pid}`], {
+    stdio: ['pipe', 'pipe', 'inherit'],
   });
-  done.catch(() => undefined);
-  do {
-    const waitedBefore = [waitedMs(gateway.pid), waitedMs(process.pid)] as const;
-    const sentAt = performance.now();
-    await (await open(`${gateway.baseUrl}/healthz`, { method: 'GET' })).answer();
-    const rawMs = performance.now() - sentAt;
-    // The longer one of the two: both can have waited at the same time, and what is not sure counts against the gateway.
-    const waited = Math.max(waitedMs(gateway.pid) - waitedBefore[0], waitedMs(process.pid) - waitedBefore[1]);
-    rawTimes.push(rawMs);
-    times.push(Math.max(0, rawMs - waited));
+  let most = before;
+  const look = setInterval(() => {
     most = Math.max(most, rssMiB(gateway.pid));
-    await delay(10);
-  } while (!isDone);
-  await done;
-  times.sort((a, b) => a - b);
-  rawTimes.sort((a, b) => a - b);
-  const p99 = Math.ceil(times.length * 0.99) - 1;
+  }, 10);
+  try {
+    await work;
+  } finally {
+    clearInterval(look);
+    prober.stdin.end();
+  }
+  const { raw, net } = JSON.parse(await text(prober.stdout)) as { raw: number[]; net: number[] };
   return {
     grownMiB: Math.round(most - before),
-    p99Ms: Math.round(times[p99] ?? 0),
-    maxMs: Math.round(times.at(-1) ?? 0),
-    rawP99Ms: Math.round(rawTimes[p99] ?? 0),
-    probes: times.length,
+    p99Ms: Math.round(p99(net)),
+    maxMs: Math.round(Math.max(...net)),
+    rawP99Ms: Math.round(p99(raw)),
+    probes: net.length,
   };
 }
 
-/** How long the main thread of a process was ready to run and did not (Documentation/scheduler/sched-stats.rst). */
-function waitedMs(pid: number): number {
-  try {
-    return Number(readFileSync(`/proc/${pid}/task/${pid}/schedstat`, 'utf8').split(' ')[1]) / 1e6;
-  } catch {
-    return 0; // a kernel without it
-  }
-}
+const p99 = (times: readonly number[]): number =>
+  [...times].sort((a, b) => a - b)[Math.ceil(times.length * 0.99) - 1] ?? Number.POSITIVE_INFINITY;
 
 /** Measures again if the first time was over the bound: other processes share the machine. */
 export async function measureTwice<T>(measure: () => Promise<T>, isFine: (seen: T) => boolean): Promise<T> {

@@ -33,7 +33,7 @@ const ask = async (session: Session, as: string | number, id: string | number) =
 };
 
 describe('a new process in place of a lost one', () => {
-  test('[F12] is told what the client had told the lost one: initialize, initialized, log level, subscriptions', async () => {
+  test('[F12] [R6.15b] is told what the client had told the lost one: initialize, initialized, log level, subscriptions', async () => {
     const moody = await startMoody();
     const session = await initialize(moody.gateway.url, { capabilities: { roots: {}, x: { big: 1e15 } } });
     await session.request('logging/setLevel', { level: 'debug' });

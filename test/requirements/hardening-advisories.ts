@@ -18,7 +18,6 @@ export const advisories: readonly Requirement[] = [
     id: 'A04',
     text: "A Last-Event-ID cannot read another session's backlog.",
     source: 'GHSA-84j6-jc92-77jm',
-    deferredTo: openIssues.solid,
   },
   {
     id: 'A05',
@@ -70,6 +69,5 @@ export const advisories: readonly Requirement[] = [
     id: 'A12b',
     text: 'The idle limit counts also while a GET is open.',
     source: 'supergateway #108, #124, #137, #141, #160',
-    deferredTo: openIssues.solid,
   },
 ];

@@ -61,22 +61,18 @@ export const faults: readonly Requirement[] = [
   {
     id: 'F12',
     text: 'A child that exits, is killed or never starts: pending calls are answered and the session is restored or ended.',
-    deferredTo: openIssues.solid,
   },
   {
     id: 'F13',
     text: 'A child that hangs: the request times out and is cancelled, others are unaffected.',
-    deferredTo: openIssues.solid,
   },
   {
     id: 'F14',
     text: 'A stdout flood pauses the child; memory stays flat and health fast.',
-    deferredTo: openIssues.solid,
   },
   {
     id: 'F15',
     text: 'A giant line ends at the limit in linear time, and all calls in flight are answered.',
-    deferredTo: openIssues.solid,
   },
   { id: 'F16', text: 'UTF-8 split at every byte, CRLF, a BOM and CR inside of JSON leave the message intact.' },
   {
@@ -87,23 +83,19 @@ export const faults: readonly Requirement[] = [
   {
     id: 'F19',
     text: 'A child that forks, ignores SIGTERM or leaves stdout to a grandchild ends with its group; no zombie is left.',
-    deferredTo: openIssues.solid,
   },
   {
     id: 'F20',
     text: 'A slow SSE reader is cut at its limit and resumes completely; others do not notice.',
-    deferredTo: openIssues.solid,
   },
   {
     id: 'F21',
     text: 'A half-open connection is bounded by the maximum stream age, and idle sessions end while a GET is open.',
-    deferredTo: openIssues.solid,
   },
-  { id: 'F22', text: 'A client that drops in a POST stream collects its answer by GET.', deferredTo: openIssues.solid },
+  { id: 'F22', text: 'A client that drops in a POST stream collects its answer by GET.' },
   {
     id: 'F23',
     text: 'A client that drops in an upload: no child is started and nothing is forwarded.',
-    deferredTo: openIssues.solid,
   },
   {
     id: 'F24',
@@ -113,12 +105,10 @@ export const faults: readonly Requirement[] = [
   {
     id: 'F25',
     text: 'A resume at the seam of replay and live under load has no gap and no double.',
-    deferredTo: openIssues.solid,
   },
   {
     id: 'F26',
     text: 'A storm of new sessions meets limits with 503 and leaves no orphan.',
-    deferredTo: openIssues.solid,
   },
   {
     id: 'F26b',
@@ -128,7 +118,6 @@ export const faults: readonly Requirement[] = [
   {
     id: 'F27',
     text: 'SIGTERM with open streams, twice, and with a close that throws: the drain finishes.',
-    deferredTo: openIssues.solid,
   },
   {
     id: 'F28',
@@ -138,7 +127,6 @@ export const faults: readonly Requirement[] = [
   {
     id: 'F29',
     text: 'A clock jump or a stalled event loop loses nothing on one instance.',
-    deferredTo: openIssues.solid,
   },
   { id: 'F29b', text: 'A clock jump or a stalled event loop causes no false takeover.', deferredTo: openIssues.redis },
   {

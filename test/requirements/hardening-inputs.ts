@@ -34,17 +34,14 @@ export const inputs: readonly Requirement[] = [
   {
     id: 'B15',
     text: 'A second GET of a session, or a POST stream resumed twice, takes the stream over.',
-    deferredTo: openIssues.solid,
   },
   {
     id: 'B16',
     text: 'A malformed or future Last-Event-ID gets 400, one of another session 404, and nothing is disclosed.',
-    deferredTo: openIssues.solid,
   },
   {
     id: 'B17',
     text: 'An evicted Last-Event-ID is told and counted, never followed by an unannounced partial replay.',
-    deferredTo: openIssues.solid,
   },
   { id: 'B18', text: 'A wrong, null or foreign Origin or Host gets 403; two of them 400.' },
   {
@@ -59,12 +56,10 @@ export const inputs: readonly Requirement[] = [
   {
     id: 'B24',
     text: 'Ambiguous lengths, bare LF, folded headers, NUL and a missing Host get 400.',
-    deferredTo: openIssues.solid,
   },
-  { id: 'B25', text: 'Too large headers get 431, slow headers and slow bodies 408.', deferredTo: openIssues.solid },
+  { id: 'B25', text: 'Too large headers get 431, slow headers and slow bodies 408.' },
   {
     id: 'B26',
     text: 'Duplicate security headers, Latin-1 bytes and absolute-form targets get 400.',
-    deferredTo: openIssues.solid,
   },
 ];

@@ -36,9 +36,8 @@ export const properties: readonly Requirement[] = [
   {
     id: 'S07',
     text: 'A foreign or guessed event id never gives a byte of another session.',
-    deferredTo: openIssues.solid,
   },
-  { id: 'S08', text: 'A forged event id is refused by a strict form.', deferredTo: openIssues.solid },
+  { id: 'S08', text: 'A forged event id is refused by a strict form.' },
   {
     id: 'S09',
     text: 'No id reaches a Redis key or command unhashed or outside of ARGV.',
@@ -75,7 +74,6 @@ export const properties: readonly Requirement[] = [
   {
     id: 'S22',
     text: 'The container runs as non-root on a read-only root with an init, without secrets in its layers.',
-    deferredTo: openIssues.solid,
   },
   { id: 'S22b', text: 'Redis with AUTH and TLS is supported.', deferredTo: openIssues.redis },
   { id: 'S23', text: 'A malicious server is confined to its session.', deferredTo: openIssues.safe },

@@ -111,7 +111,6 @@ export const section6: readonly ProtocolRequirement[] = [
     source: 'STD26, T25',
     level: 'SHOULD',
     text: 'No child is left after a crash of the gateway and its next start.',
-    deferredTo: openIssues.solid,
   },
   {
     id: 'R6.15',
@@ -124,6 +123,5 @@ export const section6: readonly ProtocolRequirement[] = [
     source: 'STD26',
     level: 'SHOULD',
     text: 'When a child dies its session goes on with a restored one.',
-    deferredTo: openIssues.solid,
   },
 ];

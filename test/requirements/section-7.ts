@@ -81,7 +81,6 @@ export const section7: readonly ProtocolRequirement[] = [
     source: 'T25',
     level: 'SHOULD',
     text: "What a call writes after its client's disconnect is kept and replayed.",
-    deferredTo: openIssues.solid,
   },
   {
     id: 'R7.12',
@@ -113,14 +112,12 @@ export const section7: readonly ProtocolRequirement[] = [
     source: 'T25',
     level: 'SHOULD',
     text: 'From 2025-11-25 on retry is sent before a deliberate close.',
-    deferredTo: openIssues.solid,
   },
   {
     id: 'R7.15',
     source: 'T25',
     level: 'MUST',
     text: 'GET with Last-Event-ID replays what came after it on that stream alone, then goes on live without loss or double.',
-    deferredTo: openIssues.solid,
   },
   {
     id: 'R7.15b',
@@ -134,14 +131,12 @@ export const section7: readonly ProtocolRequirement[] = [
     source: 'T25',
     level: 'MUST',
     text: 'Resuming twice from the same id gives the same events.',
-    deferredTo: openIssues.solid,
   },
   {
     id: 'R7.17',
     source: 'T25',
     level: 'MUST',
     text: 'An id that is malformed, unknown or of another session gets 4xx and no data.',
-    deferredTo: openIssues.solid,
   },
   {
     id: 'R7.18',

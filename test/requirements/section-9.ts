@@ -47,7 +47,6 @@ export const section9: readonly ProtocolRequirement[] = [
     source: 'V2',
     level: 'V2',
     text: 'A POST stream cut after an event id and before its response is resumed by the official clients, as is a GET stream.',
-    deferredTo: openIssues.solid,
   },
   {
     id: 'R9.07',
@@ -115,21 +114,18 @@ export const section9: readonly ProtocolRequirement[] = [
     source: 'V2',
     level: 'V2',
     text: 'A resumed stream first sends an empty event with the Last-Event-ID itself, from 2025-11-25 on.',
-    deferredTo: openIssues.solid,
   },
   {
     id: 'R9.16',
     source: 'V2',
     level: 'V2',
     text: 'A POST stream whose history is lost gets a JSON-RPC error; a GET stream an event named gap, then what is kept.',
-    deferredTo: openIssues.solid,
   },
   {
     id: 'R9.17',
     source: 'V2',
     level: 'V2',
     text: "A resume of a stream whose response was delivered ends the client's loop.",
-    deferredTo: openIssues.solid,
   },
   {
     id: 'R9.18',

@@ -10,6 +10,7 @@ import { type Spawned, spawnProgram } from './spawn.ts';
 import { explainSpawnFailure } from './spawn-failure.ts';
 import { drainStderr } from './stderr.ts';
 import { type TerminationGrace, terminate } from './terminate.ts';
+import { takeTurns } from './turns.ts';
 
 /** A STDIO server and the limits of its backend. */
 export interface StdioOptions extends Program, TerminationGrace {
@@ -29,6 +30,9 @@ const carriageReturn = 0x0d;
 
 /** More than an operating system keeps in a pipe: what comes beyond it after the exit is another process's flood. */
 const maxBytesAfterExit = 1024 * 1024;
+
+/** About as much as an operating system keeps in a pipe: more is there only of a server that floods. */
+const maxBytesPerTurn = 256 * 1024;
 
 /**
  * Starts a STDIO server and connects to it (2025-11-25, basic/transports, "stdio").
@@ -94,7 +98,7 @@ function liveBackend(
     if (isTold) return;
     isTold = true;
     isDeaf = true;
-    stdout.resume(); // whoever paused it has no reason to resume it any more
+    reading.resume(); // whoever paused it has no reason to resume it any more
     events.onEnd({ ...end, lastOutput: recentLines() });
   };
 
@@ -112,6 +116,7 @@ function liveBackend(
     void end();
   };
 
+  const reading = takeTurns(stdout, maxBytesPerTurn);
   const input = createInput(stdin, { maxQueuedBytes, onBroken: () => endIfCut('stdin') });
 
   const deliver = (lines: Buffer[]) => {
@@ -134,7 +139,7 @@ function liveBackend(
   const settled = exited.then(async (exit) => {
     const detail =
       cut && group.lastSignal ? `The server closed its ${cut} but went on running; it was ended.` : describeExit(exit);
-    stdout.resume();
+    reading.resume();
     await drained([stdout, stderr], drainAfterExitMs);
     const lastLine = isDeaf ? undefined : splitter.flush();
     if (lastLine) deliver([lastLine]);
@@ -150,15 +155,15 @@ function liveBackend(
     pid,
     send: (message) => (isDeaf || ended || hasExited ? 'ended' : input.send(message)),
     pause() {
-      if (!isDeaf && !hasExited) stdout.pause();
+      if (!isDeaf && !hasExited) reading.pause();
     },
     resume() {
-      stdout.resume();
+      reading.resume();
     },
     async close() {
       isClosing ||= !hasExited;
       isDeaf = true;
-      stdout.resume();
+      reading.resume();
       await end();
       if (hasExited) await settled;
     },
