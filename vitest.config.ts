@@ -7,14 +7,16 @@ export default defineConfig({
       {
         test: {
           name: 'unit',
-          include: ['test/{protocol,store,backend,session,http,ops,app,contract,requirements}/**/*.test.ts'],
+          include: [
+            'test/{protocol,store,backend,session,http,ops,app,contract,requirements,model,support}/**/*.test.ts',
+          ],
           testTimeout: 20_000,
         },
       },
       {
         test: {
           name: 'integration',
-          include: ['test/{integration,hardening,fault,resume,conformance}/**/*.test.ts'],
+          include: ['test/{integration,hardening,fault,resume,conformance,cluster}/**/*.test.ts'],
           testTimeout: 60_000,
           hookTimeout: 60_000,
           fileParallelism: false,

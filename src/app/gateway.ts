@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type Server as HttpServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -9,9 +8,9 @@ import { createOriginRules, isLoopback } from '../http/origin.ts';
 import { addHealth } from '../ops/health.ts';
 import { createSessionLog } from '../ops/session-log.ts';
 import { Sessions } from '../session/sessions.ts';
-import { createMemoryStore } from '../store/memory/memory-store.ts';
 import type { GatewayConfig } from './configuration/config.ts';
 import type { Environment } from './configuration/environment.ts';
+import { createStore } from './create-store.ts';
 import { missingCommand, type RunningServer, runServer } from './servers.ts';
 import { awaitStart } from './start-probe.ts';
 
@@ -44,14 +43,11 @@ const keepAliveTimeout = 75_000;
 /** Starts a gateway. Rejects with an error for the operator if it cannot listen, or if its only server cannot be started. */
 export async function startGateway({ config, environment, logger, onUseless }: GatewayParts): Promise<Gateway> {
   const { host, port } = config;
-  const store = createMemoryStore({
-    maxEvents: config.logMaxEvents,
-    maxBytes: config.logMaxBytes,
-    maxAgeMs: config.logMaxAgeMs,
-    maxTotalBytes: config.logTotalMaxBytes,
-  });
+  const store = createStore(config, logger);
   const observer = createSessionLog(logger);
-  const sessions = new Sessions({ ...config, instance: randomUUID(), store, observer });
+  const storeWaitMs = config.redisWaitMs;
+  const cluster = config.redis === undefined ? undefined : { ...config, storeWaitMs };
+  const sessions = new Sessions({ ...config, storeWaitMs, cluster, store, observer });
   const servers = await startServers({ config, environment, logger, onUseless });
   const closeParts = async (): Promise<void> => {
     await Promise.all(servers.map(({ pool }) => pool.close()));
@@ -65,7 +61,7 @@ export async function startGateway({ config, environment, logger, onUseless }: G
     for (const path of pathsOf(config, server.name)) endpoints.set(path, endpoint);
   }
   const app = createHttpApp(endpoints);
-  addHealth(app, { isDraining: () => sessions.isDraining });
+  addHealth(app, { readiness: () => sessions.readiness });
 
   const http = createServer(
     { requestTimeout: config.bodyTimeoutMs, connectionsCheckingInterval: 1_000, keepAliveTimeout },

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { BackendEnd, OpenBackend } from '../backend/backend.ts';
 import { childEnvironment } from '../backend/stdio/environment.ts';
 import { locate } from '../backend/stdio/locate.ts';
@@ -89,5 +90,19 @@ export function runServer(
     onSpareEnd: (end) => listeners.onSpareEnd?.(end),
   });
   const { name, startTimeoutMs, onBackendExit, rerun } = config;
-  return { config, pool, server: { name, open: pool.open, startTimeoutMs, onBackendExit, rerun } };
+  const digest = digestOf(config);
+  return { config, pool, server: { name, digest, open: pool.open, startTimeoutMs, onBackendExit, rerun } };
 }
+
+/**
+ * Two servers of one name are the same to their sessions if this is. Of the environment only the names count: a digest of
+ * secrets could be guessed at, and a rotated one is no other server.
+ */
+const digestOf = ({ command, args, cwd, env }: ServerConfig): string =>
+  createHash('sha256')
+    .update(JSON.stringify([recordVersion, command, args, cwd ?? null, Object.keys(env).sort()]))
+    .digest('base64url')
+    .slice(0, 22);
+
+/** Goes up when what a session's record means changes: an instance of an older version leaves such sessions alone. */
+const recordVersion = 1;

@@ -3,12 +3,12 @@ import { type EventId, parseEventId } from '../protocol/event-id.ts';
 import type { Reason, RequestId } from '../protocol/faults.ts';
 import { isJsonContentType, readAccept } from '../protocol/media-types.ts';
 import { type Message, type ReadBody, readBody } from '../protocol/message.ts';
-import { isServedRevision, legacyRevisions } from '../protocol/revisions.ts';
+import { legacyRevisions } from '../protocol/revisions.ts';
 import type { Reply } from '../session/reply.ts';
-import type { Session } from '../session/session.ts';
+import type { SessionHandle } from '../session/session-handle.ts';
 import type { Server } from '../session/session-parts.ts';
 import type { Sessions } from '../session/sessions.ts';
-import type { Principal } from '../store/store.ts';
+import type { Principal } from '../store/session-records.ts';
 import { readRequestBody } from './body.ts';
 import { isHost, type OriginRules } from './origin.ts';
 import { createReply } from './reply.ts';
@@ -44,15 +44,12 @@ const sessionIdForm = /^[\x21-\x7e]{1,128}$/;
 export function createEndpoint(options: EndpointOptions): Endpoint {
   const { server, sessions, originRules } = options;
 
-  const findSession = (incoming: IncomingMessage): Session | Reason => {
+  const findSession = (incoming: IncomingMessage): SessionHandle | Reason => {
     const id = incoming.headers['mcp-session-id'];
     if (id === undefined) return 'session_required';
     if (typeof id !== 'string' || !sessionIdForm.test(id)) return 'bad_session_id';
-    const session = sessions.find(id, server, anonymous);
-    if (session === undefined) return 'unknown_session';
     const version = incoming.headers['mcp-protocol-version'];
-    if (version === undefined || version === session.protocolVersion) return session;
-    return isServedRevision(String(version)) ? session : 'unsupported_version';
+    return sessions.at(id, server, anonymous, version === undefined ? undefined : String(version));
   };
 
   const post: Endpoint = (incoming, outgoing) => {
@@ -86,9 +83,8 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
     if (opens && !body.batch) return sessions.open(server, anonymous, first, reply);
     const session = findSession(incoming);
     if (typeof session === 'string') return reply.fault(session, id);
-    if (body.batch && !session.allowsBatches) return reply.fault('batch_not_allowed', null);
     if (messages.length > maxBatch) return reply.fault('batch_too_large', null);
-    session.post(messages, body.batch, reply);
+    session.post({ messages, isBatch: body.batch }, reply);
   };
 
   const get: Endpoint = (incoming, outgoing) => {
@@ -98,14 +94,13 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
     if (typeof session === 'string') return respondWithFault(outgoing, session);
     const lastEventId = readLastEventId(incoming);
     if (lastEventId === 'malformed') return respondWithFault(outgoing, 'bad_event_id');
-    void session.listen(createReply(outgoing, accepts, options), lastEventId);
+    session.listen(lastEventId, createReply(outgoing, accepts, options));
   };
 
   const remove: Endpoint = (incoming, outgoing) => {
     const session = findSession(incoming);
     if (typeof session === 'string') return respondWithFault(outgoing, session);
-    void session.end('deleted');
-    outgoing.writeHead(200, { 'content-length': 0 }).end();
+    session.remove(createReply(outgoing, readAccept(undefined), options));
   };
 
   const methods: ReadonlyMap<string | undefined, Endpoint> = new Map([

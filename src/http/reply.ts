@@ -35,6 +35,7 @@ export function createReply(outgoing: ServerResponse, accepts: Accepts, times: R
       respondWithJson(outgoing, 200, text, headers);
     },
     accepted: () => void outgoing.writeHead(202, noBody).end(),
+    removed: () => void outgoing.writeHead(200, noBody).end(),
     nothing: () => void outgoing.writeHead(204).end(),
     fault: (reason, id, data) => respondWithFault(outgoing, reason, id, data),
     stream: (headers) => openEventStream(outgoing, times, headers),

@@ -1,16 +1,20 @@
 import type { HttpApp } from '../http/app.ts';
+import type { Readiness } from '../session/sessions.ts';
 
 /** What readiness depends on. */
 export interface HealthOptions {
-  /** True once the gateway is shutting down and takes no new sessions. */
-  isDraining(): boolean;
+  readiness(): Readiness;
 }
 
 /**
- * `/healthz`: the process serves HTTP. `/readyz`: it takes new sessions; 503 while it drains, so that a load balancer
- * sends them elsewhere. Neither says anything about sessions or names anything.
+ * `/healthz`: the process serves HTTP. `/readyz`: it takes new sessions; 503 while it drains, or has been without its Redis
+ * for a whole lease, so that a load balancer sends them elsewhere. Before that it is only degraded: one hiccup of a Redis
+ * that all instances share must not empty the load balancer. Neither says anything about sessions or names anything.
  */
-export function addHealth(app: HttpApp, { isDraining }: HealthOptions): void {
+export function addHealth(app: HttpApp, { readiness }: HealthOptions): void {
   app.get('/healthz', (c) => c.json({ status: 'ok' }));
-  app.get('/readyz', (c) => (isDraining() ? c.json({ status: 'draining' }, 503) : c.json({ status: 'ready' })));
+  app.get('/readyz', (c) => {
+    const status = readiness();
+    return c.json({ status }, status === 'ready' || status === 'degraded' ? 200 : 503);
+  });
 }

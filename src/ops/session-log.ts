@@ -5,11 +5,21 @@ import type { SessionEnd } from '../session/session-end.ts';
 /** How much of a dropped line is shown at debug. */
 const shownBytes = 200;
 
+/** While Redis is away it is asked all the time; the log says so this often. */
+const outageReminderMs = 10_000;
+
 /** A revision is a date; a server could answer anything. */
 const maxVersionLength = 32;
 
 /** Ends that are nobody's fault; the others are warnings. */
-const isExpected: ReadonlySet<SessionEnd> = new Set(['deleted', 'idle', 'client_gone', 'refused', 'draining']);
+const isExpected: ReadonlySet<SessionEnd> = new Set([
+  'deleted',
+  'idle',
+  'client_gone',
+  'refused',
+  'draining',
+  'released',
+]);
 
 /**
  * Logs what happens to sessions: at `info` one line for the start and one for the end of each, and one when its server
@@ -17,6 +27,7 @@ const isExpected: ReadonlySet<SessionEnd> = new Set(['deleted', 'idle', 'client_
  * which can repeat what its client said.
  */
 export function createSessionLog(logger: Logger): SessionObserver {
+  let toldAt = Number.NEGATIVE_INFINITY;
   return {
     started: (name, { protocolVersion, ...details }) =>
       logger.info(
@@ -30,11 +41,18 @@ export function createSessionLog(logger: Logger): SessionObserver {
       logger.warn({ ...name, reason, detail, exitCode, signal }, 'server ended');
       if (lastOutput?.length) logger.debug({ ...name, lastOutput }, 'what the server wrote last');
     },
+    adopted: (name, details) => logger.info({ ...name, ...details }, 'session taken over'),
     restored: (name, details) => logger.info({ ...name, ...details }, 'server restored'),
     dropped(name, what, text) {
       if (!logger.isLevelEnabled('debug')) return;
       logger.debug({ ...name, what, text: text?.subarray(0, shownBytes).toString() }, 'message dropped');
     },
     failed: (name, cause) => logger.error({ ...name, err: cause }, 'session failed'),
+    clusterFailed(cause) {
+      const now = performance.now();
+      const isNews = now - toldAt >= outageReminderMs;
+      if (isNews) toldAt = now;
+      logger[isNews ? 'warn' : 'debug']({ err: cause }, 'Redis does not do what it is asked');
+    },
   };
 }

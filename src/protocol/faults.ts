@@ -194,6 +194,34 @@ const catalogue = {
   cancelled: { status: 200, code: -32000, message: 'The request was cancelled by the client.' },
   session_ended: { status: 404, code: -32001, message: 'The session was ended while the request was in flight.' },
 
+  // Several instances
+  outcome_unknown: {
+    status: 502,
+    code: -32000,
+    message:
+      'The gateway instance that ran the request was lost before it answered; whether the request took effect is unknown.',
+  },
+  store_unavailable: {
+    status: 503,
+    code: -32000,
+    message: 'The gateway cannot reach its store at the moment. Nothing of this request reached the server; try again.',
+    retryAfterS: 2,
+  },
+  owner_busy: {
+    status: 503,
+    code: -32000,
+    message:
+      'The gateway instance that holds this session does not keep up. Nothing of this request reached the server.',
+    retryAfterS: 1,
+  },
+  other_configuration: {
+    status: 503,
+    code: -32000,
+    message:
+      'The session belongs to instances with another configuration of this server or another version. Try again, or start a new session.',
+    retryAfterS: 2,
+  },
+
   // The gateway
   too_many_sessions: {
     status: 503,

@@ -44,3 +44,6 @@ export const keepAliveComment = Buffer.from(': keep-alive\n\n');
  * clients, which skip it; people and tools can see it.
  */
 export const gapEvent = Buffer.from('event: gap\ndata: {"reason":"history_lost"}\n\n');
+
+/** The reconnection time alone, without an event (WHATWG HTML, section 9.2.6). */
+export const encodeRetry = (ms: number): Buffer => Buffer.from(`retry: ${Math.ceil(ms)}\n\n`);

@@ -5,12 +5,28 @@ import type { EventSink, Headers, Reply } from './reply.ts';
 export interface AnswerHost {
   /** A new stream of the session, fed to this connection. */
   openStream(sink: EventSink, ids: readonly RequestId[]): number;
-  /** Adds an event to a stream. */
-  emit(stream: number, text: Buffer, last: boolean): void;
+  /** Adds an event to a stream; `settles` is the request that it answers. */
+  emit(stream: number, text: Buffer, last: boolean, settles?: RequestId): void;
   /** What was emitted outside of a burst of the server is to be stored now. */
   flush(): void;
   /** A response was lost with its connection: no event id had been sent, so nobody can collect it. */
   onUndeliverable(id: RequestId): void;
+}
+
+/** Where the messages and the response of a call go. */
+export interface CallAnswer {
+  /** True if messages that belong to the call can be sent with its answer. */
+  readonly hasStream: boolean;
+  message(text: Buffer): void;
+  /** Takes the response to one of the requests; with the last one the answer is complete. */
+  response(id: RequestId, text: Buffer): void;
+  /** Ends one of the requests with an error of the catalogue. */
+  fail(id: RequestId, reason: Reason): void;
+  /**
+   * Another instance has the session now: an answer that is a stream is its to complete, from what the log has of it
+   * (`Streams.abandonAll`). A client that still waits for the answer to begin is told that the outcome is not known (P3).
+   */
+  abandon(id: RequestId): void;
 }
 
 /** How one POST is to be answered. */
@@ -37,7 +53,7 @@ const nothing = Buffer.alloc(0);
  * other message or after `upgradeAfterMs` on, an event stream. A client whose connection breaks before an event was
  * sent has lost the answer; after that it can resume.
  */
-export class Answer {
+export class Answer implements CallAnswer {
   readonly #host: AnswerHost;
   readonly #options: AnswerOptions;
   readonly #collected: { readonly id: RequestId; readonly text: Buffer }[] = [];
@@ -65,23 +81,15 @@ export class Answer {
     }
   }
 
-  /** True if messages that belong to the call can be sent with its answer. */
   get hasStream(): boolean {
     return this.#state === 'streaming' || (this.#state === 'waiting' && this.#options.reply.accepts.sse);
   }
 
-  /** True if the client went away before anything was sent. */
-  get isLost(): boolean {
-    return this.#state === 'lost';
-  }
-
-  /** Sends a message that precedes the responses. Only while `hasStream`. */
   message(text: Buffer): void {
     this.#upgrade();
     this.#emit(text, false);
   }
 
-  /** Takes the response to one of the requests; with the last one the answer is complete. */
   response(id: RequestId, text: Buffer): void {
     this.#missing -= 1;
     if (this.#state === 'waiting' && !this.#options.reply.accepts.json) this.#upgrade();
@@ -100,6 +108,10 @@ export class Answer {
       this.#settle('done');
       this.#options.reply.fault(reason, id);
     } else this.response(id, Buffer.from(faultMessage(reason, id)));
+  }
+
+  abandon(id: RequestId): void {
+    if (this.#state === 'waiting') this.fail(id, 'outcome_unknown');
   }
 
   /** Sends no headers of a success: the response to `initialize` was an error, there is no session. */
@@ -128,12 +140,12 @@ export class Answer {
   #emitResponse(id: RequestId, text: Buffer): void {
     const last = this.#missing === 0;
     if (last) this.#settle('done');
-    this.#emit(this.#asEvent(id, text), last);
+    this.#emit(this.#asEvent(id, text), last, id);
   }
 
-  #emit(event: Buffer, last: boolean): void {
+  #emit(event: Buffer, last: boolean, settles?: RequestId): void {
     this.#hasEvents = true;
-    this.#host.emit(this.#stream, event, last);
+    this.#host.emit(this.#stream, event, last, settles);
   }
 
   /** A response as an event: one that is too large for the log becomes an error. */

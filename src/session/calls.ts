@@ -1,6 +1,6 @@
 import type { RequestId } from '../protocol/faults.ts';
 import type { Message } from '../protocol/message.ts';
-import type { Answer } from './answer.ts';
+import type { CallAnswer } from './answer.ts';
 
 /** A client's request that its backend has not answered yet. */
 export interface Call {
@@ -9,7 +9,7 @@ export interface Call {
   readonly progressToken: RequestId | undefined;
   /** The task that the request asks about (`tasks/result` and its siblings). */
   readonly taskId: string | undefined;
-  readonly answer: Answer;
+  readonly answer: CallAnswer;
   /** The request as it was sent, where that may be needed again. */
   readonly text: Buffer | undefined;
   /** The server has asked its client something on behalf of the call. */

@@ -1,3 +1,4 @@
+import type { Position } from '../protocol/event-id.ts';
 import type { Message } from '../protocol/message.ts';
 import { spliceId } from '../protocol/splice.ts';
 
@@ -11,31 +12,52 @@ const maxSubscriptions = 500;
  */
 export class ClientState {
   readonly initialize: Buffer;
+  /** How much of the GET stream was delivered: where a listener begins that names no event. */
+  getCursor: Position | undefined;
   #initialized: Buffer | undefined;
   #logLevel: Buffer | undefined;
   readonly #subscriptions = new Map<string, Buffer>();
 
-  /** @param initialize the client's request; copied, so that it does not keep a larger buffer alive */
-  constructor(initialize: Buffer) {
+  /**
+   * @param initialize the client's request; copied, so that it does not keep a larger buffer alive
+   * @param saved what `save` said of an earlier owner's state
+   */
+  constructor(initialize: Buffer, saved?: Buffer) {
     this.initialize = Buffer.from(initialize);
+    if (saved === undefined || saved.length === 0) return;
+    const { initialized, logLevel, subscriptions, getCursor } = JSON.parse(saved.toString()) as Saved;
+    if (initialized !== undefined) this.#initialized = Buffer.from(initialized);
+    if (logLevel !== undefined) this.#logLevel = Buffer.from(logLevel);
+    for (const [uri, text] of subscriptions) this.#subscriptions.set(uri, Buffer.from(text));
+    this.getCursor = getCursor;
   }
 
-  /** Takes note of a notification that was passed on. */
-  sent({ method, text }: Message): void {
-    if (method === 'notifications/initialized') this.#initialized = Buffer.from(text);
+  /** For the session's record, so that another owner can go on from here. */
+  save(): Buffer {
+    const subscriptions = [...this.#subscriptions].map(([uri, text]) => [uri, text.toString()] as const);
+    const [initialized, logLevel] = [this.#initialized?.toString(), this.#logLevel?.toString()];
+    return Buffer.from(JSON.stringify({ initialized, logLevel, subscriptions, getCursor: this.getCursor }));
   }
 
-  /** Takes note of a request that the server answered. */
-  answered(method: string, request: Buffer, response: Buffer): void {
-    if (!isStateful(method) || isError(response)) return;
+  /** Takes note of a notification that was passed on. Returns true if it changed anything. */
+  sent({ method, text }: Message): boolean {
+    if (method !== 'notifications/initialized') return false;
+    this.#initialized = Buffer.from(text);
+    return true;
+  }
+
+  /** Takes note of a request that the server answered. Returns true if it changed anything. */
+  answered(method: string, request: Buffer, response: Buffer): boolean {
+    if (!isStateful(method) || isError(response)) return false;
     if (method === 'logging/setLevel') {
       this.#logLevel = Buffer.from(request);
-      return;
+      return true;
     }
     const uri = uriOf(request);
-    if (typeof uri !== 'string') return;
+    if (typeof uri !== 'string') return false;
     if (method !== 'resources/subscribe') this.#subscriptions.delete(uri);
     else if (this.#subscriptions.size < maxSubscriptions) this.#subscriptions.set(uri, Buffer.from(request));
+    return true;
   }
 
   /** The messages that bring an initialized server to where the lost one was; `ids` are those of the requests. */
@@ -48,6 +70,13 @@ export class ClientState {
     });
     return { texts: [...(this.#initialized ? [this.#initialized] : []), ...requests], ids };
   }
+}
+
+interface Saved {
+  readonly initialized?: string;
+  readonly logLevel?: string;
+  readonly subscriptions: readonly (readonly [string, string])[];
+  readonly getCursor?: Position;
 }
 
 /** True for the requests that change what a server keeps for its client. */

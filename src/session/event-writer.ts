@@ -1,15 +1,30 @@
 import type { Position } from '../protocol/event-id.ts';
-import type { AppendOutcome, EventLog, StoredEvent } from '../store/store.ts';
+import type { RequestId } from '../protocol/faults.ts';
+import type { AppendOutcome, EventLog, NewEvent, PendingCall, StoredEvent } from '../store/event-log.ts';
+import type { LogState, StreamTail } from '../store/session-records.ts';
+
+/** Why a writer may write no more. `fenced`: a newer owner has the session. `ended`: the session was ended elsewhere. */
+export type Refusal = 'fenced' | 'ended' | 'gap' | 'failed';
 
 /** What a writer needs: the log, the session in it, the epoch that it writes under, and whom to tell. */
 export interface EventWriterOptions {
   readonly log: EventLog;
   readonly key: string;
   readonly epoch: number;
+  /** Where the streams stand that earlier owners wrote; nothing for a new session. */
+  readonly earlier?: LogState;
   /** Events are in the log and may be sent now (P5). In order; one call for each append. */
   onStored(events: readonly StoredEvent[]): void;
+  /** The log does not know the session any more: says what it is again, with `state`. */
+  register(): Promise<'registered' | 'fenced' | 'ended'>;
   /** The log did not take the events: this instance may no longer write to the session. */
-  onRefused(outcome: Exclude<AppendOutcome, 'stored' | 'already'> | 'failed', cause?: unknown): void;
+  onRefused(why: Refusal, cause?: unknown): void;
+}
+
+/** What an event does to the table of pending calls. */
+export interface EventEffects {
+  readonly opens?: readonly PendingCall[] | undefined;
+  readonly settles?: RequestId | undefined;
 }
 
 /**
@@ -18,36 +33,103 @@ export interface EventWriterOptions {
  */
 export interface EventWriter {
   /** Queues an event of a stream; `last` if the stream ends with it. */
-  add(stream: number, data: Buffer, last: boolean): void;
+  add(stream: number, data: Buffer, last: boolean, effects?: EventEffects): void;
   /** Starts to append what was added. Call it once at the end of a burst. */
   flush(): void;
   /** What was added and is not known to be stored. */
   readonly pending: { readonly events: number; readonly bytes: number };
+  /** What is known to be stored: the number of the newest event of this epoch, and where the streams stand. */
+  readonly stored: { readonly tail: number; readonly log: LogState };
   /** Resolves when nothing is queued or under way any more. */
   settled(): Promise<void>;
 }
 
-/** An event writer for a session without events so far. */
-export function createEventWriter({ log, key, epoch, onStored, onRefused }: EventWriterOptions): EventWriter {
+/**
+ * A failover of the store can lose what it had already confirmed: so much of it is kept here to be said again. What is
+ * older is a break in the chain, which resumes tell.
+ */
+const maxHeldEvents = 128;
+const maxHeldBytes = 256 * 1024;
+
+type Batch = readonly (NewEvent & StoredEvent)[];
+
+const nothingEarlier: LogState = { tails: new Map(), newestStream: -1, pending: [] };
+
+/** An event writer for a session at the beginning of an epoch. */
+export function createEventWriter(options: EventWriterOptions): EventWriter {
+  const { log, key, epoch, earlier = nothingEarlier, onStored, onRefused, register } = options;
+  /** The newest event of each open stream, stored or not. */
   const tails = new Map<number, Position>();
-  let queue: StoredEvent[] = [];
+  for (const [stream, { newest, ended }] of earlier.tails) if (!ended) tails.set(stream, newest);
+  const storedTails = new Map<number, StreamTail>(earlier.tails);
+  const pendingCalls = new Map<RequestId, PendingCall>(earlier.pending.map((call) => [call.id, call]));
+  let newestStream = earlier.newestStream;
+  let queue: (NewEvent & StoredEvent)[] = [];
+  let held: (NewEvent & StoredEvent)[] = [];
+  let heldBytes = 0;
   let seq = 0;
   let appended = 0;
   let pendingBytes = 0;
   let running: Promise<void> | undefined;
   let isRefused = false;
 
+  const refuse = (why: Refusal, cause?: unknown): void => {
+    isRefused = true;
+    onRefused(why, cause);
+  };
+
+  /** Appends until the log has all of the batch. Returns why it will never have it. */
+  const appendOne = async (batch: Batch): Promise<Refusal | undefined> => {
+    let expectedTail = appended;
+    let events = batch;
+    for (;;) {
+      const said: AppendOutcome = await log.append(key, epoch, expectedTail, events);
+      if (said.outcome === 'gap') {
+        const { tail } = said;
+        if (tail >= expectedTail) return 'gap'; // nobody else writes under this epoch
+        expectedTail = tail;
+        events = [...held.filter((event) => event.seq > tail), ...batch];
+      } else if (said.outcome === 'no_record') {
+        const registered = await register();
+        if (registered !== 'registered') return registered;
+        expectedTail = appended;
+        events = batch;
+      } else return said.outcome === 'fenced' ? 'fenced' : undefined;
+    }
+  };
+
+  const note = (batch: Batch): void => {
+    for (const { stream, seq: number, last, opens, settles } of batch) {
+      storedTails.set(stream, { newest: { epoch, seq: number }, ended: last });
+      newestStream = Math.max(newestStream, stream);
+      for (const call of opens ?? []) pendingCalls.set(call.id, call);
+      if (settles !== undefined) pendingCalls.delete(settles);
+      // The log forgets an ended stream with its last event; here nothing more is to be said of it.
+      if (last) storedTails.delete(stream);
+    }
+  };
+
+  const hold = (batch: Batch): void => {
+    held.push(...batch);
+    for (const { data } of batch) heldBytes += data.length;
+    let dropped = 0;
+    while (held.length - dropped > maxHeldEvents || (heldBytes > maxHeldBytes && dropped < held.length)) {
+      heldBytes -= (held[dropped] as StoredEvent).data.length;
+      dropped += 1;
+    }
+    if (dropped > 0) held = held.slice(dropped);
+  };
+
   const appendAll = async (): Promise<void> => {
     while (queue.length > 0) {
       const batch = queue;
       queue = [];
-      const outcome = await log.append(key, epoch, appended, batch);
-      if (outcome !== 'stored' && outcome !== 'already') {
-        isRefused = true;
-        return onRefused(outcome);
-      }
+      const refusal = await appendOne(batch);
+      if (refusal !== undefined) return refuse(refusal);
       appended += batch.length;
       for (const { data } of batch) pendingBytes -= data.length;
+      note(batch);
+      hold(batch);
       onStored(batch);
     }
   };
@@ -55,10 +137,7 @@ export function createEventWriter({ log, key, epoch, onStored, onRefused }: Even
   const start = (): void => {
     if (running !== undefined || queue.length === 0 || isRefused) return;
     running = appendAll()
-      .catch((cause: unknown) => {
-        isRefused = true;
-        onRefused('failed', cause);
-      })
+      .catch((cause: unknown) => refuse('failed', cause))
       .finally(() => {
         running = undefined;
         start(); // what was added after the last look at the queue
@@ -66,16 +145,22 @@ export function createEventWriter({ log, key, epoch, onStored, onRefused }: Even
   };
 
   return {
-    add(stream, data, last) {
+    add(stream, data, last, { opens, settles } = {}) {
       seq += 1;
       pendingBytes += data.length;
-      queue.push({ epoch, stream, seq, previous: tails.get(stream), data, last });
+      const event = { epoch, stream, seq, previous: tails.get(stream), data, last };
+      queue.push(
+        opens || settles !== undefined ? (Object.assign(event, { opens, settles }) as NewEvent & StoredEvent) : event,
+      );
       if (last) tails.delete(stream);
       else tails.set(stream, { epoch, seq });
     },
     flush: start,
     get pending() {
       return { events: seq - appended, bytes: pendingBytes };
+    },
+    get stored() {
+      return { tail: appended, log: { tails: storedTails, newestStream, pending: [...pendingCalls.values()] } };
     },
     async settled() {
       while (running !== undefined) await running;

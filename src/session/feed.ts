@@ -1,6 +1,6 @@
 import { comparePositions, formatEventId, type Position } from '../protocol/event-id.ts';
 import { encodeEvents } from '../protocol/sse.ts';
-import type { EventLog, StoredEvent } from '../store/store.ts';
+import type { EventLog, StoredEvent } from '../store/event-log.ts';
 import type { EventSink } from './reply.ts';
 
 /** What a feed needs. */
@@ -56,6 +56,10 @@ export class Feed {
     options.sink.onClose(() => this.#closed());
     if (live) this.#state = 'live';
     else this.#read();
+  }
+
+  get sink(): EventSink {
+    return this.#options.sink;
   }
 
   /** Takes events of this stream that were just stored. */
@@ -118,7 +122,7 @@ export class Feed {
     if (newest === undefined) return;
     const { sink, retryMs, slowReaderMs } = this.#options;
     const texts = events.map((event) => ({ id: formatEventId(event.stream, event), data: event.data }));
-    const keepsUp = sink.write(encodeEvents(texts, retryMs));
+    const keepsUp = sink.write(encodeEvents(texts, retryMs), texts.at(-1)?.id);
     this.cursor = { epoch: newest.epoch, seq: newest.seq };
     if (newest.last) this.close();
     else if (!keepsUp && this.#state !== 'closed') {
@@ -142,7 +146,7 @@ export class Feed {
 }
 
 /** The first events, up to so many bytes, and at least one. */
-function upTo(events: readonly StoredEvent[], maxBytes: number): readonly StoredEvent[] {
+export function upTo(events: readonly StoredEvent[], maxBytes: number): readonly StoredEvent[] {
   let bytes = 0;
   const end = events.findIndex(({ data }, index) => {
     bytes += data.length;

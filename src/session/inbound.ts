@@ -1,13 +1,17 @@
 import type { Reason, RequestId } from '../protocol/faults.ts';
-import type { Message } from '../protocol/message.ts';
+import { type Message, readBody } from '../protocol/message.ts';
+import type { PendingCall } from '../store/event-log.ts';
+import type { LeftCall } from './adoption.ts';
 import { Answer } from './answer.ts';
 import type { Call, Calls } from './calls.ts';
 import type { ClientState } from './client-state.ts';
+import { LoggedAnswer } from './logged-answer.ts';
 import type { Dropped } from './observer.ts';
 import type { Outbound } from './outbound.ts';
 import type { Reply } from './reply.ts';
 import type { Reruns } from './rerun.ts';
 import type { ServerRequests } from './server-requests.ts';
+import type { Post } from './session-handle.ts';
 import type { SessionOptions } from './session-parts.ts';
 import type { Upstream } from './upstream.ts';
 
@@ -23,6 +27,8 @@ export interface InboundOptions {
   /** True if streams begin with a priming event. */
   primes(): boolean;
   onDropped(what: Dropped): void;
+  /** What the client has told its server is no longer what it was. */
+  onClientChanged(): void;
 }
 
 /** The way of messages from the client to its server: requests get a place in the table of calls and an answer. */
@@ -34,10 +40,12 @@ export class Inbound {
   }
 
   /** Passes the messages of one POST on, in order, and answers the POST. */
-  post(messages: readonly Message[], isBatch: boolean, reply: Reply): void {
-    const { calls, limits } = this.#options;
+  post({ messages, isBatch, again }: Post, reply: Reply): void {
+    const { calls, limits, outbound } = this.#options;
     const requests = messages.filter((message) => message.kind === 'request');
     const ids = requests.map(idOf);
+    const [adopted] = again ? ids.map((id) => calls.get(id)?.answer) : [];
+    if (adopted instanceof LoggedAnswer) return outbound.streams.join(adopted.stream, reply);
     const repeated = ids.find((id) => calls.has(id));
     if (repeated !== undefined) return reply.fault('duplicate_id', repeated);
     if (new Set(ids).size < ids.length) return reply.fault('duplicate_id', null);
@@ -61,6 +69,31 @@ export class Inbound {
       // `ended`: the backend is about to report its end, which decides about the call with what is known then.
       if (sent === 'full') this.fail(added[index] as Call, 'server_busy');
     }
+  }
+
+  /** Takes calls that an earlier owner left unanswered: their answers go to their streams in the log. */
+  adopt(left: readonly LeftCall[]): readonly Call[] {
+    const missing = new Map<number, number>();
+    for (const { stream } of left) missing.set(stream, (missing.get(stream) ?? 0) + 1);
+    const answers = new Map<number, LoggedAnswer>();
+    const host = {
+      emit: (stream: number, text: Buffer, last: boolean, settles?: RequestId) =>
+        this.#options.outbound.add(stream, text, last, { settles }),
+    };
+    return left.map(({ stream, id, method, text, hasAsked, lastProgress }) => {
+      const answer =
+        answers.get(stream) ??
+        new LoggedAnswer(host, stream, missing.get(stream) as number, this.#options.limits.maxEventBytes);
+      answers.set(stream, answer);
+      const now = performance.now();
+      const body = text && readBody(text, Number.POSITIVE_INFINITY);
+      const [first] = body?.ok ? body.messages : [];
+      const { progressToken, taskId } = first?.ok ? first.message : { progressToken: undefined, taskId: undefined };
+      const call: Call = { id, method, progressToken, taskId, answer, text, hasAsked, activeAt: now, startedAt: now };
+      if (lastProgress !== undefined) call.lastProgress = lastProgress;
+      this.#options.calls.add(call);
+      return call;
+    });
   }
 
   /** Ends a call with an error of the gateway, unless it was answered meanwhile. */
@@ -87,15 +120,27 @@ export class Inbound {
   #createAnswer(ids: readonly RequestId[], isBatch: boolean, reply: Reply): Answer {
     const { outbound, limits, primes, onDropped } = this.#options;
     const { upgradeAfterMs, maxEventBytes } = limits;
+    let isOpened = false;
     return new Answer(
       {
         openStream: (sink, of) => outbound.streams.open(sink, of),
-        emit: (stream, text, last) => outbound.add(stream, text, last),
+        emit: (stream, text, last, settles) => {
+          const opens = isOpened ? undefined : this.#pendingOn(stream, ids);
+          isOpened = true;
+          outbound.add(stream, text, last, { opens, settles });
+        },
         flush: () => outbound.flush(),
         onUndeliverable: () => onDropped('undeliverable'),
       },
       { reply, ids, isBatch, primes: primes(), upgradeAfterMs, maxEventBytes },
     );
+  }
+
+  /** The calls that a stream has yet to answer: whoever takes the session over finds them in its log. */
+  #pendingOn(stream: number, ids: readonly RequestId[]): readonly PendingCall[] | undefined {
+    const calls = ids.map((id) => this.#options.calls.get(id)).filter((call) => call !== undefined);
+    if (calls.length === 0) return undefined;
+    return calls.map(({ id, method, text }) => ({ stream, id, method, text }));
   }
 
   #toCall(request: Message, answer: Answer): Call {
@@ -115,14 +160,14 @@ export class Inbound {
 
   /** Passes on a notification or response of the client. Returns why it could not be taken. */
   #forward(message: Message): Reason | undefined {
-    const { serverRequests, upstream, client, onDropped } = this.#options;
+    const { serverRequests, upstream, client, onClientChanged, onDropped } = this.#options;
     const text = message.kind === 'response' ? serverRequests.settle(message) : message.text;
     if (text === undefined) {
       onDropped('unknown_client_response');
       return undefined;
     }
     if (message.cancels !== undefined && !this.#cancel(message.cancels)) return undefined;
-    client.sent(message);
+    if (client.sent(message)) onClientChanged();
     return upstream.send(text) === 'full' ? 'server_busy' : undefined;
   }
 

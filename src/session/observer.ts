@@ -27,6 +27,8 @@ export interface SessionName {
 export interface SessionObserver {
   started(name: SessionName, details: { protocolVersion: string; startMs: number; pid: number | undefined }): void;
   ended(name: SessionName, details: { reason: SessionEnd; dropped: Partial<Record<Dropped, number>> }): void;
+  /** A session was taken over from another instance, with so many calls that it left unanswered. */
+  adopted(name: SessionName, details: { pending: number }): void;
   /** The server ended by itself. */
   backendEnded(name: SessionName, end: BackendEnd): void;
   /** A lost backend was replaced; `losses` counts those of the session. */
@@ -35,4 +37,6 @@ export interface SessionObserver {
   dropped(name: SessionName, what: Dropped, text?: Buffer): void;
   /** A fault of the gateway itself. */
   failed(name: SessionName, cause: unknown): void;
+  /** The store that instances share did not do what it was asked. */
+  clusterFailed(cause: unknown): void;
 }

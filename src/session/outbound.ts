@@ -1,5 +1,8 @@
-import type { EventLog } from '../store/store.ts';
-import { createEventWriter, type EventWriter } from './event-writer.ts';
+import type { Position } from '../protocol/event-id.ts';
+import type { RequestId } from '../protocol/faults.ts';
+import type { EventLog } from '../store/event-log.ts';
+import type { LogState } from '../store/session-records.ts';
+import { createEventWriter, type EventEffects, type EventWriter, type Refusal } from './event-writer.ts';
 import { Intake } from './intake.ts';
 import type { SessionOptions } from './session-parts.ts';
 import { Streams } from './streams.ts';
@@ -10,6 +13,11 @@ export interface OutboundOptions {
   readonly key: string;
   readonly epoch: number;
   readonly limits: SessionOptions;
+  /** What earlier owners left, and how much of the GET stream they had delivered; nothing for a new session. */
+  readonly earlier?: LogState | undefined;
+  readonly getCursor?: Position | undefined;
+  /** So much of the GET stream was delivered to a listener that is gone. */
+  onGetCursor(cursor: Position | undefined): void;
   /** Brings one line of the server to where it belongs. */
   route(line: Buffer): void;
   /** True if streams begin with a priming event. */
@@ -17,8 +25,10 @@ export interface OutboundOptions {
   /** Stops and starts reading from the server. */
   pause(): void;
   resume(): void;
-  /** The log did not take events: the session can no longer be written to. */
-  onRefused(cause: Error): void;
+  /** The log does not know the session any more: says what it is again. */
+  register(): Promise<'registered' | 'fenced' | 'ended'>;
+  /** The log did not take events: the session can no longer be written to from here. */
+  onRefused(why: Refusal, cause: unknown): void;
   /** A client was told that events are no longer kept. */
   onHistoryLost(): void;
   /** A connection was cut because the log could not be read. */
@@ -39,7 +49,8 @@ export class Outbound {
   #isOpen = false;
 
   constructor(options: OutboundOptions) {
-    const { log, key, epoch, limits, route, primes, pause, resume, onRefused, onHistoryLost, onFailed } = options;
+    const { log, key, epoch, limits, earlier, getCursor, route, primes, pause, resume } = options;
+    const { register, onRefused, onHistoryLost, onFailed } = options;
     const { logMaxEvents, logMaxBytes, retryMs, slowReaderMs, streamMaxAgeMs } = limits;
     this.#limits = limits;
     this.#portion = { lines: logMaxEvents / 8, bytes: logMaxBytes / 8 };
@@ -47,8 +58,10 @@ export class Outbound {
       log,
       key,
       epoch,
+      ...(earlier && { earlier }),
       onStored: (events) => this.streams.deliver(events),
-      onRefused: (outcome, cause) => onRefused(new Error(`the event log answered ${outcome}`, { cause })),
+      register,
+      onRefused,
     });
     this.streams = new Streams({
       log,
@@ -59,6 +72,9 @@ export class Outbound {
       maxLag: { events: logMaxEvents / 2, bytes: logMaxBytes / 2 },
       primes,
       beginning: { epoch, seq: 0 },
+      ...(earlier && { earlier: { newestStream: earlier.newestStream, ids: idsOf(earlier) } }),
+      getCursor,
+      onGetCursor: options.onGetCursor,
       onHistoryLost,
       onFailed,
       onPressure: (isHigh) => this.#intake.hold(isHigh),
@@ -92,8 +108,13 @@ export class Outbound {
   }
 
   /** Adds an event to a stream; it goes out with the next flush. */
-  add(stream: number, data: Buffer, last: boolean): void {
-    this.#writer.add(stream, data, last);
+  add(stream: number, data: Buffer, last: boolean, effects?: EventEffects): void {
+    this.#writer.add(stream, data, last, effects);
+  }
+
+  /** What is known to be in the log. */
+  get stored(): EventWriter['stored'] {
+    return this.#writer.stored;
   }
 
   /** Stores and delivers what was added. */
@@ -106,11 +127,16 @@ export class Outbound {
     this.#intake.drain();
   }
 
-  /** Stores and delivers what was added, then ends all connections. */
-  async close(): Promise<void> {
+  /** Stores and delivers what was added, then ends all connections; `goOn` if their clients can go on elsewhere. */
+  async close(goOn: boolean): Promise<void> {
     this.flush();
     await this.#writer.settled();
-    this.streams.closeAll();
+    this.streams.closeAll(goOn);
+  }
+
+  /** Ends all connections, for clients to go on elsewhere: another instance has the session. */
+  abandon(): void {
+    this.streams.abandonAll();
   }
 
   /** A promise to wait for if the log is slower than the server. */
@@ -120,4 +146,11 @@ export class Outbound {
     const isAhead = events > this.#portion.lines || bytes > this.#portion.bytes;
     return this.#isOpen && isAhead ? this.#writer.settled() : undefined;
   }
+}
+
+/** Which requests the streams of an earlier owner answer. */
+function idsOf({ pending }: LogState): ReadonlyMap<number, readonly RequestId[]> {
+  const ids = new Map<number, RequestId[]>();
+  for (const { stream, id } of pending) ids.set(stream, [...(ids.get(stream) ?? []), id]);
+  return ids;
 }

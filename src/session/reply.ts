@@ -8,6 +8,8 @@ import type { Accepts } from '../protocol/media-types.ts';
 export interface Reply {
   /** What the client's `Accept` allows. */
   readonly accepts: Accepts;
+  /** True if the client has an event id of this very stream already, on this connection: it needs no priming event. */
+  readonly isContinued?: boolean;
   /** True once the client's connection is gone; answering then does nothing. */
   readonly isGone: boolean;
   /** The listener is called once if the connection goes before the answer was sent whole. */
@@ -16,6 +18,8 @@ export interface Reply {
   json(text: Buffer, headers?: Headers): void;
   /** 202 without a body: the notification or response was taken. */
   accepted(): void;
+  /** 200 without a body: the session is no more. */
+  removed(): void;
   /** 204: nothing will ever follow. */
   nothing(): void;
   /** The catalogue's answer for a reason. */
@@ -31,9 +35,10 @@ export type Headers = Readonly<Record<string, string>>;
 export interface EventSink {
   /**
    * Writes the text of whole events.
+   * @param at the id of the last event in it that has one
    * @returns false if the client does not keep up: write no more before `onDrain`
    */
-  write(text: Buffer): boolean;
+  write(text: Buffer, at?: string): boolean;
   /** The listener is called whenever writing may go on after a `false`. */
   onDrain(listener: () => void): void;
   /** The listener is called once when the connection is gone, whoever closed it. */

@@ -1,3 +1,4 @@
+import type { Message } from '../protocol/message.ts';
 import type { Call } from './calls.ts';
 
 /** Requests that only read: a server can answer them twice. */
@@ -14,6 +15,9 @@ const harmless: ReadonlySet<string> = new Set([
   'resources/subscribe',
   'resources/unsubscribe',
 ]);
+
+/** True for a message that may be sent to a server twice, or to a server that replaces the one that had it. */
+export const isHarmless = ({ kind, method }: Message): boolean => kind !== 'request' || harmless.has(method as string);
 
 /** Larger requests are not kept (P8): those of all calls in flight have to wait for a restored server at once. */
 const maxKeptBytes = 16 * 1024;

@@ -8,8 +8,8 @@ export interface RouterOptions {
   readonly calls: Calls;
   readonly serverRequests: ServerRequests;
   readonly maxEventBytes: number;
-  /** Which of the session's backends speaks. */
-  incarnation(): number;
+  /** Which of the session's backends speaks; empty for the very first one. */
+  incarnation(): string;
   /** A call is about to be answered with this response. */
   onAnswered(call: Call, response: Buffer): void;
   /** True if a client listens to the GET stream. */

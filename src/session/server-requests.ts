@@ -26,13 +26,13 @@ export class ServerRequests {
 
   /**
    * Takes a request that goes to the client.
-   * @param incarnation which of the session's backends asks, counted from 0
+   * @param incarnation which of the session's backends asks; empty for the very first one
    * @returns its text for the client; undefined if too many are open, so that it must not go out
    */
-  add(message: Message, incarnation: number, destination: Destination): Buffer | undefined {
+  add(message: Message, incarnation: string, destination: Destination): Buffer | undefined {
     const serverId = message.id as RequestId;
     if (this.#open.size >= maxOpen) return undefined;
-    const clientId = incarnation === 0 ? serverId : `mcp-gangway-${incarnation}-${++this.#renamed}`;
+    const clientId = incarnation === '' ? serverId : `mcp-gangway-${incarnation}-${++this.#renamed}`;
     this.#open.set(clientId, { destination, serverId });
     this.#clientIds.set(serverId, clientId);
     return clientId === serverId ? message.text : spliceId(message.text, JSON.stringify(clientId));
@@ -63,13 +63,7 @@ export class ServerRequests {
   cancelAll(): { readonly destination: Destination; readonly text: Buffer }[] {
     const cancelled = [...this.#open].map(([requestId, { destination }]) => ({
       destination: reachable(destination),
-      text: Buffer.from(
-        JSON.stringify({
-          jsonrpc: '2.0',
-          method: 'notifications/cancelled',
-          params: { requestId, reason: 'The server that asked has ended.' },
-        }),
-      ),
+      text: cancellationOf(requestId),
     }));
     this.#open.clear();
     this.#clientIds.clear();
@@ -86,6 +80,16 @@ export class ServerRequests {
     this.#clientIds.delete(serverId);
   }
 }
+
+/** Tells a client that a question of a server that was lost needs no answer any more. */
+export const cancellationOf = (requestId: RequestId): Buffer =>
+  Buffer.from(
+    JSON.stringify({
+      jsonrpc: '2.0',
+      method: 'notifications/cancelled',
+      params: { requestId, reason: 'The server that asked has ended.' },
+    }),
+  );
 
 const reachable = (destination: Destination): Destination =>
   destination === 'get' || destination.answer.hasStream ? destination : 'get';

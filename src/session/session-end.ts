@@ -13,6 +13,8 @@ export type SessionEnd =
   | 'crash_loop'
   | 'line_too_long'
   | 'draining'
+  | 'released'
+  | 'moved'
   | 'internal';
 
 /** What clients get for their open requests when a session ends. */
@@ -28,5 +30,7 @@ export const faultAtEnd: Readonly<Record<SessionEnd, Reason>> = {
   crash_loop: 'server_exited',
   line_too_long: 'line_too_long',
   draining: 'draining',
+  released: 'draining',
+  moved: 'outcome_unknown',
   internal: 'internal',
 };

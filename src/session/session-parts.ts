@@ -1,10 +1,13 @@
 import type { OpenBackend } from '../backend/backend.ts';
-import type { Principal, Store } from '../store/store.ts';
+import type { Principal } from '../store/session-records.ts';
+import type { Store } from '../store/store.ts';
 import type { SessionObserver } from './observer.ts';
 
 /** One configured server, as sessions use it. */
 export interface Server {
   readonly name: string;
+  /** Tells two configurations of the server apart: an instance with another one must not restore its sessions. */
+  readonly digest: string;
   readonly open: OpenBackend;
   /** How long a new backend may take to answer `initialize`. */
   readonly startTimeoutMs: number;
@@ -29,19 +32,25 @@ export interface SessionOptions {
   readonly logMaxEvents: number;
   readonly logMaxBytes: number;
   readonly maxQueuedBytes: number;
+  /** How long a request waits for a store that is not available. */
+  readonly storeWaitMs: number;
 }
 
 /** What a session is made of. */
 export interface SessionParts {
-  readonly id: string;
-  /** The session's name in the store: a hash of the id. */
+  /** The session's name in the store: a hash of the id that clients know. */
   readonly key: string;
   readonly server: Server;
   readonly principal: Principal;
-  readonly instance: string;
+  /** The name of this instance, which is another one after each lapse of its lease. */
+  instance(): string;
   readonly store: Store;
+  /** Aborted when the gateway stops and nothing more is asked of the store. */
+  readonly storeSignal: AbortSignal;
   readonly options: SessionOptions;
   readonly observer: SessionObserver;
+  /** The server has answered `initialize`, and the record is there. */
+  onReady(): void;
   /** The session can no longer be used; what it started is still ending. */
   onEnding(): void;
   /** Nothing of the session is left. */

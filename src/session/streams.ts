@@ -1,12 +1,15 @@
-import { comparePositions, type EventId, formatEventId, type Position } from '../protocol/event-id.ts';
+import { type EventId, formatEventId, type Position } from '../protocol/event-id.ts';
 import { faultMessage, type RequestId } from '../protocol/faults.ts';
-import { encodeEvents, encodeMessage, gapEvent } from '../protocol/sse.ts';
-import type { EventLog, StoredEvent } from '../store/store.ts';
+import { encodeEvents, encodeMessage, encodeRetry, gapEvent } from '../protocol/sse.ts';
+import type { EventLog, StoredEvent } from '../store/event-log.ts';
 import { Feed } from './feed.ts';
 import type { EventSink, Reply } from './reply.ts';
 
 /** The number of the standalone GET stream; the streams of POSTs count up from 1. */
 export const getStream = 0;
+
+/** Clients of an instance that stops come back over this time. */
+export const returnWindowMs = 3_000;
 
 /** Of so many streams it is known which requests they answer. */
 const maxKnownStreams = 1_000;
@@ -30,8 +33,14 @@ export interface StreamsOptions {
   readonly streamMaxAgeMs: number;
   /** A client that lags by more than this has its server paused. */
   readonly maxLag: { readonly events: number; readonly bytes: number };
-  /** The place before the log's first event. */
+  /** The place before the first event of this owner. */
   readonly beginning: Position;
+  /** What an earlier owner left: where its streams end, and whose answers they are. */
+  readonly earlier?: { readonly newestStream: number; readonly ids: ReadonlyMap<number, readonly RequestId[]> };
+  /** The place on the GET stream up to which it was delivered, for a listener that names none. */
+  readonly getCursor?: Position | undefined;
+  /** So much of the GET stream was delivered to a listener that is gone. */
+  onGetCursor(cursor: Position | undefined): void;
   /** True if streams begin with a priming event; known once `initialize` is answered. */
   primes(): boolean;
   /** A client was told that events which it lacks are no longer kept. */
@@ -47,13 +56,22 @@ export class Streams {
   readonly #options: StreamsOptions;
   readonly #feeds = new Map<number, Feed>();
   /** The requests that the newest streams answer, for those who come for an answer that is no longer kept. */
-  readonly #ids = new Map<number, readonly RequestId[]>();
-  #next = getStream + 1;
+  readonly #ids: Map<number, readonly RequestId[]>;
+  #next: number;
   #getCursor: Position | undefined;
   #pressureIsHigh = false;
 
   constructor(options: StreamsOptions) {
     this.#options = options;
+    this.#ids = new Map(options.earlier?.ids);
+    this.#next = Math.max(getStream, options.earlier?.newestStream ?? getStream) + 1;
+    this.#getCursor = options.getCursor;
+  }
+
+  /** True if some client has no event id on its stream yet, and could not come back to it elsewhere. */
+  get hasPlaceless(): boolean {
+    if (this.#options.primes()) return false;
+    return [...this.#feeds.values()].some(({ cursor }) => cursor === undefined);
   }
 
   /** True if a client listens to the GET stream. */
@@ -77,7 +95,7 @@ export class Streams {
   listen(reply: Reply): void {
     this.#feeds.get(getStream)?.close();
     const sink = reply.stream();
-    if (this.#options.primes())
+    if (this.#options.primes() && !reply.isContinued)
       this.#prime(sink, { stream: getStream, ...(this.#getCursor ?? this.#options.beginning) });
     this.#attach(getStream, sink, this.#getCursor, false);
   }
@@ -92,9 +110,10 @@ export class Streams {
     const read = await log.read(key, id.stream, id, 1).catch(onFailed);
     if (reply.isGone) return;
     // A listener that heard nothing yet but the priming event of a stream without events.
-    const isBeginning = id.stream === getStream && comparePositions(id, this.#options.beginning) === 0;
+    const isBeginning = id.stream === getStream && id.seq === 0 && id.epoch <= this.#options.beginning.epoch;
     if (read?.outcome === 'unknown_stream' && isBeginning) this.listen(reply);
     else if (read === undefined) reply.fault('internal', null);
+    else if (read.outcome === 'unknown_stream' && this.#ids.has(id.stream)) this.#tellLoss(reply, id);
     else if (read.outcome === 'unknown_stream') reply.fault('unknown_event_id', null);
     else if (read.outcome === 'in_future') reply.fault('bad_event_id', null);
     else if (read.broken && read.ended && !this.#ids.has(id.stream)) reply.fault('unknown_event_id', null);
@@ -103,9 +122,22 @@ export class Streams {
       this.#feeds.get(id.stream)?.close();
       const sink = reply.stream();
       // A client whose stream is cut again before its first event would reconnect without Last-Event-ID otherwise.
-      if (primes()) this.#prime(sink, id);
+      if (primes() && !reply.isContinued) this.#prime(sink, id);
       this.#attach(id.stream, sink, id, false);
     }
+  }
+
+  /** The store lost its data and with them a stream that had ended: its client is told. */
+  #tellLoss(reply: Reply, id: EventId): void {
+    const sink = reply.stream();
+    this.#tellBreak(id.stream, sink);
+    sink.end();
+  }
+
+  /** Feeds a stream of an earlier owner to the connection of a client that had no event of it yet. */
+  join(stream: number, reply: Reply): void {
+    this.#feeds.get(stream)?.close();
+    this.#attach(stream, reply.stream(), undefined, false);
   }
 
   /** Passes events that were just stored to the connections that wait for them. */
@@ -120,9 +152,29 @@ export class Streams {
     this.#measurePressure();
   }
 
-  /** Ends all connections in order. */
-  closeAll(): void {
-    for (const feed of [...this.#feeds.values()]) feed.close();
+  /**
+   * Ends all connections: another instance has the session now, and clients resume there. One that was sent no event has
+   * nothing to resume from, and is told that the outcome of its requests is not known (P3).
+   */
+  abandonAll(): void {
+    for (const { stream, cursor, sink } of this.#feeds.values()) {
+      if (stream === getStream || cursor !== undefined) continue;
+      for (const id of this.#ids.get(stream) ?? [])
+        sink.write(encodeMessage(Buffer.from(faultMessage('outcome_unknown', id))));
+    }
+    this.closeAll();
+  }
+
+  /**
+   * Ends all connections in order.
+   * @param goOn their clients can go on with another instance, and are told to come back at different times: the next
+   *   priming event has the usual time again, so that this one does not stay with them
+   */
+  closeAll(goOn = false): void {
+    for (const feed of [...this.#feeds.values()]) {
+      if (goOn && this.#options.primes()) feed.sink.write(encodeRetry(Math.random() * returnWindowMs));
+      feed.close();
+    }
   }
 
   #attach(stream: number, sink: EventSink, after: Position | undefined, live: boolean): void {
@@ -153,7 +205,10 @@ export class Streams {
   }
 
   #detach(feed: Feed): void {
-    if (feed.stream === getStream) this.#getCursor = feed.cursor;
+    if (feed.stream === getStream) {
+      this.#getCursor = feed.cursor;
+      this.#options.onGetCursor(feed.cursor);
+    }
     if (this.#feeds.get(feed.stream) === feed) this.#feeds.delete(feed.stream);
     this.#measurePressure();
   }
@@ -167,13 +222,14 @@ export class Streams {
     const last = texts.pop();
     for (const text of texts) sink.write(encodeMessage(text));
     const id = formatEventId(stream, { epoch: beginning.epoch, seq: toldSeq });
-    if (last !== undefined) sink.write(encodeEvents([{ id, data: last }], retryMs));
+    if (last !== undefined) sink.write(encodeEvents([{ id, data: last }], retryMs), id);
     return false;
   }
 
   /** An empty event that gives the client a place to resume from. */
   #prime(sink: EventSink, id: EventId): void {
-    sink.write(encodeEvents([{ id: formatEventId(id.stream, id), data: nothing }], this.#options.retryMs));
+    const place = formatEventId(id.stream, id);
+    sink.write(encodeEvents([{ id: place, data: nothing }], this.#options.retryMs), place);
   }
 
   #measurePressure(): void {

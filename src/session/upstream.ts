@@ -10,6 +10,9 @@ export type GivenUp = 'crash_loop' | 'server_changed';
 /** What an upstream needs of its session. */
 export interface UpstreamOptions {
   readonly server: Server;
+  /** The session's epoch, and whether it had owners before. */
+  readonly epoch: number;
+  readonly isAdopted: boolean;
   /** Messages that wait for a backend to be restored have no more bytes than this in all (P8). */
   readonly maxQueuedBytes: number;
   /** Lines of the server, in order. */
@@ -37,11 +40,11 @@ const firstPauseMs = 250;
  * meanwhile wait.
  */
 export class Upstream {
-  /** Counts the backends; requests of the server are known by it, so that an answer never reaches the wrong one. */
-  incarnation = 0;
+  /** Counts the backends that replaced another one. */
+  losses = 0;
   readonly #options: UpstreamOptions;
-  #backend: Backend;
-  #state: 'live' | 'restoring' | 'closed' = 'live';
+  #backend: Backend | undefined;
+  #state: 'unopened' | 'live' | 'restoring' | 'closed' = 'unopened';
   #queue: Buffer[] = [];
   #queuedBytes = 0;
   #isPaused = false;
@@ -56,20 +59,34 @@ export class Upstream {
 
   constructor(options: UpstreamOptions) {
     this.#options = options;
-    this.#backend = options.server.open({
-      onMessages: (lines) => options.onLines(lines),
-      onEnd: (end) => this.#lost(end),
-    });
   }
 
   get pid(): number | undefined {
-    return this.#backend.pid;
+    return this.#backend?.pid;
+  }
+
+  /**
+   * Which backend speaks; requests of the server are known by it, so that an answer never reaches the wrong one. Empty for
+   * the first one of a session, unique among all that the session has on any instance.
+   */
+  get incarnation(): string {
+    const { epoch, isAdopted } = this.#options;
+    return this.losses === 0 && !isAdopted ? '' : `${epoch}-${this.losses}`;
+  }
+
+  /** Starts the server for a new session. */
+  open(): void {
+    this.#state = 'live';
+    this.#backend = this.#options.server.open({
+      onMessages: (lines) => this.#options.onLines(lines),
+      onEnd: (end) => this.#lost(end),
+    });
   }
 
   /** As `Backend.send`; while a backend is being restored the message waits. */
   send(message: Buffer): 'sent' | 'full' | 'ended' {
     if (this.#state === 'closed') return 'ended';
-    if (this.#state === 'live') return this.#backend.send(message);
+    if (this.#state === 'live') return (this.#backend as Backend).send(message);
     if (this.#queuedBytes + message.length > this.#options.maxQueuedBytes) return 'full';
     this.#queue.push(message);
     this.#queuedBytes += message.length;
@@ -78,15 +95,15 @@ export class Upstream {
 
   pause(): void {
     this.#isPaused = true;
-    if (this.#state === 'live') this.#backend.pause();
+    if (this.#state === 'live') this.#backend?.pause();
   }
 
   resume(): void {
     this.#isPaused = false;
-    this.#backend.resume();
+    this.#backend?.resume();
   }
 
-  /** Starts the server again in place of the lost backend. */
+  /** Starts the server again in place of the lost backend, also of one that another instance had. */
   restore(client: ClientState, handshake: Handshake): void {
     const now = performance.now();
     this.#losses = [...this.#losses.filter((at) => now - at < lossWindowMs), now];
@@ -96,8 +113,8 @@ export class Upstream {
       return;
     }
     // Once for all tries: what the client says from now on waits in the queue.
-    if (this.#state === 'live')
-      this.#replay = client.replay(() => `mcp-gangway-${this.incarnation}-${++this.#replayed}`);
+    if (this.#state !== 'restoring')
+      this.#replay = client.replay(() => `mcp-gangway-replay-${this.#options.epoch}-${++this.#replayed}`);
     this.#state = 'restoring';
     const pauseMs = this.#failures === 0 ? 0 : firstPauseMs * 2 ** (this.#failures - 1);
     this.#timer = setTimeout(() => this.#reopen(client, handshake), pauseMs);
@@ -108,7 +125,7 @@ export class Upstream {
     this.#state = 'closed';
     clearTimeout(this.#timer);
     this.#queue = [];
-    await this.#backend.close();
+    await this.#backend?.close();
   }
 
   #lost(end: BackendEnd): void {
@@ -117,7 +134,7 @@ export class Upstream {
 
   #reopen(client: ClientState, handshake: Handshake): void {
     const { server, onLines } = this.#options;
-    this.incarnation += 1;
+    this.losses += 1;
     const initializeId = readOne(client.initialize)?.id;
     const early: Buffer[] = [];
     let earlyBytes = 0;
@@ -166,13 +183,14 @@ export class Upstream {
     this.#state = 'live';
     const { texts, ids } = this.#replay;
     this.#replayIds = ids;
-    for (const text of texts) this.#backend.send(text);
+    const backend = this.#backend as Backend;
+    for (const text of texts) backend.send(text);
     this.#options.onRestored();
     const waiting = this.#queue;
     this.#queue = [];
     this.#queuedBytes = 0;
-    for (const message of waiting) this.#backend.send(message);
-    if (this.#isPaused) this.#backend.pause();
+    for (const message of waiting) backend.send(message);
+    if (this.#isPaused) backend.pause();
     return true;
   }
 

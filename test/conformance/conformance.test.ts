@@ -1,42 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { everythingFixture, type Gateway, startGateway } from '../support/gateway.ts';
-import { requiredScenarios, unscoredScenarios } from './scenarios.ts';
-import { installSuite, requirementsOfSuite, runSuite, type SuiteRun, suiteNodeName } from './suite.ts';
+import { everythingFixture, startGateway } from '../support/gateway.ts';
+import { testConformance } from './suite-tests.ts';
 
-/** A download of some 60 MB, once. */
-const installMs = 300_000;
-const suiteMs = 300_000;
-
-describe(`the conformance suite for 2025-11-25, on ${suiteNodeName}, against the gateway on ${process.version}`, () => {
-  let gateway: Gateway | undefined;
-  let suite: SuiteRun;
-
-  beforeAll(async () => {
-    await installSuite();
-    gateway = await startGateway({ command: everythingFixture });
-    suite = await runSuite(gateway.url);
-  }, installMs + suiteMs);
-  afterAll(async () => {
-    await gateway?.stop();
-  });
-
-  test('requires the 30 scenarios that are tested here', async () => {
-    expect(requiredScenarios).toHaveLength(30);
-    expect((await requirementsOfSuite()).sort()).toEqual([...requiredScenarios].sort());
-  });
-
-  test('ran every scenario and ended with 0', () => {
-    expect([...suite.checks.keys()].sort()).toEqual([...requiredScenarios, ...unscoredScenarios].sort());
-    expect(suite.exitCode, suite.output).toBe(0);
-  });
-
-  test.each([...requiredScenarios, ...unscoredScenarios])('%s', (scenario) => {
-    const checks = suite.checks.get(scenario) ?? [];
-    const complaints = checks
-      .filter(({ status }) => status === 'FAILURE' || status === 'WARNING')
-      .map(({ id, status, errorMessage }) => `${status} ${id}: ${errorMessage}`);
-    expect(complaints).toEqual([]);
-    // A scenario that checked nothing did not pass: the suite itself would count it as passed.
-    expect(checks.some(({ status }) => status === 'SUCCESS')).toBe(true);
-  });
-});
+testConformance('the gateway', () => startGateway({ command: everythingFixture }));

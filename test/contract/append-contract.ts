@@ -9,7 +9,7 @@ export function appendContract(name: string, { openSession }: Fixture): void {
       const { store, writer, read } = await openSession();
       const texts = ['', '{"n":12345678901234567890,"x":1e400}', '"\u2028\u{1f600}"', '{"a":1,"a":2}'];
       const events = writer.make(...texts.map((text, index) => ({ stream: 1, text, last: index === 3 })));
-      expect(await store.log.append('s', epoch, 0, events)).toBe('stored');
+      expect(await store.log.append('s', epoch, 0, events)).toEqual({ outcome: 'stored' });
       const found = await read(1);
       expect(found).toEqual({
         outcome: 'ok',
@@ -25,7 +25,7 @@ export function appendContract(name: string, { openSession }: Fixture): void {
       const { store, read } = await openSession({ maxBytes: 2_000_000 });
       const data = Buffer.from(Array.from({ length: 1_048_576 }, (_, index) => index % 256));
       const event = { stream: 1, seq: 1, previous: undefined, data, last: true };
-      expect(await store.log.append('s', epoch, 0, [event])).toBe('stored');
+      expect(await store.log.append('s', epoch, 0, [event])).toEqual({ outcome: 'stored' });
       const found = await read(1);
       expect(found.outcome === 'ok' && found.events[0]?.data.equals(data)).toBe(true);
     });
@@ -41,10 +41,10 @@ export function appendContract(name: string, { openSession }: Fixture): void {
     it('answers `already` to its own retry, also behind later events, and stores nothing twice', async () => {
       const { store, writer, read } = await openSession();
       const batch = writer.make({ stream: 1, text: 'a' }, { stream: 1, text: 'b' });
-      expect(await store.log.append('s', epoch, 0, batch)).toBe('stored');
-      expect(await store.log.append('s', epoch, 0, batch)).toBe('already');
+      expect(await store.log.append('s', epoch, 0, batch)).toEqual({ outcome: 'stored' });
+      expect(await store.log.append('s', epoch, 0, batch)).toEqual({ outcome: 'already' });
       await writer.append({ stream: 1, text: 'c' });
-      expect(await store.log.append('s', epoch, 0, batch)).toBe('already');
+      expect(await store.log.append('s', epoch, 0, batch)).toEqual({ outcome: 'already' });
       expect(textsOf(await read(1))).toEqual(['a', 'b', 'c']);
     });
 
@@ -53,14 +53,15 @@ export function appendContract(name: string, { openSession }: Fixture): void {
       const batch = writer.make({ stream: 1, text: 'a' });
       await store.log.append('s', epoch, 0, batch);
       await writer.append({ stream: 1, text: 'b' });
-      expect(await store.log.append('s', epoch, 0, batch)).toBe('already');
+      expect(await store.log.append('s', epoch, 0, batch)).toEqual({ outcome: 'already' });
     });
 
     it('stores one of two equal calls at the same time', async () => {
       const { store, writer, read } = await openSession();
       const batch = writer.make({ stream: 1, text: 'a' }, { stream: 1, text: 'b' });
       const attempt = () => store.log.append('s', epoch, 0, batch);
-      expect((await Promise.all([attempt(), attempt()])).sort()).toEqual(['already', 'stored']);
+      const outcomes = (await Promise.all([attempt(), attempt()])).map(({ outcome }) => outcome);
+      expect(outcomes.sort()).toEqual(['already', 'stored']);
       expect(textsOf(await read(1))).toEqual(['a', 'b']);
     });
 
@@ -70,37 +71,37 @@ export function appendContract(name: string, { openSession }: Fixture): void {
       writer.make({ stream: 1, text: 'lost' });
       expect(await writer.append({ stream: 1, text: 'c' })).toBe('gap');
       expect(textsOf(await read(1))).toEqual(['a']);
-      expect(await store.log.append('s', epoch, 7, [])).toBe('gap');
+      expect(await store.log.append('s', epoch, 7, [])).toEqual({ outcome: 'gap', tail: 1 });
     });
 
     it('answers `gap` where only the beginning of the batch is in the log, and stores nothing', async () => {
       const { store, writer, read } = await openSession();
       const batch = writer.make({ stream: 1, text: 'a' }, { stream: 1, text: 'b' }, { stream: 1, text: 'c' });
       await store.log.append('s', epoch, 0, batch.slice(0, 2));
-      expect(await store.log.append('s', epoch, 0, batch)).toBe('gap');
+      expect(await store.log.append('s', epoch, 0, batch)).toEqual({ outcome: 'gap', tail: 2 });
       expect(textsOf(await read(1))).toEqual(['a', 'b']);
-      expect(await store.log.append('s', epoch, 2, batch.slice(2))).toBe('stored');
+      expect(await store.log.append('s', epoch, 2, batch.slice(2))).toEqual({ outcome: 'stored' });
     });
 
     it.each([
-      ['an older', epoch - 1],
-      ['a newer', epoch + 1],
-    ])("[P6] answers `fenced` to %s epoch than the record's, and stores nothing", async (_, other) => {
+      ['fenced', 'an older', epoch - 1],
+      ['no_record', 'a newer', epoch + 1],
+    ])("[P6] answers `%s` to %s epoch than the record's, and stores nothing", async (outcome, _, other) => {
       const { store, writer, read } = await openSession();
       await writer.append({ stream: 1, text: 'a' });
       const batch = writer.make({ stream: 1, text: 'b' });
-      expect(await store.log.append('s', other, 1, batch)).toBe('fenced');
+      expect(await store.log.append('s', other, 1, batch)).toEqual({ outcome });
       const first = createLogWriter(store, 's').make({ stream: 1, text: 'b' });
-      expect(await store.log.append('s', other, 0, first)).toBe('fenced');
+      expect(await store.log.append('s', other, 0, first)).toEqual({ outcome });
       expect(textsOf(await read(1))).toEqual(['a']);
     });
 
-    it('answers `no_record` for a session that was not created or has ended', async () => {
+    it('answers `no_record` for a session that was not created, and `fenced` for one that has ended', async () => {
       const { store, writer } = await openSession();
       const batch = writer.make({ stream: 1, text: 'a' });
-      expect(await store.log.append('unknown', epoch, 0, batch)).toBe('no_record');
+      expect(await store.log.append('unknown', epoch, 0, batch)).toEqual({ outcome: 'no_record' });
       await store.sessions.end('s');
-      expect(await store.log.append('s', epoch, 0, batch)).toBe('no_record');
+      expect(await store.log.append('s', epoch, 0, batch)).toEqual({ outcome: 'fenced' });
     });
 
     it.each([

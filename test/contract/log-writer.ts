@@ -1,5 +1,7 @@
 import type { Position } from '../../src/protocol/event-id.ts';
-import type { AppendOutcome, NewEvent, SessionRecord, Store } from '../../src/store/store.ts';
+import type { AppendOutcome, NewEvent } from '../../src/store/event-log.ts';
+import type { SessionRecord } from '../../src/store/session-records.ts';
+import type { Store } from '../../src/store/store.ts';
 
 /** What a test says of an event; numbers and chain are the writer's business. */
 export interface Draft {
@@ -16,23 +18,28 @@ export interface LogWriter {
   at(seq: number): Position;
   /** Makes the next events without appending them: from now on the writer takes them for sent. */
   make(...drafts: readonly Draft[]): readonly NewEvent[];
-  /** Makes events and appends them behind the ones made before. */
-  append(...drafts: readonly Draft[]): Promise<AppendOutcome>;
+  /** Makes events and appends them behind the ones made before; says only the word of the outcome. */
+  append(...drafts: readonly Draft[]): Promise<AppendOutcome['outcome']>;
 }
 
 export const epoch = 1_763_634_000_000;
+const firstEpoch = epoch;
 
 export const aRecord = (fields: Partial<SessionRecord> = {}): SessionRecord => ({
   server: 'everything',
+  serverDigest: 'digest-1',
   principal: { issuer: '', subject: '', client: '' },
   owner: 'instance-1',
   epoch,
   initialize: Buffer.from('{"jsonrpc":"2.0","id":0,"method":"initialize"}'),
+  initialized: Buffer.from('{"jsonrpc":"2.0","id":0,"result":{}}'),
   protocolVersion: '2025-11-25',
+  clientState: Buffer.alloc(0),
   ...fields,
 });
 
-export function createLogWriter(store: Store, key: string): LogWriter {
+/** @param epoch under which it writes; its numbers begin at 1 */
+export function createLogWriter(store: Store, key: string, epoch = firstEpoch): LogWriter {
   const newestOf = new Map<number, Position>();
   let tail = 0;
 
@@ -50,6 +57,6 @@ export function createLogWriter(store: Store, key: string): LogWriter {
     },
     at: (seq) => ({ epoch, seq }),
     make,
-    append: (...drafts) => store.log.append(key, epoch, tail, make(...drafts)),
+    append: async (...drafts) => (await store.log.append(key, epoch, tail, make(...drafts))).outcome,
   };
 }

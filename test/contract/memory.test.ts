@@ -1,16 +1,20 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { afterEach, describe, expect, it, vi } from 'vitest';
+import type { LogLimits } from '../../src/store/event-log.ts';
 import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
-import type { LogLimits, Store } from '../../src/store/store.ts';
+import type { Store } from '../../src/store/store.ts';
 import { aRecord, createLogWriter, epoch, type LogWriter } from './log-writer.ts';
 import { storeContract } from './store-contract.ts';
 import { textsOf } from './store-fixture.ts';
 
 storeContract('memory', (limits) => {
   let nowMs = 0;
+  const store = createMemoryStore(limits, () => nowMs);
   return {
-    store: createMemoryStore(limits, () => nowMs),
+    store,
+    other: store,
+    isRealTime: false,
     advance: (ms) => {
       nowMs += ms;
     },

@@ -1,16 +1,21 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { appendContract } from './append-contract.ts';
+import { leasesContract } from './leases-contract.ts';
 import { limitsContract } from './limits-contract.ts';
+import { mailboxContract } from './mailbox-contract.ts';
 import { readContract } from './read-contract.ts';
+import { recordsContract } from './records-contract.ts';
 import { sessionsContract } from './sessions-contract.ts';
 import { createFixture, type MakeStore } from './store-fixture.ts';
 import { storeModelProperty } from './store-model.ts';
+import { takeoverContract } from './takeover-contract.ts';
 
 /**
- * What every implementation of `Store` promises: the sentences of src/store/store.ts, one test each.
+ * What every implementation of `Store` promises: the sentences of the interfaces in src/store/, one test each.
  * @param name the implementation's, for the names of the tests
+ * @param options `modelRuns`: how many random sequences of commands are tried
  */
-export function storeContract(name: string, makeStore: MakeStore): void {
+export function storeContract(name: string, makeStore: MakeStore, { modelRuns = 200 } = {}): void {
   const fixture = createFixture(makeStore);
   afterEach(() => fixture.closeAll());
 
@@ -18,10 +23,14 @@ export function storeContract(name: string, makeStore: MakeStore): void {
   readContract(name, fixture);
   limitsContract(name, fixture);
   sessionsContract(name, fixture);
+  recordsContract(name, fixture);
+  takeoverContract(name, fixture);
+  leasesContract(name, fixture);
+  mailboxContract(name, fixture);
 
   describe(`${name}: the whole store`, () => {
-    it('does what the model does, for any sequence of appends, reads, ends and passing time', async () => {
-      await storeModelProperty(fixture.open);
+    it('does what the model does, for any sequence of appends, reads, takeovers, registrations, ends and passing time', async () => {
+      await storeModelProperty(fixture.open, modelRuns);
     });
 
     it('can be closed twice', async () => {

@@ -1,21 +1,40 @@
 import { expect } from 'vitest';
 import type { Position } from '../../src/protocol/event-id.ts';
-import type { LogLimits, ReadOutcome, Store } from '../../src/store/store.ts';
+import type { LogLimits, ReadOutcome } from '../../src/store/event-log.ts';
+import type { Store } from '../../src/store/store.ts';
 import { aRecord, createLogWriter, type LogWriter } from './log-writer.ts';
+
+/** Limits and times of a store, as every implementation takes them. */
+export interface StoreLimits extends LogLimits {
+  readonly leaseMs: number;
+  readonly recordTtlMs: number;
+  readonly mailboxMaxBytes: number;
+}
 
 /** A store made for one test. */
 export interface StoreUnderTest {
   /** Shares no session with a store made before. The suite closes it. */
   readonly store: Store;
-  /** Lets time pass for the store; absent where it goes by a clock that tests cannot set, which skips the tests of age. */
-  readonly advance?: (ms: number) => void | Promise<void>;
+  /** The same data as another instance sees them: a connection of its own, or the store itself. The suite closes it. */
+  readonly other: Store;
+  /** Lets time pass for the store. */
+  readonly advance: (ms: number) => void | Promise<void>;
+  /** False where time passes only by `advance`. */
+  readonly isRealTime: boolean;
 }
 
 /** How the suite gets its stores. */
-export type MakeStore = (limits: LogLimits) => StoreUnderTest | Promise<StoreUnderTest>;
+export type MakeStore = (limits: StoreLimits) => StoreUnderTest | Promise<StoreUnderTest>;
 
 /** Limits that no test meets by accident. */
-const wide: LogLimits = { maxEvents: 1_000, maxBytes: 1_000_000, maxAgeMs: 3_600_000 };
+const wide: StoreLimits = {
+  maxEvents: 1_000,
+  maxBytes: 1_000_000,
+  maxAgeMs: 3_600_000,
+  leaseMs: 60_000,
+  recordTtlMs: 3_600_000,
+  mailboxMaxBytes: 1_000_000,
+};
 
 export type Fixture = ReturnType<typeof createFixture>;
 
@@ -23,9 +42,9 @@ export type Fixture = ReturnType<typeof createFixture>;
 export function createFixture(makeStore: MakeStore) {
   const opened: Store[] = [];
 
-  async function open(limits: Partial<LogLimits> = {}): Promise<StoreUnderTest> {
+  async function open(limits: Partial<StoreLimits> = {}): Promise<StoreUnderTest> {
     const made = await makeStore({ ...wide, ...limits });
-    opened.push(made.store);
+    opened.push(made.store, made.other);
     return made;
   }
 
@@ -33,12 +52,12 @@ export function createFixture(makeStore: MakeStore) {
     open,
 
     /** A store with one session, `s`, and its owner. */
-    async openSession(limits: Partial<LogLimits> = {}) {
-      const { store, advance } = await open(limits);
+    async openSession(limits: Partial<StoreLimits> = {}) {
+      const { store, other, advance, isRealTime } = await open(limits);
       await store.sessions.create('s', aRecord());
       const writer = createLogWriter(store, 's');
       const read = (stream: number, after?: Position, limit = 1_000) => store.log.read('s', stream, after, limit);
-      return { store, advance, writer, read };
+      return { store, other, advance, isRealTime, writer, read };
     },
 
     async closeAll() {

@@ -2,6 +2,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import type { BackendEvents } from '../../src/backend/backend.ts';
 import { readBody } from '../../src/protocol/message.ts';
 import type { Reply } from '../../src/session/reply.ts';
+import { Session } from '../../src/session/session.ts';
 import { Sessions } from '../../src/session/sessions.ts';
 import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
 import { everythingFixture, startGateway } from '../support/gateway.ts';
@@ -20,6 +21,7 @@ const [initializing] = (() => {
 /** A server that answers `initialize` at once, without a process. */
 const server = {
   name: 'instant',
+  digest: 'd',
   startTimeoutMs: 60_000,
   onBackendExit: 'end' as const,
   rerun: 'safe' as const,
@@ -43,15 +45,16 @@ const nobody = () => undefined;
 describe('session ids of one instance', () => {
   const store = createMemoryStore({ maxEvents: 10, maxBytes: 10_000, maxAgeMs: 60_000 });
   const sessions = new Sessions({
-    instance: 'i',
     store,
     observer: {
       started: nobody,
       ended: nobody,
+      adopted: nobody,
       backendEnded: nobody,
       restored: nobody,
       dropped: nobody,
       failed: nobody,
+      clusterFailed: nobody,
     },
     maxSessions: 20_000,
     sessionIdleMs: 600_000,
@@ -65,11 +68,11 @@ describe('session ids of one instance', () => {
     retryMs: 1_000,
     slowReaderMs: 1_000,
     streamMaxAgeMs: 60_000,
-    keepAliveMs: 60_000,
     maxEventBytes: 10_000,
     logMaxEvents: 10,
     logMaxBytes: 10_000,
-  } as ConstructorParameters<typeof Sessions>[0]);
+    storeWaitMs: 1_000,
+  });
   afterEach(async () => {
     await sessions.drain(0);
     await store.close();
@@ -84,6 +87,7 @@ describe('session ids of one instance', () => {
         json: (_, headers) => resolve(headers?.['mcp-session-id'] ?? ''),
         accepted: () => reject(new Error('accepted')),
         nothing: () => reject(new Error('nothing')),
+        removed: () => reject(new Error('removed')),
         fault: (reason) => reject(new Error(reason)),
         stream: () => {
           throw new Error('a stream');
@@ -124,17 +128,19 @@ describe('session ids of one instance', () => {
 
     // Each opens its own session, for its server and its principal alone.
     const [first = ''] = ids;
-    expect(sessions.find(first, server, principal)?.id).toBe(first);
-    expect(sessions.find(first, { ...server }, principal)).toBeUndefined();
+    const at = ids.map((id) => sessions.at(id, server, principal, undefined));
+    expect(at.filter((session) => session instanceof Session)).toHaveLength(count);
+    expect(new Set(at).size).toBe(count);
+    expect(sessions.at(first, { ...server }, principal, undefined)).toBe('unknown_session');
     for (const other of [
       { ...principal, issuer: 'x' },
       { ...principal, subject: 'x' },
       { ...principal, client: 'x' },
     ]) {
-      expect(sessions.find(first, server, other)).toBeUndefined();
+      expect(sessions.at(first, server, other, undefined)).toBe('unknown_session');
     }
     for (const name of ['__proto__', 'constructor', 'toString', 'hasOwnProperty', 'size', '']) {
-      expect(sessions.find(name, server, principal)).toBeUndefined();
+      expect(sessions.at(name, server, principal, undefined)).toBe('unknown_session');
     }
   });
 });

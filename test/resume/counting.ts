@@ -59,11 +59,15 @@ export interface CountingSession extends Session {
   tell(from: number, to: number, how?: { burst?: number; gapMs?: number; pad?: number }): Promise<void>;
   /** The lines that reached the server since the last time. */
   lines(): Promise<string[]>;
+  at(url: string): CountingSession;
 }
 
 /** Opens a session. */
 export async function openCounting(url: string, options: SessionOptions = {}): Promise<CountingSession> {
-  const session = await initialize(url, options);
+  return countingAt(url, await initialize(url, options));
+}
+
+function countingAt(url: string, session: Session): CountingSession {
   // biome-ignore lint/suspicious/noExplicitAny: a result of any shape
   const ask = async (method: string, params: object): Promise<any> => {
     const answer = await session.request(method, params);
@@ -78,6 +82,7 @@ export async function openCounting(url: string, options: SessionOptions = {}): P
     finish: (token) => ask('test/finish', { token }),
     tell: (from, to, { burst = 1_000, gapMs = 0, pad = 0 } = {}) =>
       ask('test/tell', { from, to, burst, gapMs, pad }).then(() => undefined),
+    at: (other) => countingAt(other, session.at(other)),
     lines: async () => (await ask('test/lines', {})).lines,
   };
 }

@@ -100,3 +100,57 @@ describe('what a client told its server', () => {
     expect(methods.map(isStateful)).toEqual([true, true, true, false, false]);
   });
 });
+
+describe('what a client told its server, for another owner', () => {
+  it('[F12] is told again as it would have been here, and changes on', () => {
+    const { state, answered, replayed } = createFixture();
+    state.sent(readMessage(initialized));
+    answered('logging/setLevel', { level: 'error' });
+    answered('resources/subscribe', { uri: 'a:1' });
+    answered('resources/subscribe', { uri: 'ü"\\:2' });
+    const next = new ClientState(state.initialize, state.save());
+    let ids = 0;
+    const { texts } = next.replay(() => `r${++ids}`);
+    expect(texts.map((message) => JSON.parse(message.toString()))).toEqual(replayed().messages);
+    next.answered('resources/unsubscribe', text({ id: 1, method: 'x', params: { uri: 'a:1' } }), ok);
+    expect(next.replay(() => 'r').texts).toHaveLength(3);
+    expect(state.replay(() => 'r').texts).toHaveLength(4);
+  });
+
+  it('[P1] keeps the text of each message', () => {
+    const { state } = createFixture();
+    const written = '{ "jsonrpc":"2.0","method":"notifications/initialized",  "params":{"n":1e400} }';
+    state.sent(readMessage(written));
+    const [replayed] = new ClientState(state.initialize, state.save()).replay(() => 'r').texts;
+    expect(replayed?.toString()).toBe(written);
+  });
+
+  it('says how much of the GET stream was delivered', () => {
+    const { state } = createFixture();
+    state.getCursor = { epoch: 5, seq: 7 };
+    expect(new ClientState(state.initialize, state.save()).getCursor).toEqual({ epoch: 5, seq: 7 });
+  });
+
+  it.each([
+    ['nothing', undefined],
+    ['no bytes', Buffer.alloc(0)],
+  ])('is nothing where %s was saved', (_, saved) => {
+    const state = new ClientState(text({}), saved);
+    expect([state.replay(() => 'r').texts, state.getCursor]).toEqual([[], undefined]);
+    const empty = new ClientState(text({}), state.save());
+    expect([empty.replay(() => 'r').texts, empty.getCursor]).toEqual([[], undefined]);
+  });
+
+  it('tells whether a message changed anything, so that the record is written only then', () => {
+    const { state, answered } = createFixture();
+    expect([
+      state.sent(readMessage({ jsonrpc: '2.0', method: 'notifications/x' })),
+      state.sent(readMessage(initialized)),
+      answered('tools/list', {}),
+      answered('logging/setLevel', { level: 'error' }, failed),
+      answered('logging/setLevel', { level: 'error' }),
+      answered('resources/subscribe', { uri: 'a:1' }),
+      answered('resources/subscribe', { uri: 5 }),
+    ]).toEqual([false, true, false, false, true, true, false]);
+  });
+});

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { createEventWriter } from '../../src/session/event-writer.ts';
-import type { AppendOutcome, EventLog, NewEvent, StoredEvent } from '../../src/store/store.ts';
+import { createEventWriter, type EventWriterOptions, type Refusal } from '../../src/session/event-writer.ts';
+import type { AppendOutcome, EventLog, NewEvent, StoredEvent } from '../../src/store/event-log.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 const epoch = 7;
@@ -13,7 +13,7 @@ interface Append {
   fail(cause: Error): void;
 }
 
-function createFixture() {
+function createFixture({ earlier, register = async () => 'registered' as const }: Partial<EventWriterOptions> = {}) {
   const appends: Append[] = [];
   const stored: (readonly StoredEvent[])[] = [];
   const refused: { outcome: string; cause: unknown }[] = [];
@@ -28,6 +28,8 @@ function createFixture() {
     log,
     key: 's',
     epoch,
+    ...(earlier && { earlier }),
+    register,
     onStored: (events) => void stored.push([...events]),
     onRefused: (outcome, cause) => void refused.push({ outcome, cause }),
   });
@@ -81,11 +83,11 @@ describe('an event writer', () => {
     add(2, 'c');
     writer.flush();
     expect(appends).toHaveLength(1);
-    appends[0]?.settle('stored');
+    appends[0]?.settle({ outcome: 'stored' });
     const second = await nextAppend(2);
     expect([second.expectedTail, textsOf(second.events)]).toEqual([1, ['b', 'c']]);
     expect(stored.map(textsOf)).toEqual([['a']]);
-    second.settle('already');
+    second.settle({ outcome: 'already' });
     await writer.settled();
     expect(stored.map(textsOf)).toEqual([['a'], ['b', 'c']]);
     expect(appends).toHaveLength(2);
@@ -97,18 +99,25 @@ describe('an event writer', () => {
     writer.flush();
     await Promise.resolve();
     expect(stored).toEqual([]);
-    appends[0]?.settle('stored');
+    appends[0]?.settle({ outcome: 'stored' });
     await writer.settled();
     expect(stored.map(textsOf)).toEqual([['a']]);
   });
 
-  it.each(['fenced', 'gap', 'no_record'] as const)('tells of nothing that was refused as %s', async (outcome) => {
+  it.each<[string, AppendOutcome, Refusal]>([
+    ['fenced', { outcome: 'fenced' }, 'fenced'],
+    ['a gap behind a tail that nobody else can have written', { outcome: 'gap', tail: 0 }, 'gap'],
+  ])('[P6] tells of nothing that was refused as %s, and appends no more', async (_, outcome, why) => {
     const { writer, add, appends, stored, refused } = createFixture();
     add(1, 'a');
     writer.flush();
     appends[0]?.settle(outcome);
     await writer.settled();
-    expect({ stored, refused }).toEqual({ stored: [], refused: [{ outcome, cause: undefined }] });
+    add(1, 'b');
+    writer.flush();
+    await writer.settled();
+    expect({ stored, refused }).toEqual({ stored: [], refused: [{ outcome: why, cause: undefined }] });
+    expect(appends).toHaveLength(1);
   });
 
   it('tells why an append failed', async () => {
@@ -130,10 +139,10 @@ describe('an event writer', () => {
     const settled = writer.settled().then(() => {
       isSettled = true;
     });
-    appends[0]?.settle('stored');
+    appends[0]?.settle({ outcome: 'stored' });
     const second = await nextAppend(2);
     expect(isSettled).toBe(false);
-    second.settle('stored');
+    second.settle({ outcome: 'stored' });
     await settled;
   });
 
@@ -142,7 +151,7 @@ describe('an event writer', () => {
       const { writer, add, appends } = createFixture();
       add(1, 'a');
       writer.flush();
-      appends[0]?.settle('stored');
+      appends[0]?.settle({ outcome: 'stored' });
       for (let turn = 0; turn < turns; turn++) await Promise.resolve();
       add(1, 'b');
       writer.flush();

@@ -19,15 +19,19 @@ function createFixture(options: Partial<SessionOptions> = {}) {
   const serverRequests = new ServerRequests();
   const client = new ClientState(Buffer.from('{}'));
   const dropped: Dropped[] = [];
+  const changes: Buffer[] = [];
   const fake = createFakeServer();
   const upstream = new Upstream({
-    server: { name: 's', open: fake.open, startTimeoutMs: never, onBackendExit: 'end', rerun: 'safe' },
+    server: { name: 's', digest: 'd', open: fake.open, startTimeoutMs: never, onBackendExit: 'end', rerun: 'safe' },
+    epoch: 5,
+    isAdopted: false,
     maxQueuedBytes: 1_000,
     onLines: () => undefined,
     onLost: () => undefined,
     onRestored: () => undefined,
     onGivenUp: () => undefined,
   });
+  upstream.open();
   onTestFinished(async () => {
     for (const call of calls.takeAll()) call.answer.fail(call.id, 'session_ended');
     await upstream.close();
@@ -46,13 +50,14 @@ function createFixture(options: Partial<SessionOptions> = {}) {
     limits,
     primes: () => false,
     onDropped: (what) => void dropped.push(what),
+    onClientChanged: () => void changes.push(client.save()),
   });
-  const post = (messages: readonly unknown[], isBatch = false) => {
+  const post = (messages: readonly unknown[], isBatch = false, again = false) => {
     const reply = createFakeReply(acceptsJson);
-    inbound.post(messages.map(readMessage), isBatch, reply);
+    inbound.post({ messages: messages.map(readMessage), isBatch, again }, reply);
     return reply;
   };
-  return { inbound, calls, serverRequests, client, dropped, backend: fake.backend, post };
+  return { inbound, calls, serverRequests, client, dropped, changes, backend: fake.backend, post };
 }
 
 const request = (id: string | number, method = 'tools/call', params: object = {}) => ({
@@ -113,14 +118,17 @@ describe('messages of the client', () => {
     const { backend, dropped, post, serverRequests } = createFixture();
     expect(post([{ jsonrpc: '2.0', id: 9, result: {} }]).given).toEqual({ kind: 'accepted' });
     expect([dropped, backend.sent.items]).toEqual([['unknown_client_response'], []]);
-    serverRequests.add(readMessage(request(9, 'roots/list')), 0, 'get');
+    serverRequests.add(readMessage(request(9, 'roots/list')), '', 'get');
     post([{ jsonrpc: '2.0', id: 9, result: { a: 1 } }]);
     expect(backend.sent.items).toEqual([{ jsonrpc: '2.0', id: 9, result: { a: 1 } }]);
   });
 
   it('[F12] are remembered where a new process has to be told', () => {
-    const { client, post } = createFixture();
+    const { client, changes, post } = createFixture();
+    post([note()]);
+    expect(changes).toEqual([]);
     post([note('notifications/initialized')]);
+    expect(changes).toEqual([client.save()]); // it is told, after the change, so that the record follows
     expect(client.replay(() => 'r').texts.map((text) => JSON.parse(text.toString()).method)).toEqual([
       'notifications/initialized',
     ]);

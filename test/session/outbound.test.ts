@@ -2,8 +2,8 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { Outbound } from '../../src/session/outbound.ts';
 import type { SessionOptions } from '../../src/session/session-parts.ts';
 import { getStream } from '../../src/session/streams.ts';
+import type { EventLog } from '../../src/store/event-log.ts';
 import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
-import type { EventLog } from '../../src/store/store.ts';
 import { aRecord, epoch } from '../contract/log-writer.ts';
 import { createFakeReply, createFakeSink } from '../support/fake-reply.ts';
 
@@ -27,7 +27,9 @@ async function createFixture({ log: wrap = (log: EventLog) => log, logMaxEvents 
     pause: () => void told.push('pause'),
     resume: () => void told.push('resume'),
     onHistoryLost: () => undefined,
-    onRefused: ({ message }) => void told.push(message),
+    onGetCursor: () => undefined,
+    register: async () => 'registered',
+    onRefused: (why) => void told.push(why),
     onFailed: () => void told.push('failed'),
   });
   const listen = () => {
@@ -143,18 +145,18 @@ describe('the way out', () => {
     await turn();
     outbound.add(getStream, Buffer.from('1'), false);
     outbound.add(stream, Buffer.from('2'), false);
-    await outbound.close();
+    await outbound.close(false);
     expect([sink.messages, sink.state, other.messages, other.state]).toEqual([[1], 'ended', [2], 'ended']);
   });
 
   it('tells that the log refuses, once', async () => {
     const { outbound, told } = await createFixture({
-      log: (log) => ({ read: log.read, append: async () => 'fenced' as const }),
+      log: (log) => ({ read: log.read, append: async () => ({ outcome: 'fenced' }) }),
     });
     outbound.open();
     outbound.take(linesOf(0, 3));
     outbound.take(linesOf(3, 6));
-    await outbound.close();
-    expect(told).toEqual(['the event log answered fenced']);
+    await outbound.close(false);
+    expect(told).toEqual(['fenced']);
   });
 });

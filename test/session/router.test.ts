@@ -21,7 +21,7 @@ function createFixture({ hasGet = false } = {}) {
     calls,
     serverRequests,
     maxEventBytes,
-    incarnation: () => 0,
+    incarnation: () => '',
     hasRoom: () => true,
     onAnswered: () => undefined,
     hasGetStream: () => hasGet,

@@ -14,11 +14,11 @@ describe('requests of the server', () => {
   it('[P1] of the first process pass as they are, and so do their answers, by the id in its type', () => {
     const requests = new ServerRequests();
     for (const id of [1, '1', 0, '', -5]) {
-      requests.add(ask(id), 0, 'get');
+      requests.add(ask(id), '', 'get');
       expect(parse(requests.settle(reply(id)))).toEqual({ jsonrpc: '2.0', id, result: {} });
     }
     const message = ask(7);
-    expect(requests.add(message, 0, 'get')).toBe(message.text);
+    expect(requests.add(message, '', 'get')).toBe(message.text);
     expect(requests.settle(reply('7'))).toBeUndefined();
     const answer = reply(7);
     expect(requests.settle(answer)).toBe(answer.text);
@@ -29,11 +29,11 @@ describe('requests of the server', () => {
   it('[F12] of later processes get ids that were never used, and answers reach them with their own', () => {
     const requests = new ServerRequests();
     const seen = new Set<unknown>([7]);
-    requests.add(ask(7), 0, 'get');
+    requests.add(ask(7), '', 'get');
     for (let incarnation = 1; incarnation <= 5; incarnation++) {
       requests.cancelAll();
       for (const own of [7, 'x']) {
-        const { id } = parse(requests.add(ask(own), incarnation, 'get'));
+        const { id } = parse(requests.add(ask(own), `5-${incarnation}`, 'get'));
         expect(seen.has(id)).toBe(false);
         seen.add(id);
         if (own === 'x') expect(parse(requests.settle(reply(id)))).toEqual({ jsonrpc: '2.0', id: 'x', result: {} });
@@ -45,10 +45,10 @@ describe('requests of the server', () => {
   it('[F12] are cancelled towards the client, each where it went, or on the GET stream if that has ended', () => {
     const requests = new ServerRequests();
     const [open, ended] = [callWith(true), callWith(false)];
-    requests.add(ask(1), 0, open);
-    requests.add(ask(2), 0, ended);
-    requests.add(ask(3), 0, 'get');
-    requests.add(ask(4), 0, 'get');
+    requests.add(ask(1), '', open);
+    requests.add(ask(2), '', ended);
+    requests.add(ask(3), '', 'get');
+    requests.add(ask(4), '', 'get');
     requests.settle(reply(4));
     const cancelled = requests.cancelAll();
     expect(
@@ -65,10 +65,10 @@ describe('requests of the server', () => {
   it('[P2] that their server cancels are cancelled where they went, under the id that the client knows', () => {
     const requests = new ServerRequests();
     const call = callWith(true);
-    requests.add(ask(1), 0, call);
+    requests.add(ask(1), '', call);
     expect(requests.cancelledBy(cancel(1))).toEqual({ destination: call, text: cancel(1).text });
     expect(requests.cancelledBy(cancel(1))).toBeUndefined();
-    const { id } = parse(requests.add(ask(1), 1, call));
+    const { id } = parse(requests.add(ask(1), '5-1', call));
     expect(parse(requests.cancelledBy(cancel(1))?.text)).toEqual({
       jsonrpc: '2.0',
       method: 'notifications/cancelled',
@@ -79,13 +79,13 @@ describe('requests of the server', () => {
 
   it('[P8] are a thousand at most; more are refused, and there is room again after an answer', () => {
     const requests = new ServerRequests();
-    for (let id = 0; id < 1_000; id++) expect(requests.add(ask(id), 0, 'get')).toBeDefined();
-    expect(requests.add(ask(1_000), 0, 'get')).toBeUndefined();
+    for (let id = 0; id < 1_000; id++) expect(requests.add(ask(id), '', 'get')).toBeDefined();
+    expect(requests.add(ask(1_000), '', 'get')).toBeUndefined();
     expect(parse(ServerRequests.refusal(ask(1_000)))).toMatchObject({
       id: 1_000,
       error: { data: { reason: 'server_request_refused' } },
     });
     requests.settle(reply(5));
-    expect(requests.add(ask(1_000), 0, 'get')).toBeDefined();
+    expect(requests.add(ask(1_000), '', 'get')).toBeDefined();
   });
 });

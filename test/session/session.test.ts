@@ -28,13 +28,14 @@ function createFixture(options: Partial<SessionsOptions & Pick<Server, 'startTim
   const observer: SessionObserver = {
     started: () => undefined,
     ended: (_name, { reason }) => ended.push(reason),
+    adopted: () => undefined,
     backendEnded: () => undefined,
     restored: () => undefined,
     dropped: (_name, what) => void dropped.push(what),
     failed: (_name, cause) => void failed.push(cause),
+    clusterFailed: (cause) => void failed.push(cause),
   };
   const all: SessionsOptions = {
-    instance: 'i',
     store,
     observer,
     maxSessions: 10,
@@ -52,12 +53,14 @@ function createFixture(options: Partial<SessionsOptions & Pick<Server, 'startTim
     maxEventBytes: 10_000,
     logMaxEvents: 1_000,
     logMaxBytes: 1_000_000,
+    storeWaitMs: 1_000,
     ...options,
   };
   const sessions = new Sessions(all);
   const fake = createFakeServer();
   const server: Server = {
     name: 's',
+    digest: 'd',
     open: fake.open,
     startTimeoutMs: options.startTimeoutMs ?? never,
     onBackendExit: options.onBackendExit ?? 'end',
@@ -72,24 +75,25 @@ function createFixture(options: Partial<SessionsOptions & Pick<Server, 'startTim
     sessions.open(server, nobody, readMessage(initialize), reply);
     return reply;
   };
-  const open = async (version = '2025-11-25'): Promise<{ session: Session; backend: FakeBackend }> => {
+  const open = async (version = '2025-11-25'): Promise<{ id: string; session: Session; backend: FakeBackend }> => {
     const reply = begin();
     fake.backend.says({ jsonrpc: '2.0', id: 0, result: { protocolVersion: version } });
     const given = await withDeadline(reply.answered(), { deadlineMs: 1_000, what: 'the answer' });
     const id = given.kind === 'json' ? (given.headers?.['mcp-session-id'] ?? '') : '';
-    const session = sessions.find(id, server, nobody);
-    if (session === undefined) throw new Error('no session');
-    return { session, backend: fake.backend };
+    const session = sessions.at(id, server, nobody, undefined);
+    if (!(session instanceof Session)) throw new Error('no session');
+    return { id, session, backend: fake.backend };
   };
   const parts: SessionParts = {
-    id: 'id',
     key: 'key',
     server,
     principal: nobody,
-    instance: 'i',
+    instance: () => 'i',
     store,
+    storeSignal: new AbortController().signal,
     options: all,
     observer,
+    onReady: () => undefined,
     onEnding: () => undefined,
     onEnded: () => undefined,
   };
@@ -118,7 +122,7 @@ const progress = (progressToken: string | number) => ({
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 function post(session: Session, message: unknown, reply = createFakeReply()): FakeReply {
-  session.post([readMessage(message)], false, reply);
+  session.post({ messages: [readMessage(message)], isBatch: false }, reply);
   return reply;
 }
 
@@ -145,9 +149,10 @@ describe('initialize', () => {
 
   it('[R6.11] is never cancelled: the server does not hear of it, and its answer stands', async () => {
     const { fake, parts } = createFixture();
-    const session = new Session(parts, readMessage(initialize)); // no client knows the id of one in this state
+    const message = readMessage(initialize);
+    const session = new Session(parts, { epoch: 5, initialize: message.text }); // no client knows the id of one in this state
     const reply = createFakeReply();
-    session.start(reply);
+    session.start(message, 'id', reply);
     expect(post(session, cancelled(0)).given).toEqual({ kind: 'accepted' });
     fake.backend.says(response(0, { protocolVersion: '2025-11-25' }));
     expect((await reply.answered()).kind).toBe('json');
@@ -240,7 +245,7 @@ describe('a cancellation by the client', () => {
     const { open, dropped } = createFixture();
     const { session, backend } = await open();
     const get = createFakeReply();
-    await session.listen(get, undefined);
+    session.listen(undefined, get);
     const reply = post(session, call(1));
     post(session, cancelled(1));
     await reply.answered();
@@ -258,7 +263,7 @@ describe('a cancellation by the client', () => {
     const { open } = createFixture();
     const { session, backend } = await open();
     const get = createFakeReply();
-    await session.listen(get, undefined);
+    session.listen(undefined, get);
     const reply = post(session, call(1, 'token'));
     post(session, cancelled(1));
     await reply.answered();
@@ -314,7 +319,7 @@ describe('the GET stream of a session', () => {
     backend.says(log(1));
     await turn();
     const get = createFakeReply();
-    await session.listen(get, undefined);
+    session.listen(undefined, get);
     await waitFor(() => get.sink.messages.length > 0, { what: 'what was said before' });
     expect(get.sink.events.items).toEqual([
       { id: expect.any(String), retry: 2_000, data: '' },
@@ -330,7 +335,7 @@ describe('the GET stream of a session', () => {
     reply.leave();
     backend.says({ jsonrpc: '2.0', id: 's', method: 'sampling/createMessage' });
     const get = createFakeReply();
-    await session.listen(get, undefined);
+    session.listen(undefined, get);
     await turn();
     expect(get.sink.messages).toEqual([{ jsonrpc: '2.0', id: 's', method: 'sampling/createMessage' }]);
   });
@@ -339,7 +344,7 @@ describe('the GET stream of a session', () => {
     const { open, dropped } = createFixture();
     const { session, backend } = await open();
     const get = createFakeReply();
-    await session.listen(get, undefined);
+    session.listen(undefined, get);
     const lost = post(session, call(1));
     lost.leave();
     backend.says(response(1));
@@ -351,16 +356,16 @@ describe('the GET stream of a session', () => {
 describe('sessions', () => {
   it('[P11] do not exist for another principal or another server', async () => {
     const { sessions, server, open } = createFixture();
-    const { session } = await open();
-    expect(sessions.find(session.id, server, { ...nobody, subject: 'x' })).toBeUndefined();
-    expect(sessions.find(session.id, { ...server }, nobody)).toBeUndefined();
-    expect(sessions.find(session.id, server, { ...nobody })).toBe(session);
+    const { id, session } = await open();
+    expect(sessions.at(id, server, { ...nobody, subject: 'x' }, undefined)).toBe('unknown_session');
+    expect(sessions.at(id, { ...server }, nobody, undefined)).toBe('unknown_session');
+    expect(sessions.at(id, server, { ...nobody }, undefined)).toBe(session);
   });
 
   it('[S18] [R7.19] have no id such as __proto__', () => {
     const { sessions, server } = createFixture();
     for (const id of ['__proto__', 'constructor', 'toString'])
-      expect(sessions.find(id, server, nobody)).toBeUndefined();
+      expect(sessions.at(id, server, nobody, undefined)).toBe('unknown_session');
   });
 
   it('end when they are idle, but not during a call and not right after it', async () => {
@@ -424,7 +429,7 @@ describe('sessions', () => {
       vi.setSystemTime(Date.now() + years * 365 * 86_400_000);
       expect(session.isIdleSince(60_000)).toBe(false);
       const reply = createFakeReply(acceptsSse);
-      await session.listen(reply, undefined);
+      session.listen(undefined, reply);
       await turn();
       expect(reply.sink.messages.length).toBe(years > 0 ? 1 : 0);
       backend.says(log('next'));

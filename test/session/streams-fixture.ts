@@ -1,9 +1,9 @@
 import { onTestFinished } from 'vitest';
-import { formatEventId, parseEventId } from '../../src/protocol/event-id.ts';
+import { formatEventId, type Position, parseEventId } from '../../src/protocol/event-id.ts';
 import { createEventWriter } from '../../src/session/event-writer.ts';
 import { getStream, Streams, type StreamsOptions } from '../../src/session/streams.ts';
+import type { EventLog, LogLimits } from '../../src/store/event-log.ts';
 import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
-import type { EventLog, LogLimits } from '../../src/store/store.ts';
 import { aRecord, epoch } from '../contract/log-writer.ts';
 import { createFakeReply, createFakeSink, type FakeReply, type FakeSink } from '../support/fake-reply.ts';
 
@@ -38,6 +38,7 @@ export async function createStreamsFixture({
   const waiting: (() => void)[] = [];
   const pressure: boolean[] = [];
   const failures: unknown[] = [];
+  const cursors: (Position | undefined)[] = [];
   let emitted = 0;
   let underWay = 0;
   let unlogged: string[] = [];
@@ -70,6 +71,7 @@ export async function createStreamsFixture({
     key,
     epoch,
     onStored: (events) => streams.deliver(events),
+    register: async () => 'registered',
     onRefused: (outcome, cause) => void failures.push({ outcome, cause }),
   });
   const streams: Streams = new Streams({
@@ -81,6 +83,7 @@ export async function createStreamsFixture({
     maxLag: { events: never, bytes: never },
     primes: () => isPriming,
     beginning: { epoch, seq: 0 },
+    onGetCursor: (cursor) => void cursors.push(cursor),
     onHistoryLost: () => undefined,
     onFailed: (cause) => void failures.push(cause),
     onPressure: (isHigh) => void pressure.push(isHigh),
@@ -95,10 +98,10 @@ export async function createStreamsFixture({
   const watch = (sink: FakeSink): FakeSink => {
     const { write } = sink;
     return Object.assign(sink, {
-      write(text: Buffer): boolean {
+      write(text: Buffer, at?: string): boolean {
         const ids = [...text.toString().matchAll(/^id: (.*)$/gm)].map(([, id = '']) => id);
         unlogged = [...unlogged, ...ids.filter((id) => !logged.has(id))];
-        return write(text);
+        return write(text, at);
       },
     });
   };
@@ -115,6 +118,8 @@ export async function createStreamsFixture({
     streams,
     pressure,
     failures,
+    /** How far the GET stream was delivered to listeners that went. */
+    cursors,
     /** Ids that were written before they were in the log. */
     get unlogged() {
       return unlogged;

@@ -5,6 +5,7 @@ import { ClientState } from '../../src/session/client-state.ts';
 import { type GivenUp, Upstream } from '../../src/session/upstream.ts';
 import { createFakeServer, type FakeBackend, readMessage } from '../support/fake-backend.ts';
 
+const epoch = 5;
 const handshake: Handshake = { protocolVersion: '2025-11-25', capabilities: { tools: {} } };
 const initialize = { jsonrpc: '2.0', id: 'init', method: 'initialize' };
 const initialized = { jsonrpc: '2.0', method: 'notifications/initialized' };
@@ -14,7 +15,7 @@ const message = (n: number | string): Buffer =>
 const note = (n: number | string) => JSON.parse(message(n).toString());
 
 /** An upstream whose losses are always restored, on a clock that the test moves. */
-function createFixture({ maxQueuedBytes = 1_000, answers = true } = {}) {
+function createFixture({ maxQueuedBytes = 1_000, answers = true, isAdopted = false } = {}) {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
   onTestFinished(() => void vi.useRealTimers());
   const client = new ClientState(Buffer.from(JSON.stringify(initialize)));
@@ -27,7 +28,16 @@ function createFixture({ maxQueuedBytes = 1_000, answers = true } = {}) {
     if (answers && sent['method'] === 'initialize') backend.says(welcome);
   });
   const upstream = new Upstream({
-    server: { name: 's', open: fake.open, startTimeoutMs: 10_000, onBackendExit: 'restore', rerun: 'safe' },
+    server: {
+      name: 's',
+      digest: 'd',
+      open: fake.open,
+      startTimeoutMs: 10_000,
+      onBackendExit: 'restore',
+      rerun: 'safe',
+    },
+    epoch,
+    isAdopted,
     maxQueuedBytes,
     onLines: (some) => void lines.push(...some.map(String)),
     onLost: (end) => {
@@ -37,6 +47,7 @@ function createFixture({ maxQueuedBytes = 1_000, answers = true } = {}) {
     onRestored,
     onGivenUp: (why) => void givenUp.push(why),
   });
+  if (!isAdopted) upstream.open();
   const sent = ({ sent: { items } }: FakeBackend): unknown[] => [...items];
   return { upstream, fake, client, lines, losses, givenUp, onRestored, sent, pass: vi.advanceTimersByTimeAsync };
 }
@@ -49,7 +60,7 @@ describe('a lost backend', () => {
       Buffer.from('{"jsonrpc":"2.0","id":3,"method":"logging/setLevel"}'),
       Buffer.from('{}'),
     );
-    expect([upstream.incarnation, upstream.pid]).toEqual([0, 1000]);
+    expect([upstream.incarnation, upstream.pid]).toEqual(['', 1000]);
     fake.backend.ends();
     for (const n of [1, 2]) expect(upstream.send(message(n))).toBe('sent');
     await pass(0);
@@ -63,7 +74,7 @@ describe('a lost backend', () => {
       note(1),
       note(2),
     ]);
-    expect([upstream.incarnation, upstream.pid]).toEqual([1, 1001]);
+    expect([upstream.incarnation, upstream.pid]).toEqual([`${epoch}-1`, 1001]);
     expect(onRestored).toHaveBeenCalledTimes(1);
   });
 
@@ -173,13 +184,13 @@ describe('a backend that does not start again', () => {
       slowly.fake.backend.ends();
       await slowly.pass(13_000);
     }
-    expect([slowly.givenUp, slowly.upstream.incarnation]).toEqual([[], 20]);
+    expect([slowly.givenUp, slowly.upstream.incarnation]).toEqual([[], `${epoch}-20`]);
     const fast = createFixture();
     for (let n = 0; n < 6; n++) {
       fast.fake.backend.ends();
       await fast.pass(100);
     }
-    expect([fast.givenUp, fast.upstream.incarnation]).toEqual([['crash_loop'], 5]);
+    expect([fast.givenUp, fast.upstream.incarnation]).toEqual([['crash_loop'], `${epoch}-5`]);
   });
 
   it.each([

@@ -14,6 +14,8 @@ export interface FakeSink extends EventSink {
   readonly messages: readonly any[];
   /** The ids of them. */
   readonly ids: readonly string[];
+  /** Where each write said that it ends, if it did. */
+  readonly places: readonly (string | undefined)[];
   readonly state: 'open' | 'ended' | 'cut' | 'left';
   /** What `write` answers: false once the client reads no more. */
   keepsUp: boolean;
@@ -27,7 +29,7 @@ export interface FakeSink extends EventSink {
 export type Given =
   // biome-ignore lint/suspicious/noExplicitAny: a test reads messages of every shape
   | { readonly kind: 'json'; readonly json: any; readonly text: string; readonly headers: Headers | undefined }
-  | { readonly kind: 'accepted' | 'nothing' }
+  | { readonly kind: 'accepted' | 'nothing' | 'removed' }
   | { readonly kind: 'fault'; readonly reason: Reason; readonly id: RequestId | null }
   | { readonly kind: 'stream'; readonly sink: FakeSink; readonly headers: Headers | undefined };
 
@@ -53,6 +55,7 @@ export function createFakeSink(onWrite?: (text: string) => void): FakeSink {
   const read = createSseReader({ onEvent: events.push, onComment: () => undefined });
   const drainListeners: (() => void)[] = [];
   const closeListeners: (() => void)[] = [];
+  const places: (string | undefined)[] = [];
   let state: FakeSink['state'] = 'open';
 
   const close = (how: 'ended' | 'cut' | 'left'): void => {
@@ -69,6 +72,7 @@ export function createFakeSink(onWrite?: (text: string) => void): FakeSink {
 
   const sink: FakeSink = {
     events,
+    places,
     keepsUp: true,
     get state() {
       return state;
@@ -79,10 +83,11 @@ export function createFakeSink(onWrite?: (text: string) => void): FakeSink {
     get ids() {
       return events.items.map(({ id }) => id).filter((id) => id !== undefined);
     },
-    write(text) {
+    write(text, at) {
       if (state === 'ended') throw new Error('written after the end');
       if (state !== 'open') return false;
       onWrite?.(text.toString());
+      places.push(at);
       read(text.toString());
       return sink.keepsUp;
     },
@@ -134,6 +139,7 @@ export function createFakeReply(accepts: Accepts = acceptsBoth): FakeReply {
     json: (text, headers) => give({ kind: 'json', json: JSON.parse(text.toString()), text: text.toString(), headers }),
     accepted: () => give({ kind: 'accepted' }),
     nothing: () => give({ kind: 'nothing' }),
+    removed: () => give({ kind: 'removed' }),
     fault: (reason, id) => give({ kind: 'fault', reason, id }),
     stream(headers) {
       const sink = createFakeSink();

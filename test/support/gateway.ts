@@ -36,6 +36,8 @@ export interface GatewayOptions {
   /** What is run instead of the built gateway; `GATEWAY_PROGRAM` (words parted by blanks) does the same for all tests. */
   readonly program?: readonly string[];
   readonly readyDeadlineMs?: number;
+  /** False: only `stop` stops it, though it was started inside a test. For what a hook owns and a test restarts. */
+  readonly isStoppedWithTest?: boolean;
 }
 
 /** A running gateway: a real child process. */
@@ -79,6 +81,7 @@ export async function startGateway({
   cwd = root,
   program = defaultProgram,
   readyDeadlineMs = 20_000,
+  isStoppedWithTest = true,
 }: GatewayOptions = {}): Promise<Gateway> {
   const [file = process.execPath, ...programArgs] = program;
   const child = spawn(
@@ -112,7 +115,7 @@ export async function startGateway({
       child.kill('SIGKILL');
     }
   };
-  if (TestRunner.getCurrentTest() !== undefined) onTestFinished(async () => void (await stop()));
+  if (isStoppedWithTest && TestRunner.getCurrentTest() !== undefined) onTestFinished(async () => void (await stop()));
 
   const ready = new Promise<string>((resolve, reject) => {
     stdout.onText(() => {

@@ -176,6 +176,8 @@ export interface Session {
   /** Opens the GET stream, or resumes the stream of `lastEventId`. */
   getStream(lastEventId?: string): Promise<Exchange>;
   delete(): Promise<Answer>;
+  /** The same session by way of another address, with the same count of ids: another instance, or a proxy. */
+  at(url: string): Session;
 }
 
 /** Initializes a session at `url` (2025-11-25 basic/lifecycle): `initialize`, then `notifications/initialized`. */
@@ -193,8 +195,22 @@ export async function initialize(
   }
 
   const sessionHeaders = { ...headers, 'Mcp-Session-Id': id, 'MCP-Protocol-Version': initialized.protocolVersion };
+  const ids = { last: 0 };
+  const session = sessionAt(url, { id, initialized, headers: sessionHeaders, agent, ids });
+  const accepted = await session.notify('notifications/initialized');
+  if (accepted.status !== 202) throw new Error(`notifications/initialized got ${accepted.status}: ${accepted.text}`);
+  return session;
+}
+
+interface SessionParts extends Pick<Session, 'id' | 'initialized'> {
+  readonly headers: OutgoingHttpHeaders;
+  readonly agent: Agent | undefined;
+  readonly ids: { last: number };
+}
+
+function sessionAt(url: string, parts: SessionParts): Session {
+  const { id, initialized, headers: sessionHeaders, agent, ids } = parts;
   const withAgent = agent && { agent };
-  let lastId = 0;
   const send = (body: unknown, more: OutgoingHttpHeaders = {}) =>
     open(url, {
       headers: { 'Content-Type': 'application/json', Accept: jsonAndSse, ...sessionHeaders, ...more },
@@ -208,7 +224,7 @@ export async function initialize(
     version: initialized.protocolVersion,
     initialized,
     send,
-    request: (method, params, { id = ++lastId, headers } = {}) =>
+    request: (method, params, { id = ++ids.last, headers } = {}) =>
       sendWhole({ jsonrpc: '2.0', id, method, ...(params && { params }) }, headers),
     callTool: async (name, args = {}, _meta) => {
       const { messages, text } = await session.request('tools/call', {
@@ -234,8 +250,7 @@ export async function initialize(
         ...withAgent,
       }),
     delete: async () => (await open(url, { method: 'DELETE', headers: sessionHeaders, ...withAgent })).answer(),
+    at: (other) => sessionAt(other, parts),
   };
-  const accepted = await session.notify('notifications/initialized');
-  if (accepted.status !== 202) throw new Error(`notifications/initialized got ${accepted.status}: ${accepted.text}`);
   return session;
 }

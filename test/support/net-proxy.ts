@@ -1,15 +1,11 @@
 import { once } from 'node:events';
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
+import { createRelay, type Direction } from './net-relay.ts';
 import { createInbox, type Inbox } from './wait-for.ts';
 
-/** What one direction of a connection does to bytes. */
-export interface Direction {
-  /** Milliseconds that every byte is late. */
-  readonly latencyMs?: number;
-  readonly bytesPerSecond?: number;
-  /** The connection is cut after exactly so many bytes of this direction have passed. */
-  readonly cutAfterBytes?: number;
-}
+export type { Direction } from './net-relay.ts';
+
+export type DirectionName = 'toServer' | 'toClient';
 
 /** What becomes of one connection. */
 export interface Plan {
@@ -25,174 +21,197 @@ export interface ProxiedConnection {
   readonly index: number;
   /** Bytes that have passed. */
   readonly passed: { readonly toServer: number; readonly toClient: number };
-  /** The heads of the requests that the client has sent over it. */
+  /** The heads of the HTTP requests that the client has sent over it. */
   readonly requests: readonly string[];
-  /** Cuts it for both sides. */
+  /** Changes its plan from now on; a direction that is not named goes on without any hindrance. */
+  set(plan: Plan): void;
+  /** Cuts it for both sides; the client sees it as its plan says. */
   cut(): void;
-  /** From now on no byte and no end passes, while both sides stay open: a half-open connection. */
-  blackHole(): void;
+  /** Cuts it for both sides by a reset. */
+  reset(): void;
+  /**
+   * From now on no byte and no end passes (in one direction, if one is named), while both sides stay open: a half-open
+   * connection. What is sent meanwhile is lost for ever; see `Direction.isHeld` for what is late.
+   */
+  blackHole(direction?: DirectionName): void;
   /** Resolves when the server's side is closed, whoever closed it. */
   readonly serverClosed: Promise<void>;
   /** Resolves when both sides are closed. */
   readonly closed: Promise<void>;
   readonly isOpen: boolean;
+  readonly isBlackHole: boolean;
 }
 
 export interface NetProxy extends AsyncDisposable {
   readonly port: number;
   /** The connections so far, in the order in which they came. */
   readonly connections: Inbox<ProxiedConnection>;
-  /** The address of something on the server, by way of the proxy. */
+  /** How many are open. */
+  readonly openCount: number;
+  /** The address of something on the server, by way of the proxy; also of a Redis (`redis://…`). */
   urlOf(url: string): string;
   /** The heads of all requests. A connection has them in order; between connections it is that in which they opened. */
   requests(): string[];
+  /** Gives a plan to all connections, the open ones and those to come. */
+  set(plan: Plan): void;
   /** Cuts what is open. */
   cutAll(): void;
+  /** Resets what is open. */
+  resetAll(): void;
+  /** Breaks what is open for good (`ProxiedConnection.blackHole`); new connections are not concerned. */
+  blackHoleAll(direction?: DirectionName): void;
+  /** Resets the connections that are black holes: the network is back, and what was sent is lost. */
+  breakBlackHoles(): void;
+  /** From now on new connections are refused, as by a host where nothing listens. What is open stays. */
+  refuse(): Promise<void>;
+  /** Takes connections again, on the same port. */
+  accept(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** A TCP proxy on loopback in this process, towards a port of 127.0.0.1. `plan` decides about each new connection. */
+/**
+ * A TCP proxy on loopback in this process, towards a port of 127.0.0.1: for HTTP, Redis and anything else. `plan` decides
+ * about each new connection until `set` gives all of them one.
+ */
 export async function startNetProxy(
   targetPort: number,
   { plan = () => ({}) }: { plan?(index: number): Plan } = {},
 ): Promise<NetProxy> {
   const connections = createInbox<ProxiedConnection>();
-  // Half-open, so that what was on its way to the one side is not thrown away when the other one ends.
-  const server = createServer({ allowHalfOpen: true, noDelay: true }, (client) => {
+  let planOf = plan;
+  const onConnection = (client: Socket): void => {
     const index = connections.items.length;
-    connections.push(proxy(index, client, targetPort, plan(index)));
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
+    connections.push(proxy(index, client, targetPort, planOf(index)));
+  };
+  let server: Server | undefined = await listenOn(0, onConnection);
   const { port } = server.address() as AddressInfo;
+  const open = (): ProxiedConnection[] => connections.items.filter(({ isOpen }) => isOpen);
 
+  const refuse = async (): Promise<void> => {
+    // Its callback comes when the last connection is closed; the port is free before.
+    server?.close();
+    server = undefined;
+  };
   const cutAll = (): void => {
     for (const connection of connections.items) connection.cut();
   };
   const close = async (): Promise<void> => {
-    server.close();
+    await refuse();
     cutAll();
     await Promise.all(connections.items.map(({ closed }) => closed));
   };
   return {
     port,
     connections,
+    get openCount() {
+      return open().length;
+    },
     urlOf(url) {
       const proxied = new URL(url);
       proxied.port = String(port);
       return proxied.href;
     },
     requests: () => connections.items.flatMap(({ requests }) => requests),
+    set(changed) {
+      planOf = () => changed;
+      for (const connection of open()) connection.set(changed);
+    },
     cutAll,
+    resetAll() {
+      for (const connection of open()) connection.reset();
+    },
+    blackHoleAll(direction) {
+      for (const connection of open()) connection.blackHole(direction);
+    },
+    breakBlackHoles() {
+      for (const connection of open()) if (connection.isBlackHole) connection.reset();
+    },
+    refuse,
+    async accept() {
+      server ??= await listenOn(port, onConnection);
+    },
     close,
     [Symbol.asyncDispose]: close,
   };
 }
 
-function proxy(index: number, client: Socket, targetPort: number, plan: Plan): ProxiedConnection {
+async function listenOn(port: number, onConnection: (client: Socket) => void): Promise<Server> {
+  // Half-open, so that what was on its way to the one side is not thrown away when the other one ends.
+  const server = createServer({ allowHalfOpen: true, noDelay: true }, onConnection);
+  server.listen(port, '127.0.0.1');
+  await once(server, 'listening');
+  return server;
+}
+
+function proxy(index: number, client: Socket, targetPort: number, initial: Plan): ProxiedConnection {
   const upstream = connect({ port: targetPort, host: '127.0.0.1', allowHalfOpen: true, noDelay: true });
   const passed = { toServer: 0, toClient: 0 };
   const requests: string[] = [];
-  const state = { isBlackHole: false, isCut: false };
+  const holes = new Set<DirectionName>();
+  let plan = initial;
+  let isCut = false;
   const closeOf = (socket: Socket) => new Promise<void>((resolve) => socket.once('close', () => resolve()));
   const serverClosed = closeOf(upstream);
   const closed = Promise.all([serverClosed, closeOf(client)]).then(() => undefined);
 
-  const cut = (): void => {
-    state.isCut = true;
+  const cutBy = (how: 'end' | 'reset' | undefined): void => {
+    isCut = true;
+    for (const relay of Object.values(relays)) relay.stop();
     upstream.destroy();
-    if (plan.cutBy === 'reset') client.resetAndDestroy();
-    else if (state.isBlackHole) client.destroy();
+    if (how === 'reset') client.resetAndDestroy();
+    else if (holes.has('toClient')) client.destroy();
     // The end goes out behind the bytes that have passed; the client may still write, which nobody reads any more.
     else client.end(() => client.destroy());
   };
-  const relay = (from: Socket, to: Socket, name: keyof typeof passed): void => {
-    const read = createRelay(to, plan[name] ?? {}, {
-      from,
-      onPassed: (bytes) => {
-        passed[name] += bytes;
-      },
-      onCut: cut,
-    });
+  const relay = (from: Socket, to: Socket, name: DirectionName) => {
+    const onPassed = (bytes: number): void => {
+      passed[name] += bytes;
+    };
+    const passing = createRelay({ from, to, onPassed, onCut: () => cutBy(plan.cutBy) }, plan[name] ?? {});
     from.on('data', (chunk: Buffer) => {
-      if (state.isCut || state.isBlackHole) return;
+      if (isCut || holes.has(name)) return;
       if (name === 'toServer') requests.push(...headsIn(chunk));
-      read.take(chunk);
+      passing.take(chunk);
     });
     from.on('end', () => {
-      if (state.isBlackHole) return void from.end();
-      if (!state.isCut) read.end();
+      if (holes.has(name)) return void from.end();
+      if (!isCut) passing.end();
     });
     from.on('error', () => undefined); // told by `close`
     from.on('close', () => {
       // A side that is gone without an end was reset: so is the other one.
-      if (!state.isBlackHole && !state.isCut && !from.readableEnded) to.resetAndDestroy();
+      if (!holes.has(name) && !isCut && !from.readableEnded) to.resetAndDestroy();
     });
+    return passing;
   };
-  relay(client, upstream, 'toServer');
-  relay(upstream, client, 'toClient');
+  const relays = { toServer: relay(client, upstream, 'toServer'), toClient: relay(upstream, client, 'toClient') };
 
   return {
     index,
     passed,
     requests,
-    cut,
-    blackHole() {
-      state.isBlackHole = true;
-      client.resume();
-      upstream.resume();
+    set(changed) {
+      plan = changed;
+      relays.toServer.set(changed.toServer ?? {});
+      relays.toClient.set(changed.toClient ?? {});
+    },
+    cut: () => cutBy(plan.cutBy),
+    reset: () => cutBy('reset'),
+    blackHole(direction) {
+      for (const name of direction === undefined ? (['toServer', 'toClient'] as const) : [direction]) {
+        holes.add(name);
+        relays[name].stop();
+        (name === 'toServer' ? client : upstream).resume();
+      }
     },
     serverClosed,
     closed,
     get isOpen() {
       return !client.destroyed;
     },
-  };
-}
-
-interface Relay {
-  take(chunk: Buffer): void;
-  end(): void;
-}
-
-/** One direction: passes bytes on in order, late and slowly as planned, until the cut. */
-function createRelay(
-  to: Socket,
-  { latencyMs = 0, bytesPerSecond, cutAfterBytes = Number.POSITIVE_INFINITY }: Direction,
-  { from, onPassed, onCut }: { from: Socket; onPassed(bytes: number): void; onCut(): void },
-): Relay {
-  let left = cutAfterBytes;
-  let freeAt = 0;
-  let isCut = false;
-  to.on('drain', () => from.resume());
-
-  const pass = (chunk: Buffer): void => {
-    if (isCut || to.destroyed) return;
-    const part = chunk.subarray(0, left);
-    left -= part.length;
-    onPassed(part.length);
-    if (part.length > 0 && !to.write(part)) from.pause();
-    if (left > 0) return;
-    isCut = true;
-    onCut();
-  };
-  const isImmediate = latencyMs === 0 && bytesPerSecond === undefined;
-  /** Runs what is to be done in order, when the bytes before it have passed. */
-  const later = (bytes: number, action: () => void): void => {
-    if (isImmediate) return action();
-    const now = performance.now();
-    freeAt = Math.max(now + latencyMs, freeAt) + (bytesPerSecond === undefined ? 0 : (bytes * 1_000) / bytesPerSecond);
-    // What waits here is bounded by the reader's own buffer: nothing more is read meanwhile.
-    from.pause();
-    setTimeout(() => {
-      if (!to.writableNeedDrain) from.resume();
-      action();
-    }, freeAt - now);
-  };
-  if (left <= 0) queueMicrotask(onCut);
-  return {
-    take: (chunk) => later(chunk.length, () => pass(chunk)),
-    end: () => later(0, () => void to.end()),
+    get isBlackHole() {
+      return holes.size > 0;
+    },
   };
 }
 

@@ -7,13 +7,17 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 /** Names the file as `--config` does. */
 export const configFileVariable = 'GANGWAY_CONFIG';
 
+/** What hosting platforms call the URL of a Redis; the same as `--redis`. */
+const redisVariable = 'REDIS_URL';
+
 const options = Object.entries({ ...globalOptions, ...serverOptions });
 
 /** The options that the environment gives. An empty variable counts as not set, as compose files leave them. */
 export function givenByEnvironment(env: Environment): Given {
   return new Map(
     options.flatMap(([key, { kind }]) => {
-      const name = environmentNameOf(key);
+      const own = environmentNameOf(key);
+      const name = key === 'redis' && !env[own] ? redisVariable : own;
       const text = env[name];
       if (text === undefined || text === '') return [];
       const texts = kind === 'map' ? text.split(',') : [text];
@@ -26,7 +30,7 @@ export function givenByEnvironment(env: Environment): Given {
 export function environmentWarnings(env: Environment): string[] {
   const known = new Set([configFileVariable, ...options.map(([key]) => environmentNameOf(key))]);
   // Only near misses: Kubernetes sets GANGWAY_SERVICE_HOST and the like by itself where a service is named gangway.
-  const misspelt = Object.keys(env).flatMap((name) => {
+  return Object.keys(env).flatMap((name) => {
     if (!name.startsWith('GANGWAY_') || known.has(name)) return [];
     const nearest = nearestName(
       name.slice('GANGWAY_'.length),
@@ -36,8 +40,4 @@ export function environmentWarnings(env: Environment): string[] {
       ? []
       : [`${name} is not an option and has no effect. Did you mean GANGWAY_${nearest}?`];
   });
-  const redis = env['REDIS_URL']
-    ? ['REDIS_URL has no effect: this version has no Redis store yet and runs as one instance.']
-    : [];
-  return [...misspelt, ...redis];
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { parseRedisUrl } from '../../store/redis/redis-url.ts';
 
 /**
  * The one table of all options. The command line, the environment names, the keys of the file, `--help` and
@@ -88,6 +89,16 @@ const variables = z
     error: 'has a variable name that is empty or contains =',
   });
 
+const redisUrl = z.string({ error: 'must be a URL' }).superRefine((url, context) => {
+  try {
+    parseRedisUrl(url);
+  } catch (cause) {
+    context.addIssue({ code: 'custom', message: (cause as Error).message });
+  }
+});
+
+const file = systemText.min(1, { error: 'must not be empty' });
+
 /** Options of the gateway as a whole. */
 export const globalOptions = {
   host: text(
@@ -109,10 +120,51 @@ export const globalOptions = {
     `Least level to log: ${logLevels.join(', ')}.`,
     { inHelp: true },
   ),
-  redis: text(
+  redis: text<string | undefined>(undefined, redisUrl, 'URL of a Redis that instances share, also REDIS_URL.', {
+    inHelp: true,
+  }),
+  redisPrefix: text(
+    'gangway',
+    matching(/^[A-Za-z0-9._:-]{1,64}$/, 'must be 1 to 64 letters, digits and . _ : -'),
+    'What all keys in Redis begin with; instances with the same one share their sessions.',
+  ),
+  redisCa: text<string | undefined>(
     undefined,
-    z.undefined({ error: 'this version has no Redis store yet; leave it out to run one instance' }),
-    'URL of a Redis that instances share; not in this version yet, which refuses it.',
+    file,
+    'File with the certificates (PEM) that a rediss:// server is checked against.',
+  ),
+  redisCert: text<string | undefined>(
+    undefined,
+    file,
+    'File with the certificate (PEM) of this client for a rediss:// server.',
+  ),
+  redisKey: text<string | undefined>(undefined, file, 'File with the key (PEM) of that certificate.'),
+  redisTimeoutMs: integer(second, [10, longestMs], 'Milliseconds after which Redis counts as not answering.'),
+  redisWaitMs: integer(
+    5 * second,
+    [1, longestMs],
+    'Milliseconds that a request waits for Redis before it gets 503; nothing of it has reached the server then.',
+  ),
+  leaseMs: integer(
+    6 * second,
+    [100, longestMs],
+    'Milliseconds without a sign of life after which other instances take over the sessions of one.',
+  ),
+  leaseRenewMs: integer(2 * second, [10, longestMs], 'Milliseconds between the signs of life of an instance.'),
+  leaseMarginMs: integer(
+    second,
+    [1, longestMs],
+    'Milliseconds before the end of its lease from which on an instance says nothing that is not in the log.',
+  ),
+  recordTtlMs: integer(
+    60 * minute,
+    [1, longestMs],
+    'Milliseconds that Redis keeps a session that no instance holds any more.',
+  ),
+  mailboxMaxBytes: integer(
+    64 * mebibyte,
+    [1, largestTotalBytes],
+    'Bytes that other instances may have waiting for one instance.',
   ),
   allowOrigin: list(
     matching(
@@ -239,4 +291,7 @@ export const orderedPairs = [
   ['maxEventBytes', 'logMaxBytes', 'an event larger than the log could never be resumed'],
   ['requestIdleMs', 'requestMaxMs', 'the limit without progress would never be reached'],
   ['maxBodyBytes', 'maxQueuedBytes', 'a larger message could be accepted but never handed to a server'],
+  ['logMaxAgeMs', 'recordTtlMs', 'the record of a session would expire before its events'],
+  ['leaseRenewMs', 'leaseMs', 'a lease would lapse before it is renewed'],
+  ['leaseMarginMs', 'leaseMs', 'a lease would never be relied on'],
 ] as const satisfies readonly (readonly [keyof GlobalOptions, keyof GlobalOptions, string])[];

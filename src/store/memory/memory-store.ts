@@ -1,38 +1,52 @@
-import type { LogLimits, SessionRecord, Store } from '../store.ts';
-import { ownBytes } from './own-bytes.ts';
-import { createSessionLog, type SessionLog } from './session-log.ts';
+import type { LogLimits } from '../event-log.ts';
+import type { Store } from '../store.ts';
+import { createMemoryInstances } from './memory-instances.ts';
+import { createMemorySessions } from './memory-sessions.ts';
+import type { SessionLog } from './session-log.ts';
 
-interface Session {
-  readonly record: SessionRecord;
-  readonly log: SessionLog;
-}
-
-/** The limits of the logs, each and together. */
+/** The limits of the logs, each and together, and the times and limits of sessions and instances. */
 export interface MemoryLimits extends LogLimits {
   /** Bytes of the events of all sessions; over it, the session that holds most loses its oldest. None if not given. */
   readonly maxTotalBytes?: number;
+  /** For how long an instance holds its lease after a renewal; 6 s if not given. */
+  readonly leaseMs?: number;
+  /** What a mailbox may hold unread (P8); 64 MiB if not given. */
+  readonly mailboxMaxBytes?: number;
+  /** For how long a session is kept that nobody touches; an hour if not given. */
+  readonly recordTtlMs?: number;
 }
 
 /**
- * A store in this process's memory, for one instance: gone when the process ends.
+ * A store in this process's memory: gone when the process ends. Several gateways in one process can share it.
  *
- * Every call is done before it returns, so its promise tells of something that has already happened; calls are in
- * order by themselves.
+ * Every call but `receive` is done before it returns, so its promise tells of something that has already happened; calls
+ * are in order by themselves.
  * @param now milliseconds of a clock that never jumps; the default is the monotonic one, so that setting the system's
  *   clock does not empty the logs (HARDENING, fault 29)
  */
 export function createMemoryStore(limits: MemoryLimits, now: () => number = () => performance.now()): Store {
-  const { maxTotalBytes = Number.POSITIVE_INFINITY } = limits;
-  const sessions = new Map<string, Session>(); // a Map: keys such as `__proto__` are only keys
+  const {
+    maxTotalBytes = Number.POSITIVE_INFINITY,
+    leaseMs = 6_000,
+    mailboxMaxBytes = 64 * 1024 * 1024,
+    recordTtlMs = 3_600_000,
+  } = limits;
 
   let totalBytes = 0;
+  const onRemoved = ({ log }: { readonly log: SessionLog }): void => {
+    totalBytes -= log.bytes;
+  };
+  const sessions = createMemorySessions({ limits, recordTtlMs, now, onRemoved });
+  const instances = createMemoryInstances({ leaseMs, mailboxMaxBytes, now });
 
   /** Runs something that changes a log, and keeps the sum of all. */
   const counted = <T>(log: SessionLog, change: () => T): T => {
     totalBytes -= log.bytes;
-    const outcome = change();
-    totalBytes += log.bytes;
-    return outcome;
+    try {
+      return change();
+    } finally {
+      totalBytes += log.bytes;
+    }
   };
 
   const makeRoom = (): void => {
@@ -50,6 +64,8 @@ export function createMemoryStore(limits: MemoryLimits, now: () => number = () =
   // Appends and reads evict what is too old by themselves; this is for sessions that nobody touches.
   const sweep = setInterval(() => {
     const nowMs = now();
+    sessions.sweep();
+    instances.sweep();
     for (const { log } of sessions.values()) counted(log, () => log.evict(nowMs));
   }, sweepEveryMs(limits));
   sweep.unref();
@@ -57,9 +73,8 @@ export function createMemoryStore(limits: MemoryLimits, now: () => number = () =
   return {
     log: {
       async append(key, epoch, expectedTail, events) {
-        const session = sessions.get(key);
-        if (session === undefined) return 'no_record';
-        if (session.record.epoch !== epoch) return 'fenced';
+        const session = sessions.underEpoch(key, epoch);
+        if (typeof session === 'string') return { outcome: session };
         const outcome = counted(session.log, () => session.log.append(expectedTail, events, now()));
         makeRoom();
         return outcome;
@@ -71,25 +86,16 @@ export function createMemoryStore(limits: MemoryLimits, now: () => number = () =
       },
     },
 
-    sessions: {
-      async create(key, record) {
-        // Going on would give the events of one session to another (P11); a key is a hash of 256 random bits: a fault.
-        if (sessions.has(key)) throw new Error('a session with this key exists already');
-        const kept = { ...record, initialize: ownBytes(record.initialize) };
-        sessions.set(key, { record: kept, log: createSessionLog(record.epoch, limits) });
-      },
-      async find(key) {
-        return sessions.get(key)?.record;
-      },
-      async end(key) {
-        totalBytes -= sessions.get(key)?.log.bytes ?? 0;
-        sessions.delete(key);
-      },
-    },
+    sessions,
+    instances,
+
+    healthyForMs: () => Number.POSITIVE_INFINITY,
+    onRecovered: () => undefined, // it is never away
 
     async close() {
       clearInterval(sweep);
       sessions.clear();
+      instances.clear();
     },
   };
 }

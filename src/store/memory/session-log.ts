@@ -1,7 +1,10 @@
 import { comparePositions, type Position } from '../../protocol/event-id.ts';
-import type { AppendOutcome, LogLimits, NewEvent, ReadOutcome, StoredEvent } from '../store.ts';
+import type { AppendOutcome, LogLimits, NewEvent, ReadOutcome, StoredEvent } from '../event-log.ts';
+import { requireConsecutive } from '../require-consecutive.ts';
+import type { LogState, StreamTail } from '../session-records.ts';
 import { createDeque, type Deque } from './deque.ts';
 import { ownBytesOf } from './own-bytes.ts';
+import { createPendingTable } from './pending-table.ts';
 
 /** The events of one session. The outcomes are those of `EventLog`; whose session it is has been decided before. */
 export interface SessionLog {
@@ -13,6 +16,12 @@ export interface SessionLog {
   evict(nowMs: number): void;
   /** Evicts the oldest event, to make room for other sessions. */
   evictOldest(): void;
+  /** From now on events are of this epoch, and their numbers begin anew. */
+  beginEpoch(epoch: number): void;
+  /** Where the streams stand now. */
+  state(): LogState;
+  /** Goes on as if the events up to `tail` of this epoch were stored and evicted. What is kept of older epochs stays. */
+  restore(epoch: number, tail: number, state: LogState): void;
   /** Bytes of the events that are kept. */
   readonly bytes: number;
 }
@@ -22,14 +31,8 @@ interface Entry {
   readonly storedAtMs: number;
 }
 
-/** Which event of a stream is its newest; known also after that event was evicted. */
-interface Tail {
-  readonly newest: Position;
-  readonly ended: boolean;
-}
-
 /**
- * Makes an empty log. With one instance a session never changes hands, so all its events have one epoch.
+ * Makes an empty log. The entries are in the order of their places: a newer epoch's behind all of an older one.
  *
  * Bounds: the entries are bounded by the limits, where bytes are those of the events' data. An event that is over
  * `maxBytes` by itself is stored and evicted at once. The tails of open streams are as many as the session may have
@@ -38,9 +41,11 @@ interface Tail {
  * What that means for `broken`: it is told wherever events are missing. Of an ended stream that is evicted altogether only
  * its number is known to have been one; a number that never had events, but lies below, is taken for such a stream.
  */
-export function createSessionLog(epoch: number, { maxEvents, maxBytes, maxAgeMs }: LogLimits): SessionLog {
+export function createSessionLog(firstEpoch: number, { maxEvents, maxBytes, maxAgeMs }: LogLimits): SessionLog {
   const entries = createDeque<Entry>();
-  const tails = new Map<number, Tail>();
+  const tails = new Map<number, StreamTail>(); // known also after the event itself was evicted
+  const pending = createPendingTable();
+  let epoch = firstEpoch;
   /** Streams are numbered in order, so one up to here of which nothing is known was evicted. */
   let newestStream = -1;
   let tailSeq = 0;
@@ -62,6 +67,11 @@ export function createSessionLog(epoch: number, { maxEvents, maxBytes, maxAgeMs 
     if (tail?.ended && comparePositions(tail.newest, event) === 0) tails.delete(event.stream);
   }
 
+  const isKept = (place: Position): boolean => {
+    const event = entries.at(firstAfter(entries, place) - 1)?.event;
+    return event !== undefined && comparePositions(event, place) === 0;
+  };
+
   return {
     evict,
     evictOldest,
@@ -69,24 +79,47 @@ export function createSessionLog(epoch: number, { maxEvents, maxBytes, maxAgeMs 
       return bytes;
     },
 
+    beginEpoch(newEpoch) {
+      epoch = newEpoch;
+      tailSeq = 0;
+    },
+
+    state: () => ({ tails: new Map(tails), newestStream, pending: pending.all() }),
+
+    restore(newEpoch, tail, state) {
+      epoch = newEpoch;
+      tailSeq = tail;
+      newestStream = state.newestStream;
+      tails.clear();
+      for (const [stream, known] of state.tails) {
+        // An ended stream is known as long as its last event is kept, and none may be left to be forgotten with nothing.
+        if (!known.ended || isKept(known.newest)) tails.set(stream, known);
+      }
+      pending.replace(state.pending);
+    },
+
     append(expectedTail, events, nowMs) {
       requireConsecutive(expectedTail, events);
       // An earlier attempt stored all or nothing, so a tail at or behind the batch's end means that all of it is there.
       // One inside of the batch cannot come from an attempt of this call.
-      if (tailSeq !== expectedTail) return tailSeq >= expectedTail + events.length ? 'already' : 'gap';
+      if (tailSeq !== expectedTail) {
+        return tailSeq >= expectedTail + events.length ? { outcome: 'already' } : { outcome: 'gap', tail: tailSeq };
+      }
       const kept = ownBytesOf(events.map(({ data }) => data));
       for (let index = 0; index < events.length; index += 1) {
-        const { stream, seq, previous, last } = events[index] as NewEvent;
+        const event = events[index] as NewEvent;
+        const { stream, seq, previous, last } = event;
         const data = kept[index] as Buffer;
         entries.push({ event: { epoch, stream, seq, previous: placeOf(previous), data, last }, storedAtMs: nowMs });
         // One tail for a run of events of one stream.
         if (events[index + 1]?.stream !== stream) tails.set(stream, { newest: { epoch, seq }, ended: last });
         newestStream = Math.max(newestStream, stream);
         bytes += data.length;
+        pending.follow(event);
       }
       tailSeq += events.length;
       evict(nowMs);
-      return 'stored';
+      return { outcome: 'stored' };
     },
 
     read(stream, after, limit, nowMs) {
@@ -114,15 +147,6 @@ export function createSessionLog(epoch: number, { maxEvents, maxBytes, maxAgeMs 
       };
     },
   };
-}
-
-/** A batch with a hole is a fault of the caller, and stored it would be a silent one in every later resume. */
-function requireConsecutive(expectedTail: number, events: readonly NewEvent[]): void {
-  for (const [index, { seq }] of events.entries()) {
-    if (seq !== expectedTail + 1 + index) {
-      throw new RangeError(`event ${seq} does not follow ${expectedTail + index} in the log`);
-    }
-  }
 }
 
 /**

@@ -111,6 +111,35 @@ describe('the order of sources', () => {
     expect(configOf({ argv: ['--', 'x'], env: named, file }).port).toBe(8080);
   });
 
+  it('takes the Redis from REDIS_URL where GANGWAY_REDIS is not set, and as any variable', () => {
+    const [own, other] = ['redis://own', 'redis://other'];
+    const argv = ['--', 'x'];
+    expect(configOf({ argv, env: { REDIS_URL: other } }).redis).toBe(other);
+    expect(configOf({ argv, env: { REDIS_URL: other, GANGWAY_REDIS: '' } }).redis).toBe(other);
+    expect(configOf({ argv, env: { REDIS_URL: other, GANGWAY_REDIS: own } }).redis).toBe(own);
+    expect(configOf({ argv: ['--redis', own, ...argv], env: { REDIS_URL: other } }).redis).toBe(own);
+    expect(configOf({ argv, env: { REDIS_URL: '' } }).redis).toBeUndefined();
+    expect(configOf({ env: { REDIS_URL: other }, file: { redis: own, ...server({ command: 'x' }) } }).redis).toBe(
+      other,
+    );
+  });
+
+  it('has defaults for what instances share', () => {
+    expect(configOf({ argv: ['--', 'x'] })).toMatchObject({
+      redisPrefix: 'gangway',
+      redisCa: undefined,
+      redisCert: undefined,
+      redisKey: undefined,
+      redisTimeoutMs: 1_000,
+      redisWaitMs: 5_000,
+      leaseMs: 6_000,
+      leaseRenewMs: 2_000,
+      leaseMarginMs: 1_000,
+      recordTtlMs: 3_600_000,
+      mailboxMaxBytes: 67_108_864,
+    });
+  });
+
   it('takes every option from each source', () => {
     for (const [key, { kind, default: value }] of Object.entries({ ...globalOptions, ...serverOptions })) {
       if (value === undefined || typeof value === 'object') continue;
@@ -120,9 +149,11 @@ describe('the order of sources', () => {
         onBackendExit: 'end',
         rerun: 'hints',
         parentDeathSignal: 'off',
+        redisPrefix: 'team:x',
+        leaseMs: '170', // the only one of which 70 is too little
       };
-      const text = kind === 'integer' ? '70' : (texts[key] ?? '/x');
-      const wanted = { [key]: kind === 'integer' ? 70 : text };
+      const text = texts[key] ?? (kind === 'integer' ? '70' : '/x');
+      const wanted = { [key]: kind === 'integer' ? Number(text) : text };
       const large = {
         logMaxBytes: 2 ** 30,
         maxQueuedBytes: 2 ** 30,
@@ -130,6 +161,11 @@ describe('the order of sources', () => {
         maxBodyBytes: 1,
         requestIdleMs: 1,
         requestMaxMs: 2 ** 31 - 1,
+        logMaxAgeMs: 1,
+        recordTtlMs: 2 ** 31 - 1,
+        leaseMs: 2 ** 31 - 1,
+        leaseRenewMs: 10,
+        leaseMarginMs: 1,
         [key]: wanted[key],
       };
       const results = [
@@ -254,15 +290,20 @@ describe('faults', () => {
       { file: { warm: -1, mcpServers: { a: { command: 'a' }, b: { command: 'b' } } } },
       ['config.json: warm'],
     ],
-    ['redis as an option', { argv: ['--redis', 'redis://x', '--', 'x'] }, ['--redis']],
-    ['redis as a variable', { argv: ['--', 'x'], env: { GANGWAY_REDIS: 'redis://x' } }, ['GANGWAY_REDIS']],
-    ['redis in the file', { file: { redis: 'redis://x', ...server({ command: 'x' }) } }, ['config.json: redis']],
+    ['no Redis URL as an option', { argv: ['--redis', 'x', '--', 'x'] }, ['--redis']],
+    ['no Redis URL as a variable', { argv: ['--', 'x'], env: { GANGWAY_REDIS: 'x' } }, ['GANGWAY_REDIS']],
+    ['no Redis URL by its other name', { argv: ['--', 'x'], env: { REDIS_URL: 'x' } }, ['REDIS_URL']],
+    ['no Redis URL in the file', { file: { redis: 'x', ...server({ command: 'x' }) } }, ['config.json: redis']],
+    ['a Redis prefix with braces', { argv: ['--redis-prefix', '{a}', '--', 'x'] }, ['--redis-prefix']],
     ['a wrong pair', { argv: ['--log-max-bytes', '10', '--', 'x'] }, ['--log-max-bytes']],
     [
       'a wrong pair of two sources',
       { argv: ['--log-max-bytes', '10', '--', 'x'], env: { GANGWAY_MAX_EVENT_BYTES: '11' } },
       ['GANGWAY_MAX_EVENT_BYTES'],
     ],
+    ['records shorter than the log', { argv: ['--record-ttl-ms', '1000', '--', 'x'] }, ['--record-ttl-ms']],
+    ['a lease that lapses before it is renewed', { argv: ['--lease-ms', '1999', '--', 'x'] }, ['--lease-ms']],
+    ['a lease that is never relied on', { argv: ['--lease-margin-ms', '6001', '--', 'x'] }, ['--lease-margin-ms']],
   ])('%s', (_case, given, paths) => {
     expect(pathsOf(given)).toEqual(paths);
   });
@@ -288,7 +329,7 @@ describe('faults', () => {
     expect(faultsOf({ file: server({ command: 'x', comand: 1 }) })[0]?.message).toContain('did you mean command?');
     expect(faultsOf({ argv: ['--port', 'x', '--', 'x'] })[0]?.message).toBe('must be an integer from 0 to 65535');
     expect(faultsOf({ argv: ['https://x'] })[0]?.message).toContain('not supported by this version yet');
-    expect(faultsOf({ argv: ['--redis', 'x', '--', 'x'] })[0]?.message).toContain('no Redis store yet');
+    expect(faultsOf({ argv: ['--redis', 'x', '--', 'x'] })[0]?.message).toContain('not a Redis URL: use redis://');
   });
 });
 
@@ -296,14 +337,15 @@ describe('warnings', () => {
   it('tell what has no effect, without values', () => {
     const env = {
       REDIS_URL: 'redis://:canary@x',
+      GANGWAY_REDIS_URL: 'redis://:canary@x',
       GANGWAY_PROT: 'canary',
       GANGWAY_SERVICE_HOST: '10.0.0.1',
       GANGWAY_PORT: '1',
     };
     expect(read({ argv: ['--', 'x'], env })).toMatchObject({
       warnings: [
+        'GANGWAY_REDIS_URL is not an option and has no effect. Did you mean GANGWAY_REDIS?',
         'GANGWAY_PROT is not an option and has no effect. Did you mean GANGWAY_PORT?',
-        'REDIS_URL has no effect: this version has no Redis store yet and runs as one instance.',
       ],
     });
   });

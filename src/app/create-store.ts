@@ -1,0 +1,28 @@
+import { readFileSync } from 'node:fs';
+import type { Logger } from 'pino';
+import { createMemoryStore } from '../store/memory/memory-store.ts';
+import { createRedisStore } from '../store/redis/redis-store.ts';
+import type { Store } from '../store/store.ts';
+import type { GatewayConfig } from './configuration/config.ts';
+
+/** The store of a gateway: in Redis if one is configured, else in memory. Throws for a certificate that cannot be read. */
+export function createStore(config: GatewayConfig, logger: Logger): Store {
+  const { redis, redisPrefix, redisCa, redisCert, redisKey, redisTimeoutMs, logTotalMaxBytes } = config;
+  const { leaseMs, recordTtlMs, mailboxMaxBytes } = config;
+  const limits = { maxEvents: config.logMaxEvents, maxBytes: config.logMaxBytes, maxAgeMs: config.logMaxAgeMs };
+  if (redis === undefined) return createMemoryStore({ ...limits, maxTotalBytes: logTotalMaxBytes });
+  const ca = redisCa && readFileSync(redisCa);
+  const cert = redisCert && readFileSync(redisCert);
+  const key = redisKey && readFileSync(redisKey);
+  return createRedisStore({
+    url: redis,
+    prefix: redisPrefix,
+    tls: { ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }) },
+    limits,
+    leaseMs,
+    recordTtlMs,
+    mailboxMaxBytes,
+    commandTimeoutMs: redisTimeoutMs,
+    onError: (cause) => logger.debug({ err: cause }, 'Redis connection'),
+  });
+}

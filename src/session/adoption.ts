@@ -1,0 +1,87 @@
+import type { Position } from '../protocol/event-id.ts';
+import type { RequestId } from '../protocol/faults.ts';
+import { readBody } from '../protocol/message.ts';
+import type { EventLog, PendingCall } from '../store/event-log.ts';
+import type { LogState, SessionRecord } from '../store/session-records.ts';
+import { getStream } from './streams.ts';
+
+/** A call that an earlier owner left unanswered, and how far it had come. */
+export interface LeftCall extends PendingCall {
+  /** The server had asked the client something on the call's stream. */
+  readonly hasAsked: boolean;
+  /** The newest progress that was reported there. */
+  readonly lastProgress: number | undefined;
+}
+
+/** A question of a lost server that nothing in the log takes back. */
+export interface LeftQuestion {
+  readonly stream: number;
+  readonly id: RequestId;
+}
+
+/** What a new owner goes on from. */
+export interface Adoption {
+  readonly record: SessionRecord;
+  readonly log: LogState;
+  readonly calls: readonly LeftCall[];
+  readonly questions: readonly LeftQuestion[];
+}
+
+const eventsPerRead = 256;
+
+/** Reads from the log what the record of a session that was taken over does not say. */
+export async function prepareAdoption(
+  events: EventLog,
+  key: string,
+  record: SessionRecord,
+  log: LogState,
+): Promise<Adoption> {
+  const streams = [...new Set([getStream, ...log.pending.map(({ stream }) => stream)])];
+  const seen = new Map(
+    await Promise.all(streams.map(async (stream) => [stream, await look(events, key, stream)] as const)),
+  );
+  const calls = log.pending.map((call) => ({
+    ...call,
+    hasAsked: seen.get(call.stream)?.hasAsked ?? false,
+    lastProgress: seen.get(call.stream)?.lastProgress,
+  }));
+  const questions = streams.flatMap((stream) => [...(seen.get(stream)?.open ?? [])].map((id) => ({ stream, id })));
+  return { record, log, calls, questions };
+}
+
+interface Seen {
+  readonly open: ReadonlySet<RequestId>;
+  readonly hasAsked: boolean;
+  readonly lastProgress: number | undefined;
+}
+
+async function look(events: EventLog, key: string, stream: number): Promise<Seen> {
+  const open = new Set<RequestId>();
+  let hasAsked = false;
+  let lastProgress: number | undefined;
+  let after: Position | undefined;
+  for (;;) {
+    const read = await events.read(key, stream, after, eventsPerRead);
+    if (read.outcome !== 'ok') break;
+    for (const { data } of read.events) {
+      if (data.length === 0) continue;
+      const body = readBody(data, Number.POSITIVE_INFINITY);
+      const [first] = body.ok ? body.messages : [];
+      if (!first?.ok) continue;
+      const { kind, id, cancels, progressToken } = first.message;
+      if (kind === 'request' && id != null) {
+        open.add(id);
+        hasAsked = true;
+      } else if (cancels !== undefined) open.delete(cancels);
+      else if (progressToken !== undefined) lastProgress = progressOf(data) ?? lastProgress;
+    }
+    after = read.events.at(-1);
+    if (read.atTail || after === undefined) break;
+  }
+  return { open, hasAsked, lastProgress };
+}
+
+function progressOf(notification: Buffer): number | undefined {
+  const { params } = JSON.parse(notification.toString()) as { params?: { progress?: unknown } };
+  return typeof params?.progress === 'number' ? params.progress : undefined;
+}

@@ -1,0 +1,276 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Reason } from '../../protocol/faults.ts';
+import type { Store } from '../../store/store.ts';
+import { patientLog } from '../patient-log.ts';
+import type { Reply } from '../reply.ts';
+import type { Session } from '../session.ts';
+import type { SessionHandle } from '../session-handle.ts';
+import type { Visitor } from '../visitor.ts';
+import type { ContinuedReply } from './continued-reply.ts';
+import { Directory, type DirectoryOptions } from './directory.ts';
+import { Exchange, type Wanted } from './exchange.ts';
+import { Guard } from './guard.ts';
+import { Lease } from './lease.ts';
+import type { Head, ToIngress } from './letters.ts';
+import { Mail } from './mail.ts';
+import { OwnerDesk } from './owner-desk.ts';
+import { registerAll } from './registration.ts';
+import { replay } from './replay.ts';
+
+/** Times and sizes of a cluster; `docs/configuration.md` explains each. */
+export interface ClusterLimits {
+  readonly leaseMs: number;
+  readonly leaseRenewMs: number;
+  readonly leaseMarginMs: number;
+  readonly recordTtlMs: number;
+  readonly storeWaitMs: number;
+  readonly requestIdleMs: number;
+  readonly mailboxMaxBytes: number;
+  readonly retryMs: number;
+  readonly slowReaderMs: number;
+}
+
+/** What a cluster needs of its instance. */
+export interface ClusterOptions extends Pick<DirectoryOptions, 'find' | 'adopt' | 'mayAdopt' | 'endingHere'> {
+  readonly store: Store;
+  readonly limits: ClusterLimits;
+  /** The sessions of this instance. */
+  sessions(): Iterable<Session>;
+  onFailed(cause: unknown): void;
+}
+
+/** How often it is looked whether the instances live that somebody here waits for, or that wait. */
+const watchMs = 500;
+
+/** A GET gets its head after this time, whoever will answer it. */
+const earlyStreamMs = 1_000;
+
+/** The pauses between questions that could not be answered yet. */
+const firstPauseMs = 50;
+const longestPauseMs = 500;
+
+/** The instances that share a store, as one of them sees it: any instance serves any session (docs/decisions/0015). */
+export class Cluster {
+  readonly guard: Guard;
+  readonly lease: Lease;
+  readonly #options: ClusterOptions;
+  readonly #directory: Directory;
+  readonly #desk: OwnerDesk;
+  readonly #mail: Mail;
+  readonly #exchanges = new Map<number, Exchange>();
+  readonly #watch: NodeJS.Timeout;
+  /** The store was away since the start: what it lacks may be what it lost. */
+  #hadBreak = false;
+  #isClosed = false;
+  #lastExchange = 0;
+
+  constructor(options: ClusterOptions) {
+    const { store, limits, find, adopt, mayAdopt, endingHere, onFailed } = options;
+    const { instances } = store;
+    const { leaseMs, leaseRenewMs: renewMs, leaseMarginMs: marginMs, storeWaitMs, mailboxMaxBytes } = limits;
+    this.#options = options;
+    this.lease = new Lease({
+      instances,
+      leaseMs,
+      renewMs,
+      marginMs,
+      onLetter: (letter) => this.#mail.take(letter),
+      onRenamed: () => this.#renamed(),
+      onTerm: () => void registerAll(options.sessions(), this.lease, this.guard),
+      onFailed,
+    });
+    this.guard = new Guard({
+      lease: this.lease,
+      storeWaitMs,
+      answerWaitMs: limits.requestIdleMs,
+      elsewhere: ({ key, server, principal }) => this.handleOf({ key, server, principal }),
+    });
+    this.#directory = new Directory({
+      store,
+      lease: this.lease,
+      leaseMs,
+      find,
+      handleOf: (session) => this.guard.handleOf(session),
+      adopt: (...of) => {
+        const session = adopt(...of);
+        this.guard.verify(session, this.lease.term);
+        return session;
+      },
+      mayAdopt,
+      endingHere,
+      hadBreak: () => this.#hadBreak,
+    });
+    this.#desk = new OwnerDesk({
+      held: (key) => {
+        const session = find(key);
+        return session?.isReady ? this.guard.handleOf(session) : undefined;
+      },
+      send: (to, letter, body) => void this.#reply(to, letter, body),
+    });
+    this.#mail = new Mail({
+      instances,
+      name: () => this.lease.name,
+      requestWaitMs: storeWaitMs,
+      mailboxMaxBytes,
+      onLetter: (from, head, body) => this.#take(from, head, body),
+      onLoss: (peer) => this.#lose(peer),
+    });
+    this.#watch = setInterval(() => void this.#look(), watchMs).unref();
+    store.onRecovered(() => this.#recovered());
+  }
+
+  /** Joins the others. */
+  start(): void {
+    this.lease.start();
+  }
+
+  /** Resolves when this instance may open sessions; false if it could not within the time. */
+  async isReady(): Promise<boolean> {
+    const until = performance.now() + this.#options.limits.storeWaitMs;
+    while (!this.lease.isHeld && performance.now() < until) await delay(firstPauseMs);
+    return this.lease.isHeld;
+  }
+
+  /** A session for a client, of which this instance does not know where it is. */
+  handleOf(visitor: Visitor): SessionHandle {
+    return {
+      post: (post, reply) => this.#exchange(visitor, { kind: 'post', ...post }, reply),
+      listen: (after, reply) => this.#exchange(visitor, { kind: 'listen', after }, reply),
+      remove: (reply) => this.#exchange(visitor, { kind: 'remove' }, reply),
+    };
+  }
+
+  /** Registers a session whose term may have passed while it was opened. */
+  async opened(session: Session, term: number): Promise<void> {
+    if (term === this.lease.term && term > 0) this.guard.verify(session, term);
+    else await registerAll([session], this.lease, this.guard);
+  }
+
+  /**
+   * Lets clients go whose sessions others hold: those with an event id at once, since they can go on elsewhere, the others
+   * when they have their answer, or at the deadline (P9).
+   */
+  async leave(deadline: Promise<void>): Promise<void> {
+    for (const exchange of this.#exchanges.values()) exchange.letGo();
+    await Promise.race([deadline, this.#isQuiet()]);
+    for (const exchange of this.#exchanges.values()) exchange.giveUp();
+  }
+
+  /** Gives up name and lease; the sessions are ended or released before. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    clearInterval(this.#watch);
+    void this.#mail.send(this.lease.name, { kind: 'hello' }); // wakes the loop that reads the mailbox
+    await this.lease.close();
+    this.#mail.close();
+  }
+
+  #exchange(visitor: Visitor, wanted: Wanted, reply: Reply): void {
+    const n = ++this.#lastExchange;
+    const { store, limits } = this.#options;
+    const { key } = visitor;
+    const gone = new AbortController();
+    reply.onGone(() => gone.abort());
+    const exchange = new Exchange(n, key, wanted, reply, {
+      earlyStreamMs,
+      admit: async (to) => (await this.#known(() => this.#directory.admits(visitor), wanted, to)) === 'yes',
+      locate: async (to, failed) =>
+        (await this.#known(() => this.#directory.locate(visitor, failed), wanted, to)) ?? 'none',
+      send: (to, letter, body) => this.#mail.send(to, letter, body),
+      replay: (after, to) => replay({ log: patientLog(store.log, gone.signal), key, ...limits }, after, to),
+      onOver: () => void this.#exchanges.delete(n),
+    });
+    this.#exchanges.set(n, exchange);
+    exchange.run().catch((cause: unknown) => {
+      if (reply.isGone) return; // the log is not asked any more
+      this.#options.onFailed(cause);
+      exchange.fail();
+    });
+  }
+
+  /**
+   * Asks until there is an answer: for a POST as long as it may wait and a lost owner may seem to live, for a GET for ever
+   * (P7). A fault is answered here; undefined then.
+   */
+  async #known<T extends object | string>(
+    ask: () => Promise<T | { readonly fault: Reason } | 'later'>,
+    wanted: Wanted,
+    reply: ContinuedReply,
+  ): Promise<T | undefined> {
+    const { storeWaitMs, leaseMs } = this.#options.limits;
+    const until = performance.now() + storeWaitMs + leaseMs;
+    const id = wanted.kind === 'post' ? (wanted.messages.find(({ kind }) => kind === 'request')?.id ?? null) : null;
+    for (let pauseMs = firstPauseMs; !reply.isDone; pauseMs = Math.min(1.5 * pauseMs, longestPauseMs)) {
+      const said = await ask();
+      if (said !== 'later') {
+        if (typeof said !== 'object' || !('fault' in said)) return said;
+        reply.fault(said.fault, id);
+        return undefined;
+      }
+      const isLate = wanted.kind !== 'listen' && performance.now() >= until;
+      if (isLate || this.#isClosed) reply.fault('store_unavailable', id);
+      else await delay(pauseMs * (0.75 + Math.random() / 2), undefined, { ref: false });
+    }
+    return undefined;
+  }
+
+  async #reply(to: string, letter: ToIngress, body?: Buffer): Promise<void> {
+    const posted = await this.#mail.send(to, letter, body && [body]);
+    if (posted === 'gone') this.#desk.lose(to);
+    // What does not fit here any more is told as a loss is: the ingress asks again from where it is.
+    else if (posted === 'full') await this.#mail.send(to, { kind: 'hole' });
+  }
+
+  #take(from: string, head: Head, body: Buffer): void {
+    switch (head.kind) {
+      case 'hello':
+      case 'hole':
+        return;
+      case 'post':
+      case 'listen':
+      case 'remove':
+      case 'gone':
+      case 'read':
+        return this.#desk.take(from, head, body);
+      default:
+        this.#exchanges.get(head.n)?.take(from, head, body);
+    }
+  }
+
+  /** An instance is lost, or letters were: what waits for it here must not wait any longer. */
+  #lose(instance: string): void {
+    for (const exchange of this.#exchanges.values()) if (exchange.owner === instance) exchange.lose();
+  }
+
+  async #look(): Promise<void> {
+    const owners = [...this.#exchanges.values()].map(({ owner }) => owner).filter((owner) => owner !== undefined);
+    const peers = [...new Set([...owners, ...this.#desk.ingresses])];
+    if (peers.length === 0) return;
+    const alive = await this.#options.store.instances.areAlive(peers).catch(() => undefined);
+    for (const [index, peer] of peers.entries()) {
+      if (alive === undefined || alive[index] !== false) continue;
+      this.#lose(peer);
+      this.#desk.lose(peer);
+      this.#mail.forget(peer);
+    }
+  }
+
+  /** This instance has another name: nobody answers to the old one, and nobody listens to it. */
+  #renamed(): void {
+    this.#mail.restart();
+    for (const ingress of [...this.#desk.ingresses]) this.#desk.lose(ingress);
+    for (const exchange of this.#exchanges.values()) exchange.lose();
+  }
+
+  /** The store answers again. What it said before may be lost: records, events, letters. */
+  #recovered(): void {
+    this.#hadBreak ||= this.lease.term > 0;
+    this.lease.beginTerm();
+    this.#mail.greet();
+  }
+
+  /** Resolves when no client waits for another instance. */
+  async #isQuiet(): Promise<void> {
+    while (this.#exchanges.size > 0 && !this.#isClosed) await delay(firstPauseMs);
+  }
+}

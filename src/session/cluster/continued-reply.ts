@@ -1,0 +1,107 @@
+import { faultMessage, type Reason, type RequestId } from '../../protocol/faults.ts';
+import type { Accepts } from '../../protocol/media-types.ts';
+import { encodeMessage, encodeRetry } from '../../protocol/sse.ts';
+import type { EventSink, Headers, Reply } from '../reply.ts';
+import { returnWindowMs } from '../streams.ts';
+
+/**
+ * A client's response that may be answered by several owners of the session in turn, or that begins before it is known who
+ * answers it: once its event stream is open, every later answer goes into that stream.
+ */
+export class ContinuedReply implements Reply {
+  readonly #reply: Reply;
+  /** The requests that are answered, for errors in band. */
+  readonly #ids: readonly RequestId[];
+  /** Set once an event id of the stream was sent. */
+  isContinued = false;
+  #sink: EventSink | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #isDone = false;
+
+  constructor(reply: Reply, ids: readonly RequestId[]) {
+    this.#reply = reply;
+    this.#ids = ids;
+    reply.onGone(() => clearTimeout(this.#timer));
+  }
+
+  /** Opens the stream if nothing was answered by then: a GET is never refused because its owner is away (P7). */
+  openAfter(ms: number): void {
+    this.#timer = setTimeout(() => {
+      if (!this.#isDone) this.stream();
+    }, ms);
+  }
+
+  /** True once the head of an event stream was sent. */
+  get isStream(): boolean {
+    return this.#sink !== undefined;
+  }
+
+  /** True once nothing can be answered any more. */
+  get isDone(): boolean {
+    return this.#isDone || this.#reply.isGone;
+  }
+
+  get accepts(): Accepts {
+    return this.isStream ? { json: false, sse: true } : this.#reply.accepts;
+  }
+
+  get isGone(): boolean {
+    return this.#reply.isGone;
+  }
+
+  onGone(listener: () => void): void {
+    this.#reply.onGone(listener);
+  }
+
+  json(text: Buffer, headers?: Headers): void {
+    if (this.#sink === undefined) this.#finish(() => this.#reply.json(text, headers));
+    else this.#endWith([text]);
+  }
+
+  accepted(): void {
+    this.#finish(() => this.#reply.accepted());
+  }
+
+  nothing(): void {
+    if (this.#sink === undefined) this.#finish(() => this.#reply.nothing());
+    else this.#endWith([]);
+  }
+
+  removed(): void {
+    this.#finish(() => this.#reply.removed());
+  }
+
+  fault(reason: Reason, id: RequestId | null, data?: Record<string, unknown>): void {
+    if (this.#sink === undefined) this.#finish(() => this.#reply.fault(reason, id, data));
+    else this.#endWith(this.#ids.map((of) => Buffer.from(faultMessage(reason, of, data))));
+  }
+
+  /** Ends the stream for its client to go on with another instance, some time within the next seconds. */
+  endForNow(): void {
+    this.#finish(() => {
+      this.#sink?.write(encodeRetry(Math.random() * returnWindowMs));
+      this.#sink?.end();
+    });
+  }
+
+  /** The open stream, or a new one. Listeners of earlier owners stay; they have to know that they are out of office. */
+  stream(headers?: Headers): EventSink {
+    clearTimeout(this.#timer);
+    this.#sink ??= this.#reply.stream(headers);
+    return this.#sink;
+  }
+
+  #endWith(messages: readonly Buffer[]): void {
+    this.#finish(() => {
+      for (const message of messages) this.#sink?.write(encodeMessage(message));
+      this.#sink?.end();
+    });
+  }
+
+  #finish(answer: () => void): void {
+    if (this.#isDone) return;
+    this.#isDone = true;
+    clearTimeout(this.#timer);
+    answer();
+  }
+}

@@ -1,0 +1,175 @@
+import type { Reason } from '../../protocol/faults.ts';
+import type { SessionRecord } from '../../store/session-records.ts';
+import type { Store } from '../../store/store.ts';
+import { StoreUnavailable } from '../../store/store-unavailable.ts';
+import { type Adoption, prepareAdoption } from '../adoption.ts';
+import type { Session } from '../session.ts';
+import type { SessionHandle } from '../session-handle.ts';
+import type { Server } from '../session-parts.ts';
+import { isRevisionOf, isSame, type Visitor } from '../visitor.ts';
+import type { Failed } from './exchange.ts';
+import type { Lease } from './lease.ts';
+
+/** What the directory needs. */
+export interface DirectoryOptions {
+  readonly store: Store;
+  readonly lease: Lease;
+  readonly leaseMs: number;
+  /** The session of this instance with this key, ready or not. */
+  find(key: string): Session | undefined;
+  /** A session of this instance for clients. */
+  handleOf(session: Session): SessionHandle;
+  /** Makes a session that was taken over one of this instance. */
+  adopt(key: string, server: Server, adoption: Adoption): Session;
+  /** Why a session is not to be had that is registered for this instance, and is not held here any more. */
+  endingHere(key: string): Reason | undefined;
+  /** True if the store was away since the start: only then what it lacks may be what it lost with its last writes. */
+  hadBreak(): boolean;
+  /** False while no session may be taken over: the instance is about to stop. */
+  mayAdopt(): boolean;
+}
+
+/** What is known of where a session is. `later`: it cannot be known now; ask again. */
+export type Whereabouts =
+  | { readonly here: SessionHandle }
+  | { readonly instance: string }
+  | { readonly fault: Reason }
+  | 'later';
+
+/** Records that are remembered, so that a request to another instance's session asks the store for nothing (P8). */
+const maxRemembered = 10_000;
+
+/** Time for owners to register again in a store that lost its data, beyond a lease. */
+const settlingMs = 2_000;
+
+/** An owner that says so often that it does not have a session that is registered for it, does not have it. */
+const maxDenials = 3;
+
+/** Knows which instance holds a session, and takes over those of instances that are lost (docs/decisions/0015). */
+export class Directory {
+  readonly #options: DirectoryOptions;
+  readonly #records = new Map<string, SessionRecord>();
+  readonly #takeovers = new Map<string, Promise<Whereabouts>>();
+  readonly #denials = new Map<string, number>();
+
+  constructor(options: DirectoryOptions) {
+    this.#options = options;
+  }
+
+  /** Whether there is a session that this visitor may use. */
+  async admits({ key, server, principal, version }: Visitor): Promise<'yes' | { readonly fault: Reason } | 'later'> {
+    const session = this.#options.find(key);
+    const record = session === undefined ? await this.#find(key) : recordOf(session);
+    if (record === 'later') return 'later';
+    if (record === undefined || record.server !== server.name || !isSame(record.principal, principal))
+      return { fault: 'unknown_session' };
+    if (!isRevisionOf(record, version)) return { fault: 'unsupported_version' };
+    return record.serverDigest === server.digest ? 'yes' : { fault: 'other_configuration' };
+  }
+
+  /**
+   * Who holds the session.
+   * @param failed the owner that was asked last, and what came of it
+   */
+  async locate(visitor: Visitor, failed: Failed | undefined): Promise<Whereabouts> {
+    const { key } = visitor;
+    const held = this.#held(key);
+    if (held !== undefined) return { here: held };
+    if (failed !== undefined && this.#records.get(key)?.owner === failed.instance) this.#records.delete(key);
+    const ending = this.#options.endingHere(key);
+    if (ending !== undefined) return { fault: ending };
+    const record = await this.#find(key);
+    if (record === 'later') return 'later';
+    if (record === undefined) return { fault: 'unknown_session' };
+    const { owner } = record;
+    if (owner === '' || owner === this.#options.lease.name) return this.#takeOver(visitor, record, true);
+    if (owner !== failed?.instance) return { instance: owner };
+    if (failed.why !== 'moved') return this.#takeOver(visitor, record, false);
+    return this.#isDenied(key) ? this.#takeOver(visitor, record, true) : 'later';
+  }
+
+  #held(key: string): SessionHandle | undefined {
+    const session = this.#options.find(key);
+    return session?.isReady ? this.#options.handleOf(session) : undefined;
+  }
+
+  /** An owner that lives and denies to have the session may only be about to get it, or to end it. */
+  #isDenied(key: string): boolean {
+    const denials = (this.#denials.get(key) ?? 0) + 1;
+    this.#records.delete(key);
+    if (denials < maxDenials) this.#denials.set(key, denials);
+    else this.#denials.delete(key);
+    return denials >= maxDenials;
+  }
+
+  async #find(key: string): Promise<SessionRecord | undefined | 'later'> {
+    const known = this.#records.get(key);
+    if (known !== undefined) return known;
+    try {
+      const found = await this.#options.store.sessions.find(key);
+      if (found === undefined) return this.#isSettled() ? undefined : 'later';
+      this.#remember(key, found);
+      return found;
+    } catch (cause) {
+      if (cause instanceof StoreUnavailable) return 'later';
+      throw cause;
+    }
+  }
+
+  /** True if what the store does not have does not exist: owners had the time to register again. */
+  #isSettled(): boolean {
+    const { store, lease, leaseMs, hadBreak } = this.#options;
+    const healthyMs = hadBreak() ? store.healthyForMs() : Number.POSITIVE_INFINITY;
+    return lease.isHeld && Math.min(healthyMs, lease.dataAgeMs) >= leaseMs + settlingMs;
+  }
+
+  #remember(key: string, record: SessionRecord): void {
+    const [oldest] = this.#records.keys();
+    if (this.#records.size >= maxRemembered && oldest !== undefined) this.#records.delete(oldest);
+    this.#records.set(key, record);
+  }
+
+  /**
+   * One at a time for each session.
+   * @param isFree nobody has it: it was released, its owner denies to have it, or it is this instance itself, which took it
+   *   over and did not hear of it. Else the owner has to be dead
+   */
+  #takeOver(visitor: Visitor, from: SessionRecord, isFree: boolean): Promise<Whereabouts> {
+    const { key } = visitor;
+    const running = this.#takeovers.get(key);
+    if (running !== undefined) return running;
+    const takeover = this.#tryToTakeOver(visitor, from, isFree).finally(() => this.#takeovers.delete(key));
+    this.#takeovers.set(key, takeover);
+    return takeover;
+  }
+
+  async #tryToTakeOver({ key, server }: Visitor, from: SessionRecord, isFree: boolean): Promise<Whereabouts> {
+    const { store, lease, leaseMs, mayAdopt, adopt } = this.#options;
+    if (!mayAdopt()) return { fault: 'draining' };
+    if (!lease.isHeld) return 'later';
+    const isSure = store.healthyForMs() >= leaseMs && lease.dataAgeMs >= leaseMs + settlingMs;
+    if (!isFree && !isSure) return 'later';
+    try {
+      this.#records.delete(key);
+      if (!isFree && !(await store.instances.declareDead(from.owner))) return 'later';
+      const taken = await store.sessions.takeOver(key, from, lease.name);
+      if (taken.outcome === 'moved') return 'later';
+      if (taken.outcome !== 'taken') return { fault: 'unknown_session' };
+      const adoption = await prepareAdoption(store.log, key, taken.record, taken.log);
+      adopt(key, server, adoption);
+    } catch (cause) {
+      if (cause instanceof StoreUnavailable) return 'later';
+      throw cause;
+    }
+    const here = this.#held(key);
+    return here === undefined ? 'later' : { here };
+  }
+}
+
+/** What is looked at of a session that is held here. */
+const recordOf = ({ server, principal, protocolVersion }: Session) => ({
+  server: server.name,
+  serverDigest: server.digest,
+  principal,
+  protocolVersion,
+});

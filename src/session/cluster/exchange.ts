@@ -1,0 +1,259 @@
+import { type EventId, formatEventId, parseEventId } from '../../protocol/event-id.ts';
+import type { RequestId } from '../../protocol/faults.ts';
+import type { EventSink, Reply } from '../reply.ts';
+import { isHarmless } from '../rerun.ts';
+import type { Post, SessionHandle } from '../session-handle.ts';
+import { ContinuedReply } from './continued-reply.ts';
+import type { ToIngress, ToOwner } from './letters.ts';
+import type { Posted } from './outbox.ts';
+
+/** What a client wants of a session that another instance may hold. */
+export type Wanted =
+  | ({ readonly kind: 'post' } & Post)
+  | { readonly kind: 'listen'; readonly after: EventId | undefined }
+  | { readonly kind: 'remove' };
+
+/** Who can answer. `none`: the reply was answered, there is nobody to ask. */
+export type Owner = { readonly here: SessionHandle } | { readonly instance: string } | 'none';
+
+/** What an exchange needs of its instance. */
+export interface ExchangeHost {
+  /** True if there is the session, and the client may use it; waits while that cannot be known. Else answers the reply. */
+  admit(reply: ContinuedReply): Promise<boolean>;
+  /**
+   * Finds who holds the session, or makes it be held here; waits while that cannot be known. Answers the reply where the
+   * session cannot be served.
+   * @param failed the owner that was asked last, and what came of it
+   */
+  locate(reply: ContinuedReply, failed: Failed | undefined): Promise<Owner>;
+  /** Sends a letter to an owner, and has its replies brought here. */
+  send(to: string, letter: ToOwner, body?: readonly Buffer[]): Promise<Posted>;
+  /** Reads from the log what is there of a stream; see `replay.ts`. */
+  replay(after: EventId, reply: ContinuedReply): Promise<EventId | 'complete'>;
+  /** The request is answered, or its client is gone. */
+  onOver(): void;
+  readonly earlyStreamMs: number;
+}
+
+/**
+ * Why an owner's part in an exchange is over. `moved`: it says that it does not have the session. `gone`: there is no such
+ * instance, and the request is as new for the next one. `lost`: it may have had the request.
+ */
+type Ending = 'answered' | 'moved' | 'gone' | 'lost';
+
+/** An owner that did not answer. */
+export interface Failed {
+  readonly instance: string;
+  readonly why: 'moved' | 'gone' | 'lost';
+}
+
+/** So many bytes of a stream are taken before its owner is told. */
+const receiptBytes = 64 * 1024;
+
+/**
+ * One request of a client to a session that another instance holds: handed to the owner, and its replies to the client.
+ * Outlives owners (P3): a stream goes on behind its last event id with the next one, as the client itself would by
+ * Last-Event-ID; a request that may have been run is run again where that is harmless, and else ends in `outcome_unknown`.
+ */
+export class Exchange {
+  readonly n: number;
+  readonly key: string;
+  readonly #host: ExchangeHost;
+  readonly #reply: ContinuedReply;
+  #wanted: Wanted;
+  readonly #ids: readonly RequestId[];
+  /** The owner that is to answer; letters of others are out of date. */
+  #owner: string | undefined;
+  #end: ((why: Ending) => void) | undefined;
+  #sink: EventSink | undefined;
+  #cursor: EventId | undefined;
+  #unacknowledged = 0;
+  /** An earlier owner may have had the request. */
+  #again = false;
+
+  constructor(n: number, key: string, wanted: Wanted, reply: Reply, host: ExchangeHost) {
+    this.n = n;
+    this.key = key;
+    this.#wanted = wanted;
+    this.#host = host;
+    this.#ids = wanted.kind === 'post' ? requestIds(wanted) : [];
+    this.#reply = new ContinuedReply(reply, this.#ids);
+    reply.onGone(() => {
+      if (this.#owner !== undefined) void host.send(this.#owner, { kind: 'gone', n });
+      this.#end?.('answered');
+    });
+  }
+
+  /** The instance whose loss would have to be noticed here. */
+  get owner(): string | undefined {
+    return this.#owner;
+  }
+
+  /** Runs until the client has its answer or is gone. Rejects only for a fault of the gateway. */
+  async run(): Promise<void> {
+    try {
+      if (this.#wanted.kind === 'listen') this.#reply.openAfter(this.#host.earlyStreamMs);
+      let failed: Failed | undefined;
+      while (!this.#reply.isDone && (await this.#host.admit(this.#reply)) && !(await this.#replayed())) {
+        const owner = await this.#host.locate(this.#reply, failed);
+        if (owner === 'none' || this.#reply.isDone) return;
+        if ('here' in owner) return this.#serve(owner.here);
+        const why = await this.#ask(owner.instance);
+        if (why === 'answered') return;
+        if (why === 'lost' && !this.#goOn()) return;
+        failed = { instance: owner.instance, why };
+      }
+    } finally {
+      this.#host.onOver();
+    }
+  }
+
+  /** This instance stops: a client that can go on elsewhere is sent there, over a while. */
+  letGo(): void {
+    if (!this.#reply.isContinued) return;
+    this.#reply.endForNow();
+    if (this.#owner !== undefined) void this.#host.send(this.#owner, { kind: 'gone', n: this.n });
+    this.#end?.('answered');
+  }
+
+  /** This instance stops now. */
+  giveUp(): void {
+    this.#reply.fault('outcome_unknown', this.#ids[0] ?? null);
+    this.#end?.('answered');
+  }
+
+  /** There is a fault of the gateway. */
+  fail(): void {
+    this.#reply.fault('internal', this.#ids[0] ?? null);
+  }
+
+  /** The owner is lost, or a letter was: what it still says does not count. */
+  lose(): void {
+    this.#end?.('lost');
+  }
+
+  /** Takes a letter about this request. */
+  take(from: string, letter: ToIngress, body: Buffer): void {
+    if (from !== this.#owner || this.#end === undefined) return;
+    switch (letter.kind) {
+      case 'moved':
+        return this.#end('moved');
+      case 'head':
+        this.#open(letter.headers);
+        return;
+      case 'chunk':
+        return this.#write(from, body, letter.at);
+      case 'json':
+        this.#reply.json(body, letter.headers);
+        break;
+      case 'fault':
+        this.#reply.fault(letter.reason, letter.id, letter.data);
+        break;
+      case 'finish':
+        this.#sink?.end();
+        break;
+      case 'cut':
+        this.#sink?.cut();
+        break;
+      default:
+        this.#reply[letter.kind]();
+    }
+    this.#end('answered');
+  }
+
+  /** What can be had from the log needs no owner. True if that was all. */
+  async #replayed(): Promise<boolean> {
+    if (this.#wanted.kind !== 'listen' || this.#wanted.after === undefined) return false;
+    const reached = await this.#host.replay(this.#wanted.after, this.#reply);
+    if (reached === 'complete') return true;
+    this.#wanted = { kind: 'listen', after: reached };
+    return false;
+  }
+
+  /** Passes the request on to its owner, and waits for how that ends. */
+  async #ask(owner: string): Promise<Ending> {
+    this.#owner = owner;
+    const ended = new Promise<Ending>((resolve) => {
+      this.#end = resolve;
+    });
+    const [letter, body] = this.#letter();
+    const posted = await this.#host.send(owner, letter, body);
+    if (posted === 'full') {
+      this.#reply.fault('owner_busy', this.#ids[0] ?? null);
+      return this.#leave('answered');
+    }
+    if (posted !== 'posted') return this.#leave(posted);
+    return this.#leave(await ended);
+  }
+
+  #leave(why: Ending): Ending {
+    this.#owner = undefined;
+    this.#end = undefined;
+    return why;
+  }
+
+  #letter(): [ToOwner, readonly Buffer[]] {
+    const { n, key } = this;
+    const wanted = this.#wanted;
+    if (wanted.kind === 'remove') return [{ kind: 'remove', n, key }, []];
+    if (wanted.kind === 'listen') {
+      const after = wanted.after && formatEventId(wanted.after.stream, wanted.after);
+      const continues = this.#reply.isContinued;
+      return [{ kind: 'listen', n, key, continues, ...(after !== undefined && { after }) }, []];
+    }
+    const texts = wanted.messages.map(({ text }) => text);
+    const lengths = texts.map(({ length }) => length);
+    const { isBatch } = wanted;
+    return [{ kind: 'post', n, key, isBatch, accepts: this.#reply.accepts, again: this.#again, lengths }, texts];
+  }
+
+  #open(headers?: Readonly<Record<string, string>>): void {
+    if (this.#sink !== undefined) return;
+    this.#sink = this.#reply.stream(headers);
+    this.#sink.onDrain(() => this.#acknowledge());
+  }
+
+  #write(from: string, bytes: Buffer, at: string | undefined): void {
+    const place = at === undefined ? undefined : parseEventId(at);
+    if (place !== undefined) {
+      this.#cursor = place;
+      this.#reply.isContinued = true;
+    }
+    const keepsUp = this.#sink?.write(bytes);
+    this.#unacknowledged += bytes.length;
+    if (keepsUp && this.#unacknowledged >= receiptBytes) this.#acknowledge(from);
+  }
+
+  #acknowledge(to = this.#owner): void {
+    const bytes = this.#unacknowledged;
+    if (to === undefined || bytes === 0) return;
+    this.#unacknowledged = 0;
+    void this.#host.send(to, { kind: 'read', n: this.n, bytes });
+  }
+
+  /** After the loss of an owner: what is to be asked of the next one. False if the client was told the outcome. */
+  #goOn(): boolean {
+    this.#unacknowledged = 0;
+    if (this.#cursor !== undefined) {
+      this.#wanted = { kind: 'listen', after: this.#cursor };
+      return true;
+    }
+    const { kind } = this.#wanted;
+    if (kind !== 'post' || this.#wanted.messages.every(isHarmless)) {
+      this.#again = true;
+      return true;
+    }
+    this.#reply.fault('outcome_unknown', this.#ids[0] ?? null);
+    return false;
+  }
+
+  #serve(session: SessionHandle): void {
+    const wanted = this.#wanted;
+    if (wanted.kind === 'post') session.post({ ...wanted, again: this.#again }, this.#reply);
+    else if (wanted.kind === 'listen') session.listen(wanted.after, this.#reply);
+    else session.remove(this.#reply);
+  }
+}
+
+const requestIds = ({ messages }: Post): readonly RequestId[] =>
+  messages.filter(({ kind }) => kind === 'request').map(({ id }) => id as RequestId);

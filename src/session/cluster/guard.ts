@@ -1,0 +1,129 @@
+import type { Reply } from '../reply.ts';
+import type { Session } from '../session.ts';
+import type { Post, SessionHandle } from '../session-handle.ts';
+import type { Lease } from './lease.ts';
+
+/** What a guard needs. */
+export interface GuardOptions {
+  readonly lease: Lease;
+  /** How long a request waits that was not handed to its server yet. */
+  readonly storeWaitMs: number;
+  /** How long an answer waits that must not be given yet. */
+  readonly answerWaitMs: number;
+  /** Serves a session that turned out not to be this instance's any more. */
+  elsewhere(session: Session): SessionHandle;
+}
+
+interface Waiter {
+  readonly session: Session;
+  settle(): void;
+}
+
+/**
+ * Stands before the sessions of an instance that shares a store (P6, P7): as long as the lease is held and a session is
+ * registered in the current term, nothing is in the way. Else requests wait before they are handed on, and answers that are
+ * in no log wait before they are given: another instance may have the session.
+ */
+export class Guard {
+  readonly #options: GuardOptions;
+  readonly #verified = new WeakMap<Session, number>();
+  readonly #waiting = new Set<Waiter>();
+
+  constructor(options: GuardOptions) {
+    this.#options = options;
+  }
+
+  /** True if this instance may act as the session's owner now. */
+  covers(session: Session): boolean {
+    const { lease } = this.#options;
+    return lease.isHeld && this.#verified.get(session) === lease.term && session.isReady;
+  }
+
+  /** The session was registered in this term. */
+  verify(session: Session, term: number): void {
+    this.#verified.set(session, term);
+    this.release();
+  }
+
+  /** Looks again whether those who wait can go on: the lease was renewed, a session was registered or ended. */
+  release(): void {
+    for (const waiter of this.#waiting) {
+      if (this.covers(waiter.session) || !waiter.session.isReady) waiter.settle();
+    }
+  }
+
+  /** The session for clients, guarded. */
+  handleOf(session: Session): SessionHandle {
+    return {
+      post: (post, reply) =>
+        this.#admit(session, reply, {
+          here: () => session.post(post, this.#guarded(session, post, reply)),
+          elsewhere: (handle) => handle.post(post, reply),
+        }),
+      listen: (lastEventId, reply) => session.listen(lastEventId, reply), // all of it is in the log
+      remove: (reply) =>
+        this.#admit(session, reply, {
+          here: () => session.remove(reply),
+          elsewhere: (handle) => handle.remove(reply),
+        }),
+    };
+  }
+
+  #admit(
+    session: Session,
+    reply: Reply,
+    { here, elsewhere }: { here(): void; elsewhere(handle: SessionHandle): void },
+  ): void {
+    if (this.covers(session)) return here();
+    void this.#wait(session, this.#options.storeWaitMs).then(() => {
+      if (reply.isGone) return;
+      if (this.covers(session)) here();
+      else if (session.isReady) reply.fault('store_unavailable', null);
+      else elsewhere(this.#options.elsewhere(session));
+    });
+  }
+
+  /** Resolves when the session is covered or has ended, or after the time. */
+  #wait(session: Session, ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const waiter: Waiter = {
+        session,
+        settle: () => {
+          clearTimeout(timer);
+          this.#waiting.delete(waiter);
+          resolve();
+        },
+      };
+      const timer = setTimeout(waiter.settle, ms);
+      this.#waiting.add(waiter);
+    });
+  }
+
+  #guarded(session: Session, { messages }: Post, reply: Reply): Reply {
+    const id = messages.find(({ kind }) => kind === 'request')?.id ?? null;
+    const pass = (answer: () => void): void => {
+      if (this.covers(session)) return answer();
+      void this.#wait(session, this.#options.answerWaitMs).then(() => {
+        if (this.covers(session)) answer();
+        else reply.fault('outcome_unknown', id);
+      });
+    };
+    return {
+      get accepts() {
+        return reply.accepts;
+      },
+      isContinued: reply.isContinued ?? false,
+      get isGone() {
+        return reply.isGone;
+      },
+      onGone: (listener) => reply.onGone(listener),
+      json: (text, headers) => pass(() => reply.json(text, headers)),
+      accepted: () => pass(() => reply.accepted()),
+      nothing: () => reply.nothing(),
+      removed: () => reply.removed(),
+      // What an error of the gateway says is not the server's word.
+      fault: (reason, of, data) => reply.fault(reason, of, data),
+      stream: (headers) => reply.stream(headers),
+    };
+  }
+}

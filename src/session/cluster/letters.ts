@@ -1,0 +1,78 @@
+import type { Reason, RequestId } from '../../protocol/faults.ts';
+import type { Accepts } from '../../protocol/media-types.ts';
+import type { Headers } from '../reply.ts';
+
+/**
+ * What instances say to each other (docs/decisions/0015): requests of clients go from the ingress to the owner, replies
+ * come back. `n` names a request at its ingress. A letter is a JSON head, its length before it, and a body of bytes that
+ * are passed on as they are.
+ */
+export type ToOwner =
+  /** Messages of a POST; the body is their texts. `again` if an earlier owner may have had them. */
+  | {
+      readonly kind: 'post';
+      readonly n: number;
+      readonly key: string;
+      readonly isBatch: boolean;
+      readonly accepts: Accepts;
+      readonly again: boolean;
+      readonly lengths: readonly number[];
+    }
+  /** A GET; `after` is its Last-Event-ID, or where an earlier owner's part of it ended: then it `continues`. */
+  | {
+      readonly kind: 'listen';
+      readonly n: number;
+      readonly key: string;
+      readonly after?: string;
+      readonly continues: boolean;
+    }
+  /** A DELETE. */
+  | { readonly kind: 'remove'; readonly n: number; readonly key: string }
+  /** The client of a request is gone. */
+  | { readonly kind: 'gone'; readonly n: number }
+  /** The client has taken so many bytes of the request's stream. */
+  | { readonly kind: 'read'; readonly n: number; readonly bytes: number };
+
+export type ToIngress =
+  /** The owner does not have the session of this request. */
+  | { readonly kind: 'moved'; readonly n: number }
+  | { readonly kind: 'json'; readonly n: number; readonly headers?: Headers }
+  | { readonly kind: 'accepted' | 'nothing' | 'removed'; readonly n: number }
+  | {
+      readonly kind: 'fault';
+      readonly n: number;
+      readonly reason: Reason;
+      readonly id: RequestId | null;
+      readonly data?: Record<string, unknown>;
+    }
+  /** The answer is a stream. */
+  | { readonly kind: 'head'; readonly n: number; readonly headers?: Headers }
+  /** Bytes of the stream; `at` is the last event id in them. */
+  | { readonly kind: 'chunk'; readonly n: number; readonly at?: string }
+  | { readonly kind: 'finish' | 'cut'; readonly n: number };
+
+export type Head =
+  | ToOwner
+  | ToIngress
+  /** Says nothing but its number, so that a hole before it shows. */
+  | { readonly kind: 'hello' }
+  /** Letters of the receiver's were lost: what it waits for may never come. */
+  | { readonly kind: 'hole' };
+
+const lengthBytes = 4;
+const nothing = Buffer.alloc(0);
+
+/** A letter's content. The body is copied. */
+export function writeLetter(head: Head, ...body: readonly Buffer[]): Buffer {
+  const text = Buffer.from(JSON.stringify(head));
+  const length = Buffer.alloc(lengthBytes);
+  length.writeUInt32BE(text.length);
+  return Buffer.concat([length, text, ...body]);
+}
+
+/** Reads a letter's content, which an instance of the same version wrote. */
+export function readLetter(content: Buffer): { readonly head: Head; readonly body: Buffer } {
+  const end = lengthBytes + content.readUInt32BE(0);
+  const head = JSON.parse(content.toString('utf8', lengthBytes, end)) as Head;
+  return { head, body: end < content.length ? content.subarray(end) : nothing };
+}

@@ -1,0 +1,85 @@
+import type { Instances, Letter } from '../../store/instances.ts';
+import { type Head, readLetter, writeLetter } from './letters.ts';
+import { Outbox, type Posted } from './outbox.ts';
+
+/** What the mail needs. */
+export interface MailOptions {
+  readonly instances: Instances;
+  /** The name of this instance now. */
+  name(): string;
+  /** How long a request of a client waits for room in a mailbox. */
+  readonly requestWaitMs: number;
+  readonly mailboxMaxBytes: number;
+  /** A letter came. */
+  onLetter(from: string, head: Head, body: Buffer): void;
+  /** Letters between this instance and another one were lost: what waits for it here must not wait any longer. */
+  onLoss(peer: string): void;
+}
+
+/** Letters to other instances and from them: sent in order, taken once each, and a loss is noticed on both sides. */
+export class Mail {
+  readonly #options: MailOptions;
+  readonly #outboxes = new Map<string, Outbox>();
+  /** The number of the last letter of each sender. */
+  readonly #received = new Map<string, number>();
+  readonly #closing = new AbortController();
+
+  constructor(options: MailOptions) {
+    this.#options = options;
+  }
+
+  /** Sends a letter. Never rejects. */
+  send(to: string, head: Head, body: readonly Buffer[] = []): Promise<Posted> {
+    // A request waits for room only so long; anything else would leave the other side in the dark.
+    const isRequest = head.kind === 'post' || head.kind === 'listen' || head.kind === 'remove';
+    return this.#outboxTo(to).send(writeLetter(head, ...body), isRequest ? this.#options.requestWaitMs : undefined);
+  }
+
+  /** Takes a letter as it was delivered: a repeat is dropped, and a hole in the numbers is told to both sides. */
+  take({ from, number, content }: Letter): void {
+    const last = this.#received.get(from) ?? 0;
+    if (number <= last) return;
+    this.#received.set(from, number);
+    if (number > last + 1) {
+      this.#options.onLoss(from);
+      void this.send(from, { kind: 'hole' });
+    }
+    const { head, body } = readLetter(content);
+    if (head.kind === 'hole') this.#options.onLoss(from);
+    else this.#options.onLetter(from, head, body);
+  }
+
+  /** Makes every receiver look for holes: the store may have lost what was sent last. */
+  greet(): void {
+    for (const to of this.#outboxes.keys()) void this.send(to, { kind: 'hello' });
+  }
+
+  /** An instance is no more. */
+  forget(peer: string): void {
+    this.#outboxes.get(peer)?.close();
+    this.#outboxes.delete(peer);
+    this.#received.delete(peer);
+  }
+
+  /** This instance has another name: numbers start again, and what was sent under the old one is lost. */
+  restart(): void {
+    for (const outbox of this.#outboxes.values()) outbox.close();
+    this.#outboxes.clear();
+    this.#received.clear();
+  }
+
+  close(): void {
+    this.#closing.abort();
+    this.restart();
+  }
+
+  #outboxTo(to: string): Outbox {
+    const known = this.#outboxes.get(to);
+    if (known !== undefined && !known.isClosed) return known;
+    const { instances, name, mailboxMaxBytes } = this.#options;
+    const { signal } = this.#closing;
+    const outbox = new Outbox({ instances, from: name(), to, maxBytes: mailboxMaxBytes, signal });
+    this.#outboxes.set(to, outbox);
+    return outbox;
+  }
+}

@@ -1,0 +1,123 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Instances } from '../../store/instances.ts';
+import { patiently } from '../../store/patience.ts';
+
+/**
+ * What became of a letter. `full`: the receiver did not keep up for as long as the letter could wait. `gone`: there is no
+ * such receiver, and it never saw the letter. `lost`: it may have.
+ */
+export type Posted = 'posted' | 'full' | 'gone' | 'lost';
+
+/** What an outbox needs. */
+export interface OutboxOptions {
+  readonly instances: Instances;
+  readonly from: string;
+  readonly to: string;
+  /** More than this does not wait here (P8). */
+  readonly maxBytes: number;
+  readonly signal: AbortSignal;
+}
+
+interface Waiting {
+  readonly content: Buffer;
+  /** On the monotonic clock, until when it may wait for room; for ever if it must not be lost. */
+  readonly until: number;
+  settle(posted: Posted): void;
+}
+
+/** One post carries at most this: many letters of one tick, or one large one. */
+const maxPostBytes = 1024 * 1024;
+
+const firstPauseMs = 10;
+const longestPauseMs = 250;
+
+/** Letters from this instance to another one, in order, each put into the mailbox exactly once as the receiver sees it. */
+export class Outbox {
+  readonly #options: OutboxOptions;
+  #queue: Waiting[] = [];
+  #bytes = 0;
+  #next = 1;
+  #underWay = 0;
+  #isRunning = false;
+  #isGone = false;
+
+  constructor(options: OutboxOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Sends a letter. Never rejects.
+   * @param waitMs how long it may wait for room in the mailbox; without a limit if it must not be lost
+   */
+  send(content: Buffer, waitMs = Number.POSITIVE_INFINITY): Promise<Posted> {
+    if (this.#isGone) return Promise.resolve('gone');
+    if (this.#bytes > 0 && this.#bytes + content.length > this.#options.maxBytes) return Promise.resolve('full');
+    return new Promise((settle) => {
+      this.#queue.push({ content, until: performance.now() + waitMs, settle });
+      this.#bytes += content.length;
+      if (this.#isRunning) return;
+      this.#isRunning = true;
+      queueMicrotask(() => void this.#run()); // after this tick's other letters
+    });
+  }
+
+  get isClosed(): boolean {
+    return this.#isGone;
+  }
+
+  /** The receiver is gone, or this sender is no more: nothing waits any longer. */
+  close(): void {
+    this.#isGone = true;
+    // What is under way settles by itself.
+    this.#settle(this.#queue.splice(this.#underWay), 'gone');
+  }
+
+  async #run(): Promise<void> {
+    const { instances, from, to, signal } = this.#options;
+    for (let pauseMs = firstPauseMs; this.#queue.length > 0 && !this.#isGone; ) {
+      const batch = this.#batch();
+      this.#underWay = batch.length;
+      const contents = batch.map(({ content }) => content);
+      const posted = await patiently(() => instances.post(to, from, this.#next, contents), signal).catch(
+        () => 'lost' as const,
+      );
+      this.#underWay = 0;
+      if (posted === 'gone' || posted === 'lost') {
+        this.#queue.splice(0, batch.length);
+        this.#settle(batch, posted);
+        this.close();
+      } else if (posted === 'posted') {
+        this.#queue.splice(0, batch.length);
+        this.#next += batch.length;
+        this.#settle(batch, 'posted');
+        pauseMs = firstPauseMs;
+      } else {
+        // Nothing was put in, so what cannot wait any longer leaves no hole in the numbers.
+        const now = performance.now();
+        const late = this.#queue.filter(({ until }) => until <= now);
+        this.#queue = this.#queue.filter(({ until }) => until > now);
+        this.#settle(late, 'full');
+        await delay(pauseMs, undefined, { ref: false });
+        pauseMs = Math.min(2 * pauseMs, longestPauseMs);
+      }
+    }
+    this.#isRunning = false;
+  }
+
+  /** The first letters of the queue that one post carries. */
+  #batch(): readonly Waiting[] {
+    let bytes = 0;
+    const end = this.#queue.findIndex(({ content }, index) => {
+      bytes += content.length;
+      return index > 0 && bytes > maxPostBytes;
+    });
+    return this.#queue.slice(0, end < 0 ? undefined : end);
+  }
+
+  #settle(letters: readonly Waiting[], posted: Posted): void {
+    for (const { content, settle } of letters) {
+      this.#bytes -= content.length;
+      settle(posted);
+    }
+  }
+}

@@ -1,0 +1,82 @@
+import { parseEventId } from '../../protocol/event-id.ts';
+import type { Accepts } from '../../protocol/media-types.ts';
+import { type Message, readBody } from '../../protocol/message.ts';
+import type { SessionHandle } from '../session-handle.ts';
+import type { ToIngress, ToOwner } from './letters.ts';
+import { RemoteReply } from './remote-reply.ts';
+
+/** What the owner's desk needs of its instance. */
+export interface OwnerDeskOptions {
+  /** The session as it is held here, if it is. */
+  held(key: string): SessionHandle | undefined;
+  send(to: string, letter: ToIngress, body?: Buffer): void;
+}
+
+const streamOnly: Accepts = { json: false, sse: true };
+
+/** Where letters of ingresses arrive at the owner: each request gets a reply that travels back by letter. */
+export class OwnerDesk {
+  readonly #options: OwnerDeskOptions;
+  /** By ingress, then by the request's number there. */
+  readonly #replies = new Map<string, Map<number, RemoteReply>>();
+
+  constructor(options: OwnerDeskOptions) {
+    this.#options = options;
+  }
+
+  /** The instances that wait for replies. */
+  get ingresses(): Iterable<string> {
+    return this.#replies.keys();
+  }
+
+  take(from: string, letter: ToOwner, body: Buffer): void {
+    if (letter.kind === 'gone') return this.#replies.get(from)?.get(letter.n)?.close();
+    if (letter.kind === 'read') return this.#replies.get(from)?.get(letter.n)?.read(letter.bytes);
+    const { n, key } = letter;
+    const session = this.#options.held(key);
+    if (session === undefined) return this.#options.send(from, { kind: 'moved', n });
+    if (letter.kind === 'remove') session.remove(this.#replyTo(from, n, streamOnly));
+    else if (letter.kind === 'listen') {
+      const after = letter.after === undefined ? undefined : parseEventId(letter.after);
+      session.listen(after, this.#replyTo(from, n, streamOnly, letter.continues));
+    } else {
+      const { isBatch, accepts, again, lengths } = letter;
+      session.post({ messages: messagesOf(body, lengths), isBatch, again }, this.#replyTo(from, n, accepts));
+    }
+  }
+
+  /** Nobody waits at this ingress any more. */
+  lose(ingress: string): void {
+    const replies = this.#replies.get(ingress);
+    this.#replies.delete(ingress);
+    for (const reply of replies?.values() ?? []) reply.close();
+  }
+
+  #replyTo(from: string, n: number, accepts: Accepts, isContinued = false): RemoteReply {
+    const replies = this.#replies.get(from) ?? new Map<number, RemoteReply>();
+    this.#replies.set(from, replies);
+    const forget = (): void => {
+      replies.delete(n);
+      if (replies.size === 0 && this.#replies.get(from) === replies) this.#replies.delete(from);
+    };
+    const reply = new RemoteReply(n, accepts, isContinued, {
+      send: (letter, body) => this.#options.send(from, letter, body),
+      forget,
+    });
+    reply.onGone(forget);
+    replies.set(n, reply);
+    return reply;
+  }
+}
+
+/** The messages that an ingress has read already; an ingress passes on nothing else. */
+function messagesOf(body: Buffer, lengths: readonly number[]): readonly Message[] {
+  let from = 0;
+  return lengths.map((length) => {
+    const read = readBody(body.subarray(from, from + length), Number.POSITIVE_INFINITY);
+    from += length;
+    const [first] = read.ok ? read.messages : [];
+    if (!first?.ok) throw new Error('an instance passed on what is no message');
+    return first.message;
+  });
+}

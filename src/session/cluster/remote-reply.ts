@@ -1,0 +1,102 @@
+import type { Reason, RequestId } from '../../protocol/faults.ts';
+import type { Accepts } from '../../protocol/media-types.ts';
+import type { EventSink, Headers, Reply } from '../reply.ts';
+import type { ToIngress } from './letters.ts';
+
+/** More bytes than this that the client has not taken yet, and the stream is told to wait (P8). */
+const windowBytes = 256 * 1024;
+
+/** What carries the replies to the ingress. */
+export interface Carrier {
+  send(letter: ToIngress, body?: Buffer): void;
+  /** Nothing more will be sent for the request. */
+  forget(): void;
+}
+
+/** The owner's side of a response that another instance sends: what is answered here travels by letter. */
+export class RemoteReply implements Reply {
+  readonly accepts: Accepts;
+  readonly isContinued: boolean;
+  readonly #n: number;
+  readonly #carrier: Carrier;
+  #isGone = false;
+  #isDone = false;
+  #unread = 0;
+  readonly #gone: (() => void)[] = [];
+  readonly #closed: (() => void)[] = [];
+  readonly #drained: (() => void)[] = [];
+
+  constructor(n: number, accepts: Accepts, isContinued: boolean, carrier: Carrier) {
+    this.#n = n;
+    this.isContinued = isContinued;
+    this.accepts = accepts;
+    this.#carrier = carrier;
+  }
+
+  get isGone(): boolean {
+    return this.#isGone;
+  }
+
+  onGone(listener: () => void): void {
+    this.#gone.push(listener);
+  }
+
+  json(text: Buffer, headers?: Headers): void {
+    this.#finish({ kind: 'json', n: this.#n, ...(headers && { headers }) }, text);
+  }
+
+  accepted(): void {
+    this.#finish({ kind: 'accepted', n: this.#n });
+  }
+
+  nothing(): void {
+    this.#finish({ kind: 'nothing', n: this.#n });
+  }
+
+  removed(): void {
+    this.#finish({ kind: 'removed', n: this.#n });
+  }
+
+  fault(reason: Reason, id: RequestId | null, data?: Record<string, unknown>): void {
+    this.#finish({ kind: 'fault', n: this.#n, reason, id, ...(data && { data }) });
+  }
+
+  stream(headers?: Headers): EventSink {
+    const n = this.#n;
+    this.#carrier.send({ kind: 'head', n, ...(headers && { headers }) });
+    return {
+      write: (text, at) => {
+        if (this.#isDone || this.#isGone) return true;
+        this.#unread += text.length;
+        this.#carrier.send({ kind: 'chunk', n, ...(at !== undefined && { at }) }, text);
+        return this.#unread < windowBytes;
+      },
+      onDrain: (listener) => void this.#drained.push(listener),
+      onClose: (listener) => void this.#closed.push(listener),
+      end: () => this.#finish({ kind: 'finish', n }),
+      cut: () => this.#finish({ kind: 'cut', n }),
+    };
+  }
+
+  /** The client has taken bytes of the stream. */
+  read(bytes: number): void {
+    const wasFull = this.#unread >= windowBytes;
+    this.#unread -= bytes;
+    if (wasFull && this.#unread < windowBytes) for (const listener of this.#drained) listener();
+  }
+
+  /** The client's connection is gone, or its instance. */
+  close(): void {
+    if (this.#isGone) return;
+    this.#isGone = true;
+    for (const listener of [...this.#gone.splice(0), ...this.#closed.splice(0)]) listener();
+  }
+
+  #finish(letter: ToIngress, body?: Buffer): void {
+    if (this.#isDone) return;
+    this.#isDone = true;
+    this.#carrier.send(letter, body);
+    this.#carrier.forget();
+    for (const listener of this.#closed.splice(0)) listener();
+  }
+}

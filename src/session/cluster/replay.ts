@@ -1,0 +1,79 @@
+import { type EventId, formatEventId } from '../../protocol/event-id.ts';
+import { encodeEvents } from '../../protocol/sse.ts';
+import type { EventLog } from '../../store/event-log.ts';
+import { upTo } from '../feed.ts';
+import type { EventSink } from '../reply.ts';
+import type { ContinuedReply } from './continued-reply.ts';
+
+const eventsPerRead = 256;
+const bytesPerWrite = 256 * 1024;
+
+/** What a replay needs. */
+export interface ReplayOptions {
+  readonly log: EventLog;
+  readonly key: string;
+  readonly retryMs: number;
+  readonly slowReaderMs: number;
+}
+
+/**
+ * Sends a client what the log has of a stream behind an event, which needs no owner: an answer that is complete is had in
+ * this way while its session is held by nobody. What is broken, unknown or not there yet is left to the owner to say.
+ * @returns the place that was reached, or `complete` if the stream has ended and was sent, or the client is gone
+ */
+export async function replay(
+  { log, key, retryMs, slowReaderMs }: ReplayOptions,
+  after: EventId,
+  reply: ContinuedReply,
+): Promise<EventId | 'complete'> {
+  const { stream } = after;
+  let place = after;
+  let drains: Drains | undefined;
+  for (;;) {
+    const read = await log.read(key, stream, place, eventsPerRead);
+    if (reply.isDone) return 'complete';
+    if (read.outcome !== 'ok' || read.broken) return place;
+    const events = upTo(read.events, bytesPerWrite);
+    const newest = events.at(-1);
+    // Nothing new. One that was delivered whole is answered by the owner's rules, or, without one, ends here.
+    if (newest === undefined && !(read.ended && reply.isStream)) {
+      if (!read.ended) return place;
+      reply.nothing();
+      return 'complete';
+    }
+    const sink = reply.stream();
+    drains ??= watchDrains(sink, slowReaderMs);
+    if (newest !== undefined) {
+      const texts = events.map((event) => ({ id: formatEventId(stream, event), data: event.data }));
+      const keepsUp = sink.write(encodeEvents(texts, retryMs));
+      place = { stream, epoch: newest.epoch, seq: newest.seq };
+      reply.isContinued = true;
+      if (!keepsUp && !(await drains())) {
+        sink.cut();
+        return 'complete';
+      }
+    }
+    if (read.atTail && events.length === read.events.length) {
+      if (!read.ended) return place;
+      sink.end();
+      return 'complete';
+    }
+  }
+}
+
+/** Waits until a client has read what it was sent; false if it does not in time, or is gone. */
+type Drains = () => Promise<boolean>;
+
+function watchDrains(sink: EventSink, withinMs: number): Drains {
+  let settle: (isDrained: boolean) => void = () => undefined;
+  sink.onDrain(() => settle(true));
+  sink.onClose(() => settle(false));
+  return () =>
+    new Promise((resolve) => {
+      const timer = setTimeout(() => resolve(false), withinMs);
+      settle = (isDrained) => {
+        clearTimeout(timer);
+        resolve(isDrained);
+      };
+    });
+}

@@ -1,0 +1,42 @@
+import { faultMessage, type Reason, type RequestId } from '../protocol/faults.ts';
+import type { AnswerHost, CallAnswer } from './answer.ts';
+
+type Host = Pick<AnswerHost, 'emit'>;
+
+/**
+ * The answer of a call whose stream an earlier owner of the session had opened: its messages go to that stream of the
+ * log, where whoever waits for them resumes.
+ */
+export class LoggedAnswer implements CallAnswer {
+  readonly hasStream = true;
+  readonly #host: Host;
+  readonly stream: number;
+  readonly #maxEventBytes: number;
+  #missing: number;
+
+  /** @param missing how many requests the stream has yet to answer */
+  constructor(host: Host, stream: number, missing: number, maxEventBytes: number) {
+    this.#host = host;
+    this.stream = stream;
+    this.#missing = missing;
+    this.#maxEventBytes = maxEventBytes;
+  }
+
+  message(text: Buffer): void {
+    this.#host.emit(this.stream, text, false);
+  }
+
+  response(id: RequestId, text: Buffer): void {
+    this.#missing -= 1;
+    const event = text.length <= this.#maxEventBytes ? text : Buffer.from(faultMessage('event_too_large', id));
+    this.#host.emit(this.stream, event, this.#missing === 0, id);
+  }
+
+  fail(id: RequestId, reason: Reason): void {
+    this.response(id, Buffer.from(faultMessage(reason, id)));
+  }
+
+  abandon(): void {
+    // Nobody is connected to this answer; the next owner finds the call pending.
+  }
+}

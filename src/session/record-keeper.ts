@@ -1,0 +1,101 @@
+import { patiently } from '../store/patience.ts';
+import type { LogState, Principal, SessionRecord, SessionRecords } from '../store/session-records.ts';
+import type { ClientState } from './client-state.ts';
+
+/** What a record says that never changes under one owner. */
+export interface RecordParts {
+  readonly sessions: SessionRecords;
+  readonly key: string;
+  readonly server: { readonly name: string; readonly digest: string };
+  readonly principal: Principal;
+  readonly epoch: number;
+  readonly client: ClientState;
+  /** The name of this instance now. */
+  instance(): string;
+  /** Aborted when nothing is to be written any more. */
+  readonly signal: AbortSignal;
+  /** Aborted later: a session that was ended must not come to life again because the store was away. */
+  readonly endSignal: AbortSignal;
+  onFailed(cause: unknown): void;
+}
+
+/** Keeps one session's record as its owner: what it says of the session, and when it says it. */
+export class RecordKeeper {
+  readonly #parts: RecordParts;
+  #initialized: Buffer | undefined;
+  #protocolVersion = '';
+  #isAmending = false;
+  #isOutdated = false;
+
+  constructor(parts: RecordParts) {
+    this.#parts = parts;
+  }
+
+  /** Takes over what an earlier owner wrote. */
+  adopt({ initialized, protocolVersion }: SessionRecord): void {
+    this.#initialized = initialized;
+    this.#protocolVersion = protocolVersion;
+  }
+
+  /** Makes the session known to all instances, once its server has answered `initialize`. */
+  async create(initialized: Buffer, protocolVersion: string): Promise<void> {
+    this.#initialized = Buffer.from(initialized);
+    this.#protocolVersion = protocolVersion;
+    const { sessions, key, signal } = this.#parts;
+    const record = this.#record();
+    await patiently(() => sessions.create(key, record), signal);
+  }
+
+  /** Notes that the client's state has changed: the record follows, as soon as it can. The newest state wins. */
+  amend(): void {
+    this.#isOutdated = true;
+    if (this.#isAmending || this.#initialized === undefined) return;
+    this.#isAmending = true;
+    void this.#amendAll()
+      .catch((cause: unknown) => this.#parts.onFailed(cause))
+      .finally(() => {
+        this.#isAmending = false;
+      });
+  }
+
+  /** Says again what is owned here: in a new term, or to a store that lost it. */
+  register(tail: number, log: LogState): Promise<'registered' | 'fenced' | 'ended'> {
+    const { sessions, key, signal } = this.#parts;
+    return patiently(() => sessions.register(key, this.#record(), tail, log), signal);
+  }
+
+  async release(): Promise<void> {
+    const { sessions, key, epoch, signal } = this.#parts;
+    await patiently(() => sessions.release(key, epoch), signal);
+  }
+
+  async end(): Promise<void> {
+    const { sessions, key, epoch, endSignal } = this.#parts;
+    await patiently(() => sessions.end(key, epoch), endSignal);
+  }
+
+  async #amendAll(): Promise<void> {
+    const { sessions, key, epoch, client, signal } = this.#parts;
+    while (this.#isOutdated) {
+      this.#isOutdated = false;
+      const state = client.save();
+      // Whoever fenced it off has what was there; one without a record is registered with the next event or term.
+      await patiently(() => sessions.amend(key, epoch, state), signal);
+    }
+  }
+
+  #record(): SessionRecord {
+    const { server, principal, epoch, client, instance } = this.#parts;
+    return {
+      server: server.name,
+      serverDigest: server.digest,
+      principal,
+      owner: instance(),
+      epoch,
+      initialize: client.initialize,
+      initialized: this.#initialized as Buffer,
+      protocolVersion: this.#protocolVersion,
+      clientState: client.save(),
+    };
+  }
+}

@@ -1,0 +1,20 @@
+import { isServedRevision } from '../protocol/revisions.ts';
+import type { Principal } from '../store/session-records.ts';
+import type { Server } from './session-parts.ts';
+
+/** Who asks for a session. */
+export interface Visitor {
+  readonly key: string;
+  readonly server: Server;
+  readonly principal: Principal;
+  /** What the request says of its revision, if it does. */
+  readonly version?: string | undefined;
+}
+
+/** True if both are the same in all their parts. */
+export const isSame = (a: Principal, b: Principal): boolean =>
+  a.issuer === b.issuer && a.subject === b.subject && a.client === b.client;
+
+/** True if a request may name this revision in a session: it is the negotiated one, or one that is served. */
+export const isRevisionOf = (session: { readonly protocolVersion: string }, version: string | undefined): boolean =>
+  version === undefined || version === session.protocolVersion || isServedRevision(version);

@@ -1,0 +1,204 @@
+import type { LogLimits } from '../event-log.ts';
+import type { SessionRecord, SessionRecords, TakeOver } from '../session-records.ts';
+import { maxTakeovers, takeoverWindowMs } from '../takeover-limit.ts';
+import { ownBytes } from './own-bytes.ts';
+import { createSessionLog, type SessionLog } from './session-log.ts';
+
+/** A session as it is kept. */
+export interface MemorySession {
+  record: SessionRecord;
+  readonly log: SessionLog;
+  expiresAtMs: number;
+  /** When it was taken over from lost owners. */
+  takenOverAtMs: number[];
+}
+
+/** The table of sessions: `SessionRecords`, and what the log and the sweep need of it. */
+export interface MemorySessions extends SessionRecords {
+  /** The session, if its record is under this epoch, and its time begins anew; else why not. */
+  underEpoch(key: string, epoch: number): MemorySession | 'fenced' | 'no_record';
+  /** A session that lives. */
+  get(key: string): MemorySession | undefined;
+  values(): Iterable<MemorySession>;
+  /** Removes what is over its time. */
+  sweep(): void;
+  clear(): void;
+}
+
+/** What the table needs to know. */
+export interface MemorySessionsOptions {
+  readonly limits: LogLimits;
+  readonly recordTtlMs: number;
+  readonly now: () => number;
+  /** Called for each session that goes. */
+  readonly onRemoved: (session: MemorySession) => void;
+}
+
+/** A tombstone: that a session has ended. */
+interface Ended {
+  readonly expiresAtMs: number;
+  /** The epoch whose takeover ended it, for the retry of that takeover. */
+  readonly wornOutFrom: number | undefined;
+}
+
+/** Tombstones are small, but one client could start and end sessions at full speed for the time that they are kept. */
+const maxTombstones = 100_000;
+
+/** Makes an empty table. */
+export function createMemorySessions({ limits, recordTtlMs, now, onRemoved }: MemorySessionsOptions): MemorySessions {
+  const sessions = new Map<string, MemorySession>(); // a Map: keys such as `__proto__` are only keys
+  const ended = new Map<string, Ended>();
+  const ttlMs = Math.max(recordTtlMs, limits.maxAgeMs); // a record never expires before its log
+
+  const touch = (session: MemorySession): void => {
+    session.expiresAtMs = now() + ttlMs;
+  };
+
+  const remove = (key: string): void => {
+    const session = sessions.get(key);
+    if (session === undefined) return;
+    sessions.delete(key);
+    onRemoved(session);
+  };
+
+  const get = (key: string): MemorySession | undefined => {
+    const session = sessions.get(key);
+    if (session !== undefined && session.expiresAtMs <= now()) remove(key);
+    return sessions.get(key);
+  };
+
+  const tombstoneOf = (key: string): Ended | undefined => {
+    const tombstone = ended.get(key);
+    if (tombstone !== undefined && tombstone.expiresAtMs <= now()) ended.delete(key);
+    return ended.get(key);
+  };
+
+  const bury = (key: string, wornOutFrom?: number): void => {
+    remove(key);
+    ended.delete(key); // so that it stands at the end: the oldest are first
+    ended.set(key, { expiresAtMs: now() + ttlMs, wornOutFrom });
+    for (const oldest of ended.keys()) {
+      if (ended.size <= maxTombstones) break;
+      ended.delete(oldest);
+    }
+  };
+
+  const add = (key: string, record: SessionRecord): MemorySession => {
+    const log = createSessionLog(record.epoch, limits);
+    const session = { record: ownRecord(record), log, expiresAtMs: now() + ttlMs, takenOverAtMs: [] };
+    sessions.set(key, session);
+    return session;
+  };
+
+  const underEpoch = (key: string, epoch: number): MemorySession | 'fenced' | 'no_record' => {
+    if (tombstoneOf(key) !== undefined) return 'fenced';
+    const session = get(key);
+    if (session === undefined || session.record.epoch < epoch) return 'no_record';
+    if (session.record.epoch > epoch) return 'fenced';
+    touch(session);
+    return session;
+  };
+
+  const change = (key: string, epoch: number, changes: Partial<SessionRecord>): 'done' | 'fenced' | 'no_record' => {
+    const session = underEpoch(key, epoch);
+    if (typeof session === 'string') return session;
+    session.record = { ...session.record, ...changes };
+    return 'done';
+  };
+
+  const taken = ({ record, log }: MemorySession): TakeOver => ({ outcome: 'taken', record, log: log.state() });
+
+  return {
+    get,
+    underEpoch,
+    values: () => sessions.values(),
+    clear() {
+      sessions.clear();
+      ended.clear();
+    },
+    sweep() {
+      for (const key of sessions.keys()) get(key);
+      for (const key of ended.keys()) tombstoneOf(key);
+    },
+
+    async create(key, record) {
+      const there = get(key)?.record;
+      if (there?.owner === record.owner && there.epoch === record.epoch) return;
+      // Going on would give the events of one session to another (P11); a key is a hash of 256 random bits: a fault.
+      if (there !== undefined || tombstoneOf(key)) throw new Error('a session with this key exists or existed already');
+      add(key, record);
+    },
+
+    async find(key) {
+      return get(key)?.record;
+    },
+
+    async amend(key, epoch, clientState) {
+      return change(key, epoch, { clientState: ownBytes(clientState) });
+    },
+
+    async register(key, record, tail, state) {
+      if (tombstoneOf(key) !== undefined) return 'ended';
+      const there = get(key);
+      if (there !== undefined && there.record.epoch > record.epoch) return 'fenced';
+      if (there?.record.epoch === record.epoch) {
+        change(key, record.epoch, { owner: record.owner });
+        return 'registered';
+      }
+      const session = there ?? add(key, record);
+      session.record = ownRecord(record);
+      session.log.restore(record.epoch, tail, state);
+      touch(session);
+      return 'registered';
+    },
+
+    async takeOver(key, from, owner) {
+      const wornOutFrom = tombstoneOf(key)?.wornOutFrom;
+      if (wornOutFrom !== undefined && wornOutFrom === from.epoch) return { outcome: 'worn_out' };
+      const session = get(key);
+      if (session === undefined) return { outcome: 'unknown' };
+      const { record } = session;
+      if (record.owner !== from.owner || record.epoch !== from.epoch) {
+        const isOwnRetry = record.owner === owner && record.epoch > from.epoch;
+        return isOwnRetry ? taken(session) : { outcome: 'moved' };
+      }
+      if (record.owner !== '') {
+        session.takenOverAtMs = session.takenOverAtMs.filter((atMs) => now() - atMs < takeoverWindowMs);
+        if (session.takenOverAtMs.length >= maxTakeovers) {
+          bury(key, from.epoch);
+          return { outcome: 'worn_out' };
+        }
+        session.takenOverAtMs.push(now());
+      }
+      const epoch = Math.max(record.epoch + 1, Date.now());
+      session.record = { ...record, owner, epoch };
+      session.log.beginEpoch(epoch);
+      touch(session);
+      return taken(session);
+    },
+
+    async release(key, epoch) {
+      return change(key, epoch, { owner: '' });
+    },
+
+    async renew(keys) {
+      for (const key of keys) {
+        const session = get(key);
+        if (session !== undefined) touch(session);
+      }
+    },
+
+    async end(key, epoch) {
+      const there = get(key);
+      if (there !== undefined && epoch !== undefined && there.record.epoch > epoch) return;
+      bury(key);
+    },
+  };
+}
+
+const ownRecord = (record: SessionRecord): SessionRecord => ({
+  ...record,
+  initialize: ownBytes(record.initialize),
+  initialized: ownBytes(record.initialized),
+  clientState: ownBytes(record.clientState),
+});

@@ -1,0 +1,35 @@
+import type { NewEvent, PendingCall } from '../event-log.ts';
+import { ownBytes } from './own-bytes.ts';
+
+/** The requests of one session that have a stream and no answer yet: as many as it may have in flight. */
+export interface PendingTable {
+  /** Takes note of what an event opens and settles; what settles goes first, since its id is free from then on. */
+  follow(event: NewEvent): void;
+  /** In the order in which they were opened. */
+  all(): PendingCall[];
+  replace(calls: readonly PendingCall[]): void;
+}
+
+/** Makes an empty table. */
+export function createPendingTable(): PendingTable {
+  /** By the JSON text of the id, which tells 1 from "1". */
+  const calls = new Map<string, PendingCall>();
+
+  const open = (call: PendingCall): void => {
+    const id = JSON.stringify(call.id);
+    calls.delete(id); // so that it stands at the end
+    calls.set(id, { ...call, text: call.text && ownBytes(call.text) });
+  };
+
+  return {
+    follow({ opens = [], settles }) {
+      if (settles !== undefined) calls.delete(JSON.stringify(settles));
+      for (const call of opens) open(call);
+    },
+    all: () => [...calls.values()],
+    replace(newCalls) {
+      calls.clear();
+      for (const call of newCalls) open(call);
+    },
+  };
+}

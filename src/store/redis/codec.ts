@@ -1,0 +1,104 @@
+import type { Position } from '../../protocol/event-id.ts';
+import type { PendingCall, StoredEvent } from '../event-log.ts';
+import type { LogState, SessionRecord, StreamTail } from '../session-records.ts';
+import type { ScriptArgument, ScriptReply } from './script.ts';
+
+/** `<epoch>-<seq>`, as Redis writes the ids of entries. */
+export const formatPlace = ({ epoch, seq }: Position): string => `${epoch}-${seq}`;
+
+/** Reads a place. */
+export function parsePlace(text: string): Position {
+  const [epoch, seq] = text.split('-');
+  return { epoch: Number(epoch), seq: Number(seq) };
+}
+
+/** An event from its place, its header `<stream> <1 if last> <time> <previous>` and its data. */
+export function parseEvent(place: ScriptReply, header: ScriptReply, data: ScriptReply): StoredEvent {
+  const [stream, last, , previous] = textOf(header).split(' ');
+  return {
+    ...parsePlace(textOf(place)),
+    stream: Number(stream),
+    previous: previous ? parsePlace(previous) : undefined,
+    data: data as Buffer,
+    last: last === '1',
+  };
+}
+
+/** `<place> <1 if ended>`. */
+export const formatTail = ({ newest, ended }: StreamTail): string => `${formatPlace(newest)} ${ended ? 1 : 0}`;
+
+/** The name of a pending request: the JSON text of its id, which tells 1 from "1". */
+export const formatRequestId = (id: PendingCall['id']): string => JSON.stringify(id);
+
+/**
+ * A pending request: a line of JSON, then its text. A hash has no order, so the line also says where it was opened.
+ * @param opened the place of the event that opened it
+ */
+export function formatPending(call: PendingCall, opened: Position, index: number): Buffer {
+  const { stream, method, text } = call;
+  const line = JSON.stringify([opened.epoch, opened.seq, index, stream, method, text !== undefined]);
+  return Buffer.concat([Buffer.from(`${line}\n`), text ?? Buffer.alloc(0)]);
+}
+
+/** The log's state from the hashes of tails and pending requests, as flat lists of names and values. */
+export function parseState(newestStream: ScriptReply, tails: ScriptReply, pending: ScriptReply): LogState {
+  const streams = pairsOf(tails).map(([stream, value]): [number, StreamTail] => {
+    const [place = '', ended] = textOf(value).split(' ');
+    return [Number(textOf(stream)), { newest: parsePlace(place), ended: ended === '1' }];
+  });
+  const calls = pairsOf(pending).map(([id, value]) => parsePending(textOf(id), value as Buffer));
+  calls.sort((a, b) => a.order[0] - b.order[0] || a.order[1] - b.order[1] || a.order[2] - b.order[2]);
+  return {
+    tails: new Map(streams.sort(([a], [b]) => a - b)),
+    newestStream: Number(textOf(newestStream)),
+    pending: calls.map(({ call }) => call),
+  };
+}
+
+function parsePending(id: string, value: Buffer): { call: PendingCall; order: readonly [number, number, number] } {
+  const end = value.indexOf(0x0a);
+  const [epoch, seq, index, stream, method, hasText] = JSON.parse(value.toString('utf8', 0, end));
+  const text = hasText ? value.subarray(end + 1) : undefined;
+  return { call: { stream, id: JSON.parse(id), method, text }, order: [epoch, seq, index] };
+}
+
+/** The log's state as the arguments of a script: counted pairs of tails, then of pending requests. */
+export function stateArguments({ tails, pending }: LogState): ScriptArgument[] {
+  const ofTails = [...tails].flatMap(([stream, tail]) => [stream, formatTail(tail)]);
+  const ofPending = pending.flatMap((call, index) => [
+    formatRequestId(call.id),
+    formatPending(call, { epoch: 0, seq: 0 }, index),
+  ]);
+  return [tails.size, ...ofTails, pending.length, ...ofPending];
+}
+
+/** A record as the arguments of a script: epoch, owner, head, initialize, initialized, clientState. */
+export function recordArguments(record: SessionRecord): ScriptArgument[] {
+  const { server, serverDigest, principal, protocolVersion } = record;
+  const head = JSON.stringify({ server, serverDigest, principal, protocolVersion });
+  return [record.epoch, record.owner, head, record.initialize, record.initialized, record.clientState];
+}
+
+/** A record from the same fields. */
+export function parseRecord(fields: readonly ScriptReply[]): SessionRecord {
+  const [epoch, owner, head, initialize, initialized, clientState] = fields as Buffer[];
+  return {
+    ...(JSON.parse(textOf(head)) as Pick<SessionRecord, 'server' | 'serverDigest' | 'principal' | 'protocolVersion'>),
+    owner: textOf(owner),
+    epoch: Number(textOf(epoch)),
+    initialize: initialize as Buffer,
+    initialized: initialized as Buffer,
+    clientState: clientState as Buffer,
+  };
+}
+
+/** A reply's text. */
+export const textOf = (reply: ScriptReply | undefined): string => (reply ?? '').toString();
+
+function pairsOf(flat: ScriptReply): [ScriptReply, ScriptReply][] {
+  const list = flat as readonly ScriptReply[];
+  return Array.from({ length: list.length / 2 }, (_, index) => [
+    list[index * 2] as ScriptReply,
+    list[index * 2 + 1] as ScriptReply,
+  ]);
+}

@@ -1,0 +1,94 @@
+import { Cluster } from 'ioredis';
+import { StoreUnavailable } from '../store-unavailable.ts';
+import type { RedisClient } from './connect.ts';
+import { createHealth, type Health } from './health.ts';
+import { codeOf, toUnavailable, withoutArguments } from './reply-error.ts';
+import { within } from './within.ts';
+
+/** The connection for everything that does not block. */
+export interface Commands {
+  /** Runs a command. Settles within the command time-out; every failure is a `StoreUnavailable`. */
+  run<T>(command: (client: RedisClient) => Promise<T>): Promise<T>;
+  readonly health: Health;
+  close(): void;
+}
+
+/** What the connection needs. */
+export interface CommandsOptions {
+  readonly client: RedisClient;
+  /** The time-out of this client's commands. */
+  readonly commandTimeoutMs: number;
+  /** See `createHealth`. */
+  readonly probe: (client: RedisClient) => Promise<unknown>;
+  /** Told of each fault of the connection, for logs. */
+  readonly onError: (cause: unknown) => void;
+}
+
+/** How much later than its own time-out a command of a cluster is given up. */
+const graceMs = 250;
+
+/** Wraps a client: each outcome tells of the health of the store, and each fault gets its name. */
+export function createCommands({ client, commandTimeoutMs, probe, onError }: CommandsOptions): Commands {
+  let isClosed = false;
+
+  /** The address may lead to another server by now, or the slots to another node. */
+  const lookAgain = (code: string | undefined): void => {
+    if (isClosed) return;
+    if (client instanceof Cluster) {
+      if (client.status === 'ready') refreshSlots(client, onError);
+    } else if (code === 'READONLY') client.disconnect(true);
+  };
+
+  const fail = (error: unknown): StoreUnavailable => {
+    const code = codeOf(error);
+    const fault = toUnavailable(error);
+    if (fault.reason !== 'unreachable') {
+      health.answered(); // it answered, if not what was hoped for
+      return fault;
+    }
+    health.failed();
+    lookAgain(code);
+    return fault;
+  };
+
+  /** What the client of a cluster would hold for as long as it likes: commands while it has no node. */
+  const send = async <T>(cluster: Cluster, command: (client: RedisClient) => Promise<T>): Promise<T> => {
+    if (cluster.status !== 'ready') throw new StoreUnavailable('unreachable');
+    return within(command(cluster), commandTimeoutMs + graceMs);
+  };
+
+  const run = async <T>(command: (client: RedisClient) => Promise<T>): Promise<T> => {
+    try {
+      const reply = client instanceof Cluster ? await send(client, command) : await command(client);
+      health.answered();
+      return reply;
+    } catch (error) {
+      // A script that is not there is an answer too, and no fault.
+      if (codeOf(error) === 'NOSCRIPT') throw withoutArguments(error as Error);
+      throw fail(error);
+    }
+  };
+
+  const health = createHealth(() => run(probe));
+  client.on('error', (cause: Error) => onError(withoutArguments(cause)));
+  client.on('node error', (cause: Error) => onError(withoutArguments(cause))); // of a cluster
+  client.on('ready', health.connected);
+  client.on('close', () => health.failed());
+
+  return {
+    run,
+    health,
+    close() {
+      isClosed = true;
+      health.close();
+      client.disconnect();
+    },
+  };
+}
+
+/** ioredis asks only now and then, and after MOVED; a failover is seen sooner if it asks after a command that got lost. */
+function refreshSlots(cluster: Cluster, onError: (cause: unknown) => void): void {
+  cluster.refreshSlotsCache((error) => {
+    if (error !== undefined && error !== null) onError(withoutArguments(error));
+  });
+}

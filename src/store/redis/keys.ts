@@ -1,0 +1,53 @@
+import { createHash } from 'node:crypto';
+
+/** The keys of one session; all in one slot of a cluster. */
+export interface SessionKeys {
+  /** Hash: what the session is, its owner and epoch, and the counts of its log; or that it has ended. */
+  readonly record: string;
+  /** Stream: one entry per event, `<epoch>-<seq>`. */
+  readonly log: string;
+  /** Hash: the newest event of each stream. */
+  readonly tails: string;
+  /** Hash: the requests that have no answer yet. */
+  readonly pending: string;
+}
+
+/** The keys of one instance; all in one slot of a cluster. */
+export interface InstanceKeys {
+  /** String: `alive` or `dead`. */
+  readonly lease: string;
+  /** Stream: one entry per post. */
+  readonly mailbox: string;
+  /** Hash: how many bytes were ever posted and freed. */
+  readonly counts: string;
+}
+
+/** Every key that the store uses is made here. */
+export interface Keys {
+  session(key: string): SessionKeys;
+  instance(name: string): InstanceKeys;
+  /** String: which life of the data this is. */
+  readonly birth: string;
+}
+
+/**
+ * Makes the keys of a namespace. What callers name things by is hashed, whatever it is: so it cannot choose its own slot by
+ * a brace, collide with another key by a colon, or be read in the list of keys (P12).
+ * @param prefix what all keys begin with; throws for one with a brace, which would decide about all slots
+ */
+export function createKeys(prefix: string): Keys {
+  if (/[{}]/.test(prefix)) throw new TypeError('the prefix of Redis keys has no braces');
+  return {
+    session(key) {
+      const base = `${prefix}:session:{${digestOf(key)}}`;
+      return { record: `${base}:record`, log: `${base}:log`, tails: `${base}:tails`, pending: `${base}:pending` };
+    },
+    instance(name) {
+      const base = `${prefix}:instance:{${digestOf(name)}}`;
+      return { lease: `${base}:lease`, mailbox: `${base}:mailbox`, counts: `${base}:counts` };
+    },
+    birth: `${prefix}:birth`,
+  };
+}
+
+const digestOf = (name: string): string => createHash('sha256').update(name).digest('base64url');

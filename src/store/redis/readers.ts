@@ -1,0 +1,90 @@
+import { StoreUnavailable } from '../store-unavailable.ts';
+import type { RedisClient } from './connect.ts';
+import { toUnavailable, withoutArguments } from './reply-error.ts';
+import { within } from './within.ts';
+
+/** A command that blocks for no longer than it is told. */
+export type BlockingCommand<T> = (client: RedisClient, waitMs: number) => Promise<T>;
+
+/** The connections for commands that block: each is held by one call at a time, so nothing else can wait on it. */
+export interface Readers {
+  /**
+   * Runs a command that blocks for at most `waitMs`. Settles a little after that, whatever becomes of the connection:
+   * a blocked command on a dead one may never settle by itself.
+   */
+  run<T>(waitMs: number, command: BlockingCommand<T>): Promise<T>;
+  /** Drops all connections: they may lead to a server that is no longer the master. */
+  reset(): void;
+  close(): void;
+}
+
+/** How much later than asked a reply may come before the connection is taken for a dead one. */
+const graceMs = 1_000;
+
+/** Makes connections as they are needed: mostly one, and two while an instance changes its name. */
+export function createReaders(connect: () => RedisClient, onError: (cause: unknown) => void): Readers {
+  const idle: RedisClient[] = [];
+  /** All connections, and what ends the call that holds one: a client that is dropped while it connects tells nobody. */
+  const all = new Map<RedisClient, (() => void) | undefined>();
+  let isClosed = false;
+
+  const open = (): RedisClient => {
+    const client = connect();
+    client.on('error', (cause: Error) => onError(withoutArguments(cause)));
+    all.set(client, undefined);
+    return client;
+  };
+  const drop = (client: RedisClient): void => {
+    const endCall = all.get(client);
+    all.delete(client);
+    client.disconnect();
+    endCall?.();
+  };
+  const reset = (): void => {
+    idle.length = 0;
+    for (const client of [...all.keys()]) drop(client);
+  };
+
+  const runOn = async <T>(client: RedisClient, waitMs: number, command: BlockingCommand<T>): Promise<T> => {
+    const endMs = performance.now() + waitMs;
+    await readyWithin(client, waitMs + graceMs);
+    // What is left of the time, and never 0, which blocks for ever.
+    const leftMs = Math.max(1, Math.ceil(endMs - performance.now()));
+    return within(command(client, leftMs), leftMs + graceMs);
+  };
+
+  return {
+    async run(waitMs, command) {
+      if (isClosed) throw new StoreUnavailable('unreachable');
+      const client = idle.pop() ?? open();
+      const dropped = new Promise<never>((_, reject) => {
+        all.set(client, () => reject(new StoreUnavailable('unreachable')));
+      });
+      try {
+        const reply = await Promise.race([runOn(client, waitMs, command), dropped]);
+        all.set(client, undefined);
+        idle.push(client);
+        return reply;
+      } catch (error) {
+        drop(client); // rather than to find out what it still does
+        throw toUnavailable(error);
+      }
+    },
+    reset,
+    close() {
+      isClosed = true;
+      reset();
+    },
+  };
+}
+
+/** Resolves when the client can send. */
+async function readyWithin(client: RedisClient, ms: number): Promise<void> {
+  if (client.status === 'ready') return;
+  let onReady: () => void = () => undefined;
+  const ready = new Promise<void>((resolve) => {
+    onReady = resolve;
+    client.once('ready', onReady);
+  });
+  await within(ready, ms).finally(() => client.off('ready', onReady));
+}

@@ -1,0 +1,90 @@
+import { comparePositions, type Position } from '../../protocol/event-id.ts';
+import type { AppendOutcome, EventLog, LogLimits, NewEvent, ReadOutcome, StoredEvent } from '../event-log.ts';
+import { requireConsecutive } from '../require-consecutive.ts';
+import { formatPending, formatPlace, formatRequestId, parseEvent, parsePlace, textOf } from './codec.ts';
+import type { Keys } from './keys.ts';
+import type { Lifetimes } from './lifetimes.ts';
+import type { RunScript, ScriptArgument, ScriptReply } from './script.ts';
+
+/** What the log stands on. */
+export interface RedisLogParts {
+  readonly runScript: RunScript;
+  readonly keys: Keys;
+  readonly limits: LogLimits;
+  readonly lifetimes: Lifetimes;
+}
+
+/** A read gives up to about so many bytes, so that one reader of a large log does not hold up Redis for the others. */
+const maxReadBytes = 1_048_576;
+
+const appendOutcomes = ['stored', 'already', 'fenced', 'no_record'] as const;
+
+/** The events of sessions, one Redis Stream each. */
+export function createRedisLog({ runScript, keys, limits, lifetimes }: RedisLogParts): EventLog {
+  const { maxEvents, maxBytes, maxAgeMs } = limits;
+
+  return {
+    async append(key, epoch, expectedTail, events): Promise<AppendOutcome> {
+      requireConsecutive(expectedTail, events);
+      const { record, log, tails, pending } = keys.session(key);
+      const reply = await runScript(
+        'append',
+        [record, log, tails, pending],
+        [
+          ...[epoch, expectedTail, maxEvents, maxBytes, maxAgeMs, lifetimes.logMs, lifetimes.recordMs, events.length],
+          ...events.flatMap((event) => eventArguments(event, epoch)),
+        ],
+      );
+      const [code, tail] = reply as [number, number];
+      const outcome = appendOutcomes[code - 1];
+      return outcome === undefined ? { outcome: 'gap', tail } : { outcome };
+    },
+
+    async read(key, stream, after, limit): Promise<ReadOutcome> {
+      const { record, log, tails } = keys.session(key);
+      const place = after === undefined ? ['', ''] : [after.epoch, after.seq];
+      const args = [stream, ...place, Math.max(1, limit), maxReadBytes, maxAgeMs];
+      const reply = (await runScript('read', [record, log, tails], args)) as readonly ScriptReply[];
+      if (reply[0] === 3) return { outcome: 'unknown_stream' };
+      if (reply[0] === 4) return { outcome: 'in_future' };
+      if (reply[0] === 2) {
+        return { outcome: 'ok', events: [], broken: true, atTail: true, ended: true, newest: undefined };
+      }
+      const newest = parsePlace(textOf(reply[1]));
+      const events = parseEvents(reply.slice(3));
+      return { outcome: 'ok', events, ended: reply[2] === 1, newest, ...compare(events, after, newest) };
+    },
+  };
+}
+
+/** What a found stretch of a stream says: what is missing before it, and whether more is behind it. */
+function compare(events: readonly StoredEvent[], after: Position | undefined, newest: Position) {
+  const [first] = events;
+  // With no event left there is nothing more to wait for in the log, whatever was lost.
+  if (first === undefined) return { broken: !isSame(after, newest), atTail: true };
+  const { previous } = first;
+  const isBreak = previous !== undefined && (after === undefined || comparePositions(previous, after) > 0);
+  return { broken: isBreak, atTail: isSame(events.at(-1), newest) };
+}
+
+const isSame = (a: Position | undefined, b: Position): boolean => a !== undefined && comparePositions(a, b) === 0;
+
+function eventArguments(event: NewEvent, epoch: number): ScriptArgument[] {
+  const { stream, seq, previous, data, last, opens = [], settles } = event;
+  return [
+    stream,
+    last ? 1 : 0,
+    previous === undefined ? '' : formatPlace(previous),
+    data,
+    settles === undefined ? '' : formatRequestId(settles),
+    opens.length,
+    ...opens.flatMap((call, index) => [formatRequestId(call.id), formatPending(call, { epoch, seq }, index)]),
+  ];
+}
+
+function parseEvents(flat: readonly ScriptReply[]): StoredEvent[] {
+  return Array.from({ length: flat.length / 3 }, (_, index) => {
+    const [place, header, data] = flat.slice(index * 3, index * 3 + 3);
+    return parseEvent(place ?? null, header ?? null, data ?? null);
+  });
+}

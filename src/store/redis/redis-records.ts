@@ -1,0 +1,93 @@
+import type { SessionRecords, TakeOver } from '../session-records.ts';
+import { maxTakeovers, takeoverWindowMs } from '../takeover-limit.ts';
+import { parseRecord, parseState, recordArguments, stateArguments } from './codec.ts';
+import type { Commands } from './commands.ts';
+import type { Keys, SessionKeys } from './keys.ts';
+import type { Lifetimes } from './lifetimes.ts';
+import type { RunScript, ScriptReply } from './script.ts';
+
+/** What the records stand on. */
+export interface RedisRecordsParts {
+  readonly run: Commands['run'];
+  readonly runScript: RunScript;
+  readonly keys: Keys;
+  readonly lifetimes: Lifetimes;
+}
+
+/** Sessions whose renewal is in flight at once: a bound for what waits in the memory of this process (P8). */
+const renewAtOnce = 500;
+
+const changes = new Map([
+  [1, 'done'],
+  [3, 'fenced'],
+  [4, 'no_record'],
+] as const);
+
+/** The records of sessions, one hash each. */
+export function createRedisRecords({ run, runScript, keys, lifetimes }: RedisRecordsParts): SessionRecords {
+  const { logMs, recordMs } = lifetimes;
+
+  return {
+    async create(key, record) {
+      const code = await runScript('create', allOf(keys.session(key)), [...recordArguments(record), recordMs]);
+      // Going on would give the events of one session to another (P11); a key is a hash of 256 random bits: a fault.
+      if (code !== 1) throw new Error('a session with this key exists or existed already');
+    },
+
+    async find(key) {
+      const fields = ['epoch', 'owner', 'head', 'initialize', 'initialized', 'state'];
+      const found = await run((client) => client.hmgetBuffer(keys.session(key).record, ...fields));
+      return found[0] == null ? undefined : parseRecord(found as ScriptReply[]);
+    },
+
+    async amend(key, epoch, clientState) {
+      const { record, tails, pending } = keys.session(key);
+      return changeOf(await runScript('amend', [record, tails, pending], [epoch, clientState, recordMs]));
+    },
+
+    async register(key, record, tail, log) {
+      const args = [...recordArguments(record), tail, log.newestStream, logMs, recordMs, ...stateArguments(log)];
+      const code = await runScript('register', allOf(keys.session(key)), args);
+      if (code === 1) return 'registered';
+      return code === 2 ? 'fenced' : 'ended';
+    },
+
+    async takeOver(key, from, owner): Promise<TakeOver> {
+      const args = [from.owner, from.epoch, owner, maxTakeovers, takeoverWindowMs, logMs, recordMs];
+      const reply = (await runScript('take-over', allOf(keys.session(key)), args)) as readonly ScriptReply[];
+      const [code, ...fields] = reply;
+      if (code === 2) return { outcome: 'moved' };
+      if (code === 3) return { outcome: 'unknown' };
+      if (code === 4) return { outcome: 'worn_out' };
+      const [newest = null, tails = null, pending = null] = fields.slice(6);
+      return { outcome: 'taken', record: parseRecord(fields), log: parseState(newest, tails, pending) };
+    },
+
+    async release(key, epoch) {
+      const { record, tails, pending } = keys.session(key);
+      return changeOf(await runScript('release', [record, tails, pending], [epoch, recordMs]));
+    },
+
+    async renew(sessionKeys) {
+      for (let at = 0; at < sessionKeys.length; at += renewAtOnce) {
+        const batch = sessionKeys.slice(at, at + renewAtOnce).flatMap((key) => {
+          const { record, tails, pending } = keys.session(key);
+          return [record, tails, pending]; // not the log, whose events age whoever owns it
+        });
+        await Promise.all(batch.map((name) => run((client) => client.pexpire(name, recordMs))));
+      }
+    },
+
+    async end(key, epoch) {
+      await runScript('end', allOf(keys.session(key)), [epoch ?? '', recordMs]);
+    },
+  };
+}
+
+const allOf = ({ record, log, tails, pending }: SessionKeys): string[] => [record, log, tails, pending];
+
+function changeOf(code: ScriptReply): 'done' | 'fenced' | 'no_record' {
+  const outcome = changes.get(code as 1 | 3 | 4);
+  if (outcome === undefined) throw new Error(`a script answered with the unknown code ${code}`);
+  return outcome;
+}

@@ -1,0 +1,70 @@
+/** Where Redis is, and as whom to go there. */
+export interface RedisTarget {
+  readonly kind: 'single' | 'sentinel' | 'cluster';
+  readonly isTls: boolean;
+  /** The server itself, the sentinels, or some nodes of the cluster. */
+  readonly hosts: readonly { readonly host: string; readonly port: number }[];
+  /** The name of the master that the sentinels watch; empty otherwise. */
+  readonly masterName: string;
+  readonly username: string | undefined;
+  readonly password: string | undefined;
+  readonly db: number;
+}
+
+const form = /^(rediss?)(?:\+(sentinel|cluster))?:\/\/(?:([^@/]*)@)?([^@/?#]+)(?:\/([^?#]*))?$/;
+const hostForm = /^(\[[0-9a-fA-F:.]+\]|[^:[\]]+)(?::(\d{1,5}))?$/;
+const defaultPort = { single: 6379, sentinel: 26379, cluster: 6379 };
+
+/**
+ * Reads `redis://[user:password@]host[:port][/db]`; with `rediss` over TLS; with `+sentinel` or `+cluster` behind the
+ * scheme several hosts separated by commas, and for sentinels `/name[/db]`. Throws a TypeError that says what is wrong and
+ * never repeats the text, since it may hold a password.
+ */
+export function parseRedisUrl(url: string): RedisTarget {
+  const [, scheme, mode, userInfo, hostList = '', path = ''] = form.exec(url) ?? [];
+  if (scheme === undefined) {
+    throw new TypeError(
+      'not a Redis URL: use redis://, rediss://, redis+sentinel:// or redis+cluster:// and host:port',
+    );
+  }
+  const kind = mode === 'sentinel' || mode === 'cluster' ? mode : 'single';
+  const hosts = hostList.split(',').map((text) => parseHost(text, defaultPort[kind]));
+  if (kind === 'single' && hosts.length > 1) {
+    throw new TypeError('a Redis URL with several hosts needs the scheme redis+sentinel or redis+cluster');
+  }
+  const segments = path.split('/').filter((segment) => segment !== '');
+  const masterName = kind === 'sentinel' ? decode(segments.shift() ?? '') : '';
+  if (kind === 'sentinel' && masterName === '') {
+    throw new TypeError('a redis+sentinel URL names the master behind its hosts: redis+sentinel://host:26379/name');
+  }
+  const [db = '0', ...more] = segments;
+  if (!/^\d{1,4}$/.test(db) || more.length > 0) throw new TypeError('the database in a Redis URL is a number');
+  if (kind === 'cluster' && db !== '0') throw new TypeError('a Redis cluster has only the database 0');
+  return { kind, isTls: scheme === 'rediss', hosts, masterName, ...parseUser(userInfo), db: Number(db) };
+}
+
+function parseHost(text: string, port: number): { host: string; port: number } {
+  const [, host, portText] = hostForm.exec(text) ?? [];
+  const given = portText === undefined ? port : Number(portText);
+  if (host === undefined || given < 1 || given > 65_535) throw new TypeError('a host in a Redis URL is not host:port');
+  return { host: host.replace(/^\[|\]$/g, ''), port: given };
+}
+
+function parseUser(userInfo: string | undefined): Pick<RedisTarget, 'username' | 'password'> {
+  if (userInfo === undefined || userInfo === '') return { username: undefined, password: undefined };
+  const colon = userInfo.indexOf(':');
+  const [username, password] =
+    colon === -1 ? [userInfo, undefined] : [userInfo.slice(0, colon), userInfo.slice(colon + 1)];
+  return {
+    username: username === '' ? undefined : decode(username),
+    password: password === undefined ? undefined : decode(password),
+  };
+}
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch (cause) {
+    throw new TypeError('a Redis URL has a % that is not followed by two hexadecimal digits', { cause });
+  }
+}

@@ -1,0 +1,45 @@
+import { ReplyError } from 'ioredis';
+import { StoreUnavailable } from '../store-unavailable.ts';
+
+/** Codes of a server that is there and cannot serve now: it loads, follows a master, waits for its cluster, runs a script. */
+const unreachableCodes = new Set([
+  ...[
+    'READONLY',
+    'LOADING',
+    'MASTERDOWN',
+    'CLUSTERDOWN',
+    'MOVED',
+    'ASK',
+    'TRYAGAIN',
+    'BUSY',
+    'UNBLOCKED',
+    'NOREPLICAS',
+  ],
+]);
+
+/** Redis 6.2 puts a frame around what a command inside of a script was answered; the code is in it, as the command had it. */
+const framed = /^(?:ERR Error running script |@user_script: ).*?: -([A-Z]+)\s/;
+
+/** The protocol code at the beginning of an error reply; undefined for what is no reply: no connection, or a time-out. */
+export function codeOf(error: unknown): string | undefined {
+  if (!(error instanceof Error) || !(error instanceof ReplyError)) return undefined;
+  return framed.exec(error.message)?.[1] ?? /^[A-Z]+(?=\s|$)/.exec(error.message)?.[0] ?? 'ERR';
+}
+
+/**
+ * What a failed command means. Only the protocol's code decides, never the rest of the text. Arguments are taken out of
+ * the cause: they hold the contents of messages, and those of AUTH a password (P12).
+ */
+export function toUnavailable(error: unknown): StoreUnavailable {
+  if (error instanceof StoreUnavailable) return error;
+  const code = codeOf(error);
+  if (error instanceof Error) withoutArguments(error);
+  if (code === undefined || unreachableCodes.has(code)) return new StoreUnavailable('unreachable', error);
+  return new StoreUnavailable(code === 'OOM' ? 'full' : 'refused', error);
+}
+
+/** ioredis hangs the whole command onto its errors. */
+export function withoutArguments<E extends Error>(error: E): E {
+  delete (error as { command?: unknown }).command;
+  return error;
+}

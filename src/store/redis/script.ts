@@ -1,0 +1,67 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import type { Commands } from './commands.ts';
+import { codeOf } from './reply-error.ts';
+
+/** What goes to a script, and what comes back: text as bytes, since it may be any. */
+export type ScriptArgument = string | number | Buffer;
+export type ScriptReply = number | Buffer | null | readonly ScriptReply[];
+
+/** Runs scripts by name: the files in `scripts/`, whose headers say what goes in and out. */
+export type RunScript = (
+  name: ScriptName,
+  keys: readonly string[],
+  args: readonly ScriptArgument[],
+) => Promise<ScriptReply>;
+
+const names = [
+  ...(['append', 'read', 'create', 'amend', 'release', 'register', 'take-over', 'end'] as const),
+  ...(['join', 'birth', 'declare-dead', 'post', 'discard'] as const),
+];
+export type ScriptName = (typeof names)[number];
+
+/** Reads the scripts. They are beside this file, in the sources as in what is built from them. */
+export function createRunScript({ run }: Commands): RunScript {
+  const scripts = new Map(names.map((name) => [name, loadScript(name)]));
+  /** A script that the server did not know is being sent: later calls wait for it, or they would overtake earlier ones. */
+  const loading = new Map<ScriptName, Promise<unknown>>();
+
+  const send = (
+    command: 'eval' | 'evalsha',
+    script: string,
+    keys: readonly string[],
+    args: readonly ScriptArgument[],
+  ) => run((client) => client.callBuffer(command, script, keys.length, ...keys, ...args)) as Promise<ScriptReply>;
+
+  return async (name, keys, args) => {
+    const { text, sha } = scripts.get(name) as Script;
+    const earlier = loading.get(name);
+    if (earlier !== undefined) await earlier;
+    try {
+      return await send('evalsha', sha, keys, args);
+    } catch (error) {
+      if (codeOf(error) !== 'NOSCRIPT') throw error;
+    }
+    const sending = send('eval', text, keys, args);
+    const settled = sending.then(
+      () => undefined,
+      () => undefined, // it is told to who awaits `sending`
+    );
+    loading.set(name, settled);
+    try {
+      return await sending;
+    } finally {
+      if (loading.get(name) === settled) loading.delete(name);
+    }
+  };
+}
+
+interface Script {
+  readonly text: string;
+  readonly sha: string;
+}
+
+function loadScript(name: ScriptName): Script {
+  const text = readFileSync(new URL(`./scripts/${name}.lua`, import.meta.url), 'utf8');
+  return { text, sha: createHash('sha1').update(text).digest('hex') };
+}

@@ -1,0 +1,10 @@
+-- Gives a new name its first lease.
+--
+-- KEYS  1 lease
+-- ARGV  1 lease in ms
+-- Returns 1 held, 0 the name was declared dead
+
+local state = redis.call('GET', KEYS[1])
+if state == 'dead' then return 0 end
+redis.call('SET', KEYS[1], 'alive', 'PX', ARGV[1])
+return 1

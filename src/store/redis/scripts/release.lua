@@ -1,0 +1,14 @@
+-- Gives a session up: its owner becomes empty.
+--
+-- KEYS  1 record, 2 tails, 3 pending
+-- ARGV  1 epoch, 2 TTL in ms
+-- Returns 1 done, 3 fenced, 4 no_record
+
+local known = redis.call('HMGET', KEYS[1], 'epoch', 'ended')
+if known[2] then return 3 end
+if not known[1] or tonumber(known[1]) < tonumber(ARGV[1]) then return 4 end
+if tonumber(known[1]) > tonumber(ARGV[1]) then return 3 end
+-- First what a full Redis does not refuse; it refuses nothing after that, and an instance that drains must get rid of it.
+for _, key in ipairs(KEYS) do redis.call('PEXPIRE', key, ARGV[2]) end
+redis.call('HSET', KEYS[1], 'owner', '')
+return 1

@@ -1,0 +1,238 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { createRedisStore } from '../../src/store/redis/redis-store.ts';
+import type { Store } from '../../src/store/store.ts';
+import { StoreUnavailable } from '../../src/store/store-unavailable.ts';
+import { startNetProxy } from '../support/net-proxy.ts';
+import { type RedisServer, startRedis } from '../support/redis-server.ts';
+import { waitFor, withDeadline } from '../support/wait-for.ts';
+import { aRecord, createLogWriter, epoch } from './log-writer.ts';
+import { freshPrefix, openRedisStore, untilAnswered, waitUntilHealthy, wideLimits } from './redis-fixture.ts';
+import { textsOf } from './store-fixture.ts';
+
+const reasonOf = (asked: Promise<unknown>): Promise<unknown> =>
+  asked.then(
+    () => 'answered',
+    (error: unknown) => (error instanceof StoreUnavailable ? error.reason : error),
+  );
+
+describe('the Redis store, when Redis', () => {
+  let redis: RedisServer;
+  let store: Store;
+  const stores: Store[] = [];
+  const open = async (options: Partial<Parameters<typeof openRedisStore>[0]> = {}): Promise<Store> => {
+    const opened = await openRedisStore({ url: redis.url, prefix: freshPrefix(), commandTimeoutMs: 300, ...options });
+    stores.push(opened);
+    return opened;
+  };
+  beforeAll(async () => {
+    redis = await startRedis();
+  });
+  afterAll(() => redis?.stop());
+  beforeEach(async () => {
+    store = await open();
+    await store.sessions.create('s', aRecord());
+  });
+  afterEach(async () => {
+    await Promise.all(stores.splice(0).map((each) => each.close()));
+  });
+
+  it('[F10] forgets its scripts: calls go on, in their order', async () => {
+    const writer = createLogWriter(store, 's');
+    expect(await writer.append({ stream: 1, text: 'first' })).toBe('stored');
+    for (let round = 0; round < 5; round += 1) {
+      await redis.flushScripts();
+      const texts = Array.from({ length: 20 }, (_, index) => `${round} ${index}`);
+      const outcomes = await Promise.all(texts.map((text) => writer.append({ stream: 1, text })));
+      expect(new Set(outcomes)).toEqual(new Set(['stored']));
+    }
+    expect(await store.log.read('s', 1, undefined, 1_000)).toMatchObject({ broken: false, atTail: true });
+  });
+
+  it.each([0, 1, 5])(
+    '[F10] loses its reply after %i bytes: the append, asked again, is in the log once',
+    async (bytes) => {
+      await using proxy = await startNetProxy(redis.port);
+      const far = await open({ url: proxy.urlOf(redis.url) });
+      await far.sessions.create('t', aRecord());
+      const batch = createLogWriter(far, 't').make({ stream: 1, text: 'a' }, { stream: 1, text: 'b' });
+      await far.log.append('t', epoch, 0, []); // the script is there, so that the next reply is the outcome
+      proxy.set({ toClient: { cutAfterBytes: bytes } });
+      expect(await reasonOf(far.log.append('t', epoch, 0, batch))).toBe('unreachable');
+      expect(far.healthyForMs()).toBe(0);
+      proxy.set({});
+      await waitUntilHealthy(far);
+      const again = await far.log.append('t', epoch, 0, batch);
+      expect(bytes === 0 ? ['stored', 'already'] : ['already']).toContain(again.outcome);
+      expect(textsOf(await far.log.read('t', 1, undefined, 10))).toEqual(['a', 'b']);
+    },
+  );
+
+  it('[P6] loses the reply to a takeover: asked again, it is taken under the same epoch', async () => {
+    await using proxy = await startNetProxy(redis.port);
+    const far = await open({ url: proxy.urlOf(redis.url) });
+    await far.sessions.create('t', aRecord());
+    const from = { owner: 'instance-1', epoch };
+    await far.sessions.takeOver('none', from, 'b'); // the script is there
+    proxy.set({ toClient: { cutAfterBytes: 3 } });
+    expect(await reasonOf(far.sessions.takeOver('t', from, 'b'))).toBe('unreachable');
+    proxy.set({});
+    await waitUntilHealthy(far);
+    const found = await far.sessions.find('t');
+    expect(found?.owner).toBe('b');
+    expect(await far.sessions.takeOver('t', from, 'b')).toMatchObject({ outcome: 'taken', record: found });
+  });
+
+  it('is full: nothing is stored in part, renewals and ends still work, and then it goes on', async () => {
+    const writer = createLogWriter(store, 's');
+    expect(await writer.append({ stream: 1, text: 'a' })).toBe('stored');
+    const before = await store.instances.join('me');
+    const batch = writer.make(...Array.from({ length: 5 }, (_, index) => ({ stream: 1, text: `${index}` })));
+    await store.sessions.create('ends', aRecord());
+    await redis.fill();
+    try {
+      expect(await reasonOf(store.log.append('s', epoch, 1, batch))).toBe('full');
+      expect(await reasonOf(store.sessions.create('t', aRecord()))).toBe('full');
+      expect(await reasonOf(store.instances.post('me', 'b', 1, [Buffer.alloc(10)]))).toBe('full');
+      expect(await reasonOf(store.sessions.takeOver('s', { owner: 'instance-1', epoch }, 'b'))).toBe('full');
+      const state = { tails: new Map(), newestStream: -1, pending: [] };
+      expect(await reasonOf(store.sessions.register('t', aRecord(), 0, state))).toBe('full');
+      expect(await store.sessions.register('s', aRecord({ owner: 'me' }), 1, state)).toBe('registered');
+      expect(await store.instances.renew('me')).toMatchObject({ held: true, birth: before.birth });
+      expect(textsOf(await store.log.read('s', 1, undefined, 10))).toEqual(['a']);
+      await store.sessions.end('ends');
+      await store.sessions.renew(['s']);
+      expect(await store.sessions.release('s', epoch)).toBe('done');
+      expect(store.healthyForMs()).toBeGreaterThan(0);
+      expect(await store.sessions.find('t')).toBeUndefined();
+    } finally {
+      await redis.unfill();
+    }
+    expect(await store.sessions.find('ends')).toBeUndefined();
+    expect(await store.log.append('s', epoch, 1, batch)).toEqual({ outcome: 'stored' });
+    expect(textsOf(await store.log.read('s', 1, undefined, 10))).toEqual(['a', '0', '1', '2', '3', '4']);
+  });
+
+  it('[P7] freezes: every call is unreachable in time, the receiver too, and it recovers by itself', async () => {
+    let recoveries = 0;
+    store.onRecovered(() => {
+      recoveries += 1;
+    });
+    await store.instances.join('me');
+    await store.instances.receive('me', 0);
+    await redis.pause();
+    try {
+      const startedMs = performance.now();
+      const asked = [store.sessions.find('s'), store.log.append('s', epoch, 0, []), store.instances.renew('me')];
+      const waiting = reasonOf(store.instances.receive('me', 200));
+      expect(await Promise.all(asked.map(reasonOf))).toEqual(['unreachable', 'unreachable', 'unreachable']);
+      expect(performance.now() - startedMs).toBeLessThan(1_500);
+      expect(store.healthyForMs()).toBe(0);
+      expect(await withDeadline(waiting, { deadlineMs: 4_000 })).toBe('unreachable');
+    } finally {
+      redis.resume();
+    }
+    await waitFor(() => recoveries > 0, { what: 'the recovery' });
+    expect(store.healthyForMs()).toBeGreaterThan(0);
+    expect(await store.sessions.find('s')).toEqual(aRecord());
+  });
+
+  it('[P7] is behind a network that swallows everything: a new connection is made', async () => {
+    await using proxy = await startNetProxy(redis.port);
+    const far = await open({ url: proxy.urlOf(redis.url) });
+    proxy.blackHoleAll();
+    expect(await reasonOf(far.sessions.find('s'))).toBe('unreachable');
+    await waitUntilHealthy(far);
+    expect(await far.sessions.find('s')).toBeUndefined();
+    await far.close();
+    proxy.breakBlackHoles();
+  });
+
+  it('[P7] dies: calls in flight and later ones are unreachable at once; back empty, what owners register lives on', async () => {
+    const own = await startRedis();
+    const mine = await open({ url: own.url, commandTimeoutMs: 5_000 });
+    const first = await mine.instances.join('me');
+    await mine.instances.receive('me', 0); // its connection is there
+    await mine.sessions.create('t', aRecord());
+    let recoveries = 0;
+    mine.onRecovered(() => {
+      recoveries += 1;
+    });
+    const waiting = reasonOf(mine.instances.receive('me', 5_000));
+    await own.pause();
+    const inFlight = reasonOf(mine.sessions.find('t'));
+    await own.kill();
+    expect(await withDeadline(inFlight, { deadlineMs: 1_000 })).toBe('unreachable');
+    expect(await withDeadline(waiting, { deadlineMs: 1_000 })).toBe('unreachable');
+    const startedMs = performance.now();
+    expect(await reasonOf(mine.sessions.find('t'))).toBe('unreachable');
+    expect(performance.now() - startedMs).toBeLessThan(100);
+    await own.restart({ keepData: false });
+    await waitFor(() => recoveries > 0, { what: 'the recovery' });
+    const renewal = await mine.instances.renew('me');
+    expect(renewal.held).toBe(false);
+    expect(renewal.birth).not.toBe(first.birth);
+    expect(renewal.dataAgeMs).toBeLessThan(5_000);
+    expect((await mine.log.append('t', epoch, 0, [])).outcome).toBe('no_record');
+    const nothing = { tails: new Map(), newestStream: -1, pending: [] };
+    expect(await mine.sessions.register('t', aRecord(), 0, nothing)).toBe('registered');
+    expect((await mine.log.append('t', epoch, 0, [])).outcome).toBe('stored');
+  });
+
+  it('becomes a replica, that refuses writes: not healthy until it is a master again', async () => {
+    const own = await startRedis();
+    const mine = await open({ url: own.url });
+    await own.cli('REPLICAOF', '127.0.0.1', '1');
+    expect(await reasonOf(mine.sessions.create('t', aRecord()))).toBe('unreachable');
+    expect(mine.healthyForMs()).toBe(0);
+    expect(await reasonOf(mine.sessions.create('t', aRecord()))).toBe('unreachable');
+    await own.cli('REPLICAOF', 'NO', 'ONE');
+    await waitUntilHealthy(mine);
+    expect(await untilAnswered(() => mine.sessions.create('t', aRecord()).then(() => true))).toBe(true);
+  });
+
+  it('[P6] loses a record but not its log: an older owner registers nothing, the newer one goes on', async () => {
+    const prefix = freshPrefix();
+    const mine = await open({ prefix });
+    await mine.sessions.create('t', aRecord());
+    await createLogWriter(mine, 't').append({ stream: 1, text: 'a' });
+    const taken = await mine.sessions.takeOver('t', { owner: 'instance-1', epoch }, 'b');
+    if (taken.outcome !== 'taken') throw new Error(taken.outcome);
+    await redis.cli('DEL', ...(await redis.cli('KEYS', `${prefix}:*:record`)).split('\n'));
+    const state = { tails: new Map(), newestStream: 1, pending: [] };
+    expect(await mine.sessions.register('t', aRecord(), 1, state)).toBe('fenced');
+    expect(await mine.sessions.register('t', taken.record, 0, taken.log)).toBe('registered');
+    expect(await mine.log.read('t', 1, undefined, 1)).toMatchObject({ broken: true, ended: false });
+    const next = createLogWriter(mine, 't', taken.record.epoch);
+    expect(await next.append({ stream: 1, text: 'b' })).toBe('stored');
+  });
+
+  it('answers with an error: refused, with the cause and without any argument', async () => {
+    const prefix = freshPrefix();
+    const mine = await open({ prefix });
+    await mine.sessions.create('t', aRecord());
+    const [key = ''] = (await redis.cli('KEYS', `${prefix}:*:record`)).split('\n');
+    await redis.cli('SET', key, 'not a hash');
+    const error = await mine.sessions.amend('t', epoch, Buffer.from('secret')).catch((cause: unknown) => cause);
+    expect(error).toBeInstanceOf(StoreUnavailable);
+    expect(error).toMatchObject({ reason: 'refused', cause: { message: expect.stringContaining('WRONGTYPE') } });
+    expect((error as Error).cause).not.toHaveProperty('command');
+    expect(mine.healthyForMs()).toBeGreaterThan(0);
+  });
+
+  it('is not there at the start: calls are unreachable, until it is', async () => {
+    const own = await startRedis();
+    await own.kill();
+    const mine = createRedisStore({ url: own.url, prefix: freshPrefix(), limits: wideLimits });
+    stores.push(mine);
+    let recoveries = 0;
+    mine.onRecovered(() => {
+      recoveries += 1;
+    });
+    expect(await reasonOf(mine.sessions.find('t'))).toBe('unreachable');
+    expect(mine.healthyForMs()).toBe(0);
+    await own.restart({ keepData: false });
+    await waitUntilHealthy(mine);
+    expect(await mine.sessions.find('t')).toBeUndefined();
+    expect(recoveries).toBe(0); // nothing was written before
+  });
+});

@@ -1,0 +1,47 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { createRedisStore, type RedisStoreOptions } from '../../src/store/redis/redis-store.ts';
+import type { Store } from '../../src/store/store.ts';
+import { StoreUnavailable } from '../../src/store/store-unavailable.ts';
+import { waitFor } from '../support/wait-for.ts';
+import type { MakeStore } from './store-fixture.ts';
+
+let made = 0;
+
+/** A namespace that no other test has. */
+export const freshPrefix = (): string => {
+  made += 1;
+  return `test-${process.pid}-${made}`;
+};
+
+/** Limits that no test meets by accident. */
+export const wideLimits = { maxEvents: 1_000, maxBytes: 8_000_000, maxAgeMs: 3_600_000 };
+
+/** A store whose connection answers. */
+export async function openRedisStore(options: Partial<RedisStoreOptions> & { readonly url: string }): Promise<Store> {
+  const store = createRedisStore({ limits: wideLimits, commandTimeoutMs: 5_000, ...options });
+  await waitUntilHealthy(store);
+  return store;
+}
+
+export const waitUntilHealthy = (store: Store): Promise<unknown> =>
+  waitFor(() => store.healthyForMs() > 0, { what: 'the store to answer', intervalMs: 2, deadlineMs: 20_000 });
+
+/** Stores of the contract suite: each in a namespace of its own, seen by two connections. Time is that of the machine. */
+export function redisStores(options: () => Partial<RedisStoreOptions> & { readonly url: string }): MakeStore {
+  return async ({ maxEvents, maxBytes, maxAgeMs, ...times }) => {
+    const all = { ...options(), ...times, prefix: freshPrefix(), limits: { maxEvents, maxBytes, maxAgeMs } };
+    const [store, other] = await Promise.all([openRedisStore(all), openRedisStore(all)]);
+    return { store, other, isRealTime: true, advance: (ms) => delay(ms) };
+  };
+}
+
+/** What every caller does: asks again until it has an answer. */
+export const untilAnswered = <T>(ask: () => Promise<T>): Promise<Exclude<T, undefined | false | null>> =>
+  waitFor(
+    () =>
+      ask().catch((error: unknown) => {
+        if (error instanceof StoreUnavailable) return undefined;
+        throw error;
+      }),
+    { what: 'an answer', deadlineMs: 40_000, intervalMs: 50 },
+  ) as Promise<Exclude<T, undefined | false | null>>;

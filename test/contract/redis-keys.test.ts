@@ -1,0 +1,160 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Store } from '../../src/store/store.ts';
+import { type RedisServer, startRedis } from '../support/redis-server.ts';
+import { aRecord, createLogWriter, epoch } from './log-writer.ts';
+import { freshPrefix, openRedisStore } from './redis-fixture.ts';
+
+/** What an attacker would like to find in a key or make of one. */
+const hostileIds = [
+  '{x}',
+  'a:b:*',
+  '*',
+  '{',
+  '}{',
+  'a\r\nFLUSHALL\r\n',
+  '"; return 1 --',
+  '\0',
+  'é\u{1f600}',
+  'x'.repeat(5_000),
+];
+const callId = 'call-{id}\r\n*';
+
+describe('the keys of the Redis store', () => {
+  let redis: RedisServer;
+  beforeAll(async () => {
+    redis = await startRedis();
+  });
+  afterAll(() => redis?.stop());
+
+  /** Does everything that a store can do, under these names. */
+  async function useAll(store: Store, id: string): Promise<void> {
+    const { sessions, log, instances } = store;
+    const text = Buffer.from('{}');
+    await instances.join(id);
+    await instances.post(id, id, 1, [text]);
+    const delivery = await instances.receive(id, 100);
+    await instances.post(id, id, 2, [text]);
+    await instances.discard(id, delivery?.receipt ?? '');
+    await instances.renew(id);
+    await instances.areAlive([id]);
+    await instances.declareDead(`${id} dead`);
+    await sessions.create(id, aRecord({ owner: id }));
+    const opens = [{ stream: 1, id: callId, method: 'tools/call', text }];
+    const [event] = createLogWriter(store, id).make({ stream: 1, text: 'a' });
+    if (event === undefined) throw new Error('unreachable');
+    await log.append(id, epoch, 0, [{ ...event, opens }]);
+    await log.read(id, 1, undefined, 10);
+    await sessions.amend(id, epoch, text);
+    const taken = await sessions.takeOver(id, { owner: id, epoch }, `${id} next`);
+    if (taken.outcome !== 'taken') throw new Error(taken.outcome);
+    await sessions.register(id, { ...taken.record, epoch: taken.record.epoch + 1 }, 0, taken.log);
+    await sessions.release(id, taken.record.epoch + 1);
+    await sessions.renew([id]);
+    await sessions.create(`${id} ended`, aRecord());
+    await sessions.end(`${id} ended`);
+  }
+
+  it('[S09] hold no id that a caller gave, whatever it looks like, and are all of the known forms', async () => {
+    const prefix = freshPrefix();
+    const store = await openRedisStore({ url: redis.url, prefix });
+    for (const id of hostileIds) await useAll(store, id);
+    const keys = (await redis.cli('KEYS', '*')).split('\n');
+    const digest = '[A-Za-z0-9_-]{43}';
+    const form = new RegExp(
+      `^${prefix}:(birth|session:\\{${digest}\\}:(record|log|tails|pending)|instance:\\{${digest}\\}:(lease|mailbox|counts))$`,
+    );
+    for (const key of keys) expect(key).toMatch(form);
+    // lease, mailbox, counts and a dead lease; four of a session and the tombstone of another; and the birth.
+    expect(keys).toHaveLength(hostileIds.length * 9 + 1);
+    await store.close();
+  });
+
+  it('[S09] give no id to a command outside of the values of ARGV', async () => {
+    const prefix = freshPrefix();
+    await using monitor = await redis.monitor();
+    const store = await openRedisStore({ url: redis.url, prefix });
+    const id = 'secret-{id}:*';
+    await useAll(store, id);
+    await redis.cli('ECHO', 'end');
+    await monitor.commands.next(({ args }) => args[0]?.toUpperCase() === 'ECHO', { what: 'the last command' });
+    const sent = monitor.commands.items.filter(({ from }) => from !== 'lua').map(({ args }) => args);
+    expect(sent.length).toBeGreaterThan(20);
+    for (const [name = '', script = '', count = '0', ...rest] of sent) {
+      const isScript = /^eval(sha)?$/i.test(name);
+      expect(script).not.toContain('secret');
+      const keysAndNames = isScript ? rest.slice(0, Number(count)) : [name, script, count, ...rest];
+      expect(keysAndNames.join('\n')).not.toMatch(/secret|call-/);
+    }
+    await store.close();
+  });
+
+  it('[P8] all expire by themselves, the log of a session before its record', async () => {
+    await redis.empty();
+    const limits = { maxEvents: 10, maxBytes: 1_000, maxAgeMs: 30_000 };
+    const store = await openRedisStore({ url: redis.url, prefix: freshPrefix(), limits, recordTtlMs: 90_000 });
+    await useAll(store, 's');
+    const keys = (await redis.cli('KEYS', '*')).split('\n');
+    expect(keys).toHaveLength(10);
+    for (const key of keys) {
+      const ttlMs = Number(await redis.cli('PTTL', key));
+      expect(ttlMs, key).toBeGreaterThan(0);
+      if (key.endsWith(':log')) expect(ttlMs).toBeLessThanOrEqual(31_000);
+      if (/:(record|tails|pending)$/.test(key)) expect(ttlMs).toBeGreaterThan(80_000);
+    }
+    await store.close();
+  });
+
+  it('[P8] are as many after a thousand ended streams and answered calls as after one', async () => {
+    await redis.empty();
+    const limits = { maxEvents: 20, maxBytes: 1_000_000, maxAgeMs: 3_600_000 };
+    const store = await openRedisStore({ url: redis.url, prefix: freshPrefix(), limits });
+    await store.sessions.create('s', aRecord());
+    for (let seq = 1; seq <= 1_000; seq += 1) {
+      const opens = [{ stream: seq, id: seq, method: 'm', text: undefined }];
+      const event = { stream: seq, seq, previous: undefined, data: Buffer.from('x'), last: true };
+      await store.log.append('s', epoch, seq - 1, [{ ...event, opens, settles: seq - 1 }]);
+    }
+    const keys = (await redis.cli('KEYS', '*')).split('\n');
+    const keyOf = (name: string): string => keys.find((key) => key.endsWith(name)) ?? '';
+    expect(Number(await redis.cli('XLEN', keyOf(':log')))).toBeLessThanOrEqual(20);
+    expect(Number(await redis.cli('HLEN', keyOf(':tails')))).toBeLessThanOrEqual(20);
+    expect(await redis.cli('HLEN', keyOf(':pending'))).toBe('1');
+    await store.close();
+  });
+
+  it('[P8] forget the ended streams of a log that has expired as a whole', async () => {
+    await redis.empty();
+    const store = await openRedisStore({ url: redis.url, prefix: freshPrefix() });
+    await store.sessions.create('s', aRecord());
+    const writer = createLogWriter(store, 's');
+    for (let stream = 1; stream <= 5; stream += 1) await writer.append({ stream, text: 'x', last: stream !== 3 });
+    const keys = (await redis.cli('KEYS', '*')).split('\n');
+    const keyOf = (name: string): string => keys.find((key) => key.endsWith(name)) ?? '';
+    await redis.cli('DEL', keyOf(':log')); // as its time to live does
+    expect(await store.log.read('s', 1, undefined, 1)).toMatchObject({ broken: true, ended: true, newest: undefined });
+    expect(await store.log.read('s', 3, undefined, 1)).toMatchObject({ broken: true, newest: writer.at(3) });
+    expect(await writer.append({ stream: 9, text: 'y' })).toBe('stored');
+    expect((await redis.cli('HKEYS', keyOf(':tails'))).split('\n').sort()).toEqual(['3', '9']);
+    expect(await redis.cli('HMGET', keyOf(':record'), 'events', 'bytes')).toBe('1\n1');
+    await store.close();
+  });
+
+  it('do not count takeovers of more than ten minutes ago', async () => {
+    await redis.empty();
+    const store = await openRedisStore({ url: redis.url, prefix: freshPrefix() });
+    await store.sessions.create('s', aRecord());
+    const key = await redis.cli('KEYS', '*:record');
+    const old = Date.now() - 600_001;
+    await redis.cli('HSET', key, 'taken', `${old} ${old} ${Date.now() - 500_000}`);
+    const from = { owner: 'instance-1', epoch };
+    expect(await store.sessions.takeOver('s', from, 'b')).toMatchObject({ outcome: 'taken' });
+    const found = await store.sessions.find('s');
+    const next = { owner: 'b', epoch: found?.epoch ?? 0 };
+    expect(await store.sessions.takeOver('s', next, 'c')).toEqual({ outcome: 'worn_out' });
+    await store.close();
+  });
+
+  it('begin with a prefix that cannot choose the slot', async () => {
+    await expect(openRedisStore({ url: redis.url, prefix: 'a{b}' })).rejects.toThrow(TypeError);
+  });
+});

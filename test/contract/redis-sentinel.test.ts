@@ -1,0 +1,47 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { StoreUnavailable } from '../../src/store/store-unavailable.ts';
+import { type RedisSentinel, startRedisSentinel } from '../support/redis-sentinel.ts';
+import { waitFor, withDeadline } from '../support/wait-for.ts';
+import { aRecord, createLogWriter, epoch } from './log-writer.ts';
+import { freshPrefix, openRedisStore, redisStores, untilAnswered } from './redis-fixture.ts';
+import { storeContract } from './store-contract.ts';
+
+describe('a server found by sentinels', () => {
+  let sentinel: RedisSentinel;
+  beforeAll(async () => {
+    sentinel = await startRedisSentinel();
+  }, 60_000);
+  afterAll(() => sentinel?.stop());
+
+  storeContract(
+    'redis sentinel',
+    redisStores(() => ({ url: sentinel.url })),
+    { modelRuns: 30 },
+  );
+
+  it('[P7] is followed: writes go to the new master, a waiting receiver too', async () => {
+    const store = await openRedisStore({ url: sentinel.url, prefix: freshPrefix(), commandTimeoutMs: 500 });
+    let recoveries = 0;
+    store.onRecovered(() => {
+      recoveries += 1;
+    });
+    await store.instances.join('a');
+    await store.sessions.create('s', aRecord());
+    const writer = createLogWriter(store, 's');
+    await store.instances.receive('a', 0); // the connection is there
+    const waiting = store.instances.receive('a', 20_000).catch((error: unknown) => error);
+    const [event] = writer.make({ stream: 1, text: 'a' });
+    if (event === undefined) throw new Error('unreachable');
+    await sentinel.loseMaster();
+    const outcome = await untilAnswered(() => store.log.append('s', epoch, 0, [event]));
+    expect(['stored', 'already']).toContain(outcome.outcome);
+    const master = await sentinel.master();
+    expect(await master.cli('ROLE')).toMatch(/^master/);
+    await waitFor(() => recoveries > 0, { what: 'word of the recovery' });
+    expect(await withDeadline(waiting, { what: 'the receiver to settle' })).toBeInstanceOf(StoreUnavailable);
+    const again = store.instances.receive('a', 10_000);
+    expect(await untilAnswered(() => store.instances.post('a', 'b', 1, [Buffer.from('x')]))).toBe('posted');
+    expect((await again)?.letters).toHaveLength(1);
+    await store.close();
+  }, 60_000);
+});

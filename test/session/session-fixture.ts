@@ -1,0 +1,102 @@
+import { expect } from 'vitest';
+import type { Dropped, SessionObserver } from '../../src/session/observer.ts';
+import type { SessionEnd } from '../../src/session/session-end.ts';
+import type { Server, SessionOptions } from '../../src/session/session-parts.ts';
+import { createFakeServer, type FakeServer } from '../support/fake-backend.ts';
+import { createInbox, type Inbox } from '../support/wait-for.ts';
+
+/** Longer than any test. */
+export const never = 2 ** 30;
+
+export const nobody = { issuer: '', subject: '', client: '' };
+
+/** Limits that no test meets by chance, and no time that passes by itself. */
+export const wideLimits: SessionOptions = {
+  upgradeAfterMs: never,
+  commitAfterMs: never,
+  cancelGraceMs: never,
+  requestIdleMs: never,
+  requestMaxMs: never,
+  maxCalls: 100,
+  maxQueuedBytes: 1_000_000,
+  retryMs: 2_000,
+  slowReaderMs: never,
+  streamMaxAgeMs: never,
+  maxEventBytes: 10_000,
+  logMaxEvents: 1_000,
+  logMaxBytes: 1_000_000,
+  storeWaitMs: 1_000,
+};
+
+/** An observer that keeps what it was told. */
+export interface RecordingObserver extends SessionObserver {
+  readonly ends: Inbox<SessionEnd>;
+  readonly adoptions: { readonly pending: number }[];
+  readonly drops: Dropped[];
+  readonly failures: unknown[];
+  readonly clusterFailures: unknown[];
+}
+
+export function createObserver(): RecordingObserver {
+  const ends = createInbox<SessionEnd>();
+  const adoptions: { pending: number }[] = [];
+  const drops: Dropped[] = [];
+  const failures: unknown[] = [];
+  const clusterFailures: unknown[] = [];
+  return {
+    ...{ ends, adoptions, drops, failures, clusterFailures },
+    started: () => undefined,
+    ended: (_name, { reason }) => ends.push(reason),
+    adopted: (_name, details) => void adoptions.push(details),
+    backendEnded: () => undefined,
+    restored: () => undefined,
+    dropped: (_name, what) => void drops.push(what),
+    failed: (_name, cause) => void failures.push(cause),
+    clusterFailed: (cause) => void clusterFailures.push(cause),
+  };
+}
+
+/** What the server of a fixture answers to `initialize`. */
+export const handshake = { protocolVersion: '2025-11-25', capabilities: { tools: { listChanged: true } } };
+
+/** A server that answers `initialize` at once, and nothing else by itself. */
+export function createServer(fields: Partial<Server> = {}): { server: Server; fake: FakeServer } {
+  const fake = createFakeServer((message, backend) => {
+    if (message['method'] === 'initialize') backend.says({ jsonrpc: '2.0', id: message['id'], result: handshake });
+  });
+  const server: Server = {
+    name: 's',
+    digest: 'd',
+    open: fake.open,
+    startTimeoutMs: never,
+    onBackendExit: 'restore',
+    rerun: 'safe',
+    ...fields,
+  };
+  return { server, fake };
+}
+
+export const initialize = {
+  jsonrpc: '2.0',
+  id: 0,
+  method: 'initialize',
+  params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'c', version: '1' } },
+};
+
+export const request = (id: string | number, method = 'tools/call', params: object = { name: 'x' }) => ({
+  jsonrpc: '2.0',
+  id,
+  method,
+  params,
+});
+export const response = (id: string | number, result: unknown = {}) => ({ jsonrpc: '2.0', id, result });
+export const note = (data: unknown) => ({
+  jsonrpc: '2.0',
+  method: 'notifications/message',
+  params: { level: 'info', data },
+});
+export const errorTo = (id: string | number, reason: string) =>
+  expect.objectContaining({ id, error: expect.objectContaining({ data: { reason } }) });
+
+/** What waits for microtasks or a turn of the event loop has happened. */
+export const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));

@@ -1,0 +1,30 @@
+import { ReplyError } from 'ioredis';
+import { describe, expect, it } from 'vitest';
+import { codeOf, toUnavailable } from '../../src/store/redis/reply-error.ts';
+
+const reply = (message: string): Error => Object.assign(new ReplyError(message), { command: { args: ['secret'] } });
+
+describe('an error of Redis', () => {
+  it.each([
+    ['OOM command not allowed when used memory > maxmemory', 'full'],
+    ['@user_script: 31: -OOM command not allowed when used memory', 'full'], // 6.2
+    ['ERR Error running script (call to f_1): @user_script:9: @user_script: 9: -OOM command not allowed', 'full'], // 6.2
+    ["READONLY You can't write against a read only replica.", 'unreachable'],
+    ['LOADING Redis is loading the dataset in memory', 'unreachable'],
+    ['CLUSTERDOWN Hash slot not served', 'unreachable'],
+    ['MOVED 1 127.0.0.1:1', 'unreachable'],
+    ['NOPERM this user has no permissions', 'refused'],
+    ['WRONGTYPE Operation OOM LOADING', 'refused'],
+    ['ERR OOM in the text decides nothing', 'refused'],
+    ['no code at all', 'refused'],
+  ])('is told by its code: %s', (message, reason) => {
+    const fault = toUnavailable(reply(message));
+    expect(fault.reason).toBe(reason);
+    expect(JSON.stringify({ ...(fault.cause as Error) })).not.toContain('secret');
+  });
+
+  it('is unreachable where there is no reply', () => {
+    expect(toUnavailable(new Error('OOM Command timed out')).reason).toBe('unreachable');
+    expect(codeOf(new Error('NOSCRIPT'))).toBeUndefined();
+  });
+});

@@ -1,0 +1,146 @@
+import type { RequestId } from '../../src/protocol/faults.ts';
+import type { Message } from './http-client.ts';
+import {
+  isResponseMessage,
+  marksIn,
+  messageOf,
+  type RecordedCall,
+  type RecordedConnection,
+  type SessionTranscript,
+} from './transcript.ts';
+import { createViolations, type Violation, type Violations } from './violation.ts';
+
+/**
+ * What became of a call, as its client sees it. `answered`: by its server, with a result or an error. `error`: by the
+ * gateway, which says why. `broken`: its connection broke before anything said that it was accepted. `none`: it was
+ * accepted, and nothing came; a violation unless the client gave up.
+ */
+export type CallOutcome =
+  | { readonly outcome: 'answered' | 'broken' | 'none' }
+  | { readonly outcome: 'error'; readonly reason: string; readonly status: number };
+
+/** A response that a client got. */
+interface Answer {
+  /** The event id, or the connection for one that is no event: two answers have two places. */
+  readonly place: string;
+  readonly connection: RecordedConnection;
+  readonly message: Message;
+}
+
+const keyOf = (id: unknown): string => JSON.stringify(id ?? null);
+const reasonOf = (message: Message): string | undefined => message.error?.data?.reason;
+
+/** What became of each call of a session. */
+export function outcomesOf(transcript: SessionTranscript): ReadonlyMap<RequestId, CallOutcome> {
+  const answers = answersOf(transcript, createViolations(''));
+  return new Map(transcript.calls.map((call) => [call.id, outcomeOf(call, transcript, answers.get(keyOf(call.id)))]));
+}
+
+/**
+ * What is wrong with the calls of one client (P2, P3): each that was accepted has exactly one answer, on its own streams,
+ * and nothing that came belongs to anybody else.
+ * @param executions the marks of the calls that servers began to run, each as often as it was begun
+ */
+export function faultsOfCalls(transcript: SessionTranscript, executions: readonly string[] = []): readonly Violation[] {
+  const violations = createViolations(`session ${transcript.name}`);
+  const { add } = violations;
+  const answers = answersOf(transcript, violations);
+  for (const call of transcript.calls) {
+    const own = answers.get(keyOf(call.id)) ?? [];
+    // The news that the answer is no longer kept does not contradict an answer that the client had before.
+    const real = own.filter(({ message }) => reasonOf(message) !== 'history_lost');
+    const places = [...new Set(real.map(({ place }) => place))];
+    if (places.length > 1) add('two_answers', `${call.id} was answered at ${places.join(' and at ')}`);
+    const outcome = outcomeOf(call, transcript, own);
+    if (outcome.outcome === 'none' && !call.isGivenUp) add('no_answer', `${call.id} was accepted`);
+
+    const runs = executions.filter((mark) => mark === call.mark).length;
+    if (call.isOnce && runs > 1) add('run_twice', `${call.id} was run ${runs} times`);
+    if (runs > 0 && outcome.outcome === 'error' && outcome.status === 503) {
+      add('run_twice', `${call.id} was run, and its client told by 503 to send it again`);
+    }
+  }
+  for (const [number, connection] of transcript.connections.entries()) {
+    checkOwnership(`connection ${number}`, connection, transcript, violations);
+  }
+  return violations.found;
+}
+
+function outcomeOf(
+  call: RecordedCall,
+  { connections }: SessionTranscript,
+  answers: readonly Answer[] = [],
+): CallOutcome {
+  const best = answers.find(({ message }) => reasonOf(message) !== 'history_lost') ?? answers[0];
+  if (best !== undefined) {
+    const reason = reasonOf(best.message);
+    return reason === undefined
+      ? { outcome: 'answered' }
+      : { outcome: 'error', reason, status: best.connection.status };
+  }
+  const own = connections.filter((connection) => connection.call === call.id);
+  const isAccepted = own.some(({ status, isWhole, events }) => {
+    return events.some(({ id }) => id !== undefined) || (isWhole && status >= 200 && status < 300);
+  });
+  return { outcome: isAccepted ? 'none' : 'broken' };
+}
+
+/** All responses, by the id of the request. */
+function answersOf({ connections }: SessionTranscript, { add }: Violations): ReadonlyMap<string, readonly Answer[]> {
+  const answers = new Map<string, Answer[]>();
+  for (const [number, connection] of connections.entries()) {
+    for (const { place, message } of messagesOf(connection, number, add)) {
+      if (!isResponseMessage(message)) continue;
+      // An error that could not say whose it is answers the one request of its POST.
+      const isNameless = message.id === null && place.startsWith('connection');
+      const key = keyOf(isNameless ? connection.call : message.id);
+      answers.set(key, [...(answers.get(key) ?? []), { place, connection, message }]);
+    }
+  }
+  return answers;
+}
+
+function messagesOf(
+  { events, text, isWhole }: RecordedConnection,
+  number: number,
+  add: Violations['add'],
+): { place: string; message: Message }[] {
+  const messages: { place: string; message: Message }[] = [];
+  const read = (place: string, data: string | undefined): void => {
+    try {
+      const message = messageOf({ ...(data !== undefined && { data }) });
+      if (message !== undefined) messages.push({ place, message });
+    } catch {
+      add('malformed', `connection ${number}: what came at ${place} is no JSON: ${data?.slice(0, 100)}`);
+    }
+  };
+  for (const [index, { id, data }] of events.entries()) read(id ?? `connection ${number}, event ${index}`, data);
+  // What is no JSON object was not said by a gateway: a balancer's 502.
+  if (isWhole && text.startsWith('{')) read(`connection ${number}`, text);
+  return messages;
+}
+
+/** Finds what belongs to somebody else. */
+function checkOwnership(
+  where: string,
+  connection: RecordedConnection,
+  { name, calls }: SessionTranscript,
+  { add }: Violations,
+): void {
+  for (const { mark, session } of marksIn([connection.text, ...connection.events.map(({ data }) => data)].join('\n'))) {
+    if (session !== name) add('foreign', `${where}: ${mark} is of another session`);
+  }
+  const callOf = new Map(calls.map((call) => [keyOf(call.id), call]));
+  for (const { place, message } of messagesOf(connection, 0, () => undefined)) {
+    const isProgress = message.method === 'notifications/progress';
+    if (!isProgress && !isResponseMessage(message)) continue;
+    if (message.id === null && place.startsWith('connection')) continue;
+    const id = isProgress ? message.params?.progressToken : message.id;
+    const call = callOf.get(keyOf(id));
+    if (call === undefined)
+      add('foreign', `${where}: ${place} is about ${keyOf(id)}, which this client never asked for`);
+    else if (call.id !== connection.call) add('foreign', `${where}: ${place} is about ${keyOf(id)}, another call`);
+    const wrong = marksIn(JSON.stringify(message)).find(({ mark }) => call !== undefined && mark !== call.mark);
+    if (wrong !== undefined) add('foreign', `${where}: ${place} is about ${keyOf(id)} and has ${wrong.mark}`);
+  }
+}

@@ -1,0 +1,221 @@
+import { onTestFinished, TestRunner } from 'vitest';
+import { freeze, thaw } from './freeze.ts';
+import { type Exit, type Gateway, type GatewayOptions, startGateway } from './gateway.ts';
+import { type NetProxy, startNetProxy } from './net-proxy.ts';
+import { descendantsOf, type ProcessInfo, stillAlive, waitUntilGone } from './processes.ts';
+import { type RedisServer, startRedis } from './redis-server.ts';
+import { type RoundRobin, startRoundRobin } from './round-robin.ts';
+import type { Waiting } from './wait-for.ts';
+
+export interface ClusterOptions extends Pick<GatewayOptions, 'command' | 'env' | 'program'> {
+  /** How many gateways: 3. */
+  readonly instances?: number;
+  /** Further options of the gateways, of all of them or for each one. */
+  readonly args?: readonly string[] | ((instance: number) => readonly string[]);
+  /** A Redis to use; the cluster does not stop it. Without it the cluster has one of its own. */
+  readonly redis?: RedisServer;
+  /** Puts a proxy between each instance and Redis, which `partition` needs. */
+  readonly isPartitionable?: boolean;
+}
+
+/**
+ * What an instance sees of Redis in a partition. `held`: what is sent waits, in both directions, until it heals. `lost`:
+ * the same, but the connections break when it heals. `refused`: connections are reset and new ones refused.
+ */
+export type Partition = 'held' | 'lost' | 'refused';
+
+/** Gateways that share a Redis, behind a balancer without stickiness. */
+export interface Cluster extends AsyncDisposable {
+  /** The endpoint by way of the balancer: `http://127.0.0.1:<port>/mcp`. */
+  readonly url: string;
+  readonly balancer: RoundRobin;
+  readonly redis: RedisServer;
+  /** The gateways by number; after `restart` the new one. */
+  readonly instances: readonly Gateway[];
+  /** The proxies between the instances and Redis; none unless the cluster `isPartitionable`. */
+  readonly redisProxies: readonly NetProxy[];
+  /** Sends the signal (SIGKILL) and resolves when the instance has ended. The balancer then skips it. */
+  kill(instance: number, signal?: NodeJS.Signals, waiting?: Waiting): Promise<Exit>;
+  /** Stops an instance where it is (SIGSTOP); the kernel still accepts connections for it. */
+  freeze(instance: number): Promise<void>;
+  thaw(instance: number): void;
+  /** Ends an instance by SIGTERM if it runs, and starts another one in its place, on a new port, in the rotation. */
+  restart(instance: number): Promise<Gateway>;
+  /** Parts an instance from Redis; `held` unless told otherwise. */
+  partition(instance: number, how?: Partition): Promise<void>;
+  heal(instance: number): Promise<void>;
+  /** Resolves when nothing lives any more that ended instances had started; rejects with what does. */
+  allChildrenEnded(waiting?: Waiting): Promise<void>;
+  /** Ends everything that the cluster started. Idempotent. */
+  stop(): Promise<void>;
+}
+
+/**
+ * Starts a cluster. One started inside a test is stopped when that test has finished, failed or not; stop one that was
+ * started in a hook in the hook that belongs to it.
+ */
+export async function startCluster({
+  instances: count = 3,
+  args = [],
+  redis: givenRedis,
+  isPartitionable = false,
+  ...gatewayOptions
+}: ClusterOptions = {}): Promise<Cluster> {
+  const started: (() => Promise<unknown>)[] = [];
+  let isStopped = false;
+  const stop = async (): Promise<void> => {
+    if (isStopped) return;
+    isStopped = true;
+    const faults: unknown[] = [];
+    for (const end of started.reverse()) await end().catch((fault: unknown) => faults.push(fault));
+    if (faults.length > 0) throw faults[0];
+  };
+  const isInTest = TestRunner.getCurrentTest() !== undefined;
+  if (isInTest) onTestFinished(stop);
+  try {
+    const redis = givenRedis ?? (await startRedis());
+    started.push(async () => (givenRedis === undefined ? redis.stop() : undefined));
+    const redisProxies: NetProxy[] = [];
+    for (let instance = 0; isPartitionable && instance < count; instance++) {
+      const proxy = await startNetProxy(redis.port);
+      started.push(proxy.close);
+      redisProxies.push(proxy);
+    }
+    const startInstance = (instance: number): Promise<Gateway> => {
+      const redisUrl = redisProxies[instance]?.urlOf(redis.url) ?? redis.url;
+      const more = typeof args === 'function' ? args(instance) : args;
+      return startGateway({ ...gatewayOptions, args: ['--redis', redisUrl, ...more], isStoppedWithTest: false });
+    };
+    const fleet = createFleet(startInstance);
+    // The gateways end with the network and Redis as they should be; a test that wants it otherwise ends them itself.
+    started.push(fleet.stop, async () => {
+      redis.resume();
+      await Promise.all(redisProxies.map(heal));
+    });
+    await fleet.startAll(count);
+    const { instances } = fleet;
+    const balancer = await startRoundRobin({ backends: instances.map(({ baseUrl }) => baseUrl) });
+    started.push(balancer.close);
+
+    const proxyOf = (instance: number): NetProxy => {
+      const proxy = redisProxies[instance];
+      if (proxy === undefined) throw new Error(`Instance ${instance} has no proxy to Redis: see isPartitionable`);
+      return proxy;
+    };
+    return {
+      url: `${balancer.baseUrl}${new URL(instances[0]?.url ?? '').pathname}`,
+      balancer,
+      redis,
+      instances,
+      redisProxies,
+      kill: fleet.end,
+      freeze: fleet.freeze,
+      thaw: fleet.thaw,
+      async restart(instance) {
+        const gateway = await fleet.restart(instance);
+        balancer.setBackend(instance, gateway.baseUrl);
+        balancer.setInRotation(instance, true);
+        return gateway;
+      },
+      async partition(instance, how = 'held') {
+        const proxy = proxyOf(instance);
+        if (how === 'lost') proxy.blackHoleAll();
+        if (how !== 'refused') return proxy.set({ toServer: { isHeld: true }, toClient: { isHeld: true } });
+        await proxy.refuse();
+        proxy.resetAll();
+      },
+      heal: (instance) => heal(proxyOf(instance)),
+      allChildrenEnded: fleet.allChildrenEnded,
+      stop,
+      [Symbol.asyncDispose]: stop,
+    };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+async function heal(proxy: NetProxy): Promise<void> {
+  proxy.breakBlackHoles();
+  proxy.set({});
+  await proxy.accept();
+}
+
+/** The gateways by number, and what they have started. */
+function createFleet(start: (instance: number) => Promise<Gateway>) {
+  const instances: Gateway[] = [];
+  const running = new Set<Gateway>();
+  const frozen = new Set<number>();
+  /** What gateways that were ended had started; by pid and start time. */
+  const children = new Map<string, ProcessInfo>();
+
+  const startOne = async (instance: number): Promise<Gateway> => {
+    const gateway = await start(instance);
+    running.add(gateway);
+    gateway.exited.then(() => running.delete(gateway));
+    return gateway;
+  };
+  const instanceAt = (instance: number): Gateway => {
+    const gateway = instances[instance];
+    if (gateway === undefined) throw new Error(`There is no instance ${instance}`);
+    return gateway;
+  };
+  const noteChildren = async (pid: number): Promise<void> => {
+    for (const child of await descendantsOf(pid)) children.set(`${child.pid} ${child.started}`, child);
+  };
+  const thawOne = (instance: number): void => {
+    if (frozen.delete(instance)) thaw(instanceAt(instance).pid);
+  };
+  const end = async (instance: number, signal: NodeJS.Signals = 'SIGKILL', waiting?: Waiting): Promise<Exit> => {
+    const gateway = instanceAt(instance);
+    if (running.has(gateway)) {
+      // Frozen, it starts nothing between the look at its children and its end.
+      if (signal === 'SIGKILL') await freeze(gateway.pid);
+      await noteChildren(gateway.pid);
+    }
+    if (signal === 'SIGKILL') frozen.delete(instance);
+    else thawOne(instance);
+    return gateway.stop(signal, waiting);
+  };
+
+  return {
+    instances,
+    end,
+    async startAll(count: number): Promise<void> {
+      const all = await Promise.allSettled(Array.from({ length: count }, (_, instance) => startOne(instance)));
+      instances.push(...all.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : [])));
+      for (const one of all) if (one.status === 'rejected') throw one.reason;
+    },
+    async freeze(instance: number): Promise<void> {
+      await freeze(instanceAt(instance).pid);
+      frozen.add(instance);
+    },
+    thaw: thawOne,
+    async restart(instance: number): Promise<Gateway> {
+      await end(instance, 'SIGTERM');
+      const gateway = await startOne(instance);
+      instances[instance] = gateway;
+      return gateway;
+    },
+    async allChildrenEnded(waiting?: Waiting): Promise<void> {
+      await waitUntilGone([...children.values()], waiting);
+    },
+    async stop(): Promise<void> {
+      const ends = await Promise.allSettled(instances.map((_, instance) => end(instance, 'SIGTERM')));
+      // What a test is about may have left something behind; the next one is not to find it.
+      await killAll(await stillAlive([...children.values()]));
+      for (const ended of ends) if (ended.status === 'rejected') throw ended.reason;
+    },
+  };
+}
+
+async function killAll(processes: readonly ProcessInfo[]): Promise<void> {
+  for (const { pid } of processes) {
+    try {
+      process.kill(pid, 'SIGKILL');
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error; // it has just ended by itself
+    }
+  }
+  await waitUntilGone(processes);
+}

@@ -1,0 +1,82 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { rmSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
+import { withDeadline } from './wait-for.ts';
+
+/** Processes and folders that are still there, for the end of this test process, however it comes. */
+const running = new Map<ChildProcess, string>();
+process.on('exit', () => {
+  for (const [child, folder] of running) {
+    child.kill('SIGKILL');
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
+
+/** A `redis-server` that accepts connections. */
+export interface RedisProcess {
+  readonly pid: number;
+  /** Kills it (SIGKILL, also when it is frozen) and resolves when it has ended. Idempotent. */
+  kill(): Promise<void>;
+}
+
+/** The port was taken by somebody else before the server had it. */
+export class PortTaken extends Error {}
+
+/** Starts `redis-server` in a folder and resolves when it is ready; rejects with its output if it ends before. */
+export async function spawnRedis(folder: string, port: number, args: readonly string[]): Promise<RedisProcess> {
+  const own = ['--port', `${port}`, '--bind', '127.0.0.1', '--dir', folder, '--daemonize', 'no', '--save', ''];
+  const child = spawn('redis-server', [...own, ...args], { cwd: folder, stdio: ['ignore', 'pipe', 'pipe'] });
+  running.set(child, folder);
+  const exited = new Promise<void>((resolve) => {
+    const settle = (): void => {
+      running.delete(child);
+      resolve();
+    };
+    child.once('exit', settle);
+    child.once('error', settle); // it could not be started
+  });
+  const kill = async (): Promise<void> => {
+    child.kill('SIGKILL');
+    await exited;
+  };
+
+  let output = '';
+  const ready = new Promise<void>((resolve, reject) => {
+    child.once('error', (cause: NodeJS.ErrnoException) =>
+      reject(cause.code === 'ENOENT' ? new Error(missing, { cause }) : cause),
+    );
+    const collect = (chunk: string): void => {
+      output += chunk;
+      if (output.includes('Ready to accept connections')) resolve();
+    };
+    child.stdout.setEncoding('utf8').on('data', collect);
+    child.stderr.setEncoding('utf8').on('data', collect);
+    child.once('close', (code, signal) => {
+      const Fault = output.includes('Address already in use') ? PortTaken : Error;
+      reject(new Fault(`redis-server ended (${code ?? signal}) before it was ready:\n${output}`));
+    });
+  });
+  try {
+    await withDeadline(ready, { deadlineMs: 20_000, what: 'redis-server to be ready' });
+  } catch (error) {
+    await kill();
+    throw error;
+  }
+  return { pid: child.pid as number, kill };
+}
+
+const missing =
+  'redis-server is missing, and this test needs a real one (Debian and Ubuntu: apt-get install redis-server)';
+
+/** A port of 127.0.0.1 that is free now. Below 55,000, so that the bus of a Redis Cluster, 10,000 above, is a port too. */
+export async function findFreePort(): Promise<number> {
+  for (;;) {
+    const server = createServer().listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    server.close();
+    await once(server, 'close');
+    if (port < 55_000) return port;
+  }
+}

@@ -1,0 +1,116 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { onTestFinished, TestRunner } from 'vitest';
+import { findFreePort } from './redis-process.ts';
+import { type RedisServer, startRedis } from './redis-server.ts';
+import { type Reply, sendCommand } from './resp.ts';
+import { waitFor, withDeadline } from './wait-for.ts';
+
+/** A master and a replica on loopback, watched by a real sentinel. */
+export interface RedisSentinel extends AsyncDisposable {
+  /** `redis+sentinel://…/<name of the master>` */
+  readonly url: string;
+  /** The server that the sentinel names as the master now. */
+  master(): Promise<RedisServer>;
+  /** Kills the master; resolves when the sentinel names the other one, and that is a master. */
+  loseMaster(): Promise<void>;
+  /** Stops all. Idempotent. */
+  stop(): Promise<void>;
+}
+
+/** A sentinel takes a master for lost after this time. */
+const downAfterMs = 500;
+const masterName = 'main';
+
+/** Starts all three and resolves when the replica follows. One started inside a test is stopped with it. */
+export async function startRedisSentinel(): Promise<RedisSentinel> {
+  const folder = await mkdtemp(join(tmpdir(), 'gangway-sentinel-'));
+  const servers: RedisServer[] = [];
+  let sentinel: ChildProcess | undefined;
+  const end = (): unknown => sentinel?.kill('SIGKILL');
+  const stop = async (): Promise<void> => {
+    process.off('exit', end);
+    if (sentinel !== undefined && sentinel.exitCode === null && sentinel.signalCode === null) {
+      const exited = once(sentinel, 'exit');
+      sentinel.kill('SIGKILL');
+      await exited;
+    }
+    await Promise.all(servers.map((server) => server.stop()));
+    await rm(folder, { recursive: true, force: true });
+  };
+  process.on('exit', end); // also when the tests end in the middle
+  if (TestRunner.getCurrentTest() !== undefined) onTestFinished(stop);
+
+  try {
+    const master = await startRedis({ args: ['--repl-diskless-sync-delay', '0'] });
+    servers.push(master);
+    const replica = await startRedis({
+      args: ['--replicaof', `127.0.0.1 ${master.port}`, '--repl-diskless-sync-delay', '0'],
+    });
+    servers.push(replica);
+    await waitFor(async () => (await replica.cli('INFO', 'replication')).includes('master_link_status:up'), {
+      what: 'the replica to follow',
+      deadlineMs: 20_000,
+    });
+    const port = await findFreePort();
+    sentinel = await spawnSentinel(folder, port, master.port);
+    const ask = (...args: string[]): Promise<Reply> => sendCommand(port, args);
+    await waitFor(async () => ((await ask('SENTINEL', 'REPLICAS', masterName)) as Reply[]).length === 1, {
+      what: 'the sentinel to find the replica',
+      deadlineMs: 20_000,
+    });
+
+    const named = async (): Promise<RedisServer> => {
+      const [, at] = (await ask('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', masterName)) as string[];
+      return servers.find((server) => String(server.port) === at) as RedisServer;
+    };
+    return {
+      url: `redis+sentinel://127.0.0.1:${port}/${masterName}`,
+      master: named,
+      async loseMaster() {
+        const before = await named();
+        await before.kill();
+        const isDone = async () =>
+          (await named()) !== before && (await (await named()).cli('ROLE')).startsWith('master');
+        await waitFor(isDone, { what: 'another master', deadlineMs: 30_000 });
+      },
+      stop,
+      [Symbol.asyncDispose]: stop,
+    };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+async function spawnSentinel(folder: string, port: number, masterPort: number): Promise<ChildProcess> {
+  const file = join(folder, 'sentinel.conf'); // which the sentinel writes anew itself
+  const lines = [
+    ...[`port ${port}`, 'bind 127.0.0.1', `dir ${folder}`, `sentinel monitor ${masterName} 127.0.0.1 ${masterPort} 1`],
+    ...[
+      `sentinel down-after-milliseconds ${masterName} ${downAfterMs}`,
+      `sentinel failover-timeout ${masterName} 3000`,
+    ],
+  ];
+  await writeFile(file, `${lines.join('\n')}\n`);
+  const child = spawn('redis-server', [file, '--sentinel'], { cwd: folder, stdio: ['ignore', 'pipe', 'pipe'] });
+  let output = '';
+  const watching = new Promise<void>((resolve, reject) => {
+    child.once('error', reject);
+    child.once('exit', (code) => reject(new Error(`the sentinel ended (${code}):\n${output}`)));
+    const collect = (chunk: Buffer): void => {
+      output += chunk;
+      if (output.includes('+monitor master')) resolve();
+    };
+    child.stdout.on('data', collect);
+    child.stderr.on('data', collect);
+  });
+  await withDeadline(watching, { deadlineMs: 20_000, what: 'the sentinel to watch' }).catch((error: Error) => {
+    child.kill('SIGKILL');
+    throw error;
+  });
+  return child;
+}

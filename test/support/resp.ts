@@ -1,0 +1,122 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { type Waiting, withDeadline } from './wait-for.ts';
+
+/** A value of RESP2, texts as UTF-8. An error inside an array is an `Error`; one that is the whole reply is thrown. */
+export type Reply = string | number | null | Error | readonly Reply[];
+
+/** Sends one command to a Redis on loopback, on a connection of its own, and resolves with the reply. */
+export async function sendCommand(
+  port: number,
+  args: readonly (string | Buffer)[],
+  waiting: Waiting = {},
+): Promise<Reply> {
+  let settle: (reply: Reply) => void = () => undefined;
+  const replied = new Promise<Reply>((resolve) => {
+    settle = resolve;
+  });
+  const connection = await openResp(port, settle, waiting);
+  try {
+    connection.send(args);
+    const broken = connection.closed.then(() => new Error('The connection to Redis broke'));
+    const what = `the reply of Redis to ${args[0]?.toString()}`;
+    const reply = await withDeadline(Promise.race([replied, broken]), { what, ...waiting });
+    if (reply instanceof Error) throw reply;
+    return reply;
+  } finally {
+    connection.close();
+  }
+}
+
+/** One connection to a Redis. */
+export interface RespConnection {
+  send(args: readonly (string | Buffer)[]): void;
+  close(): void;
+  /** Resolves when it is closed, whoever closed it. */
+  readonly closed: Promise<void>;
+}
+
+/** Connects. Tests have their own tiny client, so that they do not see Redis through the eyes of the one they test. */
+export async function openResp(
+  port: number,
+  onReply: (reply: Reply) => void,
+  waiting: Waiting = {},
+): Promise<RespConnection> {
+  const socket = connect({ port, host: '127.0.0.1', noDelay: true });
+  const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()));
+  const connected = once(socket, 'connect');
+  socket.on('data', createRespReader(onReply));
+  socket.on('error', () => undefined); // told by `connected` and `closed`
+  await withDeadline(connected, { what: `a connection to Redis at ${port}`, ...waiting }).catch((error: Error) => {
+    socket.destroy();
+    throw error;
+  });
+  return { closed, send: (args) => void socket.write(formatCommand(args)), close: () => void socket.destroy() };
+}
+
+function formatCommand(args: readonly (string | Buffer)[]): Buffer {
+  const parts = args.flatMap((arg) => {
+    const bytes = Buffer.from(arg);
+    return [Buffer.from(`$${bytes.length}\r\n`), bytes, Buffer.from('\r\n')];
+  });
+  return Buffer.concat([Buffer.from(`*${args.length}\r\n`), ...parts]);
+}
+
+/** Reads replies from chunks. */
+export function createRespReader(onReply: (reply: Reply) => void): (chunk: Buffer) => void {
+  let rest = Buffer.alloc(0);
+  return (chunk) => {
+    rest = Buffer.concat([rest, chunk]);
+    for (let read = readReply(rest, 0); read !== undefined; read = readReply(rest, 0)) {
+      rest = rest.subarray(read.end);
+      onReply(read.reply);
+    }
+  };
+}
+
+interface Read {
+  readonly reply: Reply;
+  readonly end: number;
+}
+
+/** The reply that begins at `start`, or undefined if it is not yet there as a whole. */
+function readReply(bytes: Buffer, start: number): Read | undefined {
+  const lineEnd = bytes.indexOf('\r\n', start);
+  if (lineEnd === -1) return undefined;
+  const line = bytes.toString('utf8', start + 1, lineEnd);
+  const end = lineEnd + 2;
+  const kind = String.fromCharCode(bytes[start] ?? 0);
+  switch (kind) {
+    case '+':
+      return { reply: line, end };
+    case '-':
+      return { reply: new Error(line), end };
+    case ':':
+      return { reply: Number(line), end };
+    case '$':
+      return readBulk(bytes, end, Number(line));
+    case '*':
+      return readArray(bytes, end, Number(line));
+    default:
+      throw new Error(`Not a reply of Redis: ${JSON.stringify(kind + line)}`);
+  }
+}
+
+function readBulk(bytes: Buffer, start: number, length: number): Read | undefined {
+  if (length === -1) return { reply: null, end: start };
+  const end = start + length;
+  return bytes.length < end + 2 ? undefined : { reply: bytes.toString('utf8', start, end), end: end + 2 };
+}
+
+function readArray(bytes: Buffer, start: number, length: number): Read | undefined {
+  if (length === -1) return { reply: null, end: start };
+  const items: Reply[] = [];
+  let end = start;
+  for (let index = 0; index < length; index++) {
+    const read = readReply(bytes, end);
+    if (read === undefined) return undefined;
+    items.push(read.reply);
+    end = read.end;
+  }
+  return { reply: items, end };
+}

@@ -1,0 +1,67 @@
+import { createHash } from 'node:crypto';
+import { type Position, parseEventId } from '../../src/protocol/event-id.ts';
+import type { RedisServer } from './redis-server.ts';
+
+/** One entry of a session's log. */
+export interface LogEntry extends Position {
+  /** Undefined for the marker that a takeover writes. */
+  readonly stream: number | undefined;
+  readonly previous: Position | undefined;
+  /** The text of the message; empty for a priming event and for a marker. */
+  readonly data: string;
+  /** True for the event after which its stream ends. */
+  readonly last: boolean;
+}
+
+/** The log of one session, as it is in Redis, in its order. */
+export interface SessionLog {
+  readonly entries: readonly LogEntry[];
+}
+
+/** The logs of all sessions that have one now, by what `logNameOf` makes of a session's id. */
+export async function readLogs(redis: RedisServer): Promise<ReadonlyMap<string, SessionLog>> {
+  const logs = new Map<string, SessionLog>();
+  for (const key of (await redis.command('KEYS', '*:session:{*}:log')) as readonly string[]) {
+    const [, name = ''] = /:session:\{(.*)\}:log$/.exec(key) ?? [];
+    const entries = (await redis.command('XRANGE', key, '-', '+')) as readonly (readonly [string, readonly string[]])[];
+    logs.set(name, { entries: entries.map(([id, fields]) => decodeEntry(id, fields)) });
+  }
+  return logs;
+}
+
+/** How the keys of Redis name a session: the store's key is a hash of the id, and the name a hash of the key. */
+export const logNameOf = (sessionId: string): string => digestOf(digestOf(sessionId));
+
+const digestOf = (text: string): string => createHash('sha256').update(text).digest('base64url');
+
+/**
+ * An entry, as `append` and `takeOver` write it: `h` is `<stream> <1 if last> <time> <previous place or nothing>`, `d` the
+ * data; a marker has `m` alone. The one place here that knows this form; on purpose not the decoder that is tested.
+ */
+export function decodeEntry(id: string, fields: readonly string[]): LogEntry {
+  const fieldOf = (name: string): string | undefined => {
+    const at = fields.findIndex((field, index) => index % 2 === 0 && field === name);
+    return at === -1 ? undefined : fields[at + 1];
+  };
+  const place = placeOf(id);
+  const head = fieldOf('h');
+  if (head === undefined) {
+    if (fieldOf('m') === undefined) throw new Error(`The entry ${id} is neither an event nor a marker: ${fields}`);
+    return { ...place, stream: undefined, previous: undefined, data: '', last: false };
+  }
+  const [stream, last, , previous] = head.split(' ');
+  return {
+    ...place,
+    stream: Number(stream),
+    previous: previous ? placeOf(previous) : undefined,
+    data: fieldOf('d') ?? '',
+    last: last === '1',
+  };
+}
+
+/** Reads `<epoch>-<seq>`. */
+function placeOf(text: string): Position {
+  const id = parseEventId(`0.${text}`);
+  if (id === undefined) throw new Error(`Not a place in a log: ${text}`);
+  return { epoch: id.epoch, seq: id.seq };
+}

@@ -1,0 +1,51 @@
+import type { RequestId } from '../../src/protocol/faults.ts';
+import type { Message } from './http-client.ts';
+import type { Listened } from './resuming-client.ts';
+import type { SseEvent } from './sse-reader.ts';
+
+/** One connection of a client, and what it was for. */
+export interface RecordedConnection extends Listened {
+  /** The call whose answer it was to bring; undefined for the GET stream. */
+  readonly call: RequestId | undefined;
+}
+
+/** One request of a client. */
+export interface RecordedCall {
+  readonly id: RequestId;
+  /** In all that its server says of it: `mark=<session>/<call>.` in some text. */
+  readonly mark: string;
+  /** Its effect must not happen twice: it is a tool that was not declared harmless. */
+  readonly isOnce: boolean;
+  /** The client did not follow it to its end, so that nothing can be said of its answer. */
+  readonly isGivenUp: boolean;
+  /** By `performance.now()`, which tells how long it took; `endedAt` when it was answered or its client stopped. */
+  readonly startedAt: number;
+  readonly endedAt: number | undefined;
+}
+
+/** All that one session's client did and saw. */
+export interface SessionTranscript {
+  /** A name without blanks; the marks of its calls begin with it. */
+  readonly name: string;
+  /** The value of `Mcp-Session-Id`. */
+  readonly sessionId: string;
+  readonly calls: readonly RecordedCall[];
+  readonly connections: readonly RecordedConnection[];
+  /** The session was ended by its client or its gateway, and its log with it. */
+  readonly isEnded: boolean;
+}
+
+/** The mark of a call. */
+export const markOf = (session: string, call: RequestId): string => `mark=${session}/${call}.`;
+
+/** The marks in a text, each with the session it names. */
+export const marksIn = (text: string): { readonly mark: string; readonly session: string }[] =>
+  [...text.matchAll(/mark=([^/\s"]+)\/[^.\s"]+\./g)].map(([mark, session = '']) => ({ mark, session }));
+
+/** The message of an event; undefined for a priming event. Throws on what is no JSON. */
+export const messageOf = ({ data }: Pick<SseEvent, 'data'>): Message | undefined =>
+  data === undefined || data === '' ? undefined : JSON.parse(data);
+
+/** True for a response: an answer to a request of the client. */
+export const isResponseMessage = (message: Message): boolean =>
+  message.method === undefined && (message.result !== undefined || message.error !== undefined);
