@@ -15,6 +15,8 @@ export interface AnswerHost {
 
 /** Where the messages and the response of a call go. */
 export interface CallAnswer {
+  /** The stream of the session that the answer has become; undefined while it has not. */
+  readonly stream: number | undefined;
   /** True if messages that belong to the call can be sent with its answer. */
   readonly hasStream: boolean;
   message(text: Buffer): void;
@@ -59,7 +61,7 @@ export class Answer implements CallAnswer {
   readonly #collected: { readonly id: RequestId; readonly text: Buffer }[] = [];
   #state: 'waiting' | 'streaming' | 'done' | 'lost' = 'waiting';
   #missing: number;
-  #stream = 0;
+  #stream: number | undefined;
   /** An event of the stream was handed over, from which the client can resume. */
   #hasEvents = false;
   #headers: Headers | undefined;
@@ -79,6 +81,10 @@ export class Answer implements CallAnswer {
         host.flush();
       }, options.upgradeAfterMs);
     }
+  }
+
+  get stream(): number | undefined {
+    return this.#stream;
   }
 
   get hasStream(): boolean {
@@ -145,7 +151,7 @@ export class Answer implements CallAnswer {
 
   #emit(event: Buffer, last: boolean, settles?: RequestId): void {
     this.#hasEvents = true;
-    this.#host.emit(this.#stream, event, last, settles);
+    this.#host.emit(this.#stream as number, event, last, settles);
   }
 
   /** A response as an event: one that is too large for the log becomes an error. */

@@ -9,7 +9,7 @@ export interface Call {
   readonly progressToken: RequestId | undefined;
   /** The task that the request asks about (`tasks/result` and its siblings). */
   readonly taskId: string | undefined;
-  readonly answer: CallAnswer;
+  answer: CallAnswer;
   /** The request as it was sent, where that may be needed again. */
   readonly text: Buffer | undefined;
   /** The server has asked its client something on behalf of the call. */

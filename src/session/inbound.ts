@@ -41,11 +41,10 @@ export class Inbound {
 
   /** Passes the messages of one POST on, in order, and answers the POST. */
   post({ messages, isBatch, again }: Post, reply: Reply): void {
-    const { calls, limits, outbound } = this.#options;
+    const { calls, limits } = this.#options;
     const requests = messages.filter((message) => message.kind === 'request');
     const ids = requests.map(idOf);
-    const [adopted] = again ? ids.map((id) => calls.get(id)?.answer) : [];
-    if (adopted instanceof LoggedAnswer) return outbound.streams.join(adopted.stream, reply);
+    if (again && ids.some((id) => calls.has(id))) return this.#rejoin(requests, isBatch, reply);
     const repeated = ids.find((id) => calls.has(id));
     if (repeated !== undefined) return reply.fault('duplicate_id', repeated);
     if (new Set(ids).size < ids.length) return reply.fault('duplicate_id', null);
@@ -57,6 +56,24 @@ export class Inbound {
     }
     if (requests.length === 0) reply.accepted();
     else this.call(requests, this.#createAnswer(ids, isBatch, reply));
+  }
+
+  /**
+   * Answers requests of which some are running already, for a client whose way to them was lost: on their stream, if there
+   * is one, else with an answer of their own. What is not running was answered on the lost way, and is run again.
+   */
+  #rejoin(requests: readonly Message[], isBatch: boolean, reply: Reply): void {
+    const { calls, outbound } = this.#options;
+    const ids = requests.map(idOf);
+    const running = ids.map((id) => calls.get(id)).filter((call) => call !== undefined);
+    const stream = running.map(({ answer }) => answer.stream).find((number) => number !== undefined);
+    if (stream !== undefined) return outbound.streams.join(stream, reply);
+    const answer = this.#createAnswer(ids, isBatch, reply);
+    for (const call of running) call.answer = answer;
+    this.call(
+      requests.filter((request) => !running.some(({ id }) => id === idOf(request))),
+      answer,
+    );
   }
 
   /** Passes requests on that one answer answers. */

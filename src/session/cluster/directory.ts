@@ -148,10 +148,14 @@ export class Directory {
     if (!mayAdopt()) return { fault: 'draining' };
     if (!lease.isHeld) return 'later';
     const isSure = store.healthyForMs() >= leaseMs && lease.dataAgeMs >= leaseMs + settlingMs;
-    if (!isFree && !isSure) return 'later';
     try {
       this.#records.delete(key);
-      if (!isFree && !(await store.instances.declareDead(from.owner))) return 'later';
+      if (!isFree) {
+        // It lives: only a letter was lost, or this instance had another name when it asked.
+        const [isAlive] = await store.instances.areAlive([from.owner]);
+        if (isAlive) return { instance: from.owner };
+        if (!isSure || !(await store.instances.declareDead(from.owner))) return 'later';
+      }
       const taken = await store.sessions.takeOver(key, from, lease.name);
       if (taken.outcome === 'moved') return 'later';
       if (taken.outcome !== 'taken') return { fault: 'unknown_session' };

@@ -80,7 +80,7 @@ export class Exchange {
     this.#reply = new ContinuedReply(reply, this.#ids);
     reply.onGone(() => {
       if (this.#owner !== undefined) void host.send(this.#owner, { kind: 'gone', n });
-      this.#end?.('answered');
+      this.#over('answered');
     });
   }
 
@@ -113,13 +113,13 @@ export class Exchange {
     if (!this.#reply.isContinued) return;
     this.#reply.endForNow();
     if (this.#owner !== undefined) void this.#host.send(this.#owner, { kind: 'gone', n: this.n });
-    this.#end?.('answered');
+    this.#over('answered');
   }
 
   /** This instance stops now. */
   giveUp(): void {
     this.#reply.fault('outcome_unknown', this.#ids[0] ?? null);
-    this.#end?.('answered');
+    this.#over('answered');
   }
 
   /** There is a fault of the gateway. */
@@ -129,7 +129,7 @@ export class Exchange {
 
   /** The owner is lost, or a letter was: what it still says does not count. */
   lose(): void {
-    this.#end?.('lost');
+    this.#over('lost');
   }
 
   /** Takes a letter about this request. */
@@ -137,7 +137,7 @@ export class Exchange {
     if (from !== this.#owner || this.#end === undefined) return;
     switch (letter.kind) {
       case 'moved':
-        return this.#end('moved');
+        return this.#over('moved');
       case 'head':
         this.#open(letter.headers);
         return;
@@ -158,7 +158,14 @@ export class Exchange {
       default:
         this.#reply[letter.kind]();
     }
-    this.#end('answered');
+    this.#over('answered');
+  }
+
+  /** Ends the owner's part at once: the next letter of the same delivery, behind a hole, must not count. */
+  #over(why: Ending): void {
+    const end = this.#end;
+    this.#end = undefined;
+    end?.(why);
   }
 
   /** What can be had from the log needs no owner. True if that was all. */

@@ -1,4 +1,6 @@
+import type { RequestId } from '../../protocol/faults.ts';
 import type { Reply } from '../reply.ts';
+import { isHarmless } from '../rerun.ts';
 import type { Session } from '../session.ts';
 import type { Post, SessionHandle } from '../session-handle.ts';
 import type { Lease } from './lease.ts';
@@ -56,13 +58,13 @@ export class Guard {
   handleOf(session: Session): SessionHandle {
     return {
       post: (post, reply) =>
-        this.#admit(session, reply, {
+        this.#admit(session, reply, requestId(post), {
           here: () => session.post(post, this.#guarded(session, post, reply)),
           elsewhere: (handle) => handle.post(post, reply),
         }),
       listen: (lastEventId, reply) => session.listen(lastEventId, reply), // all of it is in the log
       remove: (reply) =>
-        this.#admit(session, reply, {
+        this.#admit(session, reply, null, {
           here: () => session.remove(reply),
           elsewhere: (handle) => handle.remove(reply),
         }),
@@ -72,13 +74,14 @@ export class Guard {
   #admit(
     session: Session,
     reply: Reply,
+    id: RequestId | null,
     { here, elsewhere }: { here(): void; elsewhere(handle: SessionHandle): void },
   ): void {
     if (this.covers(session)) return here();
     void this.#wait(session, this.#options.storeWaitMs).then(() => {
       if (reply.isGone) return;
       if (this.covers(session)) here();
-      else if (session.isReady) reply.fault('store_unavailable', null);
+      else if (session.isReady) reply.fault('store_unavailable', id);
       else elsewhere(this.#options.elsewhere(session));
     });
   }
@@ -99,13 +102,19 @@ export class Guard {
     });
   }
 
-  #guarded(session: Session, { messages }: Post, reply: Reply): Reply {
-    const id = messages.find(({ kind }) => kind === 'request')?.id ?? null;
+  #guarded(session: Session, post: Post, reply: Reply): Reply {
+    const id = post.messages.find(({ kind }) => kind === 'request')?.id ?? null;
+    const fault: Reply['fault'] = (reason, of, data) => {
+      // The session is somebody else's now: who has it runs again what may be (P3).
+      if (reason === 'outcome_unknown' && !session.isReady && post.messages.every(isHarmless))
+        this.#options.elsewhere(session).post({ ...post, again: true }, reply);
+      else reply.fault(reason, of, data);
+    };
     const pass = (answer: () => void): void => {
       if (this.covers(session)) return answer();
       void this.#wait(session, this.#options.answerWaitMs).then(() => {
         if (this.covers(session)) answer();
-        else reply.fault('outcome_unknown', id);
+        else fault('outcome_unknown', id);
       });
     };
     return {
@@ -121,9 +130,11 @@ export class Guard {
       accepted: () => pass(() => reply.accepted()),
       nothing: () => reply.nothing(),
       removed: () => reply.removed(),
-      // What an error of the gateway says is not the server's word.
-      fault: (reason, of, data) => reply.fault(reason, of, data),
+      fault, // not the server's word, so it need not wait
       stream: (headers) => reply.stream(headers),
     };
   }
 }
+
+/** The request that an error answers. */
+const requestId = ({ messages }: Post): RequestId | null => messages.find(({ kind }) => kind === 'request')?.id ?? null;

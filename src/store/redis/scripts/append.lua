@@ -60,11 +60,14 @@ for index = 1, count do
 end
 for stream, value in pairs(newTails) do redis.call('HSET', tails, stream, value) end
 
--- What is over the limits, oldest first. Each event is looked at here once in its life, and at most a chunk too many.
+-- What is over the limits, oldest first. Each event is evicted once in its life; the first chunk is what is over the
+-- number, and the one behind it, whose age decides.
 local firstKept
 local isOver = true
+local chunk = math.max(1, math.min(64, kept - maxEvents + 1))
 while isOver do
-  local oldest = redis.call('XRANGE', log, firstKept or '-', '+', 'COUNT', 8)
+  local oldest = redis.call('XRANGE', log, firstKept or '-', '+', 'COUNT', chunk)
+  chunk = math.min(64, chunk * 4)
   if #oldest == 0 then break end
   for _, entry in ipairs(oldest) do
     local fields = entry[2]
