@@ -15,7 +15,7 @@ export interface AnswerHost {
 
 /** Where the messages and the response of a call go. */
 export interface CallAnswer {
-  /** The stream of the session that the answer has become; undefined while it has not. */
+  /** The stream of the session that the answer goes to; undefined while it is none, or if it is lost. */
   readonly stream: number | undefined;
   /** True if messages that belong to the call can be sent with its answer. */
   readonly hasStream: boolean;
@@ -84,7 +84,7 @@ export class Answer implements CallAnswer {
   }
 
   get stream(): number | undefined {
-    return this.#stream;
+    return this.#state === 'lost' ? undefined : this.#stream;
   }
 
   get hasStream(): boolean {

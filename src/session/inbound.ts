@@ -9,7 +9,7 @@ import { LoggedAnswer } from './logged-answer.ts';
 import type { Dropped } from './observer.ts';
 import type { Outbound } from './outbound.ts';
 import type { Reply } from './reply.ts';
-import type { Reruns } from './rerun.ts';
+import { isHarmless, type Reruns } from './rerun.ts';
 import type { ServerRequests } from './server-requests.ts';
 import type { Post } from './session-handle.ts';
 import type { SessionOptions } from './session-parts.ts';
@@ -45,6 +45,7 @@ export class Inbound {
     const requests = messages.filter((message) => message.kind === 'request');
     const ids = requests.map(idOf);
     if (again && ids.some((id) => calls.has(id))) return this.#rejoin(requests, isBatch, reply);
+    if (again && !messages.every(isHarmless)) return reply.fault('outcome_unknown', ids[0] ?? null);
     const repeated = ids.find((id) => calls.has(id));
     if (repeated !== undefined) return reply.fault('duplicate_id', repeated);
     if (new Set(ids).size < ids.length) return reply.fault('duplicate_id', null);
@@ -60,7 +61,8 @@ export class Inbound {
 
   /**
    * Answers requests of which some are running already, for a client whose way to them was lost: on their stream, if there
-   * is one, else with an answer of their own. What is not running was answered on the lost way, and is run again.
+   * is one, else with an answer of their own. What is not running was answered on the lost way, and is run again if that is
+   * harmless.
    */
   #rejoin(requests: readonly Message[], isBatch: boolean, reply: Reply): void {
     const { calls, outbound } = this.#options;
@@ -70,10 +72,9 @@ export class Inbound {
     if (stream !== undefined) return outbound.streams.join(stream, reply);
     const answer = this.#createAnswer(ids, isBatch, reply);
     for (const call of running) call.answer = answer;
-    this.call(
-      requests.filter((request) => !running.some(({ id }) => id === idOf(request))),
-      answer,
-    );
+    const others = requests.filter((request) => !running.some(({ id }) => id === idOf(request)));
+    for (const request of others) if (!isHarmless(request)) answer.fail(idOf(request), 'outcome_unknown');
+    this.call(others.filter(isHarmless), answer);
   }
 
   /** Passes requests on that one answer answers. */

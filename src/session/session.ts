@@ -153,7 +153,7 @@ export class Session implements SessionHandle {
 
   /** True once the server has answered `initialize`, until the session ends: others may know of it. */
   get isReady(): boolean {
-    return this.#isOpen && this.#ending === undefined;
+    return this.#isOpen && this.#endReason === undefined; // which is set before anybody hears of the end
   }
 
   /** True if a client has no event id on its stream yet, with which it could go on elsewhere. */

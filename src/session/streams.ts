@@ -91,12 +91,12 @@ export class Streams {
   /**
    * Feeds the GET stream to a connection, from the last event on that an earlier connection was sent. The newest
    * connection takes the stream over: a client that reconnects must not be refused while its dead socket lingers.
+   * @param place what the client is told to resume from
    */
-  listen(reply: Reply): void {
+  listen(reply: Reply, place: Position = this.#getCursor ?? this.#options.beginning): void {
     this.#feeds.get(getStream)?.close();
     const sink = reply.stream();
-    if (this.#options.primes() && !reply.isContinued)
-      this.#prime(sink, { stream: getStream, ...(this.#getCursor ?? this.#options.beginning) });
+    if (this.#options.primes() && !reply.isContinued) this.#prime(sink, { ...place, stream: getStream });
     this.#attach(getStream, sink, this.#getCursor, false);
   }
 
@@ -111,7 +111,7 @@ export class Streams {
     if (reply.isGone) return;
     // A listener that heard nothing yet but the priming event of a stream without events.
     const isBeginning = id.stream === getStream && id.seq === 0 && id.epoch <= this.#options.beginning.epoch;
-    if (read?.outcome === 'unknown_stream' && isBeginning) this.listen(reply);
+    if (read?.outcome === 'unknown_stream' && isBeginning) this.listen(reply, id);
     else if (read === undefined) reply.fault('internal', null);
     else if (read.outcome === 'unknown_stream' && this.#ids.has(id.stream)) this.#tellLoss(reply, id);
     else if (read.outcome === 'unknown_stream') reply.fault('unknown_event_id', null);

@@ -2,7 +2,10 @@
 export interface Renewal {
   /** False if the lease had lapsed or the instance was declared dead: it must join anew under another name. */
   readonly held: boolean;
-  /** How long ago the store was empty for the last time, in milliseconds: a session younger than that may be unknown for no other reason. */
+  /**
+   * How long ago the store was empty for the last time, in milliseconds: a session older than that may be unknown for no
+   * other reason. Of a cluster it is told by one of its masters alone.
+   */
   readonly dataAgeMs: number;
   /** Names this life of the store's data; another value than before says that it was lost. */
   readonly birth: string;
@@ -30,7 +33,7 @@ export interface Delivery {
  * stays true. A rejection with `StoreUnavailable` is an unknown outcome; every method may be called again.
  */
 export interface Instances {
-  /** Announces a new name, with a lease and an empty mailbox. Says what a renewal would. */
+  /** Announces a new name, with a lease and an empty mailbox. Says what a renewal would; one declared dead is not held. */
   join(instance: string): Promise<Renewal>;
   /**
    * Renews a lease for its whole time, from when the store sees this; the caller counts from when it asked. Works also
@@ -52,8 +55,8 @@ export interface Instances {
   post(to: string, from: string, first: number, contents: readonly Buffer[]): Promise<'posted' | 'full' | 'gone'>;
   /**
    * Waits for letters, at most `waitMs`, and gives those after the last ones that this store handed out for this mailbox;
-   * empty if none came. Always settles, a little after `waitMs` at the latest, whatever becomes of connections. One call
-   * at a time for each mailbox.
+   * undefined if none came. After the store was away, those that are not discarded are given again. Always settles, a
+   * little after `waitMs` at the latest, whatever becomes of connections. One call at a time for each mailbox.
    */
   receive(instance: string, waitMs: number): Promise<Delivery | undefined>;
   /** Frees what a delivery and those before it held of the mailbox. */

@@ -61,7 +61,8 @@ export type TakeOver =
 export interface SessionRecords {
   /**
    * Stores a new session's record; from then on `append` accepts its epoch. Rejects if there is another one under this
-   * key: two sessions must never become one (P11). The same record again, by owner and epoch, is the caller's own retry.
+   * key, or one has ended: two sessions must never become one (P11). The same record again, by owner and epoch, is the
+   * caller's own retry.
    */
   create(key: string, record: SessionRecord): Promise<void>;
   /** The record, or undefined for a session that is unknown or has ended. */

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { appendContract } from './append-contract.ts';
+import { batchesContract } from './batches-contract.ts';
 import { leasesContract } from './leases-contract.ts';
 import { limitsContract } from './limits-contract.ts';
 import { mailboxContract } from './mailbox-contract.ts';
@@ -20,6 +21,7 @@ export function storeContract(name: string, makeStore: MakeStore, { modelRuns = 
   afterEach(() => fixture.closeAll());
 
   appendContract(name, fixture);
+  batchesContract(name, fixture);
   readContract(name, fixture);
   limitsContract(name, fixture);
   sessionsContract(name, fixture);

@@ -24,7 +24,7 @@ export async function readLogs(redis: RedisServer): Promise<ReadonlyMap<string, 
   for (const key of (await redis.command('KEYS', '*:session:{*}:log')) as readonly string[]) {
     const [, name = ''] = /:session:\{(.*)\}:log$/.exec(key) ?? [];
     const entries = (await redis.command('XRANGE', key, '-', '+')) as readonly (readonly [string, readonly string[]])[];
-    logs.set(name, { entries: entries.map(([id, fields]) => decodeEntry(id, fields)) });
+    logs.set(name, { entries: entries.flatMap(([id, fields]) => decodeEntry(id, fields)) });
   }
   return logs;
 }
@@ -35,28 +35,38 @@ export const logNameOf = (sessionId: string): string => digestOf(digestOf(sessio
 const digestOf = (text: string): string => createHash('sha256').update(text).digest('base64url');
 
 /**
- * An entry, as `append` and `takeOver` write it: `h` is `<stream> <1 if last> <time> <previous place or nothing>`, `d` the
- * data; a marker has `m` alone. The one place here that knows this form; on purpose not the decoder that is tested.
+ * The events of an entry, as `append` writes it: `h` is `<time> <events> <bytes> <stream>:<events>:<1 if it ends>…`, `d` for
+ * each event a line `<stream> <1 if last> <bytes> <previous place or nothing>` and its data, and the entry's id is the place
+ * of the last one. A marker, as `takeOver` writes it, has `m` alone. The one place here that knows this form; on purpose not
+ * the decoder that is tested.
  */
-export function decodeEntry(id: string, fields: readonly string[]): LogEntry {
+export function decodeEntry(id: string, fields: readonly string[]): readonly LogEntry[] {
   const fieldOf = (name: string): string | undefined => {
     const at = fields.findIndex((field, index) => index % 2 === 0 && field === name);
     return at === -1 ? undefined : fields[at + 1];
   };
-  const place = placeOf(id);
+  const { epoch, seq: lastSeq } = placeOf(id);
   const head = fieldOf('h');
   if (head === undefined) {
-    if (fieldOf('m') === undefined) throw new Error(`The entry ${id} is neither an event nor a marker: ${fields}`);
-    return { ...place, stream: undefined, previous: undefined, data: '', last: false };
+    if (fieldOf('m') === undefined) throw new Error(`The entry ${id} is neither events nor a marker: ${fields}`);
+    return [{ epoch, seq: lastSeq, stream: undefined, previous: undefined, data: '', last: false }];
   }
-  const [stream, last, , previous] = head.split(' ');
-  return {
-    ...place,
-    stream: Number(stream),
-    previous: previous ? placeOf(previous) : undefined,
-    data: fieldOf('d') ?? '',
-    last: last === '1',
-  };
+  const count = Number(head.split(' ')[1]);
+  let rest = Buffer.from(fieldOf('d') ?? '');
+  return Array.from({ length: count }, (_, index) => {
+    const end = rest.indexOf('\n');
+    const [stream, last, length, previous] = rest.toString('latin1', 0, end).split(' ');
+    const data = rest.toString('utf8', end + 1, end + 1 + Number(length));
+    rest = rest.subarray(end + 1 + Number(length));
+    return {
+      epoch,
+      seq: lastSeq - count + 1 + index,
+      stream: Number(stream),
+      previous: previous ? placeOf(previous) : undefined,
+      data,
+      last: last === '1',
+    };
+  });
 }
 
 /** Reads `<epoch>-<seq>`. */

@@ -166,26 +166,39 @@ export class Cluster {
   }
 
   #exchange(visitor: Visitor, wanted: Wanted, reply: Reply): void {
-    const n = ++this.#lastExchange;
     const { store, limits } = this.#options;
     const { key } = visitor;
     const gone = new AbortController();
     reply.onGone(() => gone.abort());
-    const exchange = new Exchange(n, key, wanted, reply, {
+    const exchange: Exchange = new Exchange(0, key, wanted, reply, {
       earlyStreamMs,
-      admit: async (to) => (await this.#known(() => this.#directory.admits(visitor), wanted, to)) === 'yes',
+      admit: async (to) => (await this.#known(() => this.#directory.admits(visitor), exchange, to)) === 'yes',
       locate: async (to, failed) =>
-        (await this.#known(() => this.#directory.locate(visitor, failed), wanted, to)) ?? 'none',
+        (await this.#known(() => this.#directory.locate(visitor, failed), exchange, to)) ?? 'none',
       send: (to, letter, body) => this.#mail.send(to, letter, body),
+      isAlive: (instance) =>
+        store.instances.areAlive([instance]).then(
+          ([isAlive]) => isAlive === true,
+          () => false,
+        ),
       replay: (after, to) => replay({ log: patientLog(store.log, gone.signal), key, ...limits }, after, to),
-      onOver: () => void this.#exchanges.delete(n),
+      renumber: () => this.#enter(exchange),
+      onOver: () => void this.#exchanges.delete(exchange.n),
     });
-    this.#exchanges.set(n, exchange);
+    exchange.n = this.#enter(exchange);
     exchange.run().catch((cause: unknown) => {
       if (reply.isGone) return; // the log is not asked any more
       this.#options.onFailed(cause);
       exchange.fail();
     });
+  }
+
+  /** Gives an exchange the next number. */
+  #enter(exchange: Exchange): number {
+    this.#exchanges.delete(exchange.n);
+    const n = ++this.#lastExchange;
+    this.#exchanges.set(n, exchange);
+    return n;
   }
 
   /**
@@ -194,21 +207,21 @@ export class Cluster {
    */
   async #known<T extends object | string>(
     ask: () => Promise<T | { readonly fault: Reason } | 'later'>,
-    wanted: Wanted,
+    exchange: Exchange,
     reply: ContinuedReply,
   ): Promise<T | undefined> {
     const { storeWaitMs, leaseMs } = this.#options.limits;
     const until = performance.now() + storeWaitMs + leaseMs;
-    const id = wanted.kind === 'post' ? (wanted.messages.find(({ kind }) => kind === 'request')?.id ?? null) : null;
     for (let pauseMs = firstPauseMs; !reply.isDone; pauseMs = Math.min(1.5 * pauseMs, longestPauseMs)) {
       const said = await ask();
       if (said !== 'later') {
         if (typeof said !== 'object' || !('fault' in said)) return said;
-        reply.fault(said.fault, id);
+        reply.fault(said.fault, exchange.requestId);
         return undefined;
       }
-      const isLate = wanted.kind !== 'listen' && performance.now() >= until;
-      if (isLate || this.#isClosed) reply.fault('store_unavailable', id);
+      const isLate = !exchange.listens && performance.now() >= until;
+      const reason = exchange.wasHandedOver ? 'outcome_unknown' : 'store_unavailable';
+      if (isLate || this.#isClosed) reply.fault(reason, exchange.requestId);
       else await delay(pauseMs * (0.75 + Math.random() / 2), undefined, { ref: false });
     }
     return undefined;

@@ -28,8 +28,12 @@ export interface ExchangeHost {
   locate(reply: ContinuedReply, failed: Failed | undefined): Promise<Owner>;
   /** Sends a letter to an owner, and has its replies brought here. */
   send(to: string, letter: ToOwner, body?: readonly Buffer[]): Promise<Posted>;
+  /** False if an instance is lost, or nothing can be known of it. */
+  isAlive(instance: string): Promise<boolean>;
   /** Reads from the log what is there of a stream; see `replay.ts`. */
   replay(after: EventId, reply: ContinuedReply): Promise<EventId | 'complete'>;
+  /** Another number for the exchange, by which letters find it from now on. */
+  renumber(): number;
   /** The request is answered, or its client is gone. */
   onOver(): void;
   readonly earlyStreamMs: number;
@@ -56,7 +60,8 @@ const receiptBytes = 64 * 1024;
  * Last-Event-ID; a request that may have been run is run again where that is harmless, and else ends in `outcome_unknown`.
  */
 export class Exchange {
-  readonly n: number;
+  /** Names what is asked now: another asking has another number, so that what an earlier one still brings does not count. */
+  n: number;
   readonly key: string;
   readonly #host: ExchangeHost;
   readonly #reply: ContinuedReply;
@@ -69,7 +74,7 @@ export class Exchange {
   #cursor: EventId | undefined;
   #unacknowledged = 0;
   /** An earlier owner may have had the request. */
-  #again = false;
+  #again: boolean;
 
   constructor(n: number, key: string, wanted: Wanted, reply: Reply, host: ExchangeHost) {
     this.n = n;
@@ -77,11 +82,27 @@ export class Exchange {
     this.#wanted = wanted;
     this.#host = host;
     this.#ids = wanted.kind === 'post' ? requestIds(wanted) : [];
+    this.#again = wanted.kind === 'post' && wanted.again === true;
     this.#reply = new ContinuedReply(reply, this.#ids);
     reply.onGone(() => {
-      if (this.#owner !== undefined) void host.send(this.#owner, { kind: 'gone', n });
+      this.#letOwnerGo();
       this.#over('answered');
     });
+  }
+
+  /** The first request that is to be answered; null if there is none. */
+  get requestId(): RequestId | null {
+    return this.#ids[0] ?? null;
+  }
+
+  /** True for a stream that may wait for ever. */
+  get listens(): boolean {
+    return this.#wanted.kind === 'listen';
+  }
+
+  /** True if the request was handed over, so that it must not be said that nothing has reached the server. */
+  get wasHandedOver(): boolean {
+    return this.#again;
   }
 
   /** The instance whose loss would have to be noticed here. */
@@ -100,7 +121,7 @@ export class Exchange {
         if ('here' in owner) return this.#serve(owner.here);
         const why = await this.#ask(owner.instance);
         if (why === 'answered') return;
-        if (why === 'lost' && !this.#goOn()) return;
+        if (why === 'lost' && !(await this.#goOn(owner.instance))) return;
         failed = { instance: owner.instance, why };
       }
     } finally {
@@ -112,19 +133,19 @@ export class Exchange {
   letGo(): void {
     if (!this.#reply.isContinued) return;
     this.#reply.endForNow();
-    if (this.#owner !== undefined) void this.#host.send(this.#owner, { kind: 'gone', n: this.n });
+    this.#letOwnerGo();
     this.#over('answered');
   }
 
   /** This instance stops now. */
   giveUp(): void {
-    this.#reply.fault('outcome_unknown', this.#ids[0] ?? null);
+    this.#reply.fault('outcome_unknown', this.requestId);
     this.#over('answered');
   }
 
   /** There is a fault of the gateway. */
   fail(): void {
-    this.#reply.fault('internal', this.#ids[0] ?? null);
+    this.#reply.fault('internal', this.requestId);
   }
 
   /** The owner is lost, or a letter was: what it still says does not count. */
@@ -134,7 +155,7 @@ export class Exchange {
 
   /** Takes a letter about this request. */
   take(from: string, letter: ToIngress, body: Buffer): void {
-    if (from !== this.#owner || this.#end === undefined) return;
+    if (from !== this.#owner || letter.n !== this.n || this.#end === undefined) return;
     switch (letter.kind) {
       case 'moved':
         return this.#over('moved');
@@ -186,16 +207,25 @@ export class Exchange {
     const [letter, body] = this.#letter();
     const posted = await this.#host.send(owner, letter, body);
     if (posted === 'full') {
-      this.#reply.fault('owner_busy', this.#ids[0] ?? null);
+      this.#reply.fault('owner_busy', this.requestId);
       return this.#leave('answered');
     }
     if (posted !== 'posted') return this.#leave(posted);
-    return this.#leave(await ended);
+    const why = await ended;
+    // One that lives would go on sending, and holds the connection to be the client's.
+    if (why === 'lost') this.#letOwnerGo();
+    return this.#leave(why);
+  }
+
+  /** Tells the owner that nobody waits for what was asked of it. */
+  #letOwnerGo(): void {
+    if (this.#owner !== undefined) void this.#host.send(this.#owner, { kind: 'gone', n: this.n });
   }
 
   #leave(why: Ending): Ending {
     this.#owner = undefined;
     this.#end = undefined;
+    this.n = this.#host.renumber();
     return why;
   }
 
@@ -238,19 +268,22 @@ export class Exchange {
     void this.#host.send(to, { kind: 'read', n: this.n, bytes });
   }
 
-  /** After the loss of an owner: what is to be asked of the next one. False if the client was told the outcome. */
-  #goOn(): boolean {
+  /**
+   * After the loss of an owner, or of letters between it and here: what is to be asked of the next one, or of the same again.
+   * False if the client was told the outcome.
+   */
+  async #goOn(lost: string): Promise<boolean> {
     this.#unacknowledged = 0;
     if (this.#cursor !== undefined) {
       this.#wanted = { kind: 'listen', after: this.#cursor };
       return true;
     }
     const { kind } = this.#wanted;
-    if (kind !== 'post' || this.#wanted.messages.every(isHarmless)) {
-      this.#again = true;
-      return true;
-    }
-    this.#reply.fault('outcome_unknown', this.#ids[0] ?? null);
+    this.#again = kind === 'post';
+    if (kind !== 'post' || this.#wanted.messages.every(isHarmless)) return true;
+    // An owner that lives may still run it; it is asked for the answer, and says so if it has none.
+    if (await this.#host.isAlive(lost)) return true;
+    this.#reply.fault('outcome_unknown', this.requestId);
     return false;
   }
 

@@ -103,7 +103,7 @@ export class Guard {
   }
 
   #guarded(session: Session, post: Post, reply: Reply): Reply {
-    const id = post.messages.find(({ kind }) => kind === 'request')?.id ?? null;
+    const id = requestId(post);
     const fault: Reply['fault'] = (reason, of, data) => {
       // The session is somebody else's now: who has it runs again what may be (P3).
       if (reason === 'outcome_unknown' && !session.isReady && post.messages.every(isHarmless))

@@ -23,14 +23,16 @@ interface Instance {
   readonly mailbox: Mailbox;
 }
 
-/**
- * Makes an empty table. A name that has lapsed is gone from it, and only `join` enters names: so it never lives again,
- * and a table of the dead is not needed.
- */
+/** Names that are remembered as dead. They are used once, so that more would only tell of a `join` that comes very late. */
+const maxDead = 10_000;
+
+/** For how long the mailbox of a lost instance is kept. */
+const mailboxRestMs = 120_000;
+
+/** Makes an empty table. Only `join` gives a name its first lease: a renewal revives none that has lapsed. */
 export function createMemoryInstances({ leaseMs, mailboxMaxBytes, now }: MemoryInstancesOptions): MemoryInstances {
   const instances = new Map<string, Instance>();
-  /** Mailboxes of names that left, until they were read to their end. */
-  const left = new Map<string, Mailbox>();
+  const dead = new Set<string>();
   const birth = randomUUID();
   const bornMs = now();
 
@@ -39,10 +41,10 @@ export function createMemoryInstances({ leaseMs, mailboxMaxBytes, now }: MemoryI
     instances.delete(name);
   };
 
+  /** Only while its lease is held; what is in its mailbox outlives that for a while. */
   const living = (name: string): Instance | undefined => {
     const instance = instances.get(name);
-    if (instance !== undefined && instance.leaseEndsMs <= now()) drop(name);
-    return instances.get(name);
+    return instance !== undefined && instance.leaseEndsMs > now() ? instance : undefined;
   };
 
   const renewal = (name: string): Renewal => {
@@ -53,7 +55,7 @@ export function createMemoryInstances({ leaseMs, mailboxMaxBytes, now }: MemoryI
 
   return {
     async join(name) {
-      if (living(name) === undefined) {
+      if (living(name) === undefined && !dead.has(name)) {
         instances.set(name, { leaseEndsMs: now() + leaseMs, mailbox: createMailbox(mailboxMaxBytes) });
       }
       return renewal(name);
@@ -63,14 +65,19 @@ export function createMemoryInstances({ leaseMs, mailboxMaxBytes, now }: MemoryI
     },
     async leave(name) {
       const instance = living(name);
-      instances.delete(name);
-      if (instance !== undefined) left.set(name, instance.mailbox);
+      if (instance !== undefined) instance.leaseEndsMs = now();
     },
     async areAlive(names) {
       return names.map((name) => living(name) !== undefined);
     },
     async declareDead(name) {
-      return living(name) === undefined;
+      if (living(name) !== undefined) return false;
+      dead.add(name);
+      for (const oldest of dead) {
+        if (dead.size <= maxDead) break;
+        dead.delete(oldest);
+      }
+      return true;
     },
 
     async post(to, from, first, contents) {
@@ -80,21 +87,20 @@ export function createMemoryInstances({ leaseMs, mailboxMaxBytes, now }: MemoryI
       return instance.mailbox.put(letters) ? 'posted' : 'full';
     },
     async receive(name, waitMs) {
-      const instance = living(name);
-      if (instance !== undefined) return instance.mailbox.take(waitMs);
-      const rest = await left.get(name)?.take(waitMs);
-      if (rest === undefined) left.delete(name);
-      else return rest;
+      const mailbox = instances.get(name)?.mailbox;
+      if (mailbox !== undefined) return mailbox.take(waitMs);
       // As if nothing came, and no sooner: who asks again at once would never stop.
       await new Promise((resolve) => setTimeout(resolve, waitMs));
       return undefined;
     },
     async discard(name, receipt) {
-      living(name)?.mailbox.discard(receipt);
+      instances.get(name)?.mailbox.discard(receipt);
     },
 
     sweep() {
-      for (const name of instances.keys()) living(name);
+      for (const [name, { leaseEndsMs }] of instances) {
+        if (leaseEndsMs + mailboxRestMs <= now()) drop(name);
+      }
     },
     clear() {
       for (const name of instances.keys()) drop(name);

@@ -1,5 +1,5 @@
 import type { Position } from '../../protocol/event-id.ts';
-import type { PendingCall, StoredEvent } from '../event-log.ts';
+import type { PendingCall } from '../event-log.ts';
 import type { LogState, SessionRecord, StreamTail } from '../session-records.ts';
 import type { ScriptArgument, ScriptReply } from './script.ts';
 
@@ -10,18 +10,6 @@ export const formatPlace = ({ epoch, seq }: Position): string => `${epoch}-${seq
 export function parsePlace(text: string): Position {
   const [epoch, seq] = text.split('-');
   return { epoch: Number(epoch), seq: Number(seq) };
-}
-
-/** An event from its place, its header `<stream> <1 if last> <time> <previous>` and its data. */
-export function parseEvent(place: ScriptReply, header: ScriptReply, data: ScriptReply): StoredEvent {
-  const [stream, last, , previous] = textOf(header).split(' ');
-  return {
-    ...parsePlace(textOf(place)),
-    stream: Number(stream),
-    previous: previous ? parsePlace(previous) : undefined,
-    data: data as Buffer,
-    last: last === '1',
-  };
 }
 
 /** `<place> <1 if ended>`. */

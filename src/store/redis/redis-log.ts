@@ -1,10 +1,11 @@
 import { comparePositions, type Position } from '../../protocol/event-id.ts';
 import type { AppendOutcome, EventLog, LogLimits, NewEvent, ReadOutcome, StoredEvent } from '../event-log.ts';
 import { requireConsecutive } from '../require-consecutive.ts';
-import { formatPending, formatPlace, formatRequestId, parseEvent, parsePlace, textOf } from './codec.ts';
+import { formatPending, formatRequestId, formatTail, parsePlace, textOf } from './codec.ts';
 import type { Keys } from './keys.ts';
 import type { Lifetimes } from './lifetimes.ts';
 import type { RunScript, ScriptArgument, ScriptReply } from './script.ts';
+import { eventsOf, fromSegment, toSegments } from './segments.ts';
 
 /** What the log stands on. */
 export interface RedisLogParts {
@@ -19,7 +20,7 @@ const maxReadBytes = 1_048_576;
 
 const appendOutcomes = ['stored', 'already', 'fenced', 'no_record'] as const;
 
-/** The events of sessions, one Redis Stream each. */
+/** The events of sessions, one Redis Stream each, in segments. */
 export function createRedisLog({ runScript, keys, limits, lifetimes }: RedisLogParts): EventLog {
   const { maxEvents, maxBytes, maxAgeMs } = limits;
 
@@ -27,13 +28,11 @@ export function createRedisLog({ runScript, keys, limits, lifetimes }: RedisLogP
     async append(key, epoch, expectedTail, events): Promise<AppendOutcome> {
       requireConsecutive(expectedTail, events);
       const { record, log, tails, pending } = keys.session(key);
+      const limitsAndTimes = [maxEvents, maxBytes, maxAgeMs, lifetimes.logMs, lifetimes.recordMs];
       const reply = await runScript(
         'append',
         [record, log, tails, pending],
-        [
-          ...[epoch, expectedTail, maxEvents, maxBytes, maxAgeMs, lifetimes.logMs, lifetimes.recordMs, events.length],
-          ...events.flatMap((event) => eventArguments(event, epoch)),
-        ],
+        [epoch, expectedTail, ...limitsAndTimes, ...batchArguments(epoch, events, limits)],
       );
       const [code, tail] = reply as [number, number];
       const outcome = appendOutcomes[code - 1];
@@ -51,7 +50,7 @@ export function createRedisLog({ runScript, keys, limits, lifetimes }: RedisLogP
         return { outcome: 'ok', events: [], broken: true, atTail: true, ended: true, newest: undefined };
       }
       const newest = parsePlace(textOf(reply[1]));
-      const events = parseEvents(reply.slice(3));
+      const events = eventsOf(parseSegments(reply.slice(3)), stream, after, Math.max(1, limit));
       return { outcome: 'ok', events, ended: reply[2] === 1, newest, ...compare(events, after, newest) };
     },
   };
@@ -69,22 +68,37 @@ function compare(events: readonly StoredEvent[], after: Position | undefined, ne
 
 const isSame = (a: Position | undefined, b: Position): boolean => a !== undefined && comparePositions(a, b) === 0;
 
-function eventArguments(event: NewEvent, epoch: number): ScriptArgument[] {
-  const { stream, seq, previous, data, last, opens = [], settles } = event;
+/** What `append.lua` wants to know of a batch: its segments, and what it changes in all. */
+function batchArguments(epoch: number, events: readonly NewEvent[], limits: LogLimits): ScriptArgument[] {
+  const segments = toSegments(events, limits);
+  const tails = new Map<number, string>();
+  const settled = new Set<string>();
+  const opened = new Map<string, Buffer>();
+  let newestStream = -1;
+  for (const { stream, seq, last, opens = [], settles } of events) {
+    newestStream = Math.max(newestStream, stream);
+    tails.set(stream, formatTail({ newest: { epoch, seq }, ended: last }));
+    if (settles !== undefined) {
+      const id = formatRequestId(settles);
+      settled.add(id);
+      opened.delete(id);
+    }
+    for (const [index, call] of opens.entries()) {
+      opened.set(formatRequestId(call.id), formatPending(call, { epoch, seq }, index));
+    }
+  }
   return [
-    stream,
-    last ? 1 : 0,
-    previous === undefined ? '' : formatPlace(previous),
-    data,
-    settles === undefined ? '' : formatRequestId(settles),
-    opens.length,
-    ...opens.flatMap((call, index) => [formatRequestId(call.id), formatPending(call, { epoch, seq }, index)]),
+    ...[events.length, newestStream, segments.length],
+    ...segments.flatMap(({ lastSeq, header, data }) => [lastSeq, header, data]),
+    ...[tails.size, ...[...tails].flat()],
+    ...[settled.size, ...settled],
+    ...[opened.size, ...[...opened].flat()],
   ];
 }
 
-function parseEvents(flat: readonly ScriptReply[]): StoredEvent[] {
+function parseSegments(flat: readonly ScriptReply[]): StoredEvent[] {
   return Array.from({ length: flat.length / 3 }, (_, index) => {
     const [place, header, data] = flat.slice(index * 3, index * 3 + 3);
-    return parseEvent(place ?? null, header ?? null, data ?? null);
-  });
+    return fromSegment(place ?? null, header ?? null, data ?? null);
+  }).flat();
 }

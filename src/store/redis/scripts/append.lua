@@ -1,9 +1,12 @@
--- Appends events to a session's log, all or none.
+-- Appends events to a session's log, all or none. What one append brings of consecutive events lies together in segments,
+-- one entry each, whose id is the place of its last event: few entries and few arguments, however many events.
 --
 -- KEYS  1 record, 2 log, 3 tails, 4 pending
 -- ARGV  1 epoch, 2 expected tail, 3 maxEvents, 4 maxBytes, 5 maxAgeMs, 6 TTL of the log in ms, 7 of the rest in ms,
---       8 number of events; then for each event: stream, 1 if it is the stream's last, previous place or '', data,
---       id of the request it settles or '', number of requests it opens, and for each of those id and value
+--       8 number of events, 9 highest number of a stream among them;
+--       10 number of segments, and for each number of its last event, header, data;
+--       then number of tails, and for each stream and tail; number of settled requests, and their ids;
+--       number of opened requests, and for each id and value
 -- Returns {code, tail}: 1 stored, 2 already, 3 fenced, 4 no_record, 5 gap (then `tail` is the newest event's number)
 
 local record, log, tails, pending = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
@@ -24,18 +27,14 @@ if count == 0 then return {1, tail} end
 local time = redis.call('TIME')
 local nowMs = time[1] * 1000 + math.floor(time[2] / 1000)
 local now = string.format('%.0f', nowMs)
-local newest, kept, bytes = tonumber(known[3]), tonumber(known[4]), tonumber(known[5])
+local kept, bytes = tonumber(known[4]), tonumber(known[5])
 -- The log has expired, and with it what told of its ended streams.
 local isFirst = redis.call('EXISTS', log) == 0
-local newTails = {}
-local at = 9
-for index = 1, count do
-  local stream, last, previous, data, settles = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3], ARGV[at + 4]
-  local opens = tonumber(ARGV[at + 5])
-  at = at + 6
-  local place = ARGV[1] .. '-' .. string.format('%.0f', expected + index)
+local at = 11
+for _ = 1, tonumber(ARGV[10]) do
+  local header, data = ARGV[at + 1], ARGV[at + 2]
   -- The first write of the script: a full Redis refuses it, and then nothing was done; it does not refuse the others.
-  local added = redis.pcall('XADD', log, place, 'h', stream .. ' ' .. last .. ' ' .. now .. ' ' .. previous, 'd', data)
+  local added = redis.pcall('XADD', log, ARGV[1] .. '-' .. ARGV[at], 'h', now .. ' ' .. header, 'd', data)
   if type(added) == 'table' and added.err then
     -- The log has entries behind this place, so a newer owner's; any other code is for the caller.
     if string.sub(added.err, 1, 4) == 'ERR ' then return {3, 0} end
@@ -48,39 +47,46 @@ for index = 1, count do
       if string.sub(all[i + 1], -1) == '1' then redis.call('HDEL', tails, all[i]) end
     end
   end
-  newTails[stream] = place .. ' ' .. last
-  newest = math.max(newest, tonumber(stream))
-  kept = kept + 1
-  bytes = bytes + #data
-  if settles ~= '' then redis.call('HDEL', pending, settles) end
-  for _ = 1, opens do
-    redis.call('HSET', pending, ARGV[at], ARGV[at + 1])
-    at = at + 2
+  local events, size = string.match(header, '^(%d+) (%d+) ')
+  kept = kept + tonumber(events)
+  bytes = bytes + tonumber(size)
+  at = at + 3
+end
+local function each(step, act)
+  local number = tonumber(ARGV[at])
+  at = at + 1
+  for _ = 1, number do
+    act(ARGV[at], ARGV[at + 1])
+    at = at + step
   end
 end
-for stream, value in pairs(newTails) do redis.call('HSET', tails, stream, value) end
+each(2, function(stream, value) redis.call('HSET', tails, stream, value) end)
+each(1, function(id) redis.call('HDEL', pending, id) end)
+each(2, function(id, value) redis.call('HSET', pending, id, value) end)
 
--- What is over the limits, oldest first. Each event is evicted once in its life; the first chunk is what is over the
--- number, and the one behind it, whose age decides.
+-- What is over the limits, oldest first. Each segment is looked at here once in its life, and at most a chunk too many.
 local firstKept
-local isOver = true
-local chunk = math.max(1, math.min(64, kept - maxEvents + 1))
+local isOver = kept > maxEvents or bytes > maxBytes
+if not isOver then
+  local oldest = redis.call('XRANGE', log, '-', '+', 'COUNT', 1)[1]
+  local atMs = oldest and string.match(oldest[2][2], '^(%d+) ')
+  isOver = oldest and (oldest[2][1] ~= 'h' or nowMs - tonumber(atMs) > maxAgeMs)
+end
 while isOver do
-  local oldest = redis.call('XRANGE', log, firstKept or '-', '+', 'COUNT', chunk)
-  chunk = math.min(64, chunk * 4)
+  local oldest = redis.call('XRANGE', log, firstKept or '-', '+', 'COUNT', 4)
   if #oldest == 0 then break end
   for _, entry in ipairs(oldest) do
     local fields = entry[2]
     if fields[1] == 'h' then
-      local stream, last, atMs = string.match(fields[2], '^(%d+) (%d) (%d+) ')
+      local atMs, events, size, streams = string.match(fields[2], '^(%d+) (%d+) (%d+) (.*)$')
       isOver = kept > maxEvents or bytes > maxBytes or nowMs - tonumber(atMs) > maxAgeMs
       if not isOver then
         firstKept = entry[1]
         break
       end
-      kept = kept - 1
-      bytes = bytes - #fields[4]
-      if last == '1' then redis.call('HDEL', tails, stream) end
+      kept = kept - tonumber(events)
+      bytes = bytes - tonumber(size)
+      for stream in string.gmatch(streams, '(%d+):%d+:1') do redis.call('HDEL', tails, stream) end
     end
     local entryEpoch, entrySeq = string.match(entry[1], '^(%d+)-(%d+)$')
     firstKept = entryEpoch .. '-' .. string.format('%.0f', tonumber(entrySeq) + 1)
@@ -88,6 +94,7 @@ while isOver do
 end
 if firstKept then redis.call('XTRIM', log, 'MINID', firstKept) end
 
+local newest = math.max(tonumber(known[3]), tonumber(ARGV[9]))
 redis.call('HSET', record, 'tail', string.format('%.0f', expected + count), 'newest', string.format('%.0f', newest),
   'events', kept, 'bytes', bytes)
 redis.call('PEXPIRE', log, ARGV[6])

@@ -6,5 +6,7 @@
 
 local state = redis.call('GET', KEYS[1])
 if state == 'dead' then return 0 end
+-- First what a full Redis does not refuse; it refuses nothing after that, and without a lease no session goes on.
+redis.call('PEXPIRE', KEYS[1], ARGV[1])
 redis.call('SET', KEYS[1], 'alive', 'PX', ARGV[1])
 return 1

@@ -1,8 +1,9 @@
--- The events of one stream behind a place, and what is known of the stream, all of one moment. Writes nothing.
+-- The segments that hold events of one stream behind a place, and what is known of the stream, all of one moment. Writes
+-- nothing.
 --
 -- KEYS  1 record, 2 log, 3 tails
--- ARGV  1 stream, 2 and 3 epoch and number of the place or '', 4 most events, 5 most bytes (one event is always given),
---       6 maxAgeMs
+-- ARGV  1 stream, 2 and 3 epoch and number of the place or '', 4 events that are enough, 5 bytes that are enough (one segment
+--       is always given), 6 maxAgeMs
 -- Returns {code, newest place, 1 if the stream has ended, place, header, data, place, header, data, …}:
 --       1 ok, 2 ok but all of the stream is forgotten, 3 unknown_stream, 4 in_future
 
@@ -23,6 +24,14 @@ end
 local time = redis.call('TIME')
 local oldestMs = time[1] * 1000 + math.floor(time[2] / 1000) - maxAgeMs
 
+--- How many events of the stream a segment has; nil for none, and for one that is too old or a marker.
+local function eventsIn(entry)
+  local fields = entry[2]
+  if fields[1] ~= 'h' then return nil end
+  local atMs = string.match(fields[2], '^(%d+) ')
+  return tonumber(atMs) >= oldestMs and tonumber(string.match(fields[2], ' ' .. stream .. ':(%d+):'))
+end
+
 local function forgotten()
   -- The GET stream, 0, never ends, so its tail is never forgotten.
   if stream == '0' or tonumber(stream) > tonumber(known[3]) then return {3} end
@@ -35,43 +44,47 @@ if not tail then return forgotten() end
 local newest, ended = string.match(tail, '^(%S+) (%d)$')
 local newestEpoch, newestSeq = placeOf(newest)
 
+--- True for an ended stream whose last event is no longer kept: it is forgotten with it.
+local function isForgotten()
+  if ended ~= '1' then return false end
+  local entry = redis.call('XRANGE', log, newest, '+', 'COUNT', 1)[1]
+  return not entry or not eventsIn(entry)
+end
+if afterEpoch and isBehind(afterEpoch, afterSeq, newestEpoch, newestSeq) then
+  if isForgotten() then return forgotten() end
+  return {4}
+end
+
 local reply = {1, newest, tonumber(ended)}
 local from = '-'
 if afterEpoch then from = '(' .. ARGV[2] .. '-' .. ARGV[3] end
+-- The first segment may hold the place itself, and nothing of the stream behind it: it is given and not counted.
+local isFirst = afterEpoch ~= nil
 local found, bytes = 0, 0
-local lastEpoch, lastSeq
-local chunk = math.min(limit, 16)
+local chunk = 4
 while from do
-  local entries = redis.call('XRANGE', log, from, newest, 'COUNT', chunk)
+  local entries = redis.call('XRANGE', log, from, '+', 'COUNT', chunk)
   from = #entries == chunk and '(' .. entries[#entries][1] or nil
-  chunk = 64
+  chunk = 16
   for _, entry in ipairs(entries) do
-    local fields = entry[2]
-    if fields[1] == 'h' then
-      local entryStream, atMs, previous = string.match(fields[2], '^(%d+) %d (%d+) (.*)$')
-      if entryStream == stream and tonumber(atMs) >= oldestMs then
-        if lastEpoch and previous ~= '' then
-          -- The one before it was never stored: the next read begins here, and tells the break.
-          local previousEpoch, previousSeq = placeOf(previous)
-          if isBehind(previousEpoch, previousSeq, lastEpoch, lastSeq) then return reply end
-        end
-        lastEpoch, lastSeq = placeOf(entry[1])
-        reply[#reply + 1] = entry[1]
-        reply[#reply + 1] = fields[2]
-        reply[#reply + 1] = fields[4]
-        found = found + 1
-        bytes = bytes + #fields[4]
-        if found >= limit or bytes >= maxBytes then return reply end
+    local events = eventsIn(entry)
+    if events then
+      reply[#reply + 1] = entry[1]
+      reply[#reply + 1] = entry[2][2]
+      reply[#reply + 1] = entry[2][4]
+      if not isFirst then
+        found = found + events
+        bytes = bytes + #entry[2][4]
       end
+      if found >= limit or bytes >= maxBytes then return reply end
+    end
+    isFirst = false
+    local epoch, seq = placeOf(entry[1])
+    if not isBehind(newestEpoch, newestSeq, epoch, seq) then
+      from = nil
+      break
     end
   end
 end
-if found > 0 then return reply end
-if ended == '1' then
-  -- An ended stream is forgotten with its last event.
-  local entry = redis.call('XRANGE', log, newest, newest)[1]
-  local atMs = entry and entry[2][1] == 'h' and string.match(entry[2][2], '^%d+ %d (%d+) ')
-  if not atMs or tonumber(atMs) < oldestMs then return forgotten() end
-end
-if afterEpoch and isBehind(afterEpoch, afterSeq, newestEpoch, newestSeq) then return {4} end
+if #reply == 3 and isForgotten() then return forgotten() end
 return reply

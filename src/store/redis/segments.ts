@@ -1,0 +1,98 @@
+import { comparePositions, type Position } from '../../protocol/event-id.ts';
+import type { LogLimits, NewEvent, StoredEvent } from '../event-log.ts';
+import { formatPlace, parsePlace, textOf } from './codec.ts';
+import type { ScriptReply } from './script.ts';
+
+/**
+ * Consecutive events that lie together in one entry of the log. A log is evicted by whole segments, so one is a small part of
+ * the limits; so that a reader of one stream is not given much of others', it has not many events.
+ */
+export interface Segment {
+  /** The number of its last event. */
+  readonly lastSeq: number;
+  /** `<events> <bytes> <stream>:<events>:<1 if it ends here>…`; the script puts the time before it. */
+  readonly header: string;
+  /** For each event a line `<stream> <1 if last> <bytes> <previous>`, and its data. */
+  readonly data: Buffer;
+}
+
+const maxEventsOfOne = 64;
+const lineFeed = 0x0a;
+
+/** Cuts a batch into segments. */
+export function toSegments(events: readonly NewEvent[], { maxEvents, maxBytes }: LogLimits): Segment[] {
+  const mostEvents = Math.max(1, Math.min(maxEventsOfOne, Math.floor(maxEvents / 8)));
+  const mostBytes = maxBytes / 64;
+  const segments: Segment[] = [];
+  for (let from = 0; from < events.length; ) {
+    let to = from;
+    for (let bytes = 0; to < events.length && to - from < mostEvents; to += 1) {
+      bytes += (events[to] as NewEvent).data.length;
+      if (to > from && bytes > mostBytes) break;
+    }
+    segments.push(toSegment(events.slice(from, to)));
+    from = to;
+  }
+  return segments;
+}
+
+function toSegment(events: readonly NewEvent[]): Segment {
+  const streams = new Map<number, { count: number; ended: boolean }>();
+  const parts: Buffer[] = [];
+  let bytes = 0;
+  for (const { stream, last, previous, data } of events) {
+    const seen = streams.get(stream);
+    streams.set(stream, { count: (seen?.count ?? 0) + 1, ended: last });
+    bytes += data.length;
+    const place = previous === undefined ? '' : formatPlace(previous);
+    parts.push(Buffer.from(`${stream} ${last ? 1 : 0} ${data.length} ${place}\n`, 'latin1'), data);
+  }
+  const list = [...streams].map(([stream, { count, ended }]) => `${stream}:${count}:${ended ? 1 : 0}`);
+  const lastSeq = (events.at(-1) as NewEvent).seq;
+  return { lastSeq, header: `${events.length} ${bytes} ${list.join(' ')}`, data: Buffer.concat(parts) };
+}
+
+/** All events of a segment, from its entry's id, header (with the time before it) and data. */
+export function fromSegment(place: ScriptReply, header: ScriptReply, data: ScriptReply): StoredEvent[] {
+  const { epoch, seq: lastSeq } = parsePlace(textOf(place));
+  const count = Number(textOf(header).split(' ', 2)[1]);
+  const bytes = data as Buffer;
+  const events: StoredEvent[] = [];
+  let at = 0;
+  for (let seq = lastSeq - count + 1; seq <= lastSeq; seq += 1) {
+    const end = bytes.indexOf(lineFeed, at);
+    const [stream, last, length, previous] = bytes.toString('latin1', at, end).split(' ');
+    at = end + 1 + Number(length);
+    events.push({
+      epoch,
+      seq,
+      stream: Number(stream),
+      previous: previous ? parsePlace(previous) : undefined,
+      data: bytes.subarray(end + 1, at),
+      last: last === '1',
+    });
+  }
+  return events;
+}
+
+/**
+ * The events of one stream behind a place, at most so many, up to where one before the next was never stored: the next
+ * read begins there, and tells the break.
+ */
+export function eventsOf(
+  all: readonly StoredEvent[],
+  stream: number,
+  after: Position | undefined,
+  limit: number,
+): StoredEvent[] {
+  const found: StoredEvent[] = [];
+  for (const event of all) {
+    if (event.stream !== stream || (after !== undefined && comparePositions(event, after) <= 0)) continue;
+    const before = found.at(-1);
+    const { previous } = event;
+    if (before !== undefined && previous !== undefined && comparePositions(previous, before) > 0) break;
+    found.push(event);
+    if (found.length >= limit) break;
+  }
+  return found;
+}
