@@ -10,6 +10,12 @@ const noBody = { 'content-length': 0 };
 /** A smaller answer is with the operating system as soon as it is written, and holds nothing here. */
 const pipeBytes = 64 * 1024;
 
+/**
+ * A client with less than this on its way keeps up: Node.js says so only below 16 KiB, which one burst exceeds, and what does
+ * not go out at once is read from the log again. What a client that does not read holds here (P8).
+ */
+const unsentBytes = 128 * 1024;
+
 /** Times of a reply. */
 export interface ReplyTimes {
   /** How often an idle stream gets a comment. */
@@ -67,7 +73,7 @@ function openEventStream(outgoing: ServerResponse, times: ReplyTimes, headers?: 
   }, spread(times.keepAliveMs));
   outgoing.once('close', () => clearInterval(keepAlive));
   return {
-    write: (text) => outgoing.write(text),
+    write: (text) => outgoing.write(text) || outgoing.writableLength < unsentBytes,
     onDrain: (listener) => void outgoing.on('drain', listener),
     onClose: (listener) => void outgoing.once('close', listener),
     end() {

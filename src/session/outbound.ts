@@ -43,7 +43,7 @@ export class Outbound {
   readonly streams: Streams;
   readonly #writer: EventWriter;
   readonly #intake: Intake;
-  /** With a client that lags by half of the log at most, what is under way never evicts what it has not been sent. */
+  /** What a client lags and two portions under way never evict what it has not been sent. */
   readonly #portion: { readonly lines: number; readonly bytes: number };
   readonly #limits: SessionOptions;
   #isOpen = false;
@@ -53,7 +53,7 @@ export class Outbound {
     const { register, onRefused, onHistoryLost, onFailed } = options;
     const { logMaxEvents, logMaxBytes, retryMs, slowReaderMs, streamMaxAgeMs } = limits;
     this.#limits = limits;
-    this.#portion = { lines: logMaxEvents / 8, bytes: logMaxBytes / 8 };
+    this.#portion = { lines: logMaxEvents / 4, bytes: logMaxBytes / 8 };
     this.#writer = createEventWriter({
       log,
       key,
@@ -69,7 +69,7 @@ export class Outbound {
       retryMs,
       slowReaderMs,
       streamMaxAgeMs,
-      maxLag: { events: logMaxEvents / 2, bytes: logMaxBytes / 2 },
+      maxLag: { events: logMaxEvents / 4, bytes: logMaxBytes / 2 },
       primes,
       beginning: { epoch, seq: 0 },
       ...(earlier && { earlier: { newestStream: earlier.newestStream, ids: idsOf(earlier) } }),

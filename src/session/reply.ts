@@ -45,6 +45,8 @@ export interface EventSink {
   onClose(listener: () => void): void;
   /** Ends the stream in order, after what was written. */
   end(): void;
+  /** Leaves the stream to the session's next owner, on the same connection; not there where only the client can go on. */
+  handOver?(): void;
   /** Cuts the connection, dropping what was not sent yet. */
   cut(): void;
 }

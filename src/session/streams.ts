@@ -172,7 +172,8 @@ export class Streams {
    */
   closeAll(goOn = false): void {
     for (const feed of [...this.#feeds.values()]) {
-      if (goOn && this.#options.primes()) feed.sink.write(encodeRetry(Math.random() * returnWindowMs));
+      if (goOn && feed.sink.handOver !== undefined) feed.sink.handOver();
+      else if (goOn && this.#options.primes()) feed.sink.write(encodeRetry(Math.random() * returnWindowMs));
       feed.close();
     }
   }

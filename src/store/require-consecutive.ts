@@ -1,10 +1,15 @@
 import type { NewEvent } from './event-log.ts';
 
-/** Throws for a batch with a hole: a fault of the caller, and stored it would be a silent one in every later resume. */
+/**
+ * Throws for a batch that is not behind the tail, or has a hole in itself: a fault of the caller. What is missing before it
+ * was lost by the store and is no longer held by the caller; the chain of each stream tells it to resumes.
+ */
 export function requireConsecutive(expectedTail: number, events: readonly NewEvent[]): void {
+  const [first] = events;
+  if (first !== undefined && first.seq <= expectedTail)
+    throw new RangeError(`event ${first.seq} is not behind the tail`);
   for (const [index, { seq }] of events.entries()) {
-    if (seq !== expectedTail + 1 + index) {
-      throw new RangeError(`event ${seq} does not follow ${expectedTail + index} in the log`);
-    }
+    const expected = (first as NewEvent).seq + index;
+    if (seq !== expected) throw new RangeError(`event ${seq} stands where ${expected} belongs`);
   }
 }

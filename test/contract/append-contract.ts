@@ -104,8 +104,19 @@ export function appendContract(name: string, { openSession }: Fixture): void {
       expect(await store.log.append('s', epoch, 0, batch)).toEqual({ outcome: 'fenced' });
     });
 
+    it('[P4] goes on behind events that were lost for good, and the break shows', async () => {
+      const { store, writer, read } = await openSession();
+      expect(await writer.append({ stream: 1, text: 'a' })).toBe('stored');
+      writer.make({ stream: 1, text: 'lost' });
+      const events = writer.make({ stream: 1, text: 'c' });
+      expect(await store.log.append('s', epoch, 1, events)).toEqual({ outcome: 'stored' });
+      expect(await store.log.append('s', epoch, 1, events)).toEqual({ outcome: 'already' });
+      expect(await writer.append({ stream: 1, text: 'd' })).toBe('stored');
+      expect(await read(1, writer.at(1))).toMatchObject({ outcome: 'ok', broken: true });
+      expect(textsOf(await read(1, writer.at(1)))).toEqual(['c', 'd']);
+    });
+
     it.each([
-      ['begin too late', [2]],
       ['begin too early', [0, 1]],
       ['leave out one', [1, 3]],
       ['repeat one', [1, 1]],

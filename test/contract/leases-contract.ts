@@ -46,6 +46,7 @@ export function leasesContract(name: string, { open }: Fixture): void {
         await advance(350);
       }
       expect(await other.instances.declareDead('never seen')).toBe(true);
+      expect(await store.instances.join('never seen')).toMatchObject({ held: false }); // a join that comes too late
     });
 
     it('[P6] lets either a renewal or a declaration of death win, never both', async () => {

@@ -124,10 +124,14 @@ export function mailboxContract(name: string, { open }: Fixture): void {
       expect(await sender.post('other', 's', 1, bytes('a'))).toBe('gone');
     });
 
-    it('begins empty under a new name, and frees what was in it when it leaves', async () => {
+    it('can be read to its end by who has left, and begins empty under a new name', async () => {
       const { receiver, sender } = await openMailbox();
       await sender.post('r', 's', 1, bytes('a'));
       await receiver.leave('r');
+      const rest = await receiver.receive('r', 1_000);
+      expect(brief(rest)).toEqual(['s 1 a']);
+      await receiver.discard('r', rest?.receipt ?? '');
+      expect(await receiver.receive('r', 10)).toBeUndefined();
       await receiver.join('r2');
       expect(await receiver.receive('r2', 10)).toBeUndefined();
       expect(await sender.post('r2', 's', 1, bytes('b'))).toBe('posted');

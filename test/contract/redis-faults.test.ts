@@ -98,6 +98,7 @@ describe('the Redis store, when Redis', () => {
       expect(await reasonOf(store.sessions.register('t', aRecord(), 0, state))).toBe('full');
       expect(await store.sessions.register('s', aRecord({ owner: 'me' }), 1, state)).toBe('registered');
       expect(await store.instances.renew('me')).toMatchObject({ held: true, birth: before.birth });
+      expect(await store.instances.join('new name')).toMatchObject({ held: true });
       expect(textsOf(await store.log.read('s', 1, undefined, 10))).toEqual(['a']);
       await store.sessions.end('ends');
       await store.sessions.renew(['s']);

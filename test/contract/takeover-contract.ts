@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import type { Position } from '../../src/protocol/event-id.ts';
 import type { NewEvent, PendingCall } from '../../src/store/event-log.ts';
 import type { TakeOver } from '../../src/store/session-records.ts';
 import { aRecord, createLogWriter, epoch } from './log-writer.ts';
@@ -81,6 +82,35 @@ export function takeoverContract(name: string, { openSession }: Fixture): void {
       const batch = next.make({ stream: 2, text: 'd' });
       expect(await other.log.append('s', record.epoch, 0, batch)).toEqual({ outcome: 'stored' });
       expect(await other.log.append('s', record.epoch, 0, batch)).toEqual({ outcome: 'already' });
+    });
+
+    it('[P6] lets one owner write at a time, and loses nothing that was reported as stored', async () => {
+      const { store, other, read } = await openSession();
+      const stored: string[] = [];
+      let current: { readonly owner: string; readonly epoch: number } = from;
+      let newest: Position | undefined;
+      for (let round = 0; round < 12; round += 1) {
+        const [mine, next] = round % 2 === 0 ? [store, other] : [other, store];
+        const { epoch: old } = current;
+        let previous = newest;
+        const attempts = Array.from({ length: 8 }, (_, index) => {
+          const event = { stream: 1, seq: index + 1, previous, data: Buffer.from(`${round} ${index}`), last: false };
+          previous = { epoch: old, seq: event.seq };
+          return mine.log.append('s', old, index, [event]);
+        });
+        expect(await mine.sessions.release('s', old)).toBe('done');
+        const taking = next.sessions.takeOver('s', { owner: '', epoch: old }, `owner ${round}`);
+        const late = Array.from({ length: 4 }, () => mine.log.append('s', old, 99, []));
+        const outcomes = (await Promise.all(attempts)).map(({ outcome }) => outcome);
+        const { record, log } = takenOf(await taking);
+        for (const { outcome } of await Promise.all(late)) expect(['gap', 'fenced']).toContain(outcome);
+        const count = outcomes.filter((outcome) => outcome === 'stored').length;
+        stored.push(...Array.from({ length: count }, (_, index) => `${round} ${index}`));
+        newest = log.tails.get(1)?.newest;
+        expect(newest).toEqual({ epoch: old, seq: count });
+        current = record;
+      }
+      expect(textsOf(await read(1))).toEqual(stored);
     });
 
     it('is given once to two that ask at the same time', async () => {

@@ -4,12 +4,13 @@ import { ClientState } from '../../src/session/client-state.ts';
 import { Inbound } from '../../src/session/inbound.ts';
 import type { Dropped } from '../../src/session/observer.ts';
 import type { Outbound } from '../../src/session/outbound.ts';
+import type { Reply } from '../../src/session/reply.ts';
 import { Reruns } from '../../src/session/rerun.ts';
 import { ServerRequests } from '../../src/session/server-requests.ts';
 import type { SessionOptions } from '../../src/session/session-parts.ts';
 import { Upstream } from '../../src/session/upstream.ts';
 import { createFakeServer, readMessage } from '../support/fake-backend.ts';
-import { acceptsJson, createFakeReply } from '../support/fake-reply.ts';
+import { acceptsBoth, acceptsJson, createFakeReply } from '../support/fake-reply.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 const never = 2 ** 30;
@@ -36,6 +37,12 @@ function createFixture(options: Partial<SessionOptions> = {}) {
     for (const call of calls.takeAll()) call.answer.fail(call.id, 'session_ended');
     await upstream.close();
   });
+  const joined: number[] = [];
+  const outbound = {
+    flush: () => undefined,
+    add: () => undefined,
+    streams: { open: () => 4, join: (stream: number, reply: Reply) => (joined.push(stream), reply.stream()) },
+  };
   const limits = {
     ...{ upgradeAfterMs: never, maxEventBytes: 1_000, maxCalls: 3, cancelGraceMs: 10, requestIdleMs: never },
     ...{ requestMaxMs: never, ...options },
@@ -44,7 +51,7 @@ function createFixture(options: Partial<SessionOptions> = {}) {
     calls,
     serverRequests,
     upstream,
-    outbound: { flush: () => undefined } as unknown as Outbound,
+    outbound: outbound as unknown as Outbound,
     reruns: new Reruns('safe'),
     client,
     limits,
@@ -52,12 +59,12 @@ function createFixture(options: Partial<SessionOptions> = {}) {
     onDropped: (what) => void dropped.push(what),
     onClientChanged: () => void changes.push(client.save()),
   });
-  const post = (messages: readonly unknown[], isBatch = false, again = false) => {
-    const reply = createFakeReply(acceptsJson);
+  const post = (messages: readonly unknown[], isBatch = false, again = false, accepts = acceptsJson) => {
+    const reply = createFakeReply(accepts);
     inbound.post({ messages: messages.map(readMessage), isBatch, again }, reply);
     return reply;
   };
-  return { inbound, calls, serverRequests, client, dropped, changes, backend: fake.backend, post };
+  return { inbound, calls, serverRequests, client, dropped, changes, joined, backend: fake.backend, post };
 }
 
 const request = (id: string | number, method = 'tools/call', params: object = {}) => ({
@@ -207,5 +214,68 @@ describe('a call', () => {
     const reply = post([request(1)]);
     if (old !== undefined) inbound.fail(old, 'server_exited');
     expect([reply.given, calls.has(1)]).toEqual([undefined, true]);
+  });
+});
+
+describe('messages that come again, since their way here was lost', () => {
+  const list = (id: string | number) => request(id, 'tools/list');
+  const answer = (calls: Calls, id: string | number): void =>
+    calls.take(id)?.answer.response(id, Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, result: {} })));
+
+  it('[P3] are answered by the call that is running, whatever it is, and do not reach the server again', () => {
+    const { calls, backend, post } = createFixture();
+    post([request(1)]).leave();
+    const again = post([request(1)], false, true);
+    expect([again.given, calls.size, backend.sent.items]).toEqual([undefined, 1, [request(1)]]);
+    answer(calls, 1);
+    expect(again.given).toMatchObject({ kind: 'json', json: { id: 1, result: {} } });
+  });
+
+  it('[P3] are answered on the stream that the answer has become', () => {
+    const { calls, joined, backend, post } = createFixture();
+    post([request(1)], false, false, acceptsBoth);
+    calls.get(1)?.answer.message(Buffer.from(JSON.stringify(note())));
+    const again = post([request(1)], false, true, acceptsBoth);
+    expect([joined, again.given?.kind, backend.sent.items]).toEqual([[4], 'stream', [request(1)]]);
+  });
+
+  it('[P3] do not join a stream that was lost before its first event: nothing more goes there', async () => {
+    const { calls, joined, post } = createFixture({ upgradeAfterMs: 0 });
+    const lost = post([request(1)], false, false, acceptsBoth);
+    await lost.answered();
+    lost.leave();
+    expect(calls.get(1)?.answer).toMatchObject({ stream: undefined, hasStream: false });
+    const again = post([request(1)], false, true);
+    answer(calls, 1);
+    expect([joined, again.given]).toMatchObject([[], { kind: 'json', json: { id: 1 } }]);
+  });
+
+  it('[P3] are run again where they are harmless and not running; else their outcome is unknown', () => {
+    const { calls, backend, post } = createFixture();
+    expect(post([request(1)], false, true).given).toEqual(fault('outcome_unknown', 1));
+    expect(post([list(1), request(2)], true, true).given).toEqual(fault('outcome_unknown', 1));
+    expect(backend.sent.items).toEqual([]);
+    expect(post([list(1)], false, true).given).toBeUndefined();
+    expect(post([note()], false, true).given).toEqual({ kind: 'accepted' });
+    expect([backend.sent.items, calls.size]).toEqual([[list(1), note()], 1]);
+  });
+
+  it('[P3] in a batch of which a part is running are answered together, each in its way', () => {
+    const { calls, backend, post } = createFixture();
+    const batch = [request(1), list(2), request(3)];
+    post(batch, true).leave();
+    answer(calls, 2);
+    answer(calls, 3);
+    const again = post(batch, true, true);
+    expect(backend.sent.items.slice(3)).toEqual([list(2)]);
+    answer(calls, 1);
+    expect(again.given).toBeUndefined();
+    answer(calls, 2);
+    const json = again.given?.kind === 'json' ? again.given.json : [];
+    expect(json).toEqual([
+      expect.objectContaining({ id: 3, error: expect.objectContaining({ data: { reason: 'outcome_unknown' } }) }),
+      { jsonrpc: '2.0', id: 1, result: {} },
+      { jsonrpc: '2.0', id: 2, result: {} },
+    ]);
   });
 });

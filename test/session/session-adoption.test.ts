@@ -7,7 +7,7 @@ import type { PendingCall, StoredEvent } from '../../src/store/event-log.ts';
 import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
 import { aRecord, createLogWriter, epoch } from '../contract/log-writer.ts';
 import { readMessage } from '../support/fake-backend.ts';
-import { createFakeReply, type FakeReply } from '../support/fake-reply.ts';
+import { acceptsJson, createFakeReply, type FakeReply } from '../support/fake-reply.ts';
 import { waitFor } from '../support/wait-for.ts';
 import * as fixture from './session-fixture.ts';
 import { errorTo, note, request, response, turn, wideLimits } from './session-fixture.ts';
@@ -63,10 +63,11 @@ async function adopt({ events = [], calls = [], server: fields = {}, protocolVer
   );
   const taken = await store.sessions.takeOver(key, { owner: 'instance-1', epoch }, 'instance-2');
   if (taken.outcome !== 'taken') throw new Error(taken.outcome);
+  let onEnding = (): void => undefined;
   const parts: SessionParts = {
     ...{ key, server, principal: fixture.nobody, instance: () => 'instance-2', store, options: wideLimits, observer },
     storeSignal: new AbortController().signal,
-    ...{ onReady: () => undefined, onEnding: () => undefined, onEnded: () => undefined },
+    ...{ onReady: () => undefined, onEnding: () => onEnding(), onEnded: () => undefined },
   };
   const adoption = await prepareAdoption(store.log, key, taken.record, taken.log);
   const { epoch: now, initialize } = taken.record;
@@ -92,7 +93,10 @@ async function adopt({ events = [], calls = [], server: fields = {}, protocolVer
     session.post({ messages: [readMessage(message)], isBatch: false, again }, reply);
     return reply;
   };
-  return { session, store, fake, observer, now, restored, stored, written, post };
+  const listenToEnd = (listener: () => void): void => {
+    onEnding = listener;
+  };
+  return { session, store, fake, observer, now, restored, stored, written, post, onEnding: listenToEnd };
 }
 
 const listCall = { stream: 3, message: request('l', 'tools/list', {}) };
@@ -294,6 +298,22 @@ describe('a session that another instance has taken', () => {
     ]);
     expect(await session.store.sessions.find(key)).toMatchObject({ owner: 'instance-3' });
     expect(session.session.leavesNoRecord).toBe(false);
+  });
+
+  it('is not ready from the moment on at which anybody hears of its end', async () => {
+    const session = await adopt();
+    await session.restored();
+    const ready: boolean[] = [];
+    const reply = createFakeReply(acceptsJson);
+    const { fault } = reply;
+    reply.fault = (...of) => {
+      ready.push(session.session.isReady);
+      fault(...of);
+    };
+    session.session.post({ messages: [readMessage(request('w'))], isBatch: false }, reply);
+    session.onEnding(() => void ready.push(session.session.isReady));
+    await lose(session);
+    expect(ready).toEqual([false, false]);
   });
 
   it('[P3] tells a client that was sent no event id that the outcome is unknown, and ends the streams of others', async () => {

@@ -120,11 +120,27 @@ function messagesOf(
   return messages;
 }
 
+/**
+ * True if progress of a call may come on this connection because the call has no stream (P2): its own connection broke
+ * before an event id had come, and the GET stream has what is left of it.
+ */
+function isStreamless(
+  { id }: RecordedCall,
+  connections: readonly RecordedConnection[],
+  { call }: RecordedConnection,
+): boolean {
+  const own = connections.filter((connection) => connection.call === id);
+  return (
+    call === undefined &&
+    own.every(({ isWhole, events }) => !isWhole && events.every((event) => event.id === undefined))
+  );
+}
+
 /** Finds what belongs to somebody else. */
 function checkOwnership(
   where: string,
   connection: RecordedConnection,
-  { name, calls }: SessionTranscript,
+  { name, calls, connections }: SessionTranscript,
   { add }: Violations,
 ): void {
   for (const { mark, session } of marksIn([connection.text, ...connection.events.map(({ data }) => data)].join('\n'))) {
@@ -139,7 +155,8 @@ function checkOwnership(
     const call = callOf.get(keyOf(id));
     if (call === undefined)
       add('foreign', `${where}: ${place} is about ${keyOf(id)}, which this client never asked for`);
-    else if (call.id !== connection.call) add('foreign', `${where}: ${place} is about ${keyOf(id)}, another call`);
+    else if (call.id !== connection.call && !(isProgress && isStreamless(call, connections, connection)))
+      add('foreign', `${where}: ${place} is about ${keyOf(id)}, another call`);
     const wrong = marksIn(JSON.stringify(message)).find(({ mark }) => call !== undefined && mark !== call.mark);
     if (wrong !== undefined) add('foreign', `${where}: ${place} is about ${keyOf(id)} and has ${wrong.mark}`);
   }

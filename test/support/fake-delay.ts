@@ -4,11 +4,14 @@
  */
 export function setTimeout<T>(ms: number, value?: T, { signal }: { readonly signal?: AbortSignal } = {}) {
   return new Promise<T | undefined>((resolve, reject) => {
-    const timer = globalThis.setTimeout(() => resolve(value), ms);
     const abort = (): void => {
       clearTimeout(timer);
       reject(new DOMException('The operation was aborted', 'AbortError'));
     };
+    const timer = globalThis.setTimeout(() => {
+      signal?.removeEventListener('abort', abort);
+      resolve(value);
+    }, ms);
     if (signal?.aborted) abort();
     else signal?.addEventListener('abort', abort, { once: true });
   });

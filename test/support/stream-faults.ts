@@ -93,6 +93,8 @@ function checkConnection(
       has = 'unknown';
       continue;
     }
+    // Only when to come back: what a drain says.
+    if (id === undefined && data === undefined) continue;
     const place = id === undefined ? undefined : parseEventId(id);
     const isLost = data?.includes('"reason":"history_lost"') === true;
     if (isLost && (place === undefined || place.seq === toldSeq)) continue;

@@ -8,7 +8,7 @@ import type { SessionHandle } from '../session-handle.ts';
 import type { Visitor } from '../visitor.ts';
 import type { ContinuedReply } from './continued-reply.ts';
 import { Directory, type DirectoryOptions } from './directory.ts';
-import { Exchange, type Wanted } from './exchange.ts';
+import { Exchange } from './exchange.ts';
 import { Guard } from './guard.ts';
 import { Lease } from './lease.ts';
 import type { Head, ToIngress } from './letters.ts';
@@ -16,6 +16,7 @@ import { Mail } from './mail.ts';
 import { OwnerDesk } from './owner-desk.ts';
 import { registerAll } from './registration.ts';
 import { replay } from './replay.ts';
+import type { Wanted } from './wanted.ts';
 
 /** Times and sizes of a cluster; `docs/configuration.md` explains each. */
 export interface ClusterLimits {
@@ -181,7 +182,10 @@ export class Cluster {
           ([isAlive]) => isAlive === true,
           () => false,
         ),
-      replay: (after, to) => replay({ log: patientLog(store.log, gone.signal), key, ...limits }, after, to),
+      replay: (after, to) => {
+        const primes = this.#directory.primes(key);
+        return replay({ log: patientLog(store.log, gone.signal), key, primes, ...limits }, after, to);
+      },
       renumber: () => this.#enter(exchange),
       onOver: () => void this.#exchanges.delete(exchange.n),
     });

@@ -1,4 +1,5 @@
 import type { Reason } from '../../protocol/faults.ts';
+import { hasPrimingEvent } from '../../protocol/revisions.ts';
 import type { SessionRecord } from '../../store/session-records.ts';
 import type { Store } from '../../store/store.ts';
 import { StoreUnavailable } from '../../store/store-unavailable.ts';
@@ -51,6 +52,7 @@ export class Directory {
   readonly #records = new Map<string, SessionRecord>();
   readonly #takeovers = new Map<string, Promise<Whereabouts>>();
   readonly #denials = new Map<string, number>();
+  readonly #counted = new WeakSet<Failed>();
 
   constructor(options: DirectoryOptions) {
     this.#options = options;
@@ -65,6 +67,12 @@ export class Directory {
       return { fault: 'unknown_session' };
     if (!isRevisionOf(record, version)) return { fault: 'unsupported_version' };
     return record.serverDigest === server.digest ? 'yes' : { fault: 'other_configuration' };
+  }
+
+  /** Whether streams of a session that was admitted begin with a priming event. */
+  primes(key: string): boolean {
+    const record = this.#options.find(key) ?? this.#records.get(key);
+    return record !== undefined && hasPrimingEvent(record.protocolVersion);
   }
 
   /**
@@ -83,8 +91,13 @@ export class Directory {
     if (record === undefined) return { fault: 'unknown_session' };
     const { owner } = record;
     if (owner === '' || owner === this.#options.lease.name) return this.#takeOver(visitor, record, true);
+    // The owner's replies would not find an instance that has no lease.
+    if (!this.#options.lease.isHeld) return 'later';
     if (owner !== failed?.instance) return { instance: owner };
     if (failed.why !== 'moved') return this.#takeOver(visitor, record, false);
+    // Each denial counts once; after a pause the owner is asked again.
+    if (this.#counted.has(failed)) return { instance: owner };
+    this.#counted.add(failed);
     return this.#isDenied(key) ? this.#takeOver(visitor, record, true) : 'later';
   }
 

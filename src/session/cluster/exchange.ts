@@ -1,17 +1,14 @@
-import { type EventId, formatEventId, parseEventId } from '../../protocol/event-id.ts';
+import { setTimeout as delay } from 'node:timers/promises';
+import { type EventId, parseEventId } from '../../protocol/event-id.ts';
 import type { RequestId } from '../../protocol/faults.ts';
 import type { EventSink, Reply } from '../reply.ts';
 import { isHarmless } from '../rerun.ts';
-import type { Post, SessionHandle } from '../session-handle.ts';
+import type { SessionHandle } from '../session-handle.ts';
+import { returnWindowMs } from '../streams.ts';
 import { ContinuedReply } from './continued-reply.ts';
 import type { ToIngress, ToOwner } from './letters.ts';
 import type { Posted } from './outbox.ts';
-
-/** What a client wants of a session that another instance may hold. */
-export type Wanted =
-  | ({ readonly kind: 'post' } & Post)
-  | { readonly kind: 'listen'; readonly after: EventId | undefined }
-  | { readonly kind: 'remove' };
+import { letterOf, requestIds, type Wanted } from './wanted.ts';
 
 /** Who can answer. `none`: the reply was answered, there is nobody to ask. */
 export type Owner = { readonly here: SessionHandle } | { readonly instance: string } | 'none';
@@ -81,7 +78,7 @@ export class Exchange {
     this.key = key;
     this.#wanted = wanted;
     this.#host = host;
-    this.#ids = wanted.kind === 'post' ? requestIds(wanted) : [];
+    this.#ids = requestIds(wanted);
     this.#again = wanted.kind === 'post' && wanted.again === true;
     this.#reply = new ContinuedReply(reply, this.#ids);
     reply.onGone(() => {
@@ -121,6 +118,7 @@ export class Exchange {
         if ('here' in owner) return this.#serve(owner.here);
         const why = await this.#ask(owner.instance);
         if (why === 'answered') return;
+        if (why === 'moved' && this.#cursor !== undefined) await this.#followOn(this.#cursor);
         if (why === 'lost' && !(await this.#goOn(owner.instance))) return;
         failed = { instance: owner.instance, why };
       }
@@ -204,7 +202,7 @@ export class Exchange {
     const ended = new Promise<Ending>((resolve) => {
       this.#end = resolve;
     });
-    const [letter, body] = this.#letter();
+    const { letter, body } = this.#letter();
     const posted = await this.#host.send(owner, letter, body);
     if (posted === 'full') {
       this.#reply.fault('owner_busy', this.requestId);
@@ -229,19 +227,9 @@ export class Exchange {
     return why;
   }
 
-  #letter(): [ToOwner, readonly Buffer[]] {
-    const { n, key } = this;
-    const wanted = this.#wanted;
-    if (wanted.kind === 'remove') return [{ kind: 'remove', n, key }, []];
-    if (wanted.kind === 'listen') {
-      const after = wanted.after && formatEventId(wanted.after.stream, wanted.after);
-      const continues = this.#reply.isContinued;
-      return [{ kind: 'listen', n, key, continues, ...(after !== undefined && { after }) }, []];
-    }
-    const texts = wanted.messages.map(({ text }) => text);
-    const lengths = texts.map(({ length }) => length);
-    const { isBatch } = wanted;
-    return [{ kind: 'post', n, key, isBatch, accepts: this.#reply.accepts, again: this.#again, lengths }, texts];
+  #letter(): { readonly letter: ToOwner; readonly body: readonly Buffer[] } {
+    const { accepts, isContinued } = this.#reply;
+    return letterOf(this.#wanted, { n: this.n, key: this.key, accepts, continues: isContinued, again: this.#again });
   }
 
   #open(headers?: Readonly<Record<string, string>>): void {
@@ -287,6 +275,15 @@ export class Exchange {
     return false;
   }
 
+  /**
+   * The owner stops and has released the session in the middle of the stream. All its sessions at once would start as many
+   * servers, so each client waits for another while.
+   */
+  async #followOn(cursor: EventId): Promise<void> {
+    this.#wanted = { kind: 'listen', after: cursor };
+    await delay(Math.random() * returnWindowMs, undefined, { ref: false });
+  }
+
   #serve(session: SessionHandle): void {
     const wanted = this.#wanted;
     if (wanted.kind === 'post') session.post({ ...wanted, again: this.#again }, this.#reply);
@@ -294,6 +291,3 @@ export class Exchange {
     else session.remove(this.#reply);
   }
 }
-
-const requestIds = ({ messages }: Post): readonly RequestId[] =>
-  messages.filter(({ kind }) => kind === 'request').map(({ id }) => id as RequestId);

@@ -115,7 +115,8 @@ export class Lease {
     while (!this.#isClosed) {
       try {
         if (!this.#isJoined) await this.#join();
-        const dueMs = Math.max(1, this.#sentAt + renewMs - performance.now());
+        // A renewal that is under way may fail, and is to be tried again then, or say that the lease is lost.
+        const dueMs = this.#isRenewing ? pauseMs : Math.max(1, this.#sentAt + renewMs - performance.now());
         const name = this.#name;
         const delivery = await instances.receive(name, Math.ceil(Math.min(dueMs, renewMs)));
         // A letter to a name that is dead is not acted on: its sender has turned to somebody else.

@@ -78,7 +78,8 @@ export class Mail {
     if (known !== undefined && !known.isClosed) return known;
     const { instances, name, mailboxMaxBytes } = this.#options;
     const { signal } = this.#closing;
-    const outbox = new Outbox({ instances, from: name(), to, maxBytes: mailboxMaxBytes, signal });
+    const first = known?.next ?? 1;
+    const outbox = new Outbox({ instances, from: name(), to, first, maxBytes: mailboxMaxBytes, signal });
     this.#outboxes.set(to, outbox);
     return outbox;
   }

@@ -13,6 +13,8 @@ export interface OutboxOptions {
   readonly instances: Instances;
   readonly from: string;
   readonly to: string;
+  /** The number of the first letter: a receiver takes numbers that it had for repeats. */
+  readonly first: number;
   /** More than this does not wait here (P8). */
   readonly maxBytes: number;
   readonly signal: AbortSignal;
@@ -36,13 +38,14 @@ export class Outbox {
   readonly #options: OutboxOptions;
   #queue: Waiting[] = [];
   #bytes = 0;
-  #next = 1;
+  #next: number;
   #underWay = 0;
   #isRunning = false;
   #isGone = false;
 
   constructor(options: OutboxOptions) {
     this.#options = options;
+    this.#next = options.first;
   }
 
   /**
@@ -59,6 +62,11 @@ export class Outbox {
       this.#isRunning = true;
       queueMicrotask(() => void this.#run()); // after this tick's other letters
     });
+  }
+
+  /** The number of the next letter. */
+  get next(): number {
+    return this.#next;
   }
 
   get isClosed(): boolean {
@@ -83,6 +91,8 @@ export class Outbox {
       );
       this.#underWay = 0;
       if (posted === 'gone' || posted === 'lost') {
+        // What may have arrived keeps its numbers: if it did not, the hole tells.
+        if (posted === 'lost') this.#next += batch.length;
         this.#queue.splice(0, batch.length);
         this.#settle(batch, posted);
         this.close();

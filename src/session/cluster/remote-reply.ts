@@ -73,6 +73,7 @@ export class RemoteReply implements Reply {
       },
       onDrain: (listener) => void this.#drained.push(listener),
       onClose: (listener) => void this.#closed.push(listener),
+      handOver: () => this.#finish({ kind: 'moved', n }),
       end: () => this.#finish({ kind: 'finish', n }),
       cut: () => this.#finish({ kind: 'cut', n }),
     };

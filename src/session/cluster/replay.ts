@@ -14,7 +14,11 @@ export interface ReplayOptions {
   readonly key: string;
   readonly retryMs: number;
   readonly slowReaderMs: number;
+  /** True if streams of the session begin with a priming event. */
+  readonly primes: boolean;
 }
+
+const nothing = Buffer.alloc(0);
 
 /**
  * Sends a client what the log has of a stream behind an event, which needs no owner: an answer that is complete is had in
@@ -22,7 +26,7 @@ export interface ReplayOptions {
  * @returns the place that was reached, or `complete` if the stream has ended and was sent, or the client is gone
  */
 export async function replay(
-  { log, key, retryMs, slowReaderMs }: ReplayOptions,
+  { log, key, retryMs, slowReaderMs, primes }: ReplayOptions,
   after: EventId,
   reply: ContinuedReply,
 ): Promise<EventId | 'complete'> {
@@ -42,6 +46,11 @@ export async function replay(
       return 'complete';
     }
     const sink = reply.stream();
+    if (primes && !reply.isContinued) {
+      // The retry of this one replaces that of an instance that stopped, and a cut before the first event harms nothing.
+      sink.write(encodeEvents([{ id: formatEventId(stream, after), data: nothing }], retryMs));
+      reply.isContinued = true;
+    }
     drains ??= watchDrains(sink, slowReaderMs);
     if (newest !== undefined) {
       const texts = events.map((event) => ({ id: formatEventId(stream, event), data: event.data }));

@@ -103,7 +103,9 @@ export function createSessionLog(firstEpoch: number, { maxEvents, maxBytes, maxA
       // An earlier attempt stored all or nothing, so a tail at or behind the batch's end means that all of it is there.
       // One inside of the batch cannot come from an attempt of this call.
       if (tailSeq !== expectedTail) {
-        return tailSeq >= expectedTail + events.length ? { outcome: 'already' } : { outcome: 'gap', tail: tailSeq };
+        return tailSeq >= (events.at(-1)?.seq ?? expectedTail)
+          ? { outcome: 'already' }
+          : { outcome: 'gap', tail: tailSeq };
       }
       const kept = ownBytesOf(events.map(({ data }) => data));
       for (let index = 0; index < events.length; index += 1) {
@@ -117,7 +119,7 @@ export function createSessionLog(firstEpoch: number, { maxEvents, maxBytes, maxA
         bytes += data.length;
         pending.follow(event);
       }
-      tailSeq += events.length;
+      tailSeq = events.at(-1)?.seq ?? tailSeq;
       evict(nowMs);
       return { outcome: 'stored' };
     },

@@ -88,7 +88,7 @@ function batchArguments(epoch: number, events: readonly NewEvent[], limits: LogL
     }
   }
   return [
-    ...[events.length, newestStream, segments.length],
+    ...[events.at(-1)?.seq ?? '', newestStream, segments.length],
     ...segments.flatMap(({ lastSeq, header, data }) => [lastSeq, header, data]),
     ...[tails.size, ...[...tails].flat()],
     ...[settled.size, ...settled],

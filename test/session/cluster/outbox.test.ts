@@ -12,7 +12,7 @@ function createFixture({ maxBytes = 1_000 } = {}) {
   onTestFinished(() => void vi.useRealTimers());
   const instances = createFakeInstances();
   const controller = new AbortController();
-  const outbox = new Outbox({ instances, from: 'me', to: 'you', maxBytes, signal: controller.signal });
+  const outbox = new Outbox({ instances, from: 'me', to: 'you', first: 1, maxBytes, signal: controller.signal });
   const outcomes: Record<string, Posted> = {};
   const send = (text: string, waitMs?: number): void => {
     void outbox.send(Buffer.from(text), waitMs).then((posted) => {

@@ -3,14 +3,15 @@
 --
 -- KEYS  1 record, 2 log, 3 tails, 4 pending
 -- ARGV  1 epoch, 2 expected tail, 3 maxEvents, 4 maxBytes, 5 maxAgeMs, 6 TTL of the log in ms, 7 of the rest in ms,
---       8 number of events, 9 highest number of a stream among them;
+--       8 number of the last event or '' for none, 9 highest number of a stream among them;
 --       10 number of segments, and for each number of its last event, header, data;
 --       then number of tails, and for each stream and tail; number of settled requests, and their ids;
 --       number of opened requests, and for each id and value
 -- Returns {code, tail}: 1 stored, 2 already, 3 fenced, 4 no_record, 5 gap (then `tail` is the newest event's number)
 
 local record, log, tails, pending = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local epoch, expected, count = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[8])
+local epoch, expected = tonumber(ARGV[1]), tonumber(ARGV[2])
+local last = tonumber(ARGV[8]) or expected
 local maxEvents, maxBytes, maxAgeMs = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 
 local known = redis.call('HMGET', record, 'epoch', 'tail', 'newest', 'events', 'bytes', 'ended')
@@ -19,10 +20,10 @@ if not known[1] or tonumber(known[1]) < epoch then return {4, 0} end
 if tonumber(known[1]) > epoch then return {3, 0} end
 local tail = tonumber(known[2])
 if tail ~= expected then
-  if tail >= expected + count then return {2, tail} end
+  if tail >= last then return {2, tail} end
   return {5, tail}
 end
-if count == 0 then return {1, tail} end
+if last == expected then return {1, tail} end
 
 local time = redis.call('TIME')
 local nowMs = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -95,8 +96,8 @@ end
 if firstKept then redis.call('XTRIM', log, 'MINID', firstKept) end
 
 local newest = math.max(tonumber(known[3]), tonumber(ARGV[9]))
-redis.call('HSET', record, 'tail', string.format('%.0f', expected + count), 'newest', string.format('%.0f', newest),
+redis.call('HSET', record, 'tail', string.format('%.0f', last), 'newest', string.format('%.0f', newest),
   'events', kept, 'bytes', bytes)
 redis.call('PEXPIRE', log, ARGV[6])
 for _, key in ipairs({record, tails, pending}) do redis.call('PEXPIRE', key, ARGV[7]) end
-return {1, expected + count}
+return {1, last}

@@ -1,0 +1,160 @@
+import { onTestFinished, vi } from 'vitest';
+import { parseEventId } from '../../../src/protocol/event-id.ts';
+import type { SessionHandle } from '../../../src/session/session-handle.ts';
+import type { Server } from '../../../src/session/session-parts.ts';
+import { Sessions, type SessionsOptions } from '../../../src/session/sessions.ts';
+import { createMemoryStore } from '../../../src/store/memory/memory-store.ts';
+import type { Store } from '../../../src/store/store.ts';
+import { StoreUnavailable } from '../../../src/store/store-unavailable.ts';
+import { readMessage } from '../../support/fake-backend.ts';
+import { createFakeReply, type FakeReply } from '../../support/fake-reply.ts';
+import { createObserver, createServer, initialize, never, nobody, wideLimits } from '../session-fixture.ts';
+
+export const leaseMs = 6_000;
+/** After this time without a sign of life an owner has been replaced, whatever came first. */
+export const takeoverMs = leaseMs + 3_000;
+
+export const cluster = {
+  ...wideLimits,
+  leaseMs,
+  leaseRenewMs: 2_000,
+  leaseMarginMs: 1_000,
+  recordTtlMs: never,
+  storeWaitMs: 1_000,
+  mailboxMaxBytes: 10_000_000,
+};
+
+/** What stands between an instance and the store. */
+export interface Line {
+  /** Nothing gets through any more, in either way. */
+  cut(): void;
+  mend(): void;
+  /** The next so many letters that this instance posts do not arrive, and it does not notice. */
+  lose(letters: number): void;
+  /** How many letters were posted. */
+  readonly posted: number;
+}
+
+/** The shared store over a line of its own. */
+function overLine(store: Store): { store: Store; line: Line } {
+  let isCut = false;
+  let healthySince = Number.NEGATIVE_INFINITY;
+  let toLose = 0;
+  let posted = 0;
+  const recovered: (() => void)[] = [];
+  const guarded = <T extends object>(part: T): T =>
+    new Proxy(part, {
+      get(target, name) {
+        const method = target[name as keyof T] as (...args: unknown[]) => Promise<unknown>;
+        return async (...args: unknown[]) => {
+          if (!isCut && name === 'post') {
+            posted += 1;
+            if (toLose > 0) {
+              toLose -= 1;
+              return 'posted';
+            }
+          }
+          const answer = isCut ? undefined : await method.apply(target, args);
+          if (isCut) throw new StoreUnavailable('unreachable');
+          return answer;
+        };
+      },
+    });
+  const line: Line = {
+    cut() {
+      isCut = true;
+    },
+    mend() {
+      isCut = false;
+      healthySince = performance.now();
+      for (const listener of recovered) listener();
+    },
+    lose(letters) {
+      toLose = letters;
+    },
+    get posted() {
+      return posted;
+    },
+  };
+  return {
+    line,
+    store: {
+      log: guarded(store.log),
+      sessions: guarded(store.sessions),
+      instances: guarded(store.instances),
+      healthyForMs: () => (isCut ? 0 : performance.now() - healthySince),
+      onRecovered: (listener) => void recovered.push(listener),
+      close: async () => undefined,
+    },
+  };
+}
+
+/** One gateway of the cluster. */
+function createInstance(shared: Store, options: Partial<SessionsOptions>, fields: Partial<Server>) {
+  const { store, line } = overLine(shared);
+  const { server, fake } = createServer(fields);
+  const observer = createObserver();
+  const sessions = new Sessions({
+    ...wideLimits,
+    ...{ store, observer, maxSessions: 10, sessionIdleMs: never, cluster },
+    ...options,
+  });
+  const at = (id: string, version?: string): SessionHandle => {
+    const session = sessions.at(id, server, nobody, version);
+    if (typeof session === 'string') throw new Error(session);
+    return session;
+  };
+  return {
+    ...{ sessions, server, fake, observer, line, at },
+    post(id: string, message: unknown, reply = createFakeReply()): FakeReply {
+      at(id).post({ messages: [readMessage(message)], isBatch: false }, reply);
+      return reply;
+    },
+    get(id: string, lastEventId?: string): FakeReply {
+      const reply = createFakeReply();
+      at(id).listen(lastEventId === undefined ? undefined : parseEventId(lastEventId), reply);
+      return reply;
+    },
+    remove(id: string): FakeReply {
+      const reply = createFakeReply();
+      at(id).remove(reply);
+      return reply;
+    },
+  };
+}
+
+export type Instance = ReturnType<typeof createInstance>;
+
+/**
+ * Gateways in one process that share a memory store, on a clock that the test moves. All have joined, and the store is old
+ * enough for what it does not know not to exist.
+ */
+export async function createCluster(options: Partial<SessionsOptions> = {}, fields: Partial<Server> = {}) {
+  vi.useFakeTimers({
+    toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'performance', 'Date'],
+  });
+  onTestFinished(() => void vi.useRealTimers());
+  const store = createMemoryStore({ maxEvents: 1_000, maxBytes: 10_000_000, maxAgeMs: never, leaseMs });
+  const [a, b] = [createInstance(store, options, fields), createInstance(store, options, fields)];
+  const pass = async (ms = 300): Promise<void> => void (await vi.advanceTimersByTimeAsync(ms));
+  await pass(takeoverMs);
+  onTestFinished(async () => {
+    for (const { line } of [a, b]) line.mend();
+    const drained = Promise.all([a, b].map(({ sessions }) => sessions.drain(0)));
+    await pass(takeoverMs);
+    await drained;
+    await store.close();
+  });
+  /** Opens a session at an instance; the client has said that it is initialized. */
+  const open = async ({ sessions, server, post }: Instance): Promise<string> => {
+    const reply = createFakeReply();
+    sessions.open(server, nobody, readMessage(initialize), reply);
+    await pass(0);
+    const id = reply.given?.kind === 'json' ? reply.given.headers?.['mcp-session-id'] : undefined;
+    if (id === undefined) throw new Error('no session was opened');
+    post(id, { jsonrpc: '2.0', method: 'notifications/initialized' });
+    await pass(0);
+    return id;
+  };
+  return { a, b, store, pass, open };
+}

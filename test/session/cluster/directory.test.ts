@@ -1,0 +1,275 @@
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import type { Adoption } from '../../../src/session/adoption.ts';
+import { Directory } from '../../../src/session/cluster/directory.ts';
+import type { Lease } from '../../../src/session/cluster/lease.ts';
+import type { Session } from '../../../src/session/session.ts';
+import type { SessionHandle } from '../../../src/session/session-handle.ts';
+import type { Server } from '../../../src/session/session-parts.ts';
+import { createMemoryStore } from '../../../src/store/memory/memory-store.ts';
+import type { SessionRecord } from '../../../src/store/session-records.ts';
+import { StoreUnavailable } from '../../../src/store/store-unavailable.ts';
+import { aRecord } from '../../contract/log-writer.ts';
+
+const leaseMs = 6_000;
+const settledMs = leaseMs + 2_000;
+const key = 'k';
+const server = { name: 'everything', digest: 'digest-1' } as Server;
+const principal = { issuer: '', subject: '', client: '' };
+const visitor = { key, server, principal };
+
+/** A directory on the memory store, whose owner is `owner`; all conditions of a takeover hold but that it is lost. */
+async function createFixture(fields: Partial<SessionRecord> | 'no record' = {}) {
+  let nowMs = 0;
+  const store = createMemoryStore({ maxEvents: 10, maxBytes: 10_000, maxAgeMs: 60_000, leaseMs }, () => nowMs);
+  onTestFinished(() => store.close());
+  await store.instances.join('owner');
+  if (fields !== 'no record') await store.sessions.create(key, aRecord({ owner: 'owner', ...fields }));
+  const state = { isHeld: true, dataAgeMs: settledMs, name: 'me', healthyForMs: settledMs, hadBreak: true };
+  const may = { adopt: true };
+  const ending = new Map<string, 'unknown_session'>();
+  const here = new Map<string, Session>();
+  const adopted: Adoption[] = [];
+  const handle = {} as SessionHandle;
+  const find = vi.spyOn(store.sessions, 'find');
+  const takeOver = vi.spyOn(store.sessions, 'takeOver');
+  const directory = new Directory({
+    store: { ...store, healthyForMs: () => state.healthyForMs },
+    lease: state as unknown as Lease,
+    leaseMs,
+    find: (of) => here.get(of),
+    handleOf: () => handle,
+    adopt(of, at, adoption) {
+      adopted.push(adoption);
+      const session = { isReady: true, server: at, principal, protocolVersion: '2025-11-25' } as unknown as Session;
+      here.set(of, session);
+      return session;
+    },
+    endingHere: (of) => ending.get(of),
+    hadBreak: () => state.hadBreak,
+    mayAdopt: () => may.adopt,
+  });
+  /** The owner's lease lapses. */
+  const lose = (): void => {
+    nowMs += leaseMs;
+  };
+  return { directory, store, state, may, ending, here, adopted, handle, find, takeOver, lose };
+}
+
+const lost = { instance: 'owner', why: 'lost' } as const;
+const gone = { instance: 'owner', why: 'gone' } as const;
+const moved = { instance: 'owner', why: 'moved' } as const;
+
+describe('who may use a session', () => {
+  it('is who made it, at its server, in a revision that is served', async () => {
+    const { directory } = await createFixture();
+    expect(await directory.admits(visitor)).toBe('yes');
+    for (const version of ['2025-11-25', '2025-06-18'])
+      expect(await directory.admits({ ...visitor, version })).toBe('yes');
+    expect(await directory.admits({ ...visitor, version: '1999-01-01' })).toEqual({ fault: 'unsupported_version' });
+  });
+
+  it('[P11] is nobody else: to them it does not exist, whatever else they say', async () => {
+    const { directory } = await createFixture();
+    const unknown = { fault: 'unknown_session' };
+    for (const part of ['issuer', 'subject', 'client']) {
+      const other = { ...principal, [part]: 'x' };
+      expect(await directory.admits({ ...visitor, principal: other, version: '1999-01-01' })).toEqual(unknown);
+    }
+    expect(await directory.admits({ ...visitor, server: { ...server, name: 'other', digest: 'x' } })).toEqual(unknown);
+  });
+
+  it('is not served by an instance with another configuration of its server', async () => {
+    const { directory } = await createFixture();
+    const fault = { fault: 'other_configuration' };
+    expect(await directory.admits({ ...visitor, server: { ...server, digest: 'x' } })).toEqual(fault);
+  });
+
+  it('is looked at in what is held here first', async () => {
+    const { directory, here, find } = await createFixture('no record');
+    const session = { isReady: true, server, principal, protocolVersion: '2025-11-25' } as unknown as Session;
+    here.set(key, session);
+    expect(await directory.admits(visitor)).toBe('yes');
+    expect(await directory.admits({ ...visitor, principal: { ...principal, subject: 'x' } })).toEqual({
+      fault: 'unknown_session',
+    });
+    expect(find).not.toHaveBeenCalled();
+  });
+});
+
+describe('[P7] a session that the store does not know', () => {
+  it.each<[string, Partial<{ isHeld: boolean; dataAgeMs: number; healthyForMs: number }>]>([
+    ['this instance has no lease', { isHeld: false }],
+    ['owners may still have to register again in data that are new', { dataAgeMs: settledMs - 1 }],
+    ['the store was away just now', { healthyForMs: settledMs - 1 }],
+  ])('may be known later where %s', async (_, fields) => {
+    const { directory, state } = await createFixture('no record');
+    Object.assign(state, fields);
+    expect([await directory.admits(visitor), await directory.locate(visitor, undefined)]).toEqual(['later', 'later']);
+  });
+
+  it('does not exist once all owners had the time to say that they have it', async () => {
+    const { directory, state } = await createFixture('no record');
+    const unknown = { fault: 'unknown_session' };
+    expect([await directory.admits(visitor), await directory.locate(visitor, undefined)]).toEqual([unknown, unknown]);
+    Object.assign(state, { healthyForMs: 0, hadBreak: false }); // it was never away: it has lost nothing
+    expect(await directory.admits(visitor)).toEqual(unknown);
+  });
+
+  it('or cannot be asked may be known later; any other fault of the store is one', async () => {
+    const { directory, find } = await createFixture();
+    find.mockRejectedValueOnce(new StoreUnavailable('unreachable')).mockRejectedValueOnce(new StoreUnavailable('full'));
+    expect([await directory.admits(visitor), await directory.locate(visitor, undefined)]).toEqual(['later', 'later']);
+    find.mockRejectedValueOnce(new Error('wrong type'));
+    await expect(directory.admits(visitor)).rejects.toThrow('wrong type');
+  });
+});
+
+describe('where a session is', () => {
+  it('is what its record says, which is not asked for every time', async () => {
+    const { directory, find } = await createFixture();
+    for (let n = 0; n < 3; n++) {
+      expect(await directory.admits(visitor)).toBe('yes');
+      expect(await directory.locate(visitor, undefined)).toEqual({ instance: 'owner' });
+    }
+    expect(find).toHaveBeenCalledTimes(1);
+  });
+
+  it('is here if it is held here', async () => {
+    const { directory, here, handle } = await createFixture();
+    here.set(key, { isReady: true } as Session);
+    expect(await directory.locate(visitor, undefined)).toEqual({ here: handle });
+  });
+
+  it('is asked for anew when the owner that was asked failed', async () => {
+    const { directory, store, find } = await createFixture();
+    await directory.locate(visitor, undefined);
+    await store.sessions.takeOver(key, { owner: 'owner', epoch: aRecord().epoch }, 'next');
+    for (const failed of [lost, gone, moved])
+      expect(await directory.locate(visitor, failed)).toEqual({ instance: 'next' });
+    expect(find).toHaveBeenCalledTimes(2);
+  });
+
+  it('is nowhere if it is ending here for good', async () => {
+    const { directory, ending } = await createFixture({ owner: 'me' });
+    ending.set(key, 'unknown_session');
+    expect(await directory.locate(visitor, undefined)).toEqual({ fault: 'unknown_session' });
+  });
+
+  it('[P8] is remembered for ten thousand sessions', async () => {
+    const { directory, store, find } = await createFixture();
+    await directory.locate(visitor, undefined);
+    find.mockImplementation(async () => aRecord({ owner: 'owner' }));
+    for (let n = 0; n < 10_000; n++) await directory.locate({ ...visitor, key: `k${n}` }, undefined);
+    find.mockClear();
+    await directory.locate({ ...visitor, key: 'k9999' }, undefined);
+    expect(find).toHaveBeenCalledTimes(0);
+    await directory.locate(visitor, undefined);
+    expect(find).toHaveBeenCalledTimes(1);
+    await store.close();
+  });
+});
+
+describe('a session is taken over', () => {
+  it('at once if its owner released it', async () => {
+    const { directory, state, adopted, handle } = await createFixture({ owner: '' });
+    Object.assign(state, { healthyForMs: 0, dataAgeMs: 0 });
+    expect(await directory.locate(visitor, undefined)).toEqual({ here: handle });
+    expect(adopted).toMatchObject([{ record: { owner: 'me', server: 'everything' }, calls: [] }]);
+  });
+
+  it('at once if this instance has it by the record: it did not hear that it took it', async () => {
+    const { directory, adopted, handle } = await createFixture({ owner: 'me' });
+    expect(await directory.locate(visitor, undefined)).toEqual({ here: handle });
+    expect(adopted).toHaveLength(1);
+  });
+
+  it.each([lost, gone])('[P6] from an owner that is dead (%j), which cannot come back then', async (failed) => {
+    const { directory, store, adopted, lose, handle } = await createFixture();
+    lose();
+    expect(await directory.locate(visitor, failed)).toEqual({ here: handle });
+    expect(adopted[0]?.record).toMatchObject({ owner: 'me' });
+    expect(await store.instances.renew('owner')).toMatchObject({ held: false });
+  });
+
+  it('[P6] not from one that lives: it is asked again', async () => {
+    const { directory, takeOver } = await createFixture();
+    for (const failed of [lost, gone]) expect(await directory.locate(visitor, failed)).toEqual({ instance: 'owner' });
+    expect(takeOver).not.toHaveBeenCalled();
+  });
+
+  it.each<[string, object]>([
+    ['has no lease itself', { isHeld: false }],
+    ['was without the store just now', { healthyForMs: leaseMs - 1 }],
+    ['knows the data only for a moment', { dataAgeMs: settledMs - 1 }],
+  ])('[P6] not while this instance %s', async (_, fields) => {
+    const { directory, state, takeOver, lose, handle } = await createFixture();
+    lose();
+    const before = { ...state };
+    Object.assign(state, fields);
+    expect(await directory.locate(visitor, lost)).toBe('later');
+    expect(takeOver).not.toHaveBeenCalled();
+    Object.assign(state, before);
+    expect(await directory.locate(visitor, lost)).toEqual({ here: handle });
+  });
+
+  it('[P9] not by an instance that is about to stop', async () => {
+    const { directory, may, takeOver } = await createFixture({ owner: '' });
+    may.adopt = false;
+    expect(await directory.locate(visitor, undefined)).toEqual({ fault: 'draining' });
+    expect(takeOver).not.toHaveBeenCalled();
+  });
+
+  it('once, by however many requests', async () => {
+    const { directory, takeOver, adopted, handle } = await createFixture({ owner: '' });
+    const all = await Promise.all([1, 2, 3].map(() => directory.locate(visitor, undefined)));
+    expect(all).toEqual([{ here: handle }, { here: handle }, { here: handle }]);
+    expect([takeOver.mock.calls.length, adopted.length]).toEqual([1, 1]);
+  });
+
+  it('by whoever is first; the other one looks again', async () => {
+    const { directory, store, adopted } = await createFixture({ owner: '' });
+    await directory.admits(visitor);
+    await store.sessions.takeOver(key, { owner: '', epoch: aRecord().epoch }, 'other');
+    expect(await directory.locate(visitor, undefined)).toBe('later');
+    expect(await directory.locate(visitor, undefined)).toEqual({ instance: 'other' });
+    expect(adopted).toEqual([]);
+  });
+
+  it('later where the store goes away meanwhile, and then although it has happened already', async () => {
+    const { directory, store, takeOver, adopted, handle } = await createFixture({ owner: '' });
+    takeOver.mockImplementationOnce(async () => {
+      await store.sessions.takeOver(key, { owner: '', epoch: aRecord().epoch }, 'me');
+      throw new StoreUnavailable('unreachable');
+    });
+    expect(await directory.locate(visitor, undefined)).toBe('later');
+    expect(await directory.locate(visitor, undefined)).toEqual({ here: handle });
+    expect(adopted).toHaveLength(1);
+  });
+
+  it('never for the third time in a short while: it may be what its owners die of', async () => {
+    const { directory, takeOver, adopted } = await createFixture({ owner: '' });
+    takeOver.mockImplementationOnce(async () => ({ outcome: 'worn_out' }));
+    expect(await directory.locate(visitor, undefined)).toEqual({ fault: 'unknown_session' });
+    expect(adopted).toEqual([]);
+  });
+});
+
+describe('an owner that lives and denies to have a session', () => {
+  it('may be about to get it; when it has denied it three times it does not have it', async () => {
+    const { directory, handle, adopted } = await createFixture();
+    expect([await directory.locate(visitor, { ...moved }), await directory.locate(visitor, { ...moved })]).toEqual([
+      'later',
+      'later',
+    ]);
+    expect(adopted).toEqual([]);
+    expect(await directory.locate(visitor, moved)).toEqual({ here: handle });
+    expect(adopted).toHaveLength(1);
+  });
+
+  it('has denied it once if it was asked once', async () => {
+    const { directory, adopted } = await createFixture();
+    const denial = { ...moved };
+    for (let n = 0; n < 5; n++) await directory.locate(visitor, denial);
+    expect(adopted).toEqual([]);
+  });
+});

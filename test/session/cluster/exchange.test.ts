@@ -1,0 +1,349 @@
+import { describe, expect, it } from 'vitest';
+import { Exchange } from '../../../src/session/cluster/exchange.ts';
+import { acceptsBoth } from '../../support/fake-reply.ts';
+import { errorTo, note, request, response } from '../session-fixture.ts';
+import { bytes, chunk, createExchange, listenAfter, postOf, settled } from './exchange-fixture.ts';
+
+describe('a request to a session of another instance', () => {
+  it('goes to its owner, as it came, and the answer to the client', async () => {
+    const texts = [request('a'), note(1)];
+    const { exchange, reply, sent, run } = createExchange(postOf(texts, { isBatch: true }));
+    const done = run();
+    await settled();
+    expect(sent).toEqual([
+      {
+        to: 'o1',
+        letter: {
+          ...{ kind: 'post', n: 5, key: 'k', isBatch: true, accepts: acceptsBoth, again: false },
+          lengths: texts.map((message) => JSON.stringify(message).length),
+        },
+        body: texts.map((message) => JSON.stringify(message)),
+      },
+    ]);
+    exchange.take('o1', { kind: 'json', n: 5, headers: { h: 'x' } }, bytes(response('a')));
+    await done;
+    expect(reply.given).toMatchObject({ kind: 'json', json: response('a'), headers: { h: 'x' } });
+  });
+
+  it.each([
+    ['202', { kind: 'accepted', n: 5 } as const, { kind: 'accepted' }],
+    ['204', { kind: 'nothing', n: 5 } as const, { kind: 'nothing' }],
+    ['200 without a body', { kind: 'removed', n: 5 } as const, { kind: 'removed' }],
+    [
+      'a fault',
+      { kind: 'fault', n: 5, reason: 'duplicate_id', id: 'a' } as const,
+      { kind: 'fault', reason: 'duplicate_id', id: 'a' },
+    ],
+  ])('is answered by %s', async (_, letter, given) => {
+    const { exchange, reply, over, run } = createExchange(postOf([request('a')]));
+    const done = run();
+    await settled();
+    exchange.take('o1', letter, Buffer.alloc(0));
+    await done;
+    expect([reply.given, over()]).toEqual([given, 1]);
+  });
+
+  it('is answered by a stream, chunk by chunk, that ends or is cut as the owner says', async () => {
+    for (const kind of ['finish', 'cut'] as const) {
+      const { exchange, reply, run } = createExchange(postOf([request('a')]));
+      const done = run();
+      await settled();
+      exchange.take('o1', { kind: 'head', n: 5, headers: { h: 'x' } }, Buffer.alloc(0));
+      chunk(exchange, 'o1', note(1), '3.5-1');
+      chunk(exchange, 'o1', response('a'));
+      exchange.take('o1', { kind, n: 5 }, Buffer.alloc(0));
+      await done;
+      expect([reply.sink.messages, reply.sink.state]).toEqual([
+        [note(1), response('a')],
+        kind === 'cut' ? 'cut' : 'ended',
+      ]);
+    }
+  });
+
+  it('is served here where the session turns out to be', async () => {
+    const { reply, here, run, sent } = createExchange(postOf([request('a')]), { owners: ['here'] });
+    await run();
+    here.posts[0]?.reply.accepted();
+    expect([reply.given, here.posts.map(({ post }) => post.again), sent]).toEqual([{ kind: 'accepted' }, [false], []]);
+  });
+
+  it.each([
+    ['it is not admitted', { admits: false }],
+    ['nobody can be asked', { owners: ['none'] as const }],
+  ])('goes nowhere where %s', async (_, options) => {
+    const { sent, over, run } = createExchange(postOf([request('a')]), options);
+    await run();
+    expect([sent, over()]).toEqual([[], 1]);
+  });
+
+  it('tells its owner when the client goes', async () => {
+    const { reply, sent, over, run } = createExchange(postOf([request('a')]));
+    const done = run();
+    await settled();
+    reply.leave();
+    await done;
+    expect([sent.at(-1), over()]).toEqual([{ to: 'o1', letter: { kind: 'gone', n: 5 }, body: [] }, 1]);
+  });
+});
+
+describe('an owner that does not have the session', () => {
+  it('was not handed the request: the next one is asked as if nothing was, whatever the request is', async () => {
+    const { exchange, reply, sent, asked, run } = createExchange(postOf([request('a')]), { owners: ['o1', 'o2'] });
+    const done = run();
+    await settled();
+    exchange.take('o1', { kind: 'moved', n: 5 }, Buffer.alloc(0));
+    await settled();
+    expect(sent.map(({ to, letter }) => [to, 'again' in letter && letter.again])).toEqual([
+      ['o1', false],
+      ['o2', false],
+    ]);
+    expect(asked).toEqual([undefined, { instance: 'o1', why: 'moved' }]);
+    exchange.take('o2', { kind: 'accepted', n: exchange.n }, Buffer.alloc(0));
+    await done;
+    expect(reply.given).toEqual({ kind: 'accepted' });
+  });
+
+  it('or any mailbox never saw it', async () => {
+    const { exchange, asked, run, sent } = createExchange(postOf([request('a')]), {
+      owners: ['o1', 'o2'],
+      posts: ['gone', 'posted'],
+    });
+    const done = run();
+    await settled();
+    expect([asked[1], sent.length]).toEqual([{ instance: 'o1', why: 'gone' }, 2]);
+    exchange.take('o2', { kind: 'accepted', n: exchange.n }, Buffer.alloc(0));
+    await done;
+  });
+
+  it('or does not keep up refuses it', async () => {
+    const { reply, run } = createExchange(postOf([request('a')]), { posts: ['full'] });
+    await run();
+    expect(reply.given).toEqual({ kind: 'fault', reason: 'owner_busy', id: 'a' });
+  });
+});
+
+describe('an owner that is lost', () => {
+  it('[P3] before this instance was asked: the next one knows that the request may have been run', async () => {
+    const wanted = { ...postOf([request('a', 'tools/list', {})]), again: true };
+    const { exchange, sent, run } = createExchange(wanted);
+    const done = run();
+    await settled();
+    expect(sent[0]?.letter).toMatchObject({ kind: 'post', again: true });
+    exchange.take('o1', { kind: 'accepted', n: 5 }, Buffer.alloc(0));
+    await done;
+    const here = createExchange(wanted, { owners: ['here'] });
+    await here.run();
+    expect(here.here.posts[0]?.post.again).toBe(true);
+  });
+
+  it('[P3] before it answered: what is harmless is asked of the next one again', async () => {
+    const wanted = postOf([request('a', 'tools/list', {})]);
+    const { exchange, reply, sent, asked, run } = createExchange(wanted, { owners: ['o1', 'o2', 'here'] });
+    const done = run();
+    await settled();
+    exchange.lose();
+    await settled();
+    expect(asked[1]).toEqual({ instance: 'o1', why: 'lost' });
+    expect(
+      sent
+        .filter(({ letter }) => letter.kind === 'post')
+        .map(({ to, letter }) => [to, 'again' in letter && letter.again]),
+    ).toEqual([
+      ['o1', false],
+      ['o2', true],
+    ]);
+    exchange.lose();
+    await done;
+    expect(reply.given).toBeUndefined(); // the session here answers
+  });
+
+  it.each([
+    ['a call of a tool', [request('a')]],
+    ['a batch with one', [request('a', 'ping', {}), request('b')]],
+  ])('[P3] before it answered: the outcome of %s is unknown, and nobody else is asked', async (_, messages) => {
+    const { exchange, reply, sent, over, run } = createExchange(postOf(messages), { owners: ['o1', 'o2'] });
+    const done = run();
+    await settled();
+    exchange.lose();
+    await done;
+    expect(reply.given).toEqual({ kind: 'fault', reason: 'outcome_unknown', id: 'a' });
+    expect([sent.filter(({ to }) => to === 'o2'), over()]).toEqual([[], 1]);
+  });
+
+  it('[P3] while it was asked: it may have had the request', async () => {
+    const { reply, run } = createExchange(postOf([request('a')]), { posts: ['lost'] });
+    await run();
+    expect(reply.given).toEqual({ kind: 'fault', reason: 'outcome_unknown', id: 'a' });
+  });
+
+  it('[P4] in mid-stream: the stream goes on behind the last event with the next one, on the same connection', async () => {
+    const { exchange, reply, sent, replays, run } = createExchange(postOf([request('a')]), { owners: ['o1', 'o2'] });
+    const done = run();
+    await settled();
+    exchange.take('o1', { kind: 'head', n: 5 }, Buffer.alloc(0));
+    chunk(exchange, 'o1', note(1), '3.5-1');
+    chunk(exchange, 'o1', note(2), '3.5-4');
+    exchange.lose();
+    await settled();
+    expect(replays).toEqual([{ stream: 3, epoch: 5, seq: 4 }]);
+    expect(sent.at(-1)).toEqual({
+      to: 'o2',
+      letter: { kind: 'listen', n: exchange.n, key: 'k', after: '3.5-4', continues: true },
+      body: [],
+    });
+    exchange.take('o2', { kind: 'head', n: exchange.n }, Buffer.alloc(0));
+    chunk(exchange, 'o2', response('a'), '3.9-1');
+    exchange.take('o2', { kind: 'finish', n: exchange.n }, Buffer.alloc(0));
+    await done;
+    expect([reply.sink.messages, reply.sink.state]).toEqual([[note(1), note(2), response('a')], 'ended']);
+  });
+
+  it('[P3] in a stream without an event: what is harmless is asked again, into that stream; else it says so there', async () => {
+    for (const method of ['tools/list', 'tools/call']) {
+      const { exchange, reply, sent, run } = createExchange(postOf([request('a', method)]), { owners: ['o1', 'o2'] });
+      const done = run();
+      await settled();
+      exchange.take('o1', { kind: 'head', n: 5 }, Buffer.alloc(0));
+      exchange.lose();
+      await settled();
+      if (method === 'tools/call') {
+        await done;
+        expect([reply.sink.messages, reply.sink.state]).toEqual([[errorTo('a', 'outcome_unknown')], 'ended']);
+        continue;
+      }
+      expect(sent.at(-1)?.letter).toMatchObject({ kind: 'post', again: true, accepts: { json: false, sse: true } });
+      exchange.take('o2', { kind: 'json', n: exchange.n }, bytes(response('a')));
+      await done;
+      expect([reply.sink.messages, reply.sink.state]).toEqual([[response('a')], 'ended']);
+    }
+  });
+
+  it('cannot say anything any more, at once', async () => {
+    const { exchange, reply, run } = createExchange(postOf([request('a')]), { owners: ['o1', 'o2'] });
+    const done = run();
+    await settled();
+    exchange.take('o1', { kind: 'head', n: 5 }, Buffer.alloc(0));
+    chunk(exchange, 'o1', note(1), '3.5-1');
+    exchange.lose();
+    chunk(exchange, 'o1', note('behind a hole'), '3.5-9'); // of the same delivery
+    exchange.take('o1', { kind: 'finish', n: 5 }, Buffer.alloc(0));
+    await settled();
+    chunk(exchange, 'o1', note('late'), '3.5-10');
+    exchange.take('o2', { kind: 'head', n: exchange.n }, Buffer.alloc(0));
+    chunk(exchange, 'o2', response('a'), '3.9-1');
+    exchange.take('o2', { kind: 'finish', n: exchange.n }, Buffer.alloc(0));
+    await done;
+    expect(reply.sink.messages).toEqual([note(1), response('a')]);
+  });
+
+  it('[P4] and is found to live is asked again under another number, and lets the first asking go', async () => {
+    const { exchange, reply, sent, run } = createExchange(postOf([request('a')]), { owners: ['o1', 'o1'] });
+    const done = run();
+    await settled();
+    exchange.take('o1', { kind: 'head', n: 5 }, Buffer.alloc(0));
+    chunk(exchange, 'o1', note(1), '3.5-1');
+    exchange.lose(); // a letter was lost
+    await settled();
+    chunk(exchange, 'o1', note('behind a hole'), '3.5-9', 5); // on its way since before
+    const n = sent.at(-1)?.letter.n ?? 0;
+    exchange.take('o1', { kind: 'head', n }, Buffer.alloc(0));
+    chunk(exchange, 'o1', response('a'), '3.5-2', n);
+    exchange.take('o1', { kind: 'finish', n }, Buffer.alloc(0));
+    await done;
+    expect(sent.slice(-2).map(({ to, letter }) => [to, letter.kind, letter.n])).toEqual([
+      ['o1', 'gone', 5],
+      ['o1', 'listen', 6],
+    ]);
+    expect(reply.sink.messages).toEqual([note(1), response('a')]);
+  });
+});
+
+describe('a GET for a stream of a session elsewhere', () => {
+  it('has what is in the log from there, and asks the owner for the rest only', async () => {
+    const { sent, run, reply } = createExchange(listenAfter(), { replayed: { stream: 3, epoch: 5, seq: 7 } });
+    const done = run();
+    await settled();
+    expect(sent.map(({ letter }) => letter)).toEqual([
+      { kind: 'listen', n: 5, key: 'k', after: '3.5-7', continues: false },
+    ]);
+    reply.leave();
+    await done;
+  });
+
+  it('needs no owner where all is in the log', async () => {
+    const { asked, sent, over, run } = createExchange(listenAfter(), { replayed: 'complete' });
+    await run();
+    expect([asked, sent, over()]).toEqual([[], [], 1]);
+  });
+
+  it('without a place asks for the GET stream', async () => {
+    const { sent, replays, run, reply } = createExchange({ kind: 'listen', after: undefined });
+    const done = run();
+    await settled();
+    expect([replays, sent.map(({ letter }) => letter)]).toEqual([
+      [],
+      [{ kind: 'listen', n: 5, key: 'k', continues: false }],
+    ]);
+    reply.leave();
+    await done;
+  });
+});
+
+describe('[P8] what a client has taken', () => {
+  it('is told to the owner every 64 KiB, and when the client reads again', async () => {
+    const { exchange, reply, sent, run } = createExchange(listenAfter());
+    const done = run();
+    await settled();
+    exchange.take('o1', { kind: 'head', n: 5 }, Buffer.alloc(0));
+    const receipts = () =>
+      sent.filter(({ letter }) => letter.kind === 'read').map(({ letter }) => 'bytes' in letter && letter.bytes);
+    const part = Buffer.alloc(32 * 1024, ':\n\n');
+    exchange.take('o1', { kind: 'chunk', n: 5 }, part);
+    expect(receipts()).toEqual([]);
+    exchange.take('o1', { kind: 'chunk', n: 5 }, part);
+    expect(receipts()).toEqual([64 * 1024]);
+    reply.sink.keepsUp = false;
+    for (let count = 0; count < 4; count++) exchange.take('o1', { kind: 'chunk', n: 5 }, part);
+    expect(receipts()).toHaveLength(1);
+    reply.sink.drain();
+    expect(receipts()).toEqual([64 * 1024, 128 * 1024]);
+    reply.leave();
+    await done;
+  });
+});
+
+describe('an instance that stops', () => {
+  it('[P9] lets clients go that have a place to go on from, and keeps the others', async () => {
+    const placed = createExchange(postOf([request('a')]));
+    const waiting = createExchange(postOf([request('b')]));
+    const done = Promise.all([placed.run(), waiting.run()]);
+    await settled();
+    placed.exchange.take('o1', { kind: 'head', n: 5 }, Buffer.alloc(0));
+    chunk(placed.exchange, 'o1', note(1), '3.5-1');
+    for (const { exchange } of [placed, waiting]) exchange.letGo();
+    expect([placed.reply.sink.state, placed.sent.at(-1)?.letter, waiting.reply.given]).toEqual([
+      'ended',
+      { kind: 'gone', n: 5 },
+      undefined,
+    ]);
+    waiting.exchange.giveUp();
+    await done;
+    expect(waiting.reply.given).toEqual({ kind: 'fault', reason: 'outcome_unknown', id: 'b' });
+  });
+
+  it('answers a fault of its own', () => {
+    const { exchange, reply } = createExchange(postOf([request('a')]));
+    exchange.fail();
+    expect(reply.given).toEqual({ kind: 'fault', reason: 'internal', id: 'a' });
+  });
+});
+
+it('an exchange says whom it waits for', async () => {
+  const { exchange, run, reply } = createExchange(postOf([request('a')]));
+  expect([exchange instanceof Exchange, exchange.owner]).toEqual([true, undefined]);
+  const done = run();
+  await settled();
+  expect(exchange.owner).toBe('o1');
+  reply.leave();
+  await done;
+});

@@ -1,0 +1,160 @@
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { type Head, readLetter, writeLetter } from '../../../src/session/cluster/letters.ts';
+import { Mail } from '../../../src/session/cluster/mail.ts';
+import { createFakeInstances } from './fake-instances.ts';
+
+vi.mock('node:timers/promises', () => import('../../support/fake-delay.ts'));
+
+const listen: Head = { kind: 'listen', n: 1, key: 'k', continues: false };
+
+function createFixture() {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const instances = createFakeInstances();
+  const names = { now: 'me' };
+  const letters: string[] = [];
+  const losses: string[] = [];
+  const mail = new Mail({
+    instances,
+    name: () => names.now,
+    requestWaitMs: 1_000,
+    mailboxMaxBytes: 100_000,
+    onLetter: (from, head, body) => void letters.push(`${from} ${head.kind} ${body}`),
+    onLoss: (peer) => void losses.push(peer),
+  });
+  onTestFinished(() => mail.close());
+  const pass = (ms = 0) => vi.advanceTimersByTimeAsync(ms);
+  const take = (number: number, head: Head = { kind: 'accepted', n: number }, from = 'peer'): void =>
+    mail.take({ from, number, content: writeLetter(head) });
+  const posts = () =>
+    instances.posts.map(({ name, from, first, contents }) => [
+      name,
+      from,
+      first,
+      ...contents.map((content) => readLetter(Buffer.from(content)).head.kind),
+    ]);
+  return { mail, instances, names, letters, losses, pass, take, posts };
+}
+
+describe('mail', () => {
+  it('is numbered for each receiver, in order', async () => {
+    const { mail, instances, posts, pass } = createFixture();
+    for (const to of ['a', 'b', 'a']) void mail.send(to, { kind: 'gone', n: 1 });
+    await pass();
+    for (const post of instances.posts) post.answer('posted');
+    await pass();
+    void mail.send('a', { kind: 'hello' });
+    await pass();
+    expect(posts()).toEqual([
+      ['a', 'me', 1, 'gone', 'gone'],
+      ['b', 'me', 1, 'gone'],
+      ['a', 'me', 3, 'hello'],
+    ]);
+  });
+
+  it('of a client waits for room only so long; what answers it waits as long as it takes', async () => {
+    const { mail, instances, pass } = createFixture();
+    const outcomes: string[] = [];
+    void mail.send('a', { kind: 'finish', n: 1 }).then((posted) => outcomes.push(`finish ${posted}`));
+    void mail.send('a', listen).then((posted) => outcomes.push(`listen ${posted}`));
+    for (let n = 0; n < 40; n++) {
+      await pass(250);
+      instances.posts[n]?.answer('full');
+    }
+    await pass();
+    expect(outcomes).toEqual(['listen full']);
+  });
+
+  it('is taken once each, in order', () => {
+    const { letters, losses, take } = createFixture();
+    for (const number of [1, 2, 2, 1, 3]) take(number);
+    take(1, { kind: 'accepted', n: 1 }, 'other');
+    expect(letters).toEqual(['peer accepted ', 'peer accepted ', 'peer accepted ', 'other accepted ']);
+    expect(losses).toEqual([]);
+  });
+
+  it('that has a hole is told to both sides, before what comes behind it; and once', async () => {
+    const { letters, losses, take, posts, pass } = createFixture();
+    take(1);
+    take(4);
+    take(5);
+    await pass();
+    expect([letters.length, losses, posts()]).toEqual([3, ['peer'], [['peer', 'me', 1, 'hole']]]);
+  });
+
+  it('that begins with a hole has one too', () => {
+    const { losses, take } = createFixture();
+    take(2);
+    expect(losses).toEqual(['peer']);
+  });
+
+  it('tells of letters of this instance that were lost', () => {
+    const { letters, losses, take } = createFixture();
+    take(1, { kind: 'hole' });
+    expect([letters, losses]).toEqual([[], ['peer']]);
+  });
+
+  it('greets everybody it has written to, so that a hole shows', async () => {
+    const { mail, instances, posts, pass } = createFixture();
+    mail.greet();
+    void mail.send('a', { kind: 'gone', n: 1 });
+    await pass();
+    instances.posts[0]?.answer('posted');
+    await pass();
+    mail.greet();
+    await pass();
+    expect(posts()).toEqual([
+      ['a', 'me', 1, 'gone'],
+      ['a', 'me', 2, 'hello'],
+    ]);
+  });
+
+  it('starts anew under another name, in both ways', async () => {
+    const { mail, instances, names, letters, losses, take, posts, pass } = createFixture();
+    void mail.send('a', { kind: 'gone', n: 1 });
+    await pass();
+    instances.posts[0]?.answer('posted');
+    await pass();
+    take(1);
+    names.now = 'me too';
+    mail.restart();
+    void mail.send('a', { kind: 'gone', n: 2 });
+    take(1);
+    await pass();
+    expect(posts().at(-1)).toEqual(['a', 'me too', 1, 'gone']);
+    expect([letters.length, losses]).toEqual([2, []]);
+  });
+
+  it('forgets an instance that is no more', async () => {
+    const { mail, letters, take, pass } = createFixture();
+    const waiting = mail.send('peer', { kind: 'gone', n: 1 });
+    take(1);
+    mail.forget('peer');
+    take(1);
+    await pass();
+    expect([await waiting, letters.length]).toEqual(['gone', 2]);
+  });
+
+  it('is not sent any more once it is closed', async () => {
+    const { mail, posts, pass } = createFixture();
+    const waiting = mail.send('a', { kind: 'gone', n: 1 });
+    mail.close();
+    await pass(10_000);
+    expect([await waiting, posts()]).toEqual(['gone', []]);
+  });
+
+  // BUG: the outbox is closed and the next one begins with 1 under the same name, so its receiver drops all of it as repeats.
+  it('is never numbered from the start again for the same receiver, whatever the store does', async () => {
+    const { mail, instances, posts, pass } = createFixture();
+    for (const text of [1, 2]) {
+      void mail.send('a', { kind: 'gone', n: text });
+      await pass();
+      if (text === 1) instances.posts[0]?.answer('posted');
+      else instances.posts[1]?.fail(new Error('wrong type'));
+      await pass();
+    }
+    void mail.send('a', { kind: 'gone', n: 3 });
+    await pass();
+    expect(posts().at(-1)?.[2]).toBeGreaterThan(2);
+  });
+});

@@ -1,0 +1,260 @@
+import { describe, expect, it, vi } from 'vitest';
+import { acceptsJson, createFakeReply } from '../../support/fake-reply.ts';
+import { note, request, response } from '../session-fixture.ts';
+import { createCluster } from './cluster-fixture.ts';
+
+vi.mock('node:timers/promises', () => import('../../support/fake-delay.ts'));
+
+const list = (id: string | number) => request(id, 'tools/list', {});
+
+describe('a session by way of an instance that does not hold it', () => {
+  it('answers a request with JSON, by one letter each way', async () => {
+    const { a, b, open, pass } = await createCluster();
+    const id = await open(a);
+    const before = [a.line.posted, b.line.posted];
+    const reply = b.post(id, request('r'));
+    await pass();
+    expect([reply.given, a.fake.backend.sent.items.at(-1)]).toEqual([undefined, request('r')]);
+    a.fake.backend.says(response('r', { n: 1 }));
+    await pass();
+    expect(reply.given).toMatchObject({ kind: 'json', json: response('r', { n: 1 }) });
+    expect([a.line.posted, b.line.posted].map((posted, index) => posted - (before[index] ?? 0))).toEqual([1, 1]);
+    expect(b.fake.opened).toEqual([]);
+  });
+
+  it('answers a request with a stream, whose events have the ids of its log', async () => {
+    const { a, b, open, pass } = await createCluster();
+    const id = await open(a);
+    const reply = b.post(id, request('r'));
+    await pass();
+    a.fake.backend.says(note(1));
+    await pass();
+    expect(reply.sink.messages).toEqual([note(1)]);
+    a.fake.backend.says(note(2), response('r'));
+    await pass();
+    expect([reply.sink.messages, reply.sink.state]).toEqual([[note(1), note(2), response('r')], 'ended']);
+    const here = a.get(id, reply.sink.ids[0]);
+    await pass();
+    expect(here.sink.ids.slice(1)).toEqual(reply.sink.ids.slice(1));
+  });
+
+  it('answers a call whose client accepts only JSON, with what its server says on the GET stream', async () => {
+    const { a, b, open, pass } = await createCluster();
+    const id = await open(a);
+    const get = b.get(id);
+    const reply = b.post(id, request('r'), createFakeReply(acceptsJson));
+    await pass();
+    a.fake.backend.says(note(1), response('r'));
+    await pass();
+    expect([reply.given?.kind, get.sink.messages]).toEqual(['json', [note(1)]]);
+  });
+
+  it('takes notifications, and tells what cannot be taken', async () => {
+    const { a, b, open, pass } = await createCluster();
+    const id = await open(a);
+    const replies = [note('x'), { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 'none' } }];
+    const given = replies.map((message) => b.post(id, message));
+    await pass();
+    expect(given.map((reply) => reply.given)).toEqual([{ kind: 'accepted' }, { kind: 'accepted' }]);
+    expect(a.fake.backend.sent.items.slice(-2)).toEqual(replies);
+    a.fake.backend.answerToSend = 'full';
+    const [call, other] = [b.post(id, request('r')), b.post(id, note('y'))];
+    await pass();
+    expect([call.given, other.given]).toEqual([
+      { kind: 'fault', reason: 'server_busy', id: 'r' },
+      { kind: 'fault', reason: 'server_busy', id: null },
+    ]);
+  });
+
+  it('brings answers to questions of its server', async () => {
+    const { a, b, open, pass } = await createCluster();
+    const id = await open(a);
+    const get = b.get(id);
+    await pass();
+    const question = { jsonrpc: '2.0', id: 's1', method: 'roots/list' };
+    a.fake.backend.says(question);
+    await pass();
+    expect(get.sink.messages).toEqual([question]);
+    const reply = b.post(id, response('s1', { roots: [] }));
+    await pass();
+    expect([reply.given, a.fake.backend.sent.items.at(-1)]).toEqual([
+      { kind: 'accepted' },
+      response('s1', { roots: [] }),
+    ]);
+  });
+
+  it('ends, everywhere and with its server, when it is deleted', async () => {
+    const { a, b, open, pass } = await createCluster();
+    const id = await open(a);
+    const pending = a.post(id, request('r'));
+    const reply = b.remove(id);
+    await pass();
+    expect([reply.given, pending.given]).toEqual([
+      { kind: 'removed' },
+      { kind: 'fault', reason: 'session_ended', id: 'r' },
+    ]);
+    expect([a.fake.living, a.sessions.size]).toEqual([[], 0]);
+    for (const instance of [a, b]) {
+      const late = instance.post(id, request('late'));
+      await pass();
+      expect(late.given).toEqual({ kind: 'fault', reason: 'unknown_session', id: 'late' });
+    }
+  });
+
+  it('[R7.18] has one GET stream, which the newest listener has, wherever it is', async () => {
+    const { a, b, open, pass } = await createCluster();
+    const id = await open(a);
+    const first = b.get(id);
+    await pass();
+    a.fake.backend.says(note(1));
+    await pass();
+    const second = a.get(id);
+    await pass();
+    expect([first.sink.messages, first.sink.state]).toEqual([[note(1)], 'ended']);
+    a.fake.backend.says(note(2));
+    await pass();
+    second.leave();
+    a.fake.backend.says(note(3));
+    await pass();
+    const third = b.get(id);
+    await pass();
+    expect([second.sink.messages, third.sink.messages]).toEqual([[note(2)], [note(3)]]);
+  });
+
+  it('notices when a client goes: what its server says then waits for the next', async () => {
+    const { a, b, open, pass } = await createCluster();
+    const id = await open(a);
+    const get = b.get(id);
+    const lost = b.post(id, request('r'));
+    await pass();
+    get.leave();
+    lost.leave();
+    await pass();
+    a.fake.backend.says(response('r'), note(1));
+    await pass();
+    expect(a.observer.drops).toEqual(['undeliverable']);
+    const next = b.get(id);
+    await pass();
+    expect(next.sink.messages).toEqual([note(1)]);
+  });
+
+  it('[P4] continues a stream whose client comes back by another instance', async () => {
+    const { a, b, open, pass } = await createCluster();
+    const id = await open(a);
+    const reply = a.post(id, request('r'));
+    a.fake.backend.says(note(1), note(2));
+    await pass();
+    const [, second] = reply.sink.ids;
+    reply.leave();
+    const resumed = b.get(id, second);
+    await pass();
+    expect(resumed.sink.messages).toEqual([note(2)]);
+    a.fake.backend.says(note(3), response('r'));
+    await pass();
+    expect([resumed.sink.messages, resumed.sink.state]).toEqual([[note(2), note(3), response('r')], 'ended']);
+    const again = b.get(id, resumed.sink.ids.at(-1));
+    await pass();
+    expect(again.given).toEqual({ kind: 'nothing' });
+  });
+
+  it('[P8] holds its server back for a client that does not read, and goes on when it does', async () => {
+    const { a, b, open, pass } = await createCluster();
+    const id = await open(a);
+    const get = b.get(id);
+    await pass();
+    get.sink.keepsUp = false;
+    const big = 'x'.repeat(9_000);
+    let said = 0;
+    for (; said < 500 && !a.fake.backend.isPaused; said += 20) {
+      a.fake.backend.says(...Array.from({ length: 20 }, (_, n) => note(`${said + n} ${big}`)));
+      await pass(10);
+    }
+    expect(a.fake.backend.isPaused).toBe(true);
+    get.sink.drain();
+    await pass(1_000);
+    expect(a.fake.backend.isPaused).toBe(false);
+    const numbers = get.sink.messages.map(({ params }) => Number.parseInt(params.data, 10));
+    expect(numbers).toEqual(Array.from({ length: said }, (_, n) => n));
+  });
+
+  it('[P11] does not exist for anybody else, nor one that was never opened', async () => {
+    const { a, b, open, pass } = await createCluster();
+    const id = await open(a);
+    const others = [
+      b.sessions.at(id, b.server, { issuer: '', subject: 'x', client: '' }, undefined),
+      b.sessions.at(`${id}x`, b.server, { issuer: '', subject: '', client: '' }, undefined),
+      b.sessions.at('__proto__', b.server, { issuer: '', subject: '', client: '' }, undefined),
+    ];
+    for (const other of others) {
+      const reply = createFakeReply();
+      if (typeof other === 'string') throw new Error(other);
+      other.listen(undefined, reply);
+      await pass();
+      expect(reply.given).toEqual({ kind: 'fault', reason: 'unknown_session', id: null });
+    }
+  });
+});
+
+describe('letters that are lost', () => {
+  it('[P4] on the way back: the stream goes on with what was in them, once a later one comes', async () => {
+    const { a, b, open, pass } = await createCluster();
+    const id = await open(a);
+    const reply = b.post(id, request('r'));
+    await pass();
+    a.fake.backend.says(note(1));
+    await pass();
+    a.line.lose(1);
+    a.fake.backend.says(note(2));
+    await pass();
+    expect(reply.sink.messages).toEqual([note(1)]);
+    a.fake.backend.says(note(3));
+    await pass(1_000);
+    a.fake.backend.says(note(4), response('r'));
+    await pass();
+    expect([reply.sink.messages, reply.sink.state]).toEqual([
+      [1, 2, 3, 4].map(note).concat(response('r') as never),
+      'ended',
+    ]);
+  });
+
+  it('[P3] with a JSON answer: a call that has been answered is not run again, and one that only reads is', async () => {
+    const { a, b, open, pass } = await createCluster();
+    const id = await open(a);
+    const [call, read, other] = [b.post(id, request('c')), b.post(id, list('l')), b.post(id, request('o'))];
+    await pass();
+    a.line.lose(1);
+    a.fake.backend.says(response('c'), response('l'));
+    await pass();
+    a.fake.backend.says(response('o', 'done'));
+    await pass(1_000);
+    expect(call.given).toEqual({ kind: 'fault', reason: 'outcome_unknown', id: 'c' });
+    expect(a.fake.backend.sent.items.filter((message) => message.id === 'l')).toHaveLength(2);
+    a.fake.backend.says(response('l', 'again'));
+    await pass();
+    expect(read.given).toMatchObject({ kind: 'json', json: response('l', 'again') });
+    expect(a.fake.backend.sent.items.filter((message) => message.id === 'c')).toHaveLength(1);
+    expect(other.given?.kind).toMatch(/json|fault/);
+  });
+
+  it('[P3] while the call runs: its answer comes all the same', async () => {
+    const { a, b, open, pass } = await createCluster();
+    const id = await open(a);
+    const call = b.post(id, request('c'));
+    const get = b.get(id);
+    await pass();
+    a.line.lose(1);
+    a.fake.backend.says({ jsonrpc: '2.0', method: 'notifications/tools/list_changed' });
+    await pass();
+    const listing = b.post(id, list('l'));
+    await pass();
+    a.fake.backend.says(response('l'));
+    await pass(1_000);
+    a.fake.backend.says(response('c', 'done'));
+    await pass(1_000);
+    const messages =
+      call.given?.kind === 'stream' ? call.sink.messages : [call.given?.kind === 'json' && call.given.json];
+    expect(messages.at(-1)).toEqual(response('c', 'done'));
+    expect([listing.given?.kind, get.isGone]).toEqual([expect.stringMatching(/json|stream/), false]);
+    expect(a.fake.backend.sent.items.filter((message) => message.id === 'c')).toHaveLength(1);
+  });
+});
