@@ -2,6 +2,7 @@ import type { BackendEnd } from '../backend/backend.ts';
 import { declaredListChanges, type Handshake } from '../protocol/handshake.ts';
 import type { Message } from '../protocol/message.ts';
 import { hasPrimingEvent } from '../protocol/revisions.ts';
+import type { Registration } from '../store/session-records.ts';
 import type { Adoption } from './adoption.ts';
 import type { Answer } from './answer.ts';
 import { type Call, Calls } from './calls.ts';
@@ -35,7 +36,7 @@ export interface ConversationOptions {
   /** What the client has told its server is no longer what it was. */
   onClientChanged(): void;
   /** The log does not know the session any more: says what it is again. */
-  register(): Promise<'registered' | 'fenced' | 'ended'>;
+  register(): Promise<Registration>;
   /** The log takes no more events from here. */
   onRefused(why: Refusal, cause: unknown): void;
   /** The session cannot go on. */

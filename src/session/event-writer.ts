@@ -1,7 +1,7 @@
 import type { Position } from '../protocol/event-id.ts';
 import type { RequestId } from '../protocol/faults.ts';
 import type { AppendOutcome, EventLog, NewEvent, PendingCall, StoredEvent } from '../store/event-log.ts';
-import type { LogState, StreamTail } from '../store/session-records.ts';
+import type { LogState, Registration, StreamTail } from '../store/session-records.ts';
 
 /** Why a writer may write no more. `fenced`: a newer owner has the session. `ended`: the session was ended elsewhere. */
 export type Refusal = 'fenced' | 'ended' | 'gap' | 'failed';
@@ -16,7 +16,7 @@ export interface EventWriterOptions {
   /** Events are in the log and may be sent now (P5). In order; one call for each append. */
   onStored(events: readonly StoredEvent[]): void;
   /** The log does not know the session any more: says what it is again, with `state`. */
-  register(): Promise<'registered' | 'fenced' | 'ended'>;
+  register(): Promise<Registration>;
   /** The log did not take the events: this instance may no longer write to the session. */
   onRefused(why: Refusal, cause?: unknown): void;
 }
@@ -36,6 +36,8 @@ export interface EventWriter {
   add(stream: number, data: Buffer, last: boolean, effects?: EventEffects): void;
   /** Starts to append what was added. Call it once at the end of a burst. */
   flush(): void;
+  /** The store may have lost what it had confirmed: asks, and says again what is held here of it. */
+  check(): void;
   /** What was added and is not known to be stored. */
   readonly pending: { readonly events: number; readonly bytes: number };
   /** What is known to be stored: the number of the newest event of this epoch, and where the streams stand. */
@@ -72,6 +74,7 @@ export function createEventWriter(options: EventWriterOptions): EventWriter {
   let pendingBytes = 0;
   let running: Promise<void> | undefined;
   let isRefused = false;
+  let isDoubtful = false;
 
   const refuse = (why: Refusal, cause?: unknown): void => {
     isRefused = true;
@@ -91,6 +94,7 @@ export function createEventWriter(options: EventWriterOptions): EventWriter {
         events = [...held.filter((event) => event.seq > tail), ...batch];
       } else if (said.outcome === 'no_record') {
         const registered = await register();
+        if (registered === 'outdated') continue; // a later term has registered it meanwhile
         if (registered !== 'registered') return registered;
         expectedTail = appended;
         events = batch;
@@ -121,11 +125,13 @@ export function createEventWriter(options: EventWriterOptions): EventWriter {
   };
 
   const appendAll = async (): Promise<void> => {
-    while (queue.length > 0) {
+    while (queue.length > 0 || isDoubtful) {
       const batch = queue;
       queue = [];
+      isDoubtful = false;
       const refusal = await appendOne(batch);
       if (refusal !== undefined) return refuse(refusal);
+      if (batch.length === 0) continue;
       appended += batch.length;
       for (const { data } of batch) pendingBytes -= data.length;
       note(batch);
@@ -135,7 +141,7 @@ export function createEventWriter(options: EventWriterOptions): EventWriter {
   };
 
   const start = (): void => {
-    if (running !== undefined || queue.length === 0 || isRefused) return;
+    if (running !== undefined || isRefused || (queue.length === 0 && !isDoubtful)) return;
     running = appendAll()
       .catch((cause: unknown) => refuse('failed', cause))
       .finally(() => {
@@ -156,6 +162,10 @@ export function createEventWriter(options: EventWriterOptions): EventWriter {
       else tails.set(stream, { epoch, seq });
     },
     flush: start,
+    check() {
+      isDoubtful = true;
+      start();
+    },
     get pending() {
       return { events: seq - appended, bytes: pendingBytes };
     },

@@ -1,7 +1,7 @@
 import type { Position } from '../protocol/event-id.ts';
 import type { RequestId } from '../protocol/faults.ts';
 import type { EventLog } from '../store/event-log.ts';
-import type { LogState } from '../store/session-records.ts';
+import type { LogState, Registration } from '../store/session-records.ts';
 import { createEventWriter, type EventEffects, type EventWriter, type Refusal } from './event-writer.ts';
 import { Intake } from './intake.ts';
 import type { SessionOptions } from './session-parts.ts';
@@ -26,7 +26,7 @@ export interface OutboundOptions {
   pause(): void;
   resume(): void;
   /** The log does not know the session any more: says what it is again. */
-  register(): Promise<'registered' | 'fenced' | 'ended'>;
+  register(): Promise<Registration>;
   /** The log did not take events: the session can no longer be written to from here. */
   onRefused(why: Refusal, cause: unknown): void;
   /** A client was told that events are no longer kept. */
@@ -120,6 +120,11 @@ export class Outbound {
   /** Stores and delivers what was added. */
   flush(): void {
     if (this.#isOpen) this.#writer.flush();
+  }
+
+  /** The store may have lost what it had confirmed; see `EventWriter.check`. */
+  check(): void {
+    this.#writer.check();
   }
 
   /** Takes what the server wrote to its end, without regard to who lags. */

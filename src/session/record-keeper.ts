@@ -1,5 +1,5 @@
 import { patiently } from '../store/patience.ts';
-import type { LogState, Principal, SessionRecord, SessionRecords } from '../store/session-records.ts';
+import type { LogState, Principal, Registration, SessionRecord, SessionRecords } from '../store/session-records.ts';
 import type { ClientState } from './client-state.ts';
 
 /** What a record says that never changes under one owner. */
@@ -10,8 +10,8 @@ export interface RecordParts {
   readonly principal: Principal;
   readonly epoch: number;
   readonly client: ClientState;
-  /** The name of this instance now. */
-  instance(): string;
+  /** The name of this instance now, and how often it had to register what it owns. */
+  instance(): { readonly name: string; readonly term: number };
   /** Aborted when nothing is to be written any more. */
   readonly signal: AbortSignal;
   /** Aborted later: a session that was ended must not come to life again because the store was away. */
@@ -59,9 +59,9 @@ export class RecordKeeper {
   }
 
   /** Says again what is owned here: in a new term, or to a store that lost it. */
-  register(tail: number, log: LogState): Promise<'registered' | 'fenced' | 'ended'> {
-    const { sessions, key, signal } = this.#parts;
-    return patiently(() => sessions.register(key, this.#record(), tail, log), signal);
+  register(tail: number, log: LogState): Promise<Registration> {
+    const { sessions, key, signal, instance } = this.#parts;
+    return patiently(() => sessions.register(key, this.#record(), tail, log, instance().term), signal);
   }
 
   async release(): Promise<void> {
@@ -90,7 +90,7 @@ export class RecordKeeper {
       server: server.name,
       serverDigest: server.digest,
       principal,
-      owner: instance(),
+      owner: instance().name,
       epoch,
       initialize: client.initialize,
       initialized: this.#initialized as Buffer,

@@ -42,8 +42,8 @@ export interface SessionParts {
   readonly key: string;
   readonly server: Server;
   readonly principal: Principal;
-  /** The name of this instance, which is another one after each lapse of its lease. */
-  instance(): string;
+  /** The name of this instance, which is another one after each lapse of its lease, and the term; see `Lease`. */
+  instance(): { readonly name: string; readonly term: number };
   readonly store: Store;
   /** Aborted when the gateway stops and nothing more is asked of the store. */
   readonly storeSignal: AbortSignal;

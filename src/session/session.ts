@@ -3,7 +3,7 @@ import type { RequestId } from '../protocol/faults.ts';
 import { type Handshake, readHandshake } from '../protocol/handshake.ts';
 import type { Message } from '../protocol/message.ts';
 import { allowsBatches, assumedRevision } from '../protocol/revisions.ts';
-import type { Principal } from '../store/session-records.ts';
+import type { Principal, Registration } from '../store/session-records.ts';
 import { StoreUnavailable } from '../store/store-unavailable.ts';
 import type { Adoption } from './adoption.ts';
 import { Answer } from './answer.ts';
@@ -167,9 +167,14 @@ export class Session implements SessionHandle {
   }
 
   /** Says again what is owned here; see `SessionRecords.register`. */
-  register(): Promise<'registered' | 'fenced' | 'ended'> {
+  register(): Promise<Registration> {
     const { tail, log } = this.#talk.outbound.stored;
     return this.#record.register(tail, log);
+  }
+
+  /** The session was registered in a new term: what the log had confirmed before may be lost. */
+  check(): void {
+    this.#talk.outbound.check();
   }
 
   /**

@@ -158,7 +158,7 @@ export class Sessions {
       key,
       server,
       principal,
-      instance: () => cluster?.lease.name ?? '',
+      instance: () => cluster?.lease ?? alone,
       store,
       storeSignal: this.#closing.signal,
       options: this.#options,
@@ -190,6 +190,9 @@ export class Sessions {
     store.sessions.renew([...this.#byKey.keys()]).catch((cause: unknown) => observer.clusterFailed(cause));
   }
 }
+
+/** An instance that shares its store with nobody. */
+const alone = { name: '', term: 0 };
 
 /** The name of a session in the store, which does not open it (P12). */
 const keyOf = (id: string): string => createHash('sha256').update(id).digest('base64url');

@@ -53,6 +53,9 @@ export type TakeOver =
   | { readonly outcome: 'taken'; readonly record: SessionRecord; readonly log: LogState }
   | { readonly outcome: 'moved' | 'unknown' | 'worn_out' };
 
+/** See `SessionRecords.register`. */
+export type Registration = 'registered' | 'fenced' | 'ended' | 'outdated';
+
 /**
  * The records of sessions. The epoch in a record is the fence (P6): whoever writes under another one is refused.
  * A rejection with `StoreUnavailable` is an unknown outcome; every method may be called again with the same arguments.
@@ -73,9 +76,11 @@ export interface SessionRecords {
    * Says again what the caller owns: after its lease lapsed, under a new owner's name, and after the store lost data. The
    * higher epoch wins: over an older record or none the caller's is stored with its log's state (`tail` is the number of
    * the newest event of its epoch; events themselves are not brought back, so that resumes tell the break); over its own
-   * only the owner's name is. `ended`: the session was ended meanwhile.
+   * only the owner's name is. `ended`: the session was ended meanwhile. `outdated`: the same owner has registered it in a
+   * later term; this call was given up and came late, and its name may be dead.
+   * @param term counts the registrations of one process; 0 if there is only one
    */
-  register(key: string, record: SessionRecord, tail: number, log: LogState): Promise<'registered' | 'fenced' | 'ended'>;
+  register(key: string, record: SessionRecord, tail: number, log: LogState, term?: number): Promise<Registration>;
   /**
    * Takes a session over from a lost or releasing owner: new epoch, new owner, a marker in the log, so that nothing of the
    * old epoch is appended any more. Whether the owner is lost is for the caller to know (`Instances.declareDead`).

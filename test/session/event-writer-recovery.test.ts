@@ -119,7 +119,6 @@ describe('a log that lost what it had confirmed', () => {
 });
 
 describe('a log that lost more than is held', () => {
-  // BUG: the log refuses the hole as a fault of its caller, and the session ends with `internal`.
   it('goes on behind a break, which resumes tell', async () => {
     const { write, says, told, refused } = createFixture();
     for (let n = 0; n < 200; n++) await write(1, `${n}`);

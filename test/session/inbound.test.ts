@@ -41,7 +41,13 @@ function createFixture(options: Partial<SessionOptions> = {}) {
   const outbound = {
     flush: () => undefined,
     add: () => undefined,
-    streams: { open: () => 4, join: (stream: number, reply: Reply) => (joined.push(stream), reply.stream()) },
+    streams: {
+      open: () => 4,
+      join(stream: number, reply: Reply): void {
+        joined.push(stream);
+        reply.stream();
+      },
+    },
   };
   const limits = {
     ...{ upgradeAfterMs: never, maxEventBytes: 1_000, maxCalls: 3, cancelGraceMs: 10, requestIdleMs: never },

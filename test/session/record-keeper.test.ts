@@ -39,8 +39,14 @@ function createFixture() {
           asked.push({
             method,
             args,
-            answer: (value) => (resolve(value), settled()),
-            fail: (cause) => (reject(cause), settled()),
+            answer(value) {
+              resolve(value);
+              return settled();
+            },
+            fail(cause) {
+              reject(cause);
+              return settled();
+            },
           });
         }),
   });
@@ -55,7 +61,7 @@ function createFixture() {
     principal: { issuer: 'i', subject: 's', client: 'c' },
     epoch,
     client,
-    instance: () => names.now,
+    instance: () => ({ name: names.now, term: 0 }),
     signal: over.signal,
     endSignal: stopped.signal,
     onFailed: (cause) => void failed.push(cause),

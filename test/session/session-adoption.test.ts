@@ -1,103 +1,12 @@
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { parseEventId } from '../../src/protocol/event-id.ts';
-import { prepareAdoption } from '../../src/session/adoption.ts';
-import { Session } from '../../src/session/session.ts';
-import type { Server, SessionParts } from '../../src/session/session-parts.ts';
-import type { PendingCall, StoredEvent } from '../../src/store/event-log.ts';
-import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
-import { aRecord, createLogWriter, epoch } from '../contract/log-writer.ts';
-import { readMessage } from '../support/fake-backend.ts';
-import { acceptsJson, createFakeReply, type FakeReply } from '../support/fake-reply.ts';
-import { waitFor } from '../support/wait-for.ts';
+import { epoch } from '../contract/log-writer.ts';
+import { createFakeReply } from '../support/fake-reply.ts';
+import { adopt, key, progress } from './adoption-fixture.ts';
 import * as fixture from './session-fixture.ts';
-import { errorTo, note, request, response, turn, wideLimits } from './session-fixture.ts';
+import { errorTo, note, request, response } from './session-fixture.ts';
 
-const key = 'k';
-const text = (value: unknown): Buffer => Buffer.from(typeof value === 'string' ? value : JSON.stringify(value));
 const ask = (id: string | number) => ({ jsonrpc: '2.0', id, method: 'elicitation/create' });
-const progress = (value: number, progressToken = 't') => ({
-  jsonrpc: '2.0',
-  method: 'notifications/progress',
-  params: { progressToken, progress: value },
-});
-
-interface Left {
-  /** What the lost owner wrote, as [stream, message]. */
-  readonly events?: readonly (readonly [number, unknown])[];
-  /** What it had not answered; the text is kept unless `isKept` says no, as for calls that are not run again. */
-  readonly calls?: readonly { stream: number; message: ReturnType<typeof request>; isKept?: boolean }[];
-  readonly server?: Partial<Server>;
-  readonly protocolVersion?: string;
-}
-
-/** A session that a lost owner left, taken over. */
-async function adopt({ events = [], calls = [], server: fields = {}, protocolVersion = '2025-11-25' }: Left = {}) {
-  const store = createMemoryStore({ maxEvents: 1_000, maxBytes: 1_000_000, maxAgeMs: fixture.never });
-  const { server, fake } = fixture.createServer(fields);
-  const observer = fixture.createObserver();
-  const record = aRecord({
-    initialize: text(fixture.initialize),
-    initialized: text(response(0, { ...fixture.handshake, protocolVersion })),
-    protocolVersion,
-  });
-  await store.sessions.create(key, record);
-  const made = createLogWriter(store, key).make(
-    ...events.map(([stream, data]) => ({ stream, text: String(text(data)) })),
-  );
-  const pending = calls.map(
-    ({ stream, message, isKept = true }): PendingCall => ({
-      ...{ stream, id: message.id, method: message.method },
-      text: isKept ? text(message) : undefined,
-    }),
-  );
-  const first = (stream: number): number => made.findIndex((event) => event.stream === stream);
-  await store.log.append(
-    key,
-    epoch,
-    0,
-    made.map((event, index) =>
-      index === first(event.stream)
-        ? { ...event, opens: pending.filter(({ stream }) => stream === event.stream) }
-        : event,
-    ),
-  );
-  const taken = await store.sessions.takeOver(key, { owner: 'instance-1', epoch }, 'instance-2');
-  if (taken.outcome !== 'taken') throw new Error(taken.outcome);
-  let onEnding = (): void => undefined;
-  const parts: SessionParts = {
-    ...{ key, server, principal: fixture.nobody, instance: () => 'instance-2', store, options: wideLimits, observer },
-    storeSignal: new AbortController().signal,
-    ...{ onReady: () => undefined, onEnding: () => onEnding(), onEnded: () => undefined },
-  };
-  const adoption = await prepareAdoption(store.log, key, taken.record, taken.log);
-  const { epoch: now, initialize } = taken.record;
-  const session = new Session(parts, { epoch: now, initialize, adoption });
-  onTestFinished(async () => {
-    await session.end('deleted');
-    await store.close();
-  });
-  /** The new server is there and knows what the lost one did. */
-  const restored = () => waitFor(() => fake.opened.length > 0 && fake.backend.sent.items.length > 0 && fake.backend);
-  const stored = async (stream: number): Promise<readonly StoredEvent[]> => {
-    const read = await store.log.read(key, stream, undefined, 1_000);
-    return read.outcome === 'ok' ? read.events : [];
-  };
-  /** What is in the log of a stream, from the new owner. */
-  const written = async (stream: number) => {
-    await turn();
-    const events = (await stored(stream)).filter((event) => event.epoch === now);
-    return events.map(({ data, last }) => ({ message: data.length > 0 ? JSON.parse(data.toString()) : '', last }));
-  };
-  const post = (message: unknown, again = false): FakeReply => {
-    const reply = createFakeReply();
-    session.post({ messages: [readMessage(message)], isBatch: false, again }, reply);
-    return reply;
-  };
-  const listenToEnd = (listener: () => void): void => {
-    onEnding = listener;
-  };
-  return { session, store, fake, observer, now, restored, stored, written, post, onEnding: listenToEnd };
-}
 
 const listCall = { stream: 3, message: request('l', 'tools/list', {}) };
 const toolCall = { stream: 4, message: request('c'), isKept: false };
@@ -272,61 +181,5 @@ describe('a session that was taken over', () => {
     await restored();
     expect(await observer.ends.next()).toBe('server_changed');
     expect([await store.sessions.find(key), await written(3)]).toEqual([undefined, []]);
-  });
-});
-
-describe('a session that another instance has taken', () => {
-  /** Somebody else takes it over; it notices at its next event. */
-  const lose = async ({ store, now, fake }: Awaited<ReturnType<typeof adopt>>) => {
-    await store.sessions.takeOver(key, { owner: 'instance-2', epoch: now }, 'instance-3');
-    fake.backend.says(note('never told'));
-    await turn();
-  };
-
-  it('[P6] ends here as moved, with its server, and says nothing more; its record stays', async () => {
-    const session = await adopt();
-    await session.restored();
-    const get = createFakeReply();
-    session.session.listen(undefined, get);
-    await turn();
-    await lose(session);
-    expect(await session.observer.ends.next()).toBe('moved');
-    expect(session.fake.living).toEqual([]);
-    expect([get.sink.state, get.sink.messages]).toEqual([
-      'ended',
-      [{ jsonrpc: '2.0', method: 'notifications/tools/list_changed' }], // by the restore, before it was taken
-    ]);
-    expect(await session.store.sessions.find(key)).toMatchObject({ owner: 'instance-3' });
-    expect(session.session.leavesNoRecord).toBe(false);
-  });
-
-  it('is not ready from the moment on at which anybody hears of its end', async () => {
-    const session = await adopt();
-    await session.restored();
-    const ready: boolean[] = [];
-    const reply = createFakeReply(acceptsJson);
-    const { fault } = reply;
-    reply.fault = (...of) => {
-      ready.push(session.session.isReady);
-      fault(...of);
-    };
-    session.session.post({ messages: [readMessage(request('w'))], isBatch: false }, reply);
-    session.onEnding(() => void ready.push(session.session.isReady));
-    await lose(session);
-    expect(ready).toEqual([false, false]);
-  });
-
-  it('[P3] tells a client that was sent no event id that the outcome is unknown, and ends the streams of others', async () => {
-    const session = await adopt();
-    await session.restored();
-    const waiting = session.post(request('w'));
-    const streaming = session.post(request('s', 'tools/call', { name: 'x', _meta: { progressToken: 't' } }));
-    session.fake.backend.says(progress(1));
-    await streaming.answered();
-    await turn();
-    await lose(session);
-    expect(waiting.given).toEqual({ kind: 'fault', reason: 'outcome_unknown', id: 'w' });
-    expect([streaming.sink.messages, streaming.sink.state]).toEqual([[progress(1)], 'ended']);
-    expect(streaming.sink.ids.length).toBeGreaterThan(0);
   });
 });

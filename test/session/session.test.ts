@@ -5,6 +5,7 @@ import type { SessionEnd } from '../../src/session/session-end.ts';
 import type { Server, SessionParts } from '../../src/session/session-parts.ts';
 import { Sessions, type SessionsOptions } from '../../src/session/sessions.ts';
 import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
+import { StoreUnavailable } from '../../src/store/store-unavailable.ts';
 import { createFakeServer, type FakeBackend, readMessage } from '../support/fake-backend.ts';
 import { acceptsJson, acceptsSse, createFakeReply, type FakeReply } from '../support/fake-reply.ts';
 import { createInbox, waitFor, withDeadline } from '../support/wait-for.ts';
@@ -22,6 +23,7 @@ function createFixture(options: Partial<SessionsOptions & Pick<Server, 'startTim
       return append(...args);
     },
   });
+  const create = vi.spyOn(store.sessions, 'create');
   const ended = createInbox<SessionEnd>();
   const dropped: string[] = [];
   const failed: unknown[] = [];
@@ -88,7 +90,7 @@ function createFixture(options: Partial<SessionsOptions & Pick<Server, 'startTim
     key: 'key',
     server,
     principal: nobody,
-    instance: () => 'i',
+    instance: () => ({ name: 'i', term: 0 }),
     store,
     storeSignal: new AbortController().signal,
     options: all,
@@ -97,7 +99,7 @@ function createFixture(options: Partial<SessionsOptions & Pick<Server, 'startTim
     onEnding: () => undefined,
     onEnded: () => undefined,
   };
-  return { sessions, server, fake, parts, begin, open, appended, ended, dropped, failed };
+  return { sessions, server, fake, parts, begin, open, create, appended, ended, dropped, failed };
 }
 
 const initialize = { jsonrpc: '2.0', id: 0, method: 'initialize', params: { protocolVersion: '2025-11-25' } };
@@ -145,6 +147,20 @@ describe('initialize', () => {
     begin();
     begin();
     expect(fake.opened.map(({ sent }) => sent.items)).toEqual([[initialize], [initialize]]);
+  });
+
+  it('[P3] is answered with an error where the session cannot be stored, and its backend ends', async () => {
+    const { sessions, fake, begin, ended, create } = createFixture({ storeWaitMs: 30 });
+    for (const [cause, reason] of [
+      [new StoreUnavailable('unreachable'), 'store_unavailable'],
+      [new Error('exists'), 'internal'],
+    ] as const) {
+      create.mockRejectedValue(cause);
+      const reply = begin();
+      fake.backend.says(response(0, { protocolVersion: '2025-11-25' }));
+      expect(await reply.answered()).toEqual({ kind: 'fault', reason, id: 0 });
+      expect([await ended.next(), fake.living, sessions.size]).toEqual(['internal', [], 0]);
+    }
   });
 
   it('[R6.11] is never cancelled: the server does not hear of it, and its answer stands', async () => {
@@ -360,6 +376,29 @@ describe('sessions', () => {
     expect(sessions.at(id, server, { ...nobody, subject: 'x' }, undefined)).toBe('unknown_session');
     expect(sessions.at(id, { ...server }, nobody, undefined)).toBe('unknown_session');
     expect(sessions.at(id, server, { ...nobody }, undefined)).toBe(session);
+  });
+
+  it('are had in the negotiated revision and in each that is served, and in no other', async () => {
+    const { sessions, server, open } = createFixture();
+    const { id, session } = await open();
+    const at = (of: string, version: string | undefined) => sessions.at(of, server, nobody, version);
+    for (const version of [undefined, '2025-11-25', '2025-06-18', '2025-03-26']) expect(at(id, version)).toBe(session);
+    for (const version of ['', '2024-01-01', 'x']) expect(at(id, version)).toBe('unsupported_version');
+    expect(at('other', 'x')).toBe('unknown_session'); // which says nothing of what others may have
+  });
+
+  it('take an array of messages only in the revision that has batches', async () => {
+    for (const [version, given] of [
+      ['2025-03-26', { kind: 'accepted' }],
+      ['2025-06-18', { kind: 'fault', reason: 'batch_not_allowed', id: null }],
+    ] as const) {
+      const { open } = createFixture();
+      const { session, backend } = await open(version);
+      const reply = createFakeReply();
+      session.post({ messages: [readMessage(log(1))], isBatch: true }, reply);
+      expect(reply.given).toEqual(given);
+      expect(backend.sent.items.length).toBe(given.kind === 'accepted' ? 2 : 1);
+    }
   });
 
   it('[S18] [R7.19] have no id such as __proto__', () => {

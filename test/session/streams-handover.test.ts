@@ -129,6 +129,21 @@ describe('all connections', () => {
     expect(times[0]).toBeLessThanOrEqual(3_000);
   });
 
+  it('[P9] of other instances are handed over instead: their clients need not come back', async () => {
+    const { streams, get } = await createStreamsFixture();
+    const sink = get();
+    await settled();
+    const told: string[] = [];
+    sink.handOver = () => void told.push(`handed over while ${sink.state}`);
+    const before = sink.events.items.length;
+    streams.closeAll(true);
+    expect([told, sink.events.items.length]).toEqual([['handed over while open'], before]);
+    const ended = get();
+    ended.handOver = () => void told.push('again');
+    streams.closeAll(false);
+    expect([told.length, ended.state]).toEqual([1, 'ended']);
+  });
+
   it('know whether a client has no place yet to go on from', async () => {
     const { streams, open, emit } = await createStreamsFixture({ isPriming: false });
     expect(streams.hasPlaceless).toBe(false);

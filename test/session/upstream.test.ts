@@ -146,6 +146,18 @@ describe('a lost backend', () => {
   });
 });
 
+describe('an upstream of a session that was taken over', () => {
+  it('[F12] has no backend until it is restored; what is sent before waits, and its number is nobody’s', async () => {
+    const { upstream, fake, client, sent, onRestored, pass } = createFixture({ isAdopted: true });
+    expect([fake.opened, upstream.incarnation, upstream.pid]).toEqual([[], `${epoch}-0`, undefined]);
+    expect(upstream.send(message(1))).toBe('sent');
+    upstream.restore(client, handshake);
+    await pass(0);
+    expect(sent(fake.backend)).toEqual([initialize, initialized, note(1)]);
+    expect([onRestored.mock.calls.length, upstream.incarnation]).toEqual([1, `${epoch}-1`]);
+  });
+});
+
 describe('a backend that does not start again', () => {
   it('[F12] is tried with growing pauses, and given up after the fifth; the messages were not sent', async () => {
     const { upstream, fake, givenUp, losses, pass } = createFixture({ answers: false });

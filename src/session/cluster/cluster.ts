@@ -1,10 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Reason } from '../../protocol/faults.ts';
 import type { Store } from '../../store/store.ts';
+import type { Adoption } from '../adoption.ts';
 import { patientLog } from '../patient-log.ts';
 import type { Reply } from '../reply.ts';
 import type { Session } from '../session.ts';
 import type { SessionHandle } from '../session-handle.ts';
+import type { Server } from '../session-parts.ts';
 import type { Visitor } from '../visitor.ts';
 import type { ContinuedReply } from './continued-reply.ts';
 import { Directory, type DirectoryOptions } from './directory.ts';
@@ -32,9 +34,11 @@ export interface ClusterLimits {
 }
 
 /** What a cluster needs of its instance. */
-export interface ClusterOptions extends Pick<DirectoryOptions, 'find' | 'adopt' | 'mayAdopt' | 'endingHere'> {
+export interface ClusterOptions extends Pick<DirectoryOptions, 'find' | 'mayAdopt' | 'endingHere'> {
   readonly store: Store;
   readonly limits: ClusterLimits;
+  /** Makes a session that was taken over one of this instance. */
+  adopt(key: string, server: Server, adoption: Adoption): Session;
   /** The sessions of this instance. */
   sessions(): Iterable<Session>;
   onFailed(cause: unknown): void;
@@ -66,7 +70,7 @@ export class Cluster {
   #lastExchange = 0;
 
   constructor(options: ClusterOptions) {
-    const { store, limits, find, adopt, mayAdopt, endingHere, onFailed } = options;
+    const { store, limits, find, mayAdopt, endingHere, onFailed } = options;
     const { instances } = store;
     const { leaseMs, leaseRenewMs: renewMs, leaseMarginMs: marginMs, storeWaitMs, mailboxMaxBytes } = limits;
     this.#options = options;
@@ -77,7 +81,7 @@ export class Cluster {
       marginMs,
       onLetter: (letter) => this.#mail.take(letter),
       onRenamed: () => this.#renamed(),
-      onTerm: () => void registerAll(options.sessions(), this.lease, this.guard),
+      onTerm: () => this.#beginTerm(),
       onFailed,
     });
     this.guard = new Guard({
@@ -92,11 +96,7 @@ export class Cluster {
       leaseMs,
       find,
       handleOf: (session) => this.guard.handleOf(session),
-      adopt: (...of) => {
-        const session = adopt(...of);
-        this.guard.verify(session, this.lease.term);
-        return session;
-      },
+      adopt: (key, server, adoption, term) => void this.opened(options.adopt(key, server, adoption), term),
       mayAdopt,
       endingHere,
       hadBreak: () => this.#hadBreak,
@@ -171,7 +171,7 @@ export class Cluster {
     const { key } = visitor;
     const gone = new AbortController();
     reply.onGone(() => gone.abort());
-    const exchange: Exchange = new Exchange(0, key, wanted, reply, {
+    const exchange: Exchange = new Exchange(key, wanted, reply, {
       earlyStreamMs,
       admit: async (to) => (await this.#known(() => this.#directory.admits(visitor), exchange, to)) === 'yes',
       locate: async (to, failed) =>
@@ -187,9 +187,11 @@ export class Cluster {
         return replay({ log: patientLog(store.log, gone.signal), key, primes, ...limits }, after, to);
       },
       renumber: () => this.#enter(exchange),
-      onOver: () => void this.#exchanges.delete(exchange.n),
+      onOver: () => {
+        for (const n of exchange.numbers) this.#exchanges.delete(n);
+      },
     });
-    exchange.n = this.#enter(exchange);
+    exchange.begin();
     exchange.run().catch((cause: unknown) => {
       if (reply.isGone) return; // the log is not asked any more
       this.#options.onFailed(cause);
@@ -197,9 +199,8 @@ export class Cluster {
     });
   }
 
-  /** Gives an exchange the next number. */
+  /** Gives an exchange its next number; what comes under an earlier one still finds it. */
   #enter(exchange: Exchange): number {
-    this.#exchanges.delete(exchange.n);
     const n = ++this.#lastExchange;
     this.#exchanges.set(n, exchange);
     return n;
@@ -276,6 +277,12 @@ export class Cluster {
   #renamed(): void {
     this.#mail.restart();
     for (const ingress of [...this.#desk.ingresses]) this.#desk.lose(ingress);
+    for (const exchange of this.#exchanges.values()) exchange.lose();
+  }
+
+  /** What is owned here is registered again; and what was asked of others is asked again, since letters may be lost too. */
+  #beginTerm(): void {
+    void registerAll(this.#options.sessions(), this.lease, this.guard);
     for (const exchange of this.#exchanges.values()) exchange.lose();
   }
 

@@ -8,7 +8,7 @@ import type { Session } from '../session.ts';
 import type { SessionHandle } from '../session-handle.ts';
 import type { Server } from '../session-parts.ts';
 import { isRevisionOf, isSame, type Visitor } from '../visitor.ts';
-import type { Failed } from './exchange.ts';
+import type { Failed } from './exchange-host.ts';
 import type { Lease } from './lease.ts';
 
 /** What the directory needs. */
@@ -20,8 +20,8 @@ export interface DirectoryOptions {
   find(key: string): Session | undefined;
   /** A session of this instance for clients. */
   handleOf(session: Session): SessionHandle;
-  /** Makes a session that was taken over one of this instance. */
-  adopt(key: string, server: Server, adoption: Adoption): Session;
+  /** Makes a session that was taken over in this term one of this instance. */
+  adopt(key: string, server: Server, adoption: Adoption, term: number): void;
   /** Why a session is not to be had that is registered for this instance, and is not held here any more. */
   endingHere(key: string): Reason | undefined;
   /** True if the store was away since the start: only then what it lacks may be what it lost with its last writes. */
@@ -120,7 +120,7 @@ export class Directory {
     if (known !== undefined) return known;
     try {
       const found = await this.#options.store.sessions.find(key);
-      if (found === undefined) return this.#isSettled() ? undefined : 'later';
+      if (found === undefined) return (await this.#isSettled()) ? undefined : 'later';
       this.#remember(key, found);
       return found;
     } catch (cause) {
@@ -130,8 +130,9 @@ export class Directory {
   }
 
   /** True if what the store does not have does not exist: owners had the time to register again. */
-  #isSettled(): boolean {
+  async #isSettled(): Promise<boolean> {
     const { store, lease, leaseMs, hadBreak } = this.#options;
+    await lease.refresh(); // the data may be younger than they were when the lease was renewed last
     const healthyMs = hadBreak() ? store.healthyForMs() : Number.POSITIVE_INFINITY;
     return lease.isHeld && Math.min(healthyMs, lease.dataAgeMs) >= leaseMs + settlingMs;
   }
@@ -160,20 +161,23 @@ export class Directory {
     const { store, lease, leaseMs, mayAdopt, adopt } = this.#options;
     if (!mayAdopt()) return { fault: 'draining' };
     if (!lease.isHeld) return 'later';
-    const isSure = store.healthyForMs() >= leaseMs && lease.dataAgeMs >= leaseMs + settlingMs;
+    const isSure = (): boolean => store.healthyForMs() >= leaseMs && lease.dataAgeMs >= leaseMs + settlingMs;
     try {
       this.#records.delete(key);
       if (!isFree) {
         // It lives: only a letter was lost, or this instance had another name when it asked.
         const [isAlive] = await store.instances.areAlive([from.owner]);
         if (isAlive) return { instance: from.owner };
-        if (!isSure || !(await store.instances.declareDead(from.owner))) return 'later';
+        if (!isSure() || !(await store.instances.declareDead(from.owner))) return 'later';
+        await lease.refresh(); // a store that lost its data has no leases either
+        if (!isSure() || !lease.isHeld) return 'later';
       }
+      const { term } = lease;
       const taken = await store.sessions.takeOver(key, from, lease.name);
-      if (taken.outcome === 'moved') return 'later';
-      if (taken.outcome !== 'taken') return { fault: 'unknown_session' };
+      if (taken.outcome === 'worn_out') return { fault: 'unknown_session' };
+      if (taken.outcome !== 'taken') return 'later'; // it is looked for again, with all care
       const adoption = await prepareAdoption(store.log, key, taken.record, taken.log);
-      adopt(key, server, adoption);
+      adopt(key, server, adoption, term);
     } catch (cause) {
       if (cause instanceof StoreUnavailable) return 'later';
       throw cause;

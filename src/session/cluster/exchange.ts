@@ -6,47 +6,9 @@ import { isHarmless } from '../rerun.ts';
 import type { SessionHandle } from '../session-handle.ts';
 import { returnWindowMs } from '../streams.ts';
 import { ContinuedReply } from './continued-reply.ts';
+import type { Ending, ExchangeHost, Failed } from './exchange-host.ts';
 import type { ToIngress, ToOwner } from './letters.ts';
-import type { Posted } from './outbox.ts';
 import { letterOf, requestIds, type Wanted } from './wanted.ts';
-
-/** Who can answer. `none`: the reply was answered, there is nobody to ask. */
-export type Owner = { readonly here: SessionHandle } | { readonly instance: string } | 'none';
-
-/** What an exchange needs of its instance. */
-export interface ExchangeHost {
-  /** True if there is the session, and the client may use it; waits while that cannot be known. Else answers the reply. */
-  admit(reply: ContinuedReply): Promise<boolean>;
-  /**
-   * Finds who holds the session, or makes it be held here; waits while that cannot be known. Answers the reply where the
-   * session cannot be served.
-   * @param failed the owner that was asked last, and what came of it
-   */
-  locate(reply: ContinuedReply, failed: Failed | undefined): Promise<Owner>;
-  /** Sends a letter to an owner, and has its replies brought here. */
-  send(to: string, letter: ToOwner, body?: readonly Buffer[]): Promise<Posted>;
-  /** False if an instance is lost, or nothing can be known of it. */
-  isAlive(instance: string): Promise<boolean>;
-  /** Reads from the log what is there of a stream; see `replay.ts`. */
-  replay(after: EventId, reply: ContinuedReply): Promise<EventId | 'complete'>;
-  /** Another number for the exchange, by which letters find it from now on. */
-  renumber(): number;
-  /** The request is answered, or its client is gone. */
-  onOver(): void;
-  readonly earlyStreamMs: number;
-}
-
-/**
- * Why an owner's part in an exchange is over. `moved`: it says that it does not have the session. `gone`: there is no such
- * instance, and the request is as new for the next one. `lost`: it may have had the request.
- */
-type Ending = 'answered' | 'moved' | 'gone' | 'lost';
-
-/** An owner that did not answer. */
-export interface Failed {
-  readonly instance: string;
-  readonly why: 'moved' | 'gone' | 'lost';
-}
 
 /** So many bytes of a stream are taken before its owner is told. */
 const receiptBytes = 64 * 1024;
@@ -57,8 +19,8 @@ const receiptBytes = 64 * 1024;
  * Last-Event-ID; a request that may have been run is run again where that is harmless, and else ends in `outcome_unknown`.
  */
 export class Exchange {
-  /** Names what is asked now: another asking has another number, so that what an earlier one still brings does not count. */
-  n: number;
+  /** The numbers of what was asked, the newest last: another asking has another one; see `take`. */
+  readonly numbers: number[] = [];
   readonly key: string;
   readonly #host: ExchangeHost;
   readonly #reply: ContinuedReply;
@@ -73,8 +35,7 @@ export class Exchange {
   /** An earlier owner may have had the request. */
   #again: boolean;
 
-  constructor(n: number, key: string, wanted: Wanted, reply: Reply, host: ExchangeHost) {
-    this.n = n;
+  constructor(key: string, wanted: Wanted, reply: Reply, host: ExchangeHost) {
     this.key = key;
     this.#wanted = wanted;
     this.#host = host;
@@ -85,6 +46,11 @@ export class Exchange {
       this.#letOwnerGo();
       this.#over('answered');
     });
+  }
+
+  /** The number of what is asked now. */
+  get n(): number {
+    return this.numbers.at(-1) ?? 0;
   }
 
   /** The first request that is to be answered; null if there is none. */
@@ -151,9 +117,21 @@ export class Exchange {
     this.#over('lost');
   }
 
-  /** Takes a letter about this request. */
+  /** Gives what is asked next a number of its own. */
+  begin(): void {
+    this.numbers.push(this.#host.renumber());
+  }
+
+  /**
+   * Takes a letter about this request. Parts of a stream count only as an answer to what was asked last, or they would come
+   * twice; a whole answer counts whenever it comes.
+   */
   take(from: string, letter: ToIngress, body: Buffer): void {
-    if (from !== this.#owner || letter.n !== this.n || this.#end === undefined) return;
+    if (letter.n !== this.n) {
+      if (letter.kind === 'json' && !this.#reply.isStream) this.#answerLate(letter, body);
+      return;
+    }
+    if (from !== this.#owner || this.#end === undefined) return;
     switch (letter.kind) {
       case 'moved':
         return this.#over('moved');
@@ -215,6 +193,13 @@ export class Exchange {
     return this.#leave(why);
   }
 
+  /** The answer was on its way when it was asked for again. */
+  #answerLate({ headers }: Extract<ToIngress, { kind: 'json' }>, body: Buffer): void {
+    this.#reply.json(body, headers);
+    this.#letOwnerGo();
+    this.#over('answered');
+  }
+
   /** Tells the owner that nobody waits for what was asked of it. */
   #letOwnerGo(): void {
     if (this.#owner !== undefined) void this.#host.send(this.#owner, { kind: 'gone', n: this.n });
@@ -223,7 +208,7 @@ export class Exchange {
   #leave(why: Ending): Ending {
     this.#owner = undefined;
     this.#end = undefined;
-    this.n = this.#host.renumber();
+    this.begin();
     return why;
   }
 

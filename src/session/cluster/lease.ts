@@ -37,7 +37,7 @@ export class Lease {
   #isJoined = false;
   #heldUntil = Number.NEGATIVE_INFINITY;
   #sentAt = Number.NEGATIVE_INFINITY;
-  #isRenewing = false;
+  #renewing: Promise<void> | undefined;
   #said: Renewal | undefined;
   #saidAt = Number.NEGATIVE_INFINITY;
   #isClosed = false;
@@ -68,6 +68,12 @@ export class Lease {
   /** How old the store's data are, at least; 0 if that is not known. */
   get dataAgeMs(): number {
     return this.#said === undefined ? 0 : this.#said.dataAgeMs + performance.now() - this.#saidAt;
+  }
+
+  /** Asks the store now: what is known after it was not known before. */
+  async refresh(): Promise<void> {
+    await this.#renewing; // it may have been answered before what the caller saw
+    await this.#renew();
   }
 
   start(): void {
@@ -116,7 +122,7 @@ export class Lease {
       try {
         if (!this.#isJoined) await this.#join();
         // A renewal that is under way may fail, and is to be tried again then, or say that the lease is lost.
-        const dueMs = this.#isRenewing ? pauseMs : Math.max(1, this.#sentAt + renewMs - performance.now());
+        const dueMs = this.#renewing !== undefined ? pauseMs : Math.max(1, this.#sentAt + renewMs - performance.now());
         const name = this.#name;
         const delivery = await instances.receive(name, Math.ceil(Math.min(dueMs, renewMs)));
         // A letter to a name that is dead is not acted on: its sender has turned to somebody else.
@@ -152,9 +158,16 @@ export class Lease {
     this.beginTerm();
   }
 
-  async #renew(): Promise<void> {
-    if (this.#isRenewing || !this.#isJoined || this.#isClosed) return;
-    this.#isRenewing = true;
+  /** One at a time. Never rejects. */
+  #renew(): Promise<void> {
+    if (!this.#isJoined || this.#isClosed) return Promise.resolve();
+    this.#renewing ??= this.#askToRenew().finally(() => {
+      this.#renewing = undefined;
+    });
+    return this.#renewing;
+  }
+
+  async #askToRenew(): Promise<void> {
     const sentAt = performance.now();
     this.#sentAt = sentAt;
     try {
@@ -168,8 +181,6 @@ export class Lease {
     } catch (cause) {
       this.#sentAt = sentAt - this.#options.renewMs + pauseMs; // soon again
       this.#options.onFailed(cause);
-    } finally {
-      this.#isRenewing = false;
     }
   }
 

@@ -82,13 +82,20 @@ export class Outbox {
 
   async #run(): Promise<void> {
     const { instances, from, to, signal } = this.#options;
+    let isUnsure = false;
     for (let pauseMs = firstPauseMs; this.#queue.length > 0 && !this.#isGone; ) {
       const batch = this.#batch();
       this.#underWay = batch.length;
       const contents = batch.map(({ content }) => content);
-      const posted = await patiently(() => instances.post(to, from, this.#next, contents), signal).catch(
-        () => 'lost' as const,
-      );
+      // Once a post has had no answer the letters may be there, whatever later answers say.
+      const post = async (): Promise<Posted> => {
+        const wasUnsure = isUnsure;
+        isUnsure = true;
+        const answer = await instances.post(to, from, this.#next, contents);
+        isUnsure = wasUnsure && answer === 'full';
+        return wasUnsure && answer === 'gone' ? 'lost' : answer;
+      };
+      const posted = await patiently(post, signal).catch(() => 'lost' as const);
       this.#underWay = 0;
       if (posted === 'gone' || posted === 'lost') {
         // What may have arrived keeps its numbers: if it did not, the hole tells.
@@ -104,8 +111,9 @@ export class Outbox {
       } else {
         // Nothing was put in, so what cannot wait any longer leaves no hole in the numbers.
         const now = performance.now();
-        const late = this.#queue.filter(({ until }) => until <= now);
-        this.#queue = this.#queue.filter(({ until }) => until > now);
+        const isLate = ({ until }: Waiting, index: number) => until <= now && !(isUnsure && index < batch.length);
+        const late = this.#queue.filter(isLate);
+        this.#queue = this.#queue.filter((letter, index) => !isLate(letter, index));
         this.#settle(late, 'full');
         await delay(pauseMs, undefined, { ref: false });
         pauseMs = Math.min(2 * pauseMs, longestPauseMs);

@@ -7,7 +7,7 @@ const maxAtOnce = 50;
 
 /**
  * Registers sessions in the current term: those that others have taken are ended here, and so are those that were deleted;
- * the rest may act again. A term that passes meanwhile has a registration of its own.
+ * the rest may act again. A term that passes meanwhile has a registration of its own, which makes this one outdated.
  */
 export async function registerAll(sessions: Iterable<Session>, lease: Lease, guard: Guard): Promise<void> {
   const { term } = lease;
@@ -15,8 +15,10 @@ export async function registerAll(sessions: Iterable<Session>, lease: Lease, gua
   const register = async (): Promise<void> => {
     for (let session = waiting.pop(); session !== undefined && lease.term === term; session = waiting.pop()) {
       const said = await session.register().catch(() => undefined); // the session has ended meanwhile
-      if (said === 'registered') guard.verify(session, term);
-      else if (said === 'fenced') void session.end('moved');
+      if (said === 'registered') {
+        session.check();
+        guard.verify(session, term);
+      } else if (said === 'fenced') void session.end('moved');
       else if (said === 'ended') void session.end('deleted');
     }
   };

@@ -11,6 +11,8 @@ export interface MemorySession {
   expiresAtMs: number;
   /** When it was taken over from lost owners. */
   takenOverAtMs: number[];
+  /** Of its last registration under this epoch. */
+  term?: number;
 }
 
 /** The table of sessions: `SessionRecords`, and what the log and the sweep need of it. */
@@ -137,16 +139,19 @@ export function createMemorySessions({ limits, recordTtlMs, now, onRemoved }: Me
       return change(key, epoch, { clientState: ownBytes(clientState) });
     },
 
-    async register(key, record, tail, state) {
+    async register(key, record, tail, state, term = 0) {
       if (tombstoneOf(key) !== undefined) return 'ended';
       const there = get(key);
       if (there !== undefined && there.record.epoch > record.epoch) return 'fenced';
       if (there?.record.epoch === record.epoch) {
+        if ((there.term ?? 0) > term) return 'outdated';
+        there.term = term;
         change(key, record.epoch, { owner: record.owner });
         return 'registered';
       }
       const session = there ?? add(key, record);
       session.record = ownRecord(record);
+      session.term = term;
       session.log.restore(record.epoch, tail, state);
       touch(session);
       return 'registered';
@@ -172,6 +177,7 @@ export function createMemorySessions({ limits, recordTtlMs, now, onRemoved }: Me
       }
       const epoch = Math.max(record.epoch + 1, Date.now());
       session.record = { ...record, owner, epoch };
+      session.term = 0;
       session.log.beginEpoch(epoch);
       touch(session);
       return taken(session);

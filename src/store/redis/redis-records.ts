@@ -45,11 +45,10 @@ export function createRedisRecords({ run, runScript, keys, lifetimes }: RedisRec
       return changeOf(await runScript('amend', [record, tails, pending], [epoch, clientState, recordMs]));
     },
 
-    async register(key, record, tail, log) {
-      const args = [...recordArguments(record), tail, log.newestStream, logMs, recordMs, ...stateArguments(log)];
+    async register(key, record, tail, log, term = 0) {
+      const args = [...recordArguments(record), tail, log.newestStream, logMs, recordMs, ...stateArguments(log), term];
       const code = await runScript('register', allOf(keys.session(key)), args);
-      if (code === 1) return 'registered';
-      return code === 2 ? 'fenced' : 'ended';
+      return registrations[(code as number) - 1] ?? 'fenced';
     },
 
     async takeOver(key, from, owner): Promise<TakeOver> {
@@ -83,6 +82,8 @@ export function createRedisRecords({ run, runScript, keys, lifetimes }: RedisRec
     },
   };
 }
+
+const registrations = ['registered', 'fenced', 'ended', 'outdated'] as const;
 
 const allOf = ({ record, log, tails, pending }: SessionKeys): string[] => [record, log, tails, pending];
 

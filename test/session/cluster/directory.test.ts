@@ -24,7 +24,15 @@ async function createFixture(fields: Partial<SessionRecord> | 'no record' = {}) 
   onTestFinished(() => store.close());
   await store.instances.join('owner');
   if (fields !== 'no record') await store.sessions.create(key, aRecord({ owner: 'owner', ...fields }));
-  const state = { isHeld: true, dataAgeMs: settledMs, name: 'me', healthyForMs: settledMs, hadBreak: true };
+  const state = {
+    isHeld: true,
+    dataAgeMs: settledMs,
+    name: 'me',
+    healthyForMs: settledMs,
+    hadBreak: true,
+    term: 1,
+    refresh: async () => undefined,
+  };
   const may = { adopt: true };
   const ending = new Map<string, 'unknown_session'>();
   const here = new Map<string, Session>();
@@ -93,6 +101,20 @@ describe('who may use a session', () => {
       fault: 'unknown_session',
     });
     expect(find).not.toHaveBeenCalled();
+  });
+
+  it('is known by the revision, which says whether streams are primed', async () => {
+    for (const [protocolVersion, primes] of [
+      ['2025-11-25', true],
+      ['2025-06-18', false],
+    ] as const) {
+      const { directory, here } = await createFixture({ protocolVersion });
+      expect(directory.primes(key)).toBe(false); // nothing is known before it was admitted
+      await directory.admits(visitor);
+      expect(directory.primes(key)).toBe(primes);
+      here.set('other', { protocolVersion } as Session);
+      expect(directory.primes('other')).toBe(primes);
+    }
   });
 });
 
@@ -266,10 +288,19 @@ describe('an owner that lives and denies to have a session', () => {
     expect(adopted).toHaveLength(1);
   });
 
-  it('has denied it once if it was asked once', async () => {
+  it('has denied it once if it was asked once, and is asked again', async () => {
     const { directory, adopted } = await createFixture();
     const denial = { ...moved };
-    for (let n = 0; n < 5; n++) await directory.locate(visitor, denial);
+    const said = [];
+    for (let n = 0; n < 5; n++) said.push(await directory.locate(visitor, denial));
+    expect(said).toEqual(['later', ...[1, 2, 3, 4].map(() => ({ instance: 'owner' }))]);
+    expect(adopted).toEqual([]);
+  });
+
+  it('may deny it because this instance has no lease, by which it could be told anything', async () => {
+    const { directory, state, adopted } = await createFixture();
+    state.isHeld = false;
+    for (let n = 0; n < 5; n++) expect(await directory.locate(visitor, { ...moved })).toBe('later');
     expect(adopted).toEqual([]);
   });
 });

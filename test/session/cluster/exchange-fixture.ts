@@ -1,6 +1,7 @@
 import { type EventId, parseEventId } from '../../../src/protocol/event-id.ts';
 import { encodeEvents, encodeMessage } from '../../../src/protocol/sse.ts';
-import { Exchange, type Failed, type Owner } from '../../../src/session/cluster/exchange.ts';
+import { Exchange } from '../../../src/session/cluster/exchange.ts';
+import type { Failed, Owner } from '../../../src/session/cluster/exchange-host.ts';
 import type { ToOwner } from '../../../src/session/cluster/letters.ts';
 import type { Posted } from '../../../src/session/cluster/outbox.ts';
 import type { Wanted } from '../../../src/session/cluster/wanted.ts';
@@ -33,13 +34,13 @@ export function createExchange(
   const outcomes = [...posts];
   const posted: { post: Post; reply: Reply }[] = [];
   let over = 0;
-  let n = 5;
+  let n = 4;
   const handle: SessionHandle = {
     post: (post, to) => void posted.push({ post, reply: to }),
     listen: () => undefined,
     remove: (to) => to.removed(),
   };
-  const exchange = new Exchange(5, 'k', wanted, reply, {
+  const exchange = new Exchange('k', wanted, reply, {
     earlyStreamMs: 2 ** 30,
     admit: async () => admits,
     async locate(_reply, failed): Promise<Owner> {
@@ -63,6 +64,7 @@ export function createExchange(
       over += 1;
     },
   });
+  exchange.begin();
   return {
     exchange,
     reply,

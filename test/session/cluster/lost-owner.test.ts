@@ -220,8 +220,11 @@ describe('[P9] a session whose owner stops', () => {
     await pass();
     expect(reply.given?.kind).toBe('json');
     expect([b.observer.adoptions, await a.observer.ends.next()]).toEqual([[{ pending: 0 }], 'released']);
-    await pass(1_000);
+    await pass(3_000);
     await drained;
+    b.fake.backend.says(note('of b'));
+    await pass();
+    expect([there.sink.messages.at(-1), there.sink.state]).toEqual([note('of b'), 'open']); // on the same connection
   });
 
   it('answers what is still in flight at the end of its time with an error, once', async () => {

@@ -62,6 +62,15 @@ describe('a reply that another instance gives', () => {
     expect(told).toEqual(['forget', 'closed']);
   });
 
+  it('[P9] leaves its stream to the next owner of the session', () => {
+    const { reply, sent, told } = createFixture();
+    const sink = reply.stream();
+    sink.write(text('one'), '1.5-1');
+    sink.handOver?.();
+    sink.end();
+    expect([sent.map(({ kind }) => kind), told]).toEqual([['head', 'chunk', 'moved'], ['forget']]);
+  });
+
   it('is cut there where it is cut here', () => {
     const { reply, sent } = createFixture();
     reply.stream().cut();

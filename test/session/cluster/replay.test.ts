@@ -12,7 +12,7 @@ const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resol
 /** A log with events of stream 3, of which the last ends it if `isEnded`; numbers are the messages. */
 async function createFixture(
   count: number,
-  { isEnded = false, maxEvents = 10_000, slowReaderMs = 60_000, size = 0 } = {},
+  { isEnded = false, maxEvents = 10_000, slowReaderMs = 60_000, size = 0, primes = false } = {},
 ) {
   const store = createMemoryStore({ maxEvents, maxBytes: 100_000_000, maxAgeMs: 60_000 });
   onTestFinished(() => store.close());
@@ -23,7 +23,7 @@ async function createFixture(
   const client = createFakeReply();
   const reply = new ContinuedReply(client, []);
   const from = (seq: number) =>
-    replay({ log: store.log, key, retryMs: 1_000, slowReaderMs, primes: false }, { stream: 3, epoch, seq }, reply);
+    replay({ log: store.log, key, retryMs: 1_000, slowReaderMs, primes }, { stream: 3, epoch, seq }, reply);
   return { client, reply, from };
 }
 
@@ -45,6 +45,21 @@ describe('what is in the log of a stream', () => {
     const { client, reply, from } = await createFixture(1_000);
     expect(await from(1)).toMatchObject(place(1_000));
     expect([client.sink.messages, client.sink.state, reply.isContinued]).toEqual([numbers(2, 1_000), 'open', true]);
+  });
+
+  it('[R9.18] begins with a priming event that has the place and the usual retry, once', async () => {
+    const { client, reply, from } = await createFixture(3, { primes: true });
+    await from(1);
+    const priming = { id: formatEventId(3, place(1)), retry: 1_000, data: '' };
+    expect(client.sink.events.items[0]).toEqual(priming);
+    expect(client.sink.messages).toEqual([2, 3]);
+    await from(1);
+    expect(client.sink.events.items.filter(({ data }) => data === '')).toEqual([priming]);
+    const continued = await createFixture(3, { primes: true });
+    continued.reply.isContinued = true;
+    await continued.from(1);
+    expect(continued.client.sink.events.items.map(({ data }) => data)).toEqual(['2', '3']);
+    expect(reply.isContinued).toBe(true);
   });
 
   it('is nothing for the owner to repeat where nothing is new', async () => {

@@ -3,18 +3,20 @@
 -- KEYS  1 record, 2 log, 3 tails, 4 pending
 -- ARGV  1 epoch, 2 owner, 3 head, 4 initialize, 5 initialized, 6 clientState, 7 tail, 8 newest stream,
 --       9 TTL of the log in ms, 10 of the rest in ms, 11 number of tails, then stream and value of each,
---       then number of pending requests, then id and value of each
--- Returns 1 registered, 2 fenced, 3 ended
+--       then number of pending requests, then id and value of each, then the caller's term
+-- Returns 1 registered, 2 fenced, 3 ended, 4 outdated
 
 local record, log, tails, pending = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local epoch = tonumber(ARGV[1])
-local known = redis.call('HMGET', record, 'epoch', 'ended')
+local known = redis.call('HMGET', record, 'epoch', 'ended', 'term')
+local term = ARGV[#ARGV]
 if known[2] then return 3 end
 if known[1] and tonumber(known[1]) > epoch then return 2 end
 if known[1] and tonumber(known[1]) == epoch then
+  if known[3] and tonumber(known[3]) > tonumber(term) then return 4 end
   -- First what a full Redis does not refuse: without this an owner may not speak again.
   for _, key in ipairs({record, tails, pending}) do redis.call('PEXPIRE', key, ARGV[10]) end
-  redis.call('HSET', record, 'owner', ARGV[2])
+  redis.call('HSET', record, 'owner', ARGV[2], 'term', term)
   return 1
 end
 
@@ -27,7 +29,8 @@ if not known[1] and redis.call('EXISTS', log) == 1 then
 end
 
 redis.call('HSET', record, 'epoch', ARGV[1], 'owner', ARGV[2], 'head', ARGV[3], 'initialize', ARGV[4],
-  'initialized', ARGV[5], 'state', ARGV[6], 'tail', ARGV[7], 'newest', ARGV[8])
+  'initialized', ARGV[5], 'state', ARGV[6], 'tail', ARGV[7], 'newest', ARGV[8],
+  'term', term)
 if not known[1] then
   -- What is left of a log whose record is lost cannot be counted any more.
   redis.call('DEL', log)
@@ -42,8 +45,8 @@ for _ = 1, tonumber(ARGV[11]) do
   at = at + 2
   -- An ended stream is known as long as its last event is kept, and none may be left to be forgotten with nothing.
   local place, ended = string.match(value, '^(%S+) (%d)$')
-  local entry = ended == '1' and redis.call('XRANGE', log, place, place)[1]
-  if ended == '0' or (entry and entry[2][1] == 'h') then redis.call('HSET', tails, stream, value) end
+  local entry = ended == '1' and redis.call('XRANGE', log, place, '+', 'COUNT', 1)[1]
+  if ended == '0' or (entry and string.find(entry[2][2], ' ' .. stream .. ':', 1, true)) then redis.call('HSET', tails, stream, value) end
 end
 local calls = tonumber(ARGV[at])
 for i = at + 1, at + calls * 2, 2 do redis.call('HSET', pending, ARGV[i], ARGV[i + 1]) end

@@ -47,6 +47,7 @@ end
 
 local epoch = string.format('%.0f', math.max(tonumber(known[1]) + 1, nowMs))
 redis.call('HSET', record, 'epoch', epoch, 'owner', ARGV[3], 'tail', 0)
+redis.call('HDEL', record, 'term')
 if known[2] ~= '' then redis.call('HSET', record, 'taken', table.concat(times, ' ')) end
 -- The marker: from here on Redis itself refuses entries of an older epoch.
 redis.pcall('XADD', log, epoch .. '-0', 'm', '')

@@ -1,0 +1,43 @@
+import type { EventId } from '../../protocol/event-id.ts';
+import type { SessionHandle } from '../session-handle.ts';
+import type { ContinuedReply } from './continued-reply.ts';
+import type { ToOwner } from './letters.ts';
+import type { Posted } from './outbox.ts';
+
+/** Who can answer. `none`: the reply was answered, there is nobody to ask. */
+export type Owner = { readonly here: SessionHandle } | { readonly instance: string } | 'none';
+
+/** What an exchange needs of its instance. */
+export interface ExchangeHost {
+  /** True if there is the session, and the client may use it; waits while that cannot be known. Else answers the reply. */
+  admit(reply: ContinuedReply): Promise<boolean>;
+  /**
+   * Finds who holds the session, or makes it be held here; waits while that cannot be known. Answers the reply where the
+   * session cannot be served.
+   * @param failed the owner that was asked last, and what came of it
+   */
+  locate(reply: ContinuedReply, failed: Failed | undefined): Promise<Owner>;
+  /** Sends a letter to an owner, and has its replies brought here. */
+  send(to: string, letter: ToOwner, body?: readonly Buffer[]): Promise<Posted>;
+  /** False if an instance is lost, or nothing can be known of it. */
+  isAlive(instance: string): Promise<boolean>;
+  /** Reads from the log what is there of a stream; see `replay.ts`. */
+  replay(after: EventId, reply: ContinuedReply): Promise<EventId | 'complete'>;
+  /** Another number for the exchange, by which letters find it from now on. */
+  renumber(): number;
+  /** The request is answered, or its client is gone. */
+  onOver(): void;
+  readonly earlyStreamMs: number;
+}
+
+/**
+ * Why an owner's part in an exchange is over. `moved`: it says that it does not have the session. `gone`: there is no such
+ * instance, and the request is as new for the next one. `lost`: it may have had the request.
+ */
+export type Ending = 'answered' | 'moved' | 'gone' | 'lost';
+
+/** An owner that did not answer. */
+export interface Failed {
+  readonly instance: string;
+  readonly why: 'moved' | 'gone' | 'lost';
+}
