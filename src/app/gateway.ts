@@ -37,9 +37,6 @@ const exitMarginMs = 500;
 /** How long connections may take to end in order once no session is left. */
 const connectionGraceMs = 250;
 
-/** Longer than load balancers keep an idle connection (60 s is usual), so that it is never us who closes one in use. */
-const keepAliveTimeout = 75_000;
-
 /** Starts a gateway. Rejects with an error for the operator if it cannot listen, or if its only server cannot be started. */
 export async function startGateway({ config, environment, logger, onUseless }: GatewayParts): Promise<Gateway> {
   const { host, port } = config;
@@ -64,7 +61,11 @@ export async function startGateway({ config, environment, logger, onUseless }: G
   addHealth(app, { readiness: () => sessions.readiness });
 
   const http = createServer(
-    { requestTimeout: config.bodyTimeoutMs, connectionsCheckingInterval: 1_000, keepAliveTimeout },
+    {
+      requestTimeout: config.bodyTimeoutMs,
+      connectionsCheckingInterval: 1_000,
+      keepAliveTimeout: config.connectionIdleMs,
+    },
     createListener(app, endpoints),
   );
   // Node.js drops what follows the first 1,000 headers, and with it what the guards look at; their size is bounded anyway.

@@ -199,7 +199,7 @@ const catalogue = {
     status: 502,
     code: -32000,
     message:
-      'The gateway instance that ran the request was lost before it answered; whether the request took effect is unknown.',
+      'The gateway instance that ran the request stopped or was lost before it answered; whether it took effect is unknown.',
   },
   store_unavailable: {
     status: 503,

@@ -147,6 +147,11 @@ export class Conversation {
       if (!this.#reruns.allows(call)) this.inbound.fail(call, 'outcome_unknown');
     }
     this.open(handshake);
+    // What was in the process is gone; the client is to know (DESIGN decision 5).
+    if (this.#options.parts.server.onBackendExit === 'end') {
+      queueMicrotask(() => this.#options.onOver('server_exited')); // who adopts has to know of the session first
+      return;
+    }
     this.#lostCalls = this.calls.all();
     this.upstream.restore(this.#options.client, handshake);
   }

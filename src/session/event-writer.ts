@@ -42,6 +42,8 @@ export interface EventWriter {
   readonly pending: { readonly events: number; readonly bytes: number };
   /** What is known to be stored: the number of the newest event of this epoch, and where the streams stand. */
   readonly stored: { readonly tail: number; readonly log: LogState };
+  /** How long the log has not answered, in milliseconds; 0 if nothing is asked of it. */
+  readonly waitingMs: number;
   /** Resolves when nothing is queued or under way any more. */
   settled(): Promise<void>;
 }
@@ -75,6 +77,7 @@ export function createEventWriter(options: EventWriterOptions): EventWriter {
   let running: Promise<void> | undefined;
   let isRefused = false;
   let isDoubtful = false;
+  let askedAt: number | undefined;
 
   const refuse = (why: Refusal, cause?: unknown): void => {
     isRefused = true;
@@ -129,6 +132,7 @@ export function createEventWriter(options: EventWriterOptions): EventWriter {
       const batch = queue;
       queue = [];
       isDoubtful = false;
+      askedAt = performance.now();
       const refusal = await appendOne(batch);
       if (refusal !== undefined) return refuse(refusal);
       if (batch.length === 0) continue;
@@ -146,6 +150,7 @@ export function createEventWriter(options: EventWriterOptions): EventWriter {
       .catch((cause: unknown) => refuse('failed', cause))
       .finally(() => {
         running = undefined;
+        askedAt = undefined;
         start(); // what was added after the last look at the queue
       });
   };
@@ -171,6 +176,9 @@ export function createEventWriter(options: EventWriterOptions): EventWriter {
     },
     get stored() {
       return { tail: appended, log: { tails: storedTails, newestStream, pending: [...pendingCalls.values()] } };
+    },
+    get waitingMs() {
+      return askedAt === undefined ? 0 : performance.now() - askedAt;
     },
     async settled() {
       while (running !== undefined) await running;

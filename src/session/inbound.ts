@@ -1,4 +1,4 @@
-import type { Reason, RequestId } from '../protocol/faults.ts';
+import { faultMessage, type Reason, type RequestId } from '../protocol/faults.ts';
 import { type Message, readBody } from '../protocol/message.ts';
 import type { PendingCall } from '../store/event-log.ts';
 import type { LeftCall } from './adoption.ts';
@@ -122,6 +122,7 @@ export class Inbound {
     else calls.take(call.id);
     call.answer.fail(call.id, reason);
     outbound.flush();
+    if (call.answer.stream !== undefined) outbound.tellUnlogged(call.answer.stream, faultMessage(reason, call.id));
   }
 
   /** Ends calls that the server neither answers nor reports progress of, and tells it to stop them. */

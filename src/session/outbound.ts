@@ -35,6 +35,9 @@ export interface OutboundOptions {
   onFailed(cause: unknown): void;
 }
 
+/** A log that does not answer for so long is away, or full. */
+const stuckMs = 1_000;
+
 /**
  * The way of messages from the server to its client: taken in portions, routed, appended to the log, and only then
  * delivered (P5). Each stage holds the one before it back when it is behind (P8).
@@ -125,6 +128,14 @@ export class Outbound {
   /** The store may have lost what it had confirmed; see `EventWriter.check`. */
   check(): void {
     this.#writer.check();
+  }
+
+  /**
+   * Tells the client of a stream what the log does not take: without an event id, and as the last thing that it hears on
+   * this connection. Does nothing while the log answers.
+   */
+  tellUnlogged(stream: number, text: string): void {
+    if (this.#writer.waitingMs >= stuckMs) this.streams.tell(stream, text);
   }
 
   /** Takes what the server wrote to its end, without regard to who lags. */

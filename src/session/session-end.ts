@@ -29,8 +29,8 @@ export const faultAtEnd: Readonly<Record<SessionEnd, Reason>> = {
   server_changed: 'server_exited',
   crash_loop: 'server_exited',
   line_too_long: 'line_too_long',
-  draining: 'draining',
-  released: 'draining',
+  draining: 'outcome_unknown',
+  released: 'outcome_unknown',
   moved: 'outcome_unknown',
   internal: 'internal',
 };

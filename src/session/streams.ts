@@ -134,6 +134,13 @@ export class Streams {
     sink.end();
   }
 
+  /** Ends the connection of a stream with a message that has no event id. */
+  tell(stream: number, text: string): void {
+    const feed = this.#feeds.get(stream);
+    feed?.sink.write(encodeMessage(Buffer.from(text)));
+    feed?.close();
+  }
+
   /** Feeds a stream of an earlier owner to the connection of a client that had no event of it yet. */
   join(stream: number, reply: Reply): void {
     this.#feeds.get(stream)?.close();

@@ -244,7 +244,7 @@ describe('the end of the gateway', () => {
     const before = performance.now();
     process.kill(gateway.pid, 'SIGTERM');
     const { messages } = await call.answer();
-    expect(messages.at(-1)).toMatchObject({ id: 1, error: { data: { reason: 'draining' } } });
+    expect(messages.at(-1)).toMatchObject({ id: 1, error: { data: { reason: 'outcome_unknown' } } });
     expect(await gateway.exited).toEqual({ code: 0, signal: null });
     expect(performance.now() - before).toBeLessThan(drainMs);
     expect(await stillAlive(children)).toEqual([]);

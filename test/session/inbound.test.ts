@@ -1,4 +1,4 @@
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { Calls } from '../../src/session/calls.ts';
 import { ClientState } from '../../src/session/client-state.ts';
 import { Inbound } from '../../src/session/inbound.ts';
@@ -11,7 +11,6 @@ import type { SessionOptions } from '../../src/session/session-parts.ts';
 import { Upstream } from '../../src/session/upstream.ts';
 import { createFakeServer, readMessage } from '../support/fake-backend.ts';
 import { acceptsBoth, acceptsJson, createFakeReply } from '../support/fake-reply.ts';
-import { waitFor } from '../support/wait-for.ts';
 
 const never = 2 ** 30;
 
@@ -176,41 +175,47 @@ describe('a call', () => {
     expect(backend.sent.items).toHaveLength(2);
   });
 
-  it('[F13] [P3] that is silent for too long ends, and its server is told; initialize is not, progress counts', async () => {
+  /** The clock goes on by as much as the test says, and overdue calls are looked for. */
+  const clock = (inbound: Inbound) => {
+    vi.useFakeTimers({ toFake: ['performance'] });
+    onTestFinished(() => void vi.useRealTimers());
+    return (ms: number): void => {
+      vi.advanceTimersByTime(ms);
+      inbound.endOverdue();
+    };
+  };
+
+  it('[F13] [P3] that is silent for too long ends, and its server is told; initialize is not, progress counts', () => {
     const { inbound, calls, backend, post } = createFixture({ requestIdleMs: 30, maxCalls: 10 });
+    const pass = clock(inbound);
     const [silent, busy, first] = [
       post([request('s')]),
       post([request('b', 'tools/call', { _meta: { progressToken: 't' } })]),
       post([request('i', 'initialize')]),
     ];
-    const startedAt = performance.now();
-    await waitFor(
-      () => {
-        calls.noteProgress('t');
-        inbound.endOverdue();
-        return silent.given;
-      },
-      { intervalMs: 1 },
-    );
-    expect(performance.now() - startedAt).toBeGreaterThanOrEqual(28);
+    pass(20);
+    calls.noteProgress('t');
+    pass(9);
+    expect(silent.given).toBeUndefined();
+    pass(1);
     expect([silent.given, busy.given, first.given]).toEqual([fault('request_timeout', 's'), undefined, undefined]);
     const cancelled = backend.sent.items.slice(3);
     expect(cancelled).toEqual([note('notifications/cancelled', { requestId: 's', reason: expect.any(String) })]);
+    pass(20);
+    expect([busy.given, first.given]).toEqual([fault('request_timeout', 'b'), undefined]);
   });
 
-  it('[F13] [P3] that takes too long in all ends, progress or not', async () => {
-    const { inbound, calls, post } = createFixture({ requestMaxMs: 30 });
+  it('[F13] [P3] that takes too long in all ends, progress or not', () => {
+    const { inbound, calls, post } = createFixture({ requestIdleMs: 20, requestMaxMs: 30 });
+    const pass = clock(inbound);
     const reply = post([request('b', 'tools/call', { _meta: { progressToken: 't' } })]);
-    const end = await waitFor(
-      () => {
-        calls.noteProgress('t');
-        inbound.endOverdue();
-        return reply.given;
-      },
-      { intervalMs: 1 },
-    );
-    expect(end).toEqual(fault('request_timeout', 'b'));
-    expect(calls.size).toBe(0);
+    for (const ms of [15, 14]) {
+      pass(ms);
+      calls.noteProgress('t');
+    }
+    expect(reply.given).toBeUndefined();
+    pass(1);
+    expect([reply.given, calls.size]).toEqual([fault('request_timeout', 'b'), 0]);
   });
 
   it('[P3] that was answered meanwhile is not failed, nor the next one with its id', () => {

@@ -445,7 +445,7 @@ describe('sessions', () => {
     const { session } = await open();
     const reply = post(session, call(1));
     await sessions.drain(10);
-    expect(reply.given).toEqual({ kind: 'fault', reason: 'draining', id: 1 });
+    expect(reply.given).toEqual({ kind: 'fault', reason: 'outcome_unknown', id: 1 });
     expect(fake.living).toEqual([]);
   });
 

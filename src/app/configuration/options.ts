@@ -181,6 +181,11 @@ export const globalOptions = {
     'Host name that requests may use besides local ones; * for all; repeatable.',
   ),
   maxBodyBytes: integer(4 * mebibyte, [1, largestMessageBytes], 'Bytes of one request body.'),
+  connectionIdleMs: integer(
+    75 * second,
+    [1, longestMs],
+    'Milliseconds that a connection of a client stays open without a request; more than load balancers keep theirs.',
+  ),
   bodyTimeoutMs: integer(30 * second, [1, longestMs], 'Milliseconds in which a request body must arrive.'),
   maxDepth: integer(100, [8, 10_000], 'Levels of nesting in a message of a client.'),
   maxSessions: integer(1000, [1, 1_000_000], 'Sessions open at once; each has its own server process.', {

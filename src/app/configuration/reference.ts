@@ -71,8 +71,7 @@ what \`env\` adds.
 
 Each option is a variable, named in the tables above. Lists and \`env\` are separated by commas there, so that a value of
 \`${environmentNameOf('env')}\` cannot contain one. An empty variable counts as not set. \`${configFileVariable}\` names the file when the command
-line names no server. \`REDIS_URL\`
-is read as \`GANGWAY_REDIS\` where that is not set.
+line names no server. \`REDIS_URL\` is read as \`GANGWAY_REDIS\` where that is not set.
 
 In Kubernetes, a service named \`gangway\` makes \`${environmentNameOf('port')}=tcp://…\` appear in every pod: set \`enableServiceLinks: false\`.
 

@@ -80,6 +80,7 @@ export class Cluster {
       renewMs,
       marginMs,
       onLetter: (letter) => this.#mail.take(letter),
+      onHeld: () => this.guard.release(),
       onRenamed: () => this.#renamed(),
       onTerm: () => this.#beginTerm(),
       onFailed,
@@ -177,11 +178,7 @@ export class Cluster {
       locate: async (to, failed) =>
         (await this.#known(() => this.#directory.locate(visitor, failed), exchange, to)) ?? 'none',
       send: (to, letter, body) => this.#mail.send(to, letter, body),
-      isAlive: (instance) =>
-        store.instances.areAlive([instance]).then(
-          ([isAlive]) => isAlive === true,
-          () => false,
-        ),
+      isAlive: async (peer) => (await store.instances.areAlive([peer]).catch(() => [false]))[0] === true,
       replay: (after, to) => {
         const primes = this.#directory.primes(key);
         return replay({ log: patientLog(store.log, gone.signal), key, primes, ...limits }, after, to);
@@ -243,6 +240,7 @@ export class Cluster {
     switch (head.kind) {
       case 'hello':
       case 'hole':
+      case 'part': // the mail's own
         return;
       case 'post':
       case 'listen':

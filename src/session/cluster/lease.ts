@@ -12,6 +12,8 @@ export interface LeaseOptions {
   readonly marginMs: number;
   /** A letter came. In order for each sender; called again with the next one only after it returned. */
   onLetter(letter: Letter): void;
+  /** The lease was not relied on for a while, but nobody had it: what waited can go on. */
+  onHeld(): void;
   /** The instance has another name; what was sent to or from the old one is lost. */
   onRenamed(): void;
   /** What is owned here has to be registered again: a new term has begun. */
@@ -130,6 +132,8 @@ export class Lease {
           for (const letter of delivery.letters) this.#take(letter);
           void instances.discard(name, delivery.receipt).catch(this.#options.onFailed);
         }
+        // Only here: if the mailbox cannot be read, nobody may take this instance for one that serves.
+        if (performance.now() >= this.#sentAt + renewMs) void this.#renew();
         failingSince = undefined;
       } catch (cause) {
         // A connection that is being made, or made again, is no news yet.
@@ -137,7 +141,6 @@ export class Lease {
         if (performance.now() - failingSince >= toleratedMs) this.#options.onFailed(cause);
         await delay(pauseMs, undefined, { ref: false });
       }
-      if (performance.now() >= this.#sentAt + renewMs) void this.#renew();
     }
   }
 
@@ -172,12 +175,14 @@ export class Lease {
     this.#sentAt = sentAt;
     try {
       const before = this.#said?.birth;
+      const wasHeld = this.isHeld;
       const said = await this.#options.instances.renew(this.#name);
       this.#note(said, sentAt);
       if (!said.held) {
         this.#heldUntil = Number.NEGATIVE_INFINITY;
         this.#isJoined = false;
       } else if (said.birth !== before) this.beginTerm();
+      else if (!wasHeld) this.#options.onHeld();
     } catch (cause) {
       this.#sentAt = sentAt - this.#options.renewMs + pauseMs; // soon again
       this.#options.onFailed(cause);

@@ -56,6 +56,8 @@ export type Head =
   | ToIngress
   /** Says nothing but its number, so that a hole before it shows. */
   | { readonly kind: 'hello' }
+  /** A piece of a letter that is too large for one; its body is put behind those of the pieces before it. */
+  | { readonly kind: 'part'; readonly index: number; readonly isLast: boolean }
   /** Letters of the receiver's were lost: what it waits for may never come. */
   | { readonly kind: 'hole' };
 

@@ -16,12 +16,17 @@ export interface MailOptions {
   onLoss(peer: string): void;
 }
 
+/** A larger letter goes in parts, so that none of them keeps a connection, and with it the lease, waiting for long. */
+const partBytes = 256 * 1024;
+
 /** Letters to other instances and from them: sent in order, taken once each, and a loss is noticed on both sides. */
 export class Mail {
   readonly #options: MailOptions;
   readonly #outboxes = new Map<string, Outbox>();
   /** The number of the last letter of each sender. */
   readonly #received = new Map<string, number>();
+  /** What came of a letter in parts, by sender. */
+  readonly #parts = new Map<string, Buffer[]>();
   readonly #closing = new AbortController();
 
   constructor(options: MailOptions) {
@@ -32,7 +37,8 @@ export class Mail {
   send(to: string, head: Head, body: readonly Buffer[] = []): Promise<Posted> {
     // A request waits for room only so long; anything else would leave the other side in the dark.
     const isRequest = head.kind === 'post' || head.kind === 'listen' || head.kind === 'remove';
-    return this.#outboxTo(to).send(writeLetter(head, ...body), isRequest ? this.#options.requestWaitMs : undefined);
+    const waitMs = isRequest ? this.#options.requestWaitMs : undefined;
+    return this.#outboxTo(to).send(partsOf(writeLetter(head, ...body)), waitMs);
   }
 
   /** Takes a letter as it was delivered: a repeat is dropped, and a hole in the numbers is told to both sides. */
@@ -41,12 +47,27 @@ export class Mail {
     if (number <= last) return;
     this.#received.set(from, number);
     if (number > last + 1) {
+      this.#parts.delete(from);
       this.#options.onLoss(from);
       void this.send(from, { kind: 'hole' });
     }
+    this.#open(from, content);
+  }
+
+  #open(from: string, content: Buffer): void {
     const { head, body } = readLetter(content);
-    if (head.kind === 'hole') this.#options.onLoss(from);
+    if (head.kind === 'part') this.#assemble(from, head, body);
+    else if (head.kind === 'hole') this.#options.onLoss(from);
     else this.#options.onLetter(from, head, body);
+  }
+
+  #assemble(from: string, { index, isLast }: Part, body: Buffer): void {
+    const parts = index === 0 ? [] : (this.#parts.get(from) ?? []);
+    this.#parts.delete(from);
+    if (parts.length !== index) return; // its beginning was lost, which has been told
+    parts.push(body);
+    if (isLast) this.#open(from, Buffer.concat(parts));
+    else this.#parts.set(from, parts);
   }
 
   /** Makes every receiver look for holes: the store may have lost what was sent last. */
@@ -59,6 +80,7 @@ export class Mail {
     this.#outboxes.get(peer)?.close();
     this.#outboxes.delete(peer);
     this.#received.delete(peer);
+    this.#parts.delete(peer);
   }
 
   /** This instance has another name: numbers start again, and what was sent under the old one is lost. */
@@ -66,6 +88,7 @@ export class Mail {
     for (const outbox of this.#outboxes.values()) outbox.close();
     this.#outboxes.clear();
     this.#received.clear();
+    this.#parts.clear();
   }
 
   close(): void {
@@ -83,4 +106,15 @@ export class Mail {
     this.#outboxes.set(to, outbox);
     return outbox;
   }
+}
+
+type Part = Extract<Head, { readonly kind: 'part' }>;
+
+function partsOf(letter: Buffer): readonly Buffer[] {
+  if (letter.length <= partBytes) return [letter];
+  const count = Math.ceil(letter.length / partBytes);
+  return Array.from({ length: count }, (_, index) => {
+    const body = letter.subarray(index * partBytes, (index + 1) * partBytes);
+    return writeLetter({ kind: 'part', index, isLast: index === count - 1 }, body);
+  });
 }

@@ -22,13 +22,19 @@ export interface OutboxOptions {
 
 interface Waiting {
   readonly content: Buffer;
-  /** On the monotonic clock, until when it may wait for room; for ever if it must not be lost. */
-  readonly until: number;
+  readonly letter: WholeLetter;
+  readonly isLast: boolean;
+}
+
+/** A letter, all of its parts: given up together, or not at all. */
+interface WholeLetter {
+  /** On the monotonic clock, until when it may wait for room; for ever if it must not be lost, or is there in part. */
+  until: number;
   settle(posted: Posted): void;
 }
 
-/** One post carries at most this: many letters of one tick, or one large one. */
-const maxPostBytes = 1024 * 1024;
+/** One post carries at most this: many letters of one tick, or a few large ones. What comes behind it waits so long. */
+const maxPostBytes = 512 * 1024;
 
 const firstPauseMs = 10;
 const longestPauseMs = 250;
@@ -49,15 +55,19 @@ export class Outbox {
   }
 
   /**
-   * Sends a letter. Never rejects.
+   * Sends a letter, which may be in parts that follow each other. Never rejects.
    * @param waitMs how long it may wait for room in the mailbox; without a limit if it must not be lost
    */
-  send(content: Buffer, waitMs = Number.POSITIVE_INFINITY): Promise<Posted> {
+  send(parts: readonly Buffer[], waitMs = Number.POSITIVE_INFINITY): Promise<Posted> {
     if (this.#isGone) return Promise.resolve('gone');
-    if (this.#bytes > 0 && this.#bytes + content.length > this.#options.maxBytes) return Promise.resolve('full');
+    const bytes = parts.reduce((sum, { length }) => sum + length, 0);
+    if (this.#bytes > 0 && this.#bytes + bytes > this.#options.maxBytes) return Promise.resolve('full');
     return new Promise((settle) => {
-      this.#queue.push({ content, until: performance.now() + waitMs, settle });
-      this.#bytes += content.length;
+      const letter = { until: performance.now() + waitMs, settle };
+      for (const [index, content] of parts.entries()) {
+        this.#queue.push({ content, letter, isLast: index === parts.length - 1 });
+      }
+      this.#bytes += bytes;
       if (this.#isRunning) return;
       this.#isRunning = true;
       queueMicrotask(() => void this.#run()); // after this tick's other letters
@@ -106,14 +116,16 @@ export class Outbox {
       } else if (posted === 'posted') {
         this.#queue.splice(0, batch.length);
         this.#next += batch.length;
+        for (const { letter } of batch) letter.until = Number.POSITIVE_INFINITY;
         this.#settle(batch, 'posted');
         pauseMs = firstPauseMs;
       } else {
         // Nothing was put in, so what cannot wait any longer leaves no hole in the numbers.
         const now = performance.now();
-        const isLate = ({ until }: Waiting, index: number) => until <= now && !(isUnsure && index < batch.length);
+        const unsure = new Set(isUnsure ? batch.map(({ letter }) => letter) : []);
+        const isLate = ({ letter }: Waiting) => letter.until <= now && !unsure.has(letter);
         const late = this.#queue.filter(isLate);
-        this.#queue = this.#queue.filter((letter, index) => !isLate(letter, index));
+        this.#queue = this.#queue.filter((waiting) => !isLate(waiting));
         this.#settle(late, 'full');
         await delay(pauseMs, undefined, { ref: false });
         pauseMs = Math.min(2 * pauseMs, longestPauseMs);
@@ -133,9 +145,9 @@ export class Outbox {
   }
 
   #settle(letters: readonly Waiting[], posted: Posted): void {
-    for (const { content, settle } of letters) {
+    for (const { content, letter, isLast } of letters) {
       this.#bytes -= content.length;
-      settle(posted);
+      if (isLast) letter.settle(posted); // a receiver acts on nothing less than all parts
     }
   }
 }

@@ -25,8 +25,8 @@ export interface RedisInstances extends Instances {
   rewind(): void;
 }
 
-/** Posts that one `receive` takes at most. */
-const postsAtOnce = 64;
+/** Posts that one `receive` takes at most: with large ones a few MiB, which come within the time-out. */
+const postsAtOnce = 8;
 
 const postOutcomes = ['posted', 'full', 'gone'] as const;
 

@@ -23,6 +23,7 @@ function createFixture() {
   const onLetter = vi.fn(({ content }: Letter): void => void letters.push(content.toString()));
   const lease: Lease = new Lease({
     ...{ instances, leaseMs, renewMs, marginMs, onLetter },
+    onHeld: () => undefined,
     onRenamed: () => void told.push('renamed'),
     onTerm: () => void told.push(`term ${lease.term}`),
     onFailed: (cause) => void failures.push(cause),

@@ -235,7 +235,7 @@ describe('[P9] a session whose owner stops', () => {
     const drained = a.sessions.drain(1_000);
     await pass(3_000);
     await drained;
-    expect(here.given).toEqual({ kind: 'fault', reason: 'draining', id: 'h' });
-    expect(there.given).toEqual({ kind: 'fault', reason: 'draining', id: 't' });
+    expect(here.given).toEqual({ kind: 'fault', reason: 'outcome_unknown', id: 'h' });
+    expect(there.given).toEqual({ kind: 'fault', reason: 'outcome_unknown', id: 't' });
   });
 });

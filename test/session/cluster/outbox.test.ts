@@ -15,7 +15,7 @@ function createFixture({ maxBytes = 1_000 } = {}) {
   const outbox = new Outbox({ instances, from: 'me', to: 'you', first: 1, maxBytes, signal: controller.signal });
   const outcomes: Record<string, Posted> = {};
   const send = (text: string, waitMs?: number): void => {
-    void outbox.send(Buffer.from(text), waitMs).then((posted) => {
+    void outbox.send([Buffer.from(text)], waitMs).then((posted) => {
       outcomes[text.slice(0, 10)] = posted;
     });
   };
