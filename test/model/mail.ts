@@ -1,0 +1,29 @@
+import { has, type Rules } from './rules.ts';
+import type { Letter, Process, State } from './state.ts';
+
+/** The next letter of each mailbox of a process: its name's and those of its earlier names, read before it lost them. */
+export function frontLetters({ redis }: State, { name }: Process): [number, Letter][] {
+  const found: [number, Letter][] = [];
+  for (let box = name; box > 0; box -= 2) {
+    const letter = redis.mail[box]?.[0];
+    if (letter !== undefined) found.push([box, letter]);
+  }
+  return found;
+}
+
+/** Takes a letter out; says what its number tells. */
+export function take(
+  next: State,
+  self: Process,
+  box: number,
+  letter: Letter,
+  rules: Rules,
+): 'next' | 'repeat' | 'hole' {
+  next.redis.mail[box] = (next.redis.mail[box] ?? []).slice(1);
+  if (!has(rules, 'letterNumbers')) return 'next';
+  // Numbers count from a sender's name to a mailbox; a new name of the receiver begins again.
+  const got = self.gotFrom[`${box} ${letter.from}`] ?? 0;
+  if (letter.number <= got) return 'repeat';
+  self.gotFrom[`${box} ${letter.from}`] = letter.number;
+  return letter.number === got + 1 ? 'next' : 'hole';
+}

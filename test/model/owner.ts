@@ -1,0 +1,126 @@
+/** What an owner does for the session: requests from the mailbox, the backend, answers, the feed of the stream. */
+import { answer, deliver } from './client.ts';
+import { canSpeak, replies } from './conditions.ts';
+import { frontLetters, take } from './mail.ts';
+import { post, readAfter } from './redis.ts';
+import { has, type Rules } from './rules.ts';
+import type { Event, Letter, Process, Reader, Session, State } from './state.ts';
+import { processOf } from './state.ts';
+import type { Add } from './steps.ts';
+
+/** A request goes to the backend. One that is not harmless may go there once. */
+export function handOver(next: State, session: Session, rules: Rules): void {
+  if (session.call !== 'none' && rules.isHarmless) return; // joins the one that runs
+  session.call = 'running';
+  next.ghost.handedOver += 1;
+  if (next.ghost.handedOver > 1 && !rules.isHarmless) next.ghost.fault ||= '[P3] a call was handed over twice';
+}
+
+export function ownerSteps(state: State, index: number, rules: Rules, add: Add): void {
+  const process = state.processes[index];
+  if (process?.isUp !== true) return;
+  const { session, isCut } = process;
+  const name = 'AB'[index];
+  const speaks = canSpeak(process, rules);
+  const step = (label: string, change: (next: State, self: Process, session: Session) => void) =>
+    add(
+      `${name} ${label}`,
+      (next) => {
+        const self = next.processes[index] as Process;
+        change(next, self, self.session as Session);
+      },
+      { of: index },
+    );
+
+  if (!isCut) {
+    const isElsewhere = session === null && state.redis.owner !== process.name && process.command === null;
+    for (const [box, letter] of frontLetters(state, process)) {
+      // Under a new name it says nothing about what came for the old one: that name is lost.
+      const mayTake = speaks || (isElsewhere && box === process.name);
+      if (replies.includes(letter.kind) || !mayTake) continue;
+      step(`takes ${letter.kind} (letter ${letter.number})`, (next, self) => serve(next, self, box, letter, rules));
+    }
+  }
+  if (session === null) return;
+  if (session.call === 'running') step('hears from its backend', (_, self, own) => hear(self, own, index, rules));
+  for (const reader of session.readers) {
+    if (reader === null) continue;
+    const isLocal = processOf(reader.name) === index;
+    if (!isLocal && isCut) continue;
+    if (session.call === 'answered' && speaks) {
+      step(`answers ${reader.name}`, (next, self, own) => tell(next, self, own, reader, null));
+    }
+    const event = rules.request === 'call' ? 'nothing' : feed(state, process, session, reader.cursor, rules);
+    if (event === 'nothing') continue;
+    const label = event === 'broken' ? `tells ${reader.name} of the break` : `sends ${event.id} to ${reader.name}`;
+    step(label, (next, self, own) => tell(next, self, own, reader, event));
+  }
+}
+
+/** The readers with this one in the place of its process, unless that has asked again since. */
+export const withReader = (readers: Session['readers'], reader: Reader): Session['readers'] =>
+  readers.map((old, index) => (index === processOf(reader.name) && (old?.asking ?? 0) <= reader.asking ? reader : old));
+
+/** Gives a reader its answer (null), an event or the break: on the connection here, or by letter. */
+function tell(next: State, self: Process, session: Session, reader: Reader, said: Event | 'broken' | null): void {
+  const index = processOf(self.name);
+  const event = said === 'broken' ? null : said;
+  const { name, asking } = reader;
+  let isReading = true;
+  if (processOf(name) !== index) {
+    const kind = said === null ? 'answer' : event === null ? 'broken' : 'event';
+    isReading = post(next, self, name, { kind, asking, cursor: 0, event }) && isReading;
+  } else if (self.exchange.step === 'sent' && processOf(self.exchange.to) === index) {
+    if (event === null) answer(next, index);
+    else deliver(next, index, event);
+  }
+  const left = isReading && event !== null ? { ...reader, cursor: event.id } : null;
+  session.readers = session.readers.map((old) => (old === reader ? left : old));
+  if (said === null && session.readers.every((old) => old === null)) session.call = 'none';
+}
+
+function serve(next: State, self: Process, box: number, letter: Letter, rules: Rules): void {
+  if (take(next, self, box, letter, rules) === 'repeat') return;
+  const { session } = self;
+  const { kind, from, asking, cursor } = letter;
+  const isKnown = session !== null && (session.call !== 'none' || session.base.newest > 0 || session.events.length > 0);
+  if (session === null || (kind === 'ask' && !isKnown)) {
+    post(next, self, from, { kind: 'none', asking, cursor: 0, event: null });
+    return;
+  }
+  if (kind === 'run') handOver(next, session, rules);
+  session.readers = withReader(session.readers, { name: from, asking, cursor });
+}
+
+function hear(self: Process, session: Session, index: number, rules: Rules): void {
+  if (rules.request === 'call') {
+    session.call = 'answered';
+    return;
+  }
+  const seq = session.events.length + 1;
+  session.made += 1;
+  const isLast = session.made === rules.events;
+  const previous = session.events.at(-1)?.id ?? session.base.newest;
+  const content = `${'AB'[index]} event ${session.made}`;
+  session.events = [...session.events, { id: session.epoch * 10 + seq, previous, content, isLast }];
+  if (isLast) session.call = 'none';
+  self.session = session;
+}
+
+/** What the reader is to get next: an own event that is known to be stored, else what the log has. */
+function feed(
+  state: State,
+  { isCut }: Process,
+  session: Session,
+  cursor: number,
+  rules: Rules,
+): Event | 'nothing' | 'broken' {
+  const { events, stored, base } = session;
+  const known = has(rules, 'storedFirst') ? events.slice(0, stored) : events;
+  const own = known.find(({ previous }) => previous === cursor);
+  if (own !== undefined) return own;
+  if (cursor === (known.at(-1)?.id ?? base.newest) || isCut || state.redis.epoch === 0) return 'nothing';
+  const next = readAfter(state, cursor);
+  if (next === 'in_future' || next === 'broken') return session.isVerified ? 'broken' : 'nothing';
+  return next;
+}
