@@ -11,14 +11,34 @@ const quote = (word) => `'${word.replaceAll("'", `'\\''`)}'`;
 
 const startOurs = (port, command, ...options) => [ours, '--port', port, ...options, '--', ...command];
 
+const startIdeal = (port, command, ...options) => [
+  ...[path.join(here, 'targets/ideal.mjs'), '--port', port],
+  ...[...options, '--', ...command],
+];
+
 /**
  * By name. `argv(port, command)`: the arguments of Node.js. `isPeer`: comes from npm, installed on demand. `kinds`: the
- * only kinds of scenarios that say something about it.
+ * only kinds of scenarios that say something about it. `usesRedis`: the run's Redis is started, its port is the
+ * third argument of `argv`.
  */
 export const targets = {
   ours: { argv: (port, command) => startOurs(port, command) },
   'ours-warm': { kinds: ['sessions'], argv: (port, command) => startOurs(port, command, '--warm', '4') },
-  ideal: { argv: (port, command) => [path.join(here, 'targets/ideal.mjs'), '--port', port, '--', ...command] },
+  'ours-redis': {
+    usesRedis: true,
+    argv: (port, command, redisPort) => startOurs(port, command, '--redis', `redis://127.0.0.1:${redisPort}`),
+  },
+  ideal: { argv: (port, command) => startIdeal(port, command) },
+  'ideal-redis': {
+    usesRedis: true,
+    kinds: ['stream'],
+    argv: (port, command, redisPort) => startIdeal(port, command, '--redis', redisPort),
+  },
+  'ideal-redis-batch': {
+    usesRedis: true,
+    kinds: ['stream'],
+    argv: (port, command, redisPort) => startIdeal(port, command, '--redis', redisPort, '--batch'),
+  },
   supergateway: {
     isPeer: true,
     argv: (port, command) => [

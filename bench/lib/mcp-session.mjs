@@ -26,6 +26,24 @@ export class McpSession {
     this.#control = new HttpConnection(port);
   }
 
+  /** The same session by way of another gateway. */
+  by(port) {
+    const session = new McpSession(port);
+    session.#headers = this.#headers;
+    return session;
+  }
+
+  /** Posts one request and waits for its answer. */
+  async call(request) {
+    let answer = '';
+    await this.#exchange(request, {
+      onMessage: (text) => {
+        answer = text;
+      },
+    });
+    return answer;
+  }
+
   /** A connection for calls; one carries one call at a time. */
   connect() {
     return new HttpConnection(this.#port);

@@ -8,6 +8,7 @@ import { prepareBackend } from './backend.mjs';
 import { createFleet } from './fleet.mjs';
 import { runJob } from './load-process.mjs';
 import { describeMachine } from './machine.mjs';
+import { startRedis } from './redis.mjs';
 
 export const resultsFolder = path.join(path.dirname(fileURLToPath(import.meta.url)), '../results');
 
@@ -34,8 +35,10 @@ export async function runRounds({ rounds, targets, scenarios, signal, print }) {
     print(lineOf(row));
     if (faultsOf(row) !== '' && !isPeer) wrong.push(`round ${round}, ${lineOf(row)}`);
   };
+  const redis = targets.some(({ usesRedis }) => usesRedis) ? await startRedis() : undefined;
   const fleet = createFleet({
     command: backend.command,
+    redisPort: redis?.port,
     logFileOf: (name) => path.join(resultsFolder, `${stamp}-${name}.log`),
     onStopped: (target, faults) => {
       if (Object.keys(faults).length > 0) keepCell(target, { scenario: 'stop', faults });
@@ -61,6 +64,7 @@ export async function runRounds({ rounds, targets, scenarios, signal, print }) {
     }
   } finally {
     await fleet.stopAll(targets);
+    await redis?.stop();
   }
   return { rows, file, wrong };
 }

@@ -1,11 +1,10 @@
 // Starts a target and ends it, by its pid, with everything it started.
 import { spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { McpSession } from './mcp-session.mjs';
 import { descendants, isAlive } from './proc.mjs';
-import { within } from './wait.mjs';
+import { freePort, within } from './wait.mjs';
 
 const startLimitMs = 20_000;
 const stopLimitMs = 10_000;
@@ -16,13 +15,14 @@ const { NODE_EXTRA_CA_CERTS: _certificates, NODE_OPTIONS: _options, ...environme
 /**
  * Starts a target. Resolves when it has answered `initialize`, with `startMs`, the milliseconds until then.
  * @param logFile gets what it writes to stderr
+ * @param redisPort of the run's Redis, for targets that use one
  * @param nodeOptions arguments of Node.js before those of the target
  */
-export async function startTarget(name, { argv }, { command, logFile, nodeOptions = [] }) {
+export async function startTarget(name, { argv }, { command, logFile, redisPort, nodeOptions = [] }) {
   const port = await freePort();
   const log = openSync(logFile, 'a');
   const startedAt = performance.now();
-  const child = spawn(process.execPath, [...nodeOptions, ...argv(String(port), command)], {
+  const child = spawn(process.execPath, [...nodeOptions, ...argv(String(port), command, `${redisPort}`)], {
     stdio: ['ignore', 'ignore', log],
     env: environment,
   });
@@ -71,12 +71,4 @@ async function answers(port) {
   } finally {
     await session.close();
   }
-}
-
-async function freePort() {
-  const server = createServer();
-  await new Promise((resolve, reject) => server.once('error', reject).listen(0, '127.0.0.1', resolve));
-  const { port } = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }

@@ -1,3 +1,4 @@
+import { createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /** True as soon as `isDone()` is; false if it is not within `ms`. */
@@ -8,4 +9,13 @@ export async function within(ms, isDone) {
     await sleep(10);
   }
   return true;
+}
+
+/** A port of the loopback address that nobody uses now. */
+export async function freePort() {
+  const server = createServer();
+  await new Promise((resolve, reject) => server.once('error', reject).listen(0, '127.0.0.1', resolve));
+  const { port } = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  return port;
 }

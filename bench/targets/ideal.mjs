@@ -1,6 +1,8 @@
 // The least that any gateway must do, as the measure for all: node:http in, a child's pipe out, text passed through.
 // No checks, no back-pressure, no event ids, no logs: not a gateway to use.
-// node ideal.mjs --port N -- <command> [args]
+// node ideal.mjs --port N [--redis PORT [--batch]] -- <command> [args]
+// --redis: each message of the server is in a Redis Stream before the client sees it; the XADDs of one chunk go together.
+// --batch: one XADD for all the messages of a chunk.
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import http from 'node:http';
@@ -8,6 +10,9 @@ import http from 'node:http';
 const split = process.argv.indexOf('--');
 const port = Number(process.argv[process.argv.indexOf('--port') + 1]);
 const [command, ...args] = process.argv.slice(split + 1);
+const redisAt = process.argv.slice(0, split).indexOf('--redis');
+const isBatch = process.argv.slice(0, split).includes('--batch');
+const redis = redisAt === -1 ? undefined : await connectRedis(Number(process.argv[redisAt + 1]));
 
 const lineFeed = Buffer.from('\n');
 const eventHead = Buffer.from('event: message\ndata: ');
@@ -42,13 +47,28 @@ function openSession() {
       start = end + 1;
     }
     if (start < chunk.length) held.push(chunk.subarray(start));
-    deliver(session, lines);
+    if (redis === undefined) deliver(session, lines);
+    else store(session, lines);
   });
   child.on('exit', forget);
   child.on('error', forget);
   child.stdin.on('error', forget);
   sessions.set(session.id, session);
   return session;
+}
+
+async function connectRedis(redisPort) {
+  const { Redis } = await import('ioredis');
+  return new Redis({ port: redisPort, host: '127.0.0.1' });
+}
+
+/** Delivers the lines of one chunk once Redis has them; chunks in their order. */
+function store(session, lines) {
+  const key = `ideal:${session.id}`;
+  const pipeline = redis.pipeline();
+  const entries = isBatch ? [Buffer.concat(lines.flatMap((line) => [line, lineFeed]))] : lines;
+  for (const entry of entries) pipeline.xadd(key, 'MAXLEN', '~', 1000, '*', 'd', entry);
+  session.stored = Promise.all([pipeline.exec(), session.stored]).then(() => deliver(session, lines));
 }
 
 /** Brings the lines of one chunk to their responses; consecutive events of one response are one write. */

@@ -1,11 +1,20 @@
-import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join, relative } from 'node:path';
+import { readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { type Exchange, initialize, type Session } from '../support/http-client.ts';
 import { listProcesses, waitUntilGone } from '../support/processes.ts';
 import { type Waiting, waitFor } from '../support/wait-for.ts';
-import { build, type Container, checkout, countInImage, docker, hardened, type InnerProcess, start } from './engine.ts';
+import {
+  build,
+  type Container,
+  checkout,
+  copyCheckout,
+  countInImage,
+  docker,
+  hardened,
+  type InnerProcess,
+  start,
+} from './engine.ts';
 
 /**
  * The image in a real engine, which must run on this machine. A command of its own, `npm run test:docker`, since it takes
@@ -22,9 +31,7 @@ const mounted = ['--volume', `${checkout}:/checkout:ro`];
 const everything = 'node /checkout/node_modules/@modelcontextprotocol/server-everything/dist/index.js stdio';
 
 beforeAll(async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'gangway-docker-'));
-  const left = new Set(['node_modules', 'dist', '.git']);
-  await cp(checkout, folder, { recursive: true, filter: (path) => !left.has(relative(checkout, path)) });
+  const folder = await copyCheckout();
   const token = `//registry.invalid/:_authToken=${canary}\n`;
   await writeFile(join(folder, '.env'), `TOKEN=${canary}\n`);
   await writeFile(join(folder, '.npmrc'), `${await readFile(join(folder, '.npmrc'), 'utf8')}${token}`);

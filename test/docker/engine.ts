@@ -1,5 +1,8 @@
 import { execFile, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
+import { cp, mkdtemp } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { onTestFinished } from 'vitest';
@@ -9,8 +12,16 @@ import { waitFor } from '../support/wait-for.ts';
 /** The checkout. */
 export const checkout = fileURLToPath(new URL('../..', import.meta.url));
 
+/** A copy of the checkout in a folder of its own, without what is built or installed. The caller removes it. */
+export async function copyCheckout(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'gangway-docker-'));
+  const left = new Set(['node_modules', 'dist', '.git']);
+  await cp(checkout, folder, { recursive: true, filter: (path) => !left.has(relative(checkout, path)) });
+  return folder;
+}
+
 /** What builds and runs containers: the program that DOCKER_LAB names, else the Docker client on the PATH. */
-const lab = process.env['DOCKER_LAB'];
+export const lab = process.env['DOCKER_LAB'];
 const client = lab === undefined ? ['docker'] : [lab, 'docker'];
 
 const run = promisify(execFile);

@@ -6,6 +6,8 @@ export default defineConfig({
   test: {
     name: 'docker',
     include: ['test/docker/**/*.test.ts'],
+    // One engine, which they would keep busy for each other.
+    fileParallelism: false,
     // The lab's engine copies the whole image for each container; that takes 5 to 20 s.
     testTimeout: 300_000,
     hookTimeout: 60_000,

@@ -1,0 +1,41 @@
+// The Redis of a run: one server for all targets that use one, on a free port, in memory only.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { freePort, within } from './wait.mjs';
+
+const startLimitMs = 10_000;
+
+/** Starts a redis-server. Rejects with what to do if there is none. */
+export async function startRedis() {
+  const port = await freePort();
+  const folder = mkdtempSync(path.join(tmpdir(), 'bench-redis-'));
+  const args = ['--port', `${port}`, '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no', '--dir', folder];
+  const child = spawn('redis-server', args, { stdio: 'ignore' });
+  const failed = once(child, 'error').then(([cause]) => {
+    throw new Error('redis-server does not start; install it (Debian: apt-get install redis-server)', { cause });
+  });
+  const answers = within(startLimitMs, () => accepts(port));
+  const isUp = await Promise.race([answers, failed]);
+  if (!isUp) throw new Error(`redis-server did not answer within ${startLimitMs} ms`);
+  return {
+    port,
+    pid: child.pid,
+    async stop() {
+      const exited = once(child, 'exit');
+      child.kill();
+      await exited;
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+function accepts(port) {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1', () => resolve(true)).once('error', () => resolve(false));
+    socket.once('close', () => socket.destroy()).end();
+  });
+}

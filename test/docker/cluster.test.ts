@@ -1,0 +1,190 @@
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { createInbox } from '../support/wait-for.ts';
+import { type Compose, composeUp, type GatewayName } from './compose.ts';
+import { docker } from './engine.ts';
+
+/** docker-compose.yml in a real engine: two gateways, a Redis, and nginx, which sends each request to any gateway. */
+
+let compose: Compose;
+
+beforeAll(async () => {
+  compose = await composeUp();
+}, 900_000);
+
+afterAll(async () => {
+  await compose?.down();
+}, 120_000);
+
+/** The defaults: a lost owner's calls are answered within lease + 2 s (P3). */
+const answeredWithinMs = 6_000 + 2_000;
+
+const others = { 'gateway-1': 'gateway-2', 'gateway-2': 'gateway-1' } as const;
+const countTo = (count: number) => Array.from({ length: count }, (_, index) => index + 1);
+
+describe('two gateways behind nginx', () => {
+  it('[P4] serve one session, each request by any of them', async () => {
+    const client = await connect();
+    const owner = await client.where();
+    for (let count = 0; count < 6; count++) expect(await client.where()).toBe(owner);
+    expect(new Set(client.served.items.map(({ gateway }) => gateway))).toEqual(new Set(['gateway-1', 'gateway-2']));
+    const { steps, text } = client.count({ to: 20, everyMs: 20 });
+    expect(await text).toBe(`Counted to 20 on ${owner}.`);
+    expect(steps.items).toEqual(countTo(20));
+  });
+
+  it('[P3] answer a call in its stream when its owner is killed, and go on with the session', async () => {
+    const client = await connect();
+    const owner = await client.where();
+    const { steps, text } = await client.countBy(others[owner], { to: 300, everyMs: 100 });
+    await steps.next();
+    const killedAt = performance.now();
+    await kill(owner);
+    await expect(text).rejects.toThrow('took effect is unknown');
+    expect(performance.now() - killedAt).toBeLessThan(answeredWithinMs);
+    expect(steps.items).toEqual(countTo(steps.items.length));
+    // It was restored where the client's stream was.
+    expect(await client.where()).toBe(others[owner]);
+  });
+
+  it('[P3] [P4] answer it on another connection when the client was connected to the owner', async () => {
+    const client = await connect();
+    const owner = await client.where();
+    const { steps, text } = await client.countBy(owner, { to: 300, everyMs: 100 });
+    await steps.next();
+    const killedAt = performance.now();
+    await kill(owner);
+    await expect(text).rejects.toThrow('took effect is unknown');
+    // One second more: for so long nginx may try to connect to the one that is gone.
+    expect(performance.now() - killedAt).toBeLessThan(answeredWithinMs + 1_000);
+    expect(steps.items).toEqual(countTo(steps.items.length));
+    expect(client.resumes()).toBeGreaterThan(0);
+    expect(await client.where()).toBe(others[owner]);
+  });
+
+  it('[P4] continue a stream on the owner when the gateway that passed it on is killed', async () => {
+    const client = await connect();
+    const owner = await client.where();
+    const ingress = others[owner];
+    const { steps, text } = await client.countBy(ingress, { to: 80, everyMs: 100 });
+    await steps.next();
+    await kill(ingress);
+    expect(await text).toBe(`Counted to 80 on ${owner}.`);
+    expect(steps.items).toEqual(countTo(80));
+    expect(client.resumes()).toBeGreaterThan(0);
+  });
+
+  it('[P9] lose nothing when one after the other is stopped and started anew', async () => {
+    const client = await connect();
+    for (const stopped of ['gateway-1', 'gateway-2'] as const) {
+      const owner = await client.where();
+      const calls = [
+        await client.countBy('gateway-1', { to: 50, everyMs: 100 }),
+        await client.countBy('gateway-2', { to: 50, everyMs: 100 }),
+      ];
+      await Promise.all(calls.map(({ steps }) => steps.next()));
+      await docker('stop', compose.containerOf(stopped));
+      for (const { steps, text } of calls) {
+        expect(await text).toBe(`Counted to 50 on ${owner}.`);
+        expect(steps.items).toEqual(countTo(50));
+      }
+      expect(await docker('inspect', '--format', '{{.State.ExitCode}}', compose.containerOf(stopped))).toBe('0');
+      expect(await client.where()).toBe(others[stopped]);
+      await compose.startAgain(stopped);
+    }
+  });
+
+  it('[P7] keep sessions and streams when Redis is started anew, empty', async () => {
+    const client = await connect();
+    const owner = await client.where();
+    const { steps, text } = await client.countBy(others[owner], { to: 100, everyMs: 100 });
+    await steps.next();
+    await docker('restart', '--time', '1', compose.containerOf('redis'));
+    expect(await text).toBe(`Counted to 100 on ${owner}.`);
+    expect(steps.items).toEqual(countTo(100));
+    expect(await client.where()).toBe(owner);
+  });
+
+  it('[P6] answer a call in its stream when its owner is frozen, which then gives the session up', async () => {
+    const client = await connect();
+    const owner = await client.where();
+    const { steps, text } = await client.countBy(others[owner], { to: 300, everyMs: 100 });
+    await steps.next();
+    const frozenAt = performance.now();
+    await docker('pause', compose.containerOf(owner));
+    await expect(text).rejects.toThrow('took effect is unknown');
+    expect(performance.now() - frozenAt).toBeLessThan(answeredWithinMs);
+    await docker('unpause', compose.containerOf(owner));
+    for (let count = 0; count < 6; count++) expect(await client.where()).toBe(others[owner]);
+  });
+});
+
+/** Starts the gateway again at the end of the test. */
+async function kill(gateway: GatewayName): Promise<void> {
+  onTestFinished(() => compose.startAgain(gateway), 120_000);
+  await docker('kill', compose.containerOf(gateway));
+}
+
+interface Count {
+  readonly to: number;
+  readonly everyMs: number;
+}
+
+/** A client of the official SDK, and which gateway served each of its requests. */
+async function connect() {
+  const served = createInbox<{ readonly method: string; readonly gateway: GatewayName | undefined }>();
+  const client = new Client({ name: 'docker-test', version: '1.0.0' });
+  const transport = new StreamableHTTPClientTransport(new URL(compose.url), {
+    // Both gateways may be out of nginx's rotation for some seconds after one of them was killed.
+    reconnectionOptions: {
+      initialReconnectionDelay: 500,
+      maxReconnectionDelay: 2_000,
+      reconnectionDelayGrowFactor: 1.5,
+      maxRetries: 20,
+    },
+    fetch: async (url, init) => {
+      const response = await fetch(url, init);
+      const isResume = new Headers(init?.headers).has('last-event-id');
+      const { method = 'listen' } = typeof init?.body === 'string' ? JSON.parse(init.body) : {};
+      served.push({
+        method: isResume ? 'resume' : method,
+        gateway: compose.gatewayAt(response.headers.get('x-upstream')),
+      });
+      return response;
+    },
+  });
+  onTestFinished(() => client.close());
+  await client.connect(transport as Parameters<typeof client.connect>[0]);
+
+  const textOf = (result: object): string => (result as { content: { text: string }[] }).content[0]?.text ?? '';
+  const count = (args: Count, signal?: AbortSignal) => {
+    const steps = createInbox<number>();
+    const onprogress = ({ progress }: { progress: number }) => steps.push(progress);
+    const options = { onprogress, timeout: 120_000, ...(signal && { signal }) };
+    const text = client.callTool({ name: 'count', arguments: { ...args } }, options).then(textOf);
+    text.catch(() => undefined); // told to who awaits it
+    return { steps, text };
+  };
+  return {
+    served,
+    resumes: () => served.items.filter(({ method }) => method === 'resume').length,
+    /** On which gateway's host its server runs. */
+    where: async () => textOf(await client.callTool({ name: 'where', arguments: {} })) as GatewayName,
+    count,
+    /** A count whose answer comes by way of this gateway: tried until nginx chooses so. */
+    async countBy(gateway: GatewayName, args: Count) {
+      for (let attempt = 0; attempt < 10; attempt++) {
+        const abort = new AbortController();
+        const started = count(args, abort.signal);
+        await started.steps.next();
+        const chosen = served.items.findLast(({ method }) => method === 'tools/call');
+        if (chosen?.gateway === gateway) return started;
+        abort.abort();
+        await served.next(({ method }) => method === 'notifications/cancelled');
+        // The cancellation was one request; after one more it is the other gateway's turn.
+        await client.ping();
+      }
+      throw new Error(`nginx sends nothing to ${gateway}`);
+    },
+  };
+}

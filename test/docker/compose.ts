@@ -1,0 +1,98 @@
+import { execFile } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { open } from '../support/http-client.ts';
+import { waitFor } from '../support/wait-for.ts';
+import { copyCheckout, docker, lab } from './engine.ts';
+
+const run = promisify(execFile);
+
+/** The gateways of docker-compose.yml. */
+export type GatewayName = 'gateway-1' | 'gateway-2';
+
+/** The services of docker-compose.yml, running. */
+export interface Compose {
+  /** The endpoint by way of the load balancer. */
+  readonly url: string;
+  /** The container of a service. */
+  containerOf(service: string): string;
+  /** Which gateway has this address; the balancer says it in the header `x-upstream`, which only the test's copy sets. */
+  gatewayAt(upstream: string | null): GatewayName | undefined;
+  /** Starts a service that was killed or stopped, and resolves when it is healthy. */
+  startAgain(service: string): Promise<void>;
+  /** Ends and removes everything. */
+  down(): Promise<void>;
+}
+
+/**
+ * `docker compose up --build` in a copy of the checkout, as a project of its own, with the load balancer on a free port.
+ * Resolves when all services are healthy.
+ */
+export async function composeUp(): Promise<Compose> {
+  const folder = await copyCheckout();
+  const configuration = join(folder, 'deploy/nginx.conf');
+  const text = await readFile(configuration, 'utf8');
+  const header = 'location / {\n      add_header x-upstream $upstream_addr always;';
+  await writeFile(configuration, text.replace('location / {', header));
+
+  const project = `gangway-${randomBytes(4).toString('hex')}`;
+  const env = { ...process.env, COMPOSE_PROJECT_NAME: project, BALANCER_PORT: '', DOCKER_BUILDKIT: '1' };
+  const [file, first] = lab === undefined ? ['docker', ['compose']] : [lab, ['compose']];
+  const compose = (...args: string[]) =>
+    run(file, [...first, ...args], { cwd: folder, env, maxBuffer: 64 * 1024 * 1024 });
+
+  const down = async (): Promise<void> => {
+    await compose('down', '--volumes', '--timeout', '5');
+    await rm(folder, { recursive: true });
+  };
+  try {
+    await compose('up', '--build', '--detach');
+    const containers = new Map<string, string>();
+    const addresses = new Map<string, GatewayName>();
+    for (const service of ['gateway-1', 'gateway-2', 'balancer', 'redis']) {
+      containers.set(service, (await compose('ps', '--quiet', service)).stdout.trim());
+    }
+    const containerOf = (service: string): string => containers.get(service) ?? '';
+    const noteAddress = async (service: GatewayName): Promise<void> => {
+      const template = '{{range .NetworkSettings.Networks}}{{.IPAddress}} {{end}}';
+      for (const address of (await docker('inspect', '--format', template, containerOf(service))).split(' ')) {
+        if (address !== '') addresses.set(`${address}:8080`, service);
+      }
+    };
+    const isHealthy = async (service: string): Promise<boolean> =>
+      (await docker('inspect', '--format', '{{.State.Health.Status}}', containerOf(service))) === 'healthy';
+    const untilHealthy = (service: string): Promise<unknown> =>
+      waitFor(() => isHealthy(service), { deadlineMs: 120_000, intervalMs: 250, what: `${service} to be healthy` });
+    for (const service of containers.keys()) await untilHealthy(service);
+    await noteAddress('gateway-1');
+    await noteAddress('gateway-2');
+    const published = (await docker('port', containerOf('balancer'), '8080/tcp')).split('\n')[0];
+    const url = `http://${published}/mcp`;
+    return {
+      url,
+      containerOf,
+      gatewayAt: (upstream) => addresses.get((upstream ?? '').split(', ').at(-1) ?? ''),
+      async startAgain(service) {
+        await docker('start', containerOf(service));
+        await untilHealthy(service);
+        if (service !== 'gateway-1' && service !== 'gateway-2') return;
+        await noteAddress(service);
+        // What docs/scaling.md says to do where an address may have changed.
+        await docker('exec', containerOf('balancer'), 'nginx', '-s', 'reload');
+        const seen = new Set<GatewayName | undefined>();
+        const isServed = async (): Promise<boolean> => {
+          const { headers } = await open(new URL('/readyz', url).href, { method: 'GET' });
+          seen.add(addresses.get(String(headers['x-upstream'])));
+          return seen.has('gateway-1') && seen.has('gateway-2');
+        };
+        await waitFor(isServed, { deadlineMs: 30_000, intervalMs: 100, what: 'both gateways to be in the rotation' });
+      },
+      down,
+    };
+  } catch (error) {
+    await down();
+    throw error;
+  }
+}
