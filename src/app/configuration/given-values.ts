@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import { type Fault, memberPath, type Report } from './fault.ts';
-import type { Option, OptionTable, OptionValues } from './options.ts';
+import type { Option } from './option-kinds.ts';
+import type { OptionTable, OptionValues } from './options.ts';
 
 /** A value as one source gives it: where it stands, and itself, not yet checked. */
 export interface GivenValue {

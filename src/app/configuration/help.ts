@@ -1,6 +1,7 @@
 import { forms } from './command-line.ts';
+import type { Option } from './option-kinds.ts';
 import { environmentNameOf, flagOf } from './option-names.ts';
-import { globalOptions, type Option, serverOptions } from './options.ts';
+import { globalOptions, serverOptions } from './options.ts';
 
 const columns = 80;
 const indent = 21;

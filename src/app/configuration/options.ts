@@ -1,24 +1,11 @@
 import { z } from 'zod';
 import { parseRedisUrl } from '../../store/redis/redis-url.ts';
+import { integer, list, matching, type Option, systemText, text } from './option-kinds.ts';
 
 /**
  * The one table of all options. The command line, the environment names, the keys of the file, `--help` and
  * `docs/configuration.md` all follow from it, so that they cannot drift. Units stand in the names (`Ms`, `Bytes`).
  */
-export interface Option<T = unknown> {
-  /** How text becomes a value; `map` is KEY=VALUE on the command line and an object in the file. */
-  readonly kind: 'string' | 'integer' | 'list' | 'map';
-  /** Checks a value as it stands in the file. Its messages never repeat the value, which may be a secret (P12). */
-  readonly schema: z.ZodType<T>;
-  readonly default: T;
-  /** One sentence. */
-  readonly description: string;
-  /** What is allowed, for the reference; empty where the description says it. */
-  readonly bounds: string;
-  /** True if `--help` shows it. */
-  readonly inHelp: boolean;
-}
-
 export type OptionTable = Readonly<Record<string, Option>>;
 
 /** The values of a table's options. */
@@ -39,35 +26,6 @@ const longestMs = 2 ** 31 - 1;
 const largestMessageBytes = 256 * mebibyte;
 /** The largest sum of messages. */
 const largestTotalBytes = 1024 * mebibyte;
-
-interface Shown {
-  readonly inHelp?: boolean;
-}
-
-function integer(value: number, [min, max]: readonly [number, number], description: string, shown: Shown = {}) {
-  const bounds = `${min} to ${max}`;
-  const error = `must be an integer from ${bounds}`;
-  const schema = z.number({ error }).int({ error }).min(min, { error }).max(max, { error });
-  return { kind: 'integer', schema, default: value, description, bounds, inHelp: shown.inHelp ?? false } as const;
-}
-
-function text<T>(value: T, schema: z.ZodType<T>, description: string, shown: Shown = {}): Option<T> {
-  return { kind: 'string', schema, default: value, description, bounds: '', inHelp: shown.inHelp ?? false };
-}
-
-function list(item: z.ZodType<string>, description: string): Option<readonly string[]> {
-  const schema = z.array(item, { error: 'must be a list of strings' });
-  return { kind: 'list', schema, default: [], description, bounds: '', inHelp: true };
-}
-
-function matching(pattern: RegExp, error: string) {
-  return z.string({ error }).regex(pattern, { error });
-}
-
-/** Text that can be handed to the operating system: a NUL would cut it or make the start throw. */
-export const systemText = z.string({ error: 'must be a string' }).refine((value) => !value.includes('\0'), {
-  error: 'must not contain a NUL character',
-});
 
 const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
 type LogLevel = (typeof logLevels)[number];

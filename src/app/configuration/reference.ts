@@ -1,7 +1,8 @@
 import { forms } from './command-line.ts';
 import { configFileVariable } from './environment.ts';
+import type { Option } from './option-kinds.ts';
 import { environmentNameOf, flagOf } from './option-names.ts';
-import { globalOptions, type Option, type OptionTable, orderedPairs, serverOptions } from './options.ts';
+import { globalOptions, type OptionTable, orderedPairs, serverOptions } from './options.ts';
 
 /** The example of a configuration file in the reference; a test reads it as one. */
 export const exampleFile = `{

@@ -3,8 +3,9 @@ import type { Environment } from './environment.ts';
 import { expandVariables } from './expand-variables.ts';
 import { memberPath, type Report, remoteFault } from './fault.ts';
 import { checkValue, type Given, type GivenValue } from './given-values.ts';
+import { systemText } from './option-kinds.ts';
 import { nearestName } from './option-names.ts';
-import { serverOptions, systemText } from './options.ts';
+import { serverOptions } from './options.ts';
 import { type FindCommand, splitWhole } from './split-whole.ts';
 
 /** What reading a server's entry needs beside the entry. */

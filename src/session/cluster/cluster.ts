@@ -145,7 +145,7 @@ export class Cluster {
   /** Registers a session whose term may have passed while it was opened. */
   async opened(session: Session, term: number): Promise<void> {
     if (term === this.lease.term && term > 0) this.guard.verify(session, term);
-    else await registerAll([session], this.lease, this.guard);
+    else await registerAll([session], this.lease, this.guard, this.#options.onFailed);
   }
 
   /**
@@ -280,7 +280,7 @@ export class Cluster {
 
   /** What is owned here is registered again; and what was asked of others is asked again, since letters may be lost too. */
   #beginTerm(): void {
-    void registerAll(this.#options.sessions(), this.lease, this.guard);
+    void registerAll(this.#options.sessions(), this.lease, this.guard, this.#options.onFailed);
     for (const exchange of this.#exchanges.values()) exchange.lose();
   }
 

@@ -175,8 +175,8 @@ export class Lease {
     this.#sentAt = sentAt;
     try {
       const before = this.#said?.birth;
-      const wasHeld = this.isHeld;
       const said = await this.#options.instances.renew(this.#name);
+      const wasHeld = this.isHeld; // now: it may have lapsed while the store was asked
       this.#note(said, sentAt);
       if (!said.held) {
         this.#heldUntil = Number.NEGATIVE_INFINITY;

@@ -38,7 +38,8 @@ export class Mail {
     // A request waits for room only so long; anything else would leave the other side in the dark.
     const isRequest = head.kind === 'post' || head.kind === 'listen' || head.kind === 'remove';
     const waitMs = isRequest ? this.#options.requestWaitMs : undefined;
-    return this.#outboxTo(to).send(partsOf(writeLetter(head, ...body)), waitMs);
+    const isNotice = head.kind === 'hole' || head.kind === 'hello';
+    return this.#outboxTo(to).send(partsOf(writeLetter(head, ...body)), waitMs, isNotice);
   }
 
   /** Takes a letter as it was delivered: a repeat is dropped, and a hole in the numbers is told to both sides. */

@@ -57,11 +57,13 @@ export class Outbox {
   /**
    * Sends a letter, which may be in parts that follow each other. Never rejects.
    * @param waitMs how long it may wait for room in the mailbox; without a limit if it must not be lost
+   * @param isNotice it says that letters are missing, and must not be missing itself
    */
-  send(parts: readonly Buffer[], waitMs = Number.POSITIVE_INFINITY): Promise<Posted> {
+  send(parts: readonly Buffer[], waitMs = Number.POSITIVE_INFINITY, isNotice = false): Promise<Posted> {
     if (this.#isGone) return Promise.resolve('gone');
     const bytes = parts.reduce((sum, { length }) => sum + length, 0);
-    if (this.#bytes > 0 && this.#bytes + bytes > this.#options.maxBytes) return Promise.resolve('full');
+    const isFull = this.#bytes > 0 && this.#bytes + bytes > this.#options.maxBytes;
+    if (isFull && !isNotice) return Promise.resolve('full');
     return new Promise((settle) => {
       const letter = { until: performance.now() + waitMs, settle };
       for (const [index, content] of parts.entries()) {

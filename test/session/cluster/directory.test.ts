@@ -1,67 +1,8 @@
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import type { Adoption } from '../../../src/session/adoption.ts';
-import { Directory } from '../../../src/session/cluster/directory.ts';
-import type { Lease } from '../../../src/session/cluster/lease.ts';
+import { describe, expect, it } from 'vitest';
 import type { Session } from '../../../src/session/session.ts';
-import type { SessionHandle } from '../../../src/session/session-handle.ts';
-import type { Server } from '../../../src/session/session-parts.ts';
-import { createMemoryStore } from '../../../src/store/memory/memory-store.ts';
-import type { SessionRecord } from '../../../src/store/session-records.ts';
 import { StoreUnavailable } from '../../../src/store/store-unavailable.ts';
 import { aRecord } from '../../contract/log-writer.ts';
-
-const leaseMs = 6_000;
-const settledMs = leaseMs + 2_000;
-const key = 'k';
-const server = { name: 'everything', digest: 'digest-1' } as Server;
-const principal = { issuer: '', subject: '', client: '' };
-const visitor = { key, server, principal };
-
-/** A directory on the memory store, whose owner is `owner`; all conditions of a takeover hold but that it is lost. */
-async function createFixture(fields: Partial<SessionRecord> | 'no record' = {}) {
-  let nowMs = 0;
-  const store = createMemoryStore({ maxEvents: 10, maxBytes: 10_000, maxAgeMs: 60_000, leaseMs }, () => nowMs);
-  onTestFinished(() => store.close());
-  await store.instances.join('owner');
-  if (fields !== 'no record') await store.sessions.create(key, aRecord({ owner: 'owner', ...fields }));
-  const state = {
-    isHeld: true,
-    dataAgeMs: settledMs,
-    name: 'me',
-    healthyForMs: settledMs,
-    hadBreak: true,
-    term: 1,
-    refresh: async () => undefined,
-  };
-  const may = { adopt: true };
-  const ending = new Map<string, 'unknown_session'>();
-  const here = new Map<string, Session>();
-  const adopted: Adoption[] = [];
-  const handle = {} as SessionHandle;
-  const find = vi.spyOn(store.sessions, 'find');
-  const takeOver = vi.spyOn(store.sessions, 'takeOver');
-  const directory = new Directory({
-    store: { ...store, healthyForMs: () => state.healthyForMs },
-    lease: state as unknown as Lease,
-    leaseMs,
-    find: (of) => here.get(of),
-    handleOf: () => handle,
-    adopt(of, at, adoption) {
-      adopted.push(adoption);
-      const session = { isReady: true, server: at, principal, protocolVersion: '2025-11-25' } as unknown as Session;
-      here.set(of, session);
-      return session;
-    },
-    endingHere: (of) => ending.get(of),
-    hadBreak: () => state.hadBreak,
-    mayAdopt: () => may.adopt,
-  });
-  /** The owner's lease lapses. */
-  const lose = (): void => {
-    nowMs += leaseMs;
-  };
-  return { directory, store, state, may, ending, here, adopted, handle, find, takeOver, lose };
-}
+import { createDirectory, key, leaseMs, principal, server, settledMs, visitor } from './directory-fixture.ts';
 
 const lost = { instance: 'owner', why: 'lost' } as const;
 const gone = { instance: 'owner', why: 'gone' } as const;
@@ -69,7 +10,7 @@ const moved = { instance: 'owner', why: 'moved' } as const;
 
 describe('who may use a session', () => {
   it('is who made it, at its server, in a revision that is served', async () => {
-    const { directory } = await createFixture();
+    const { directory } = await createDirectory();
     expect(await directory.admits(visitor)).toBe('yes');
     for (const version of ['2025-11-25', '2025-06-18'])
       expect(await directory.admits({ ...visitor, version })).toBe('yes');
@@ -77,7 +18,7 @@ describe('who may use a session', () => {
   });
 
   it('[P11] is nobody else: to them it does not exist, whatever else they say', async () => {
-    const { directory } = await createFixture();
+    const { directory } = await createDirectory();
     const unknown = { fault: 'unknown_session' };
     for (const part of ['issuer', 'subject', 'client']) {
       const other = { ...principal, [part]: 'x' };
@@ -87,13 +28,13 @@ describe('who may use a session', () => {
   });
 
   it('is not served by an instance with another configuration of its server', async () => {
-    const { directory } = await createFixture();
+    const { directory } = await createDirectory();
     const fault = { fault: 'other_configuration' };
     expect(await directory.admits({ ...visitor, server: { ...server, digest: 'x' } })).toEqual(fault);
   });
 
   it('is looked at in what is held here first', async () => {
-    const { directory, here, find } = await createFixture('no record');
+    const { directory, here, find } = await createDirectory('no record');
     const session = { isReady: true, server, principal, protocolVersion: '2025-11-25' } as unknown as Session;
     here.set(key, session);
     expect(await directory.admits(visitor)).toBe('yes');
@@ -108,7 +49,7 @@ describe('who may use a session', () => {
       ['2025-11-25', true],
       ['2025-06-18', false],
     ] as const) {
-      const { directory, here } = await createFixture({ protocolVersion });
+      const { directory, here } = await createDirectory({ protocolVersion });
       expect(directory.primes(key)).toBe(false); // nothing is known before it was admitted
       await directory.admits(visitor);
       expect(directory.primes(key)).toBe(primes);
@@ -124,13 +65,13 @@ describe('[P7] a session that the store does not know', () => {
     ['owners may still have to register again in data that are new', { dataAgeMs: settledMs - 1 }],
     ['the store was away just now', { healthyForMs: settledMs - 1 }],
   ])('may be known later where %s', async (_, fields) => {
-    const { directory, state } = await createFixture('no record');
+    const { directory, state } = await createDirectory('no record');
     Object.assign(state, fields);
     expect([await directory.admits(visitor), await directory.locate(visitor, undefined)]).toEqual(['later', 'later']);
   });
 
   it('does not exist once all owners had the time to say that they have it', async () => {
-    const { directory, state } = await createFixture('no record');
+    const { directory, state } = await createDirectory('no record');
     const unknown = { fault: 'unknown_session' };
     expect([await directory.admits(visitor), await directory.locate(visitor, undefined)]).toEqual([unknown, unknown]);
     Object.assign(state, { healthyForMs: 0, hadBreak: false }); // it was never away: it has lost nothing
@@ -138,7 +79,7 @@ describe('[P7] a session that the store does not know', () => {
   });
 
   it('or cannot be asked may be known later; any other fault of the store is one', async () => {
-    const { directory, find } = await createFixture();
+    const { directory, find } = await createDirectory();
     find.mockRejectedValueOnce(new StoreUnavailable('unreachable')).mockRejectedValueOnce(new StoreUnavailable('full'));
     expect([await directory.admits(visitor), await directory.locate(visitor, undefined)]).toEqual(['later', 'later']);
     find.mockRejectedValueOnce(new Error('wrong type'));
@@ -148,7 +89,7 @@ describe('[P7] a session that the store does not know', () => {
 
 describe('where a session is', () => {
   it('is what its record says, which is not asked for every time', async () => {
-    const { directory, find } = await createFixture();
+    const { directory, find } = await createDirectory();
     for (let n = 0; n < 3; n++) {
       expect(await directory.admits(visitor)).toBe('yes');
       expect(await directory.locate(visitor, undefined)).toEqual({ instance: 'owner' });
@@ -157,13 +98,13 @@ describe('where a session is', () => {
   });
 
   it('is here if it is held here', async () => {
-    const { directory, here, handle } = await createFixture();
+    const { directory, here, handle } = await createDirectory();
     here.set(key, { isReady: true } as Session);
     expect(await directory.locate(visitor, undefined)).toEqual({ here: handle });
   });
 
   it('is asked for anew when the owner that was asked failed', async () => {
-    const { directory, store, find } = await createFixture();
+    const { directory, store, find } = await createDirectory();
     await directory.locate(visitor, undefined);
     await store.sessions.takeOver(key, { owner: 'owner', epoch: aRecord().epoch }, 'next');
     for (const failed of [lost, gone, moved])
@@ -172,13 +113,13 @@ describe('where a session is', () => {
   });
 
   it('is nowhere if it is ending here for good', async () => {
-    const { directory, ending } = await createFixture({ owner: 'me' });
+    const { directory, ending } = await createDirectory({ owner: 'me' });
     ending.set(key, 'unknown_session');
     expect(await directory.locate(visitor, undefined)).toEqual({ fault: 'unknown_session' });
   });
 
   it('[P8] is remembered for ten thousand sessions', async () => {
-    const { directory, store, find } = await createFixture();
+    const { directory, store, find } = await createDirectory();
     await directory.locate(visitor, undefined);
     find.mockImplementation(async () => aRecord({ owner: 'owner' }));
     for (let n = 0; n < 10_000; n++) await directory.locate({ ...visitor, key: `k${n}` }, undefined);
@@ -193,20 +134,20 @@ describe('where a session is', () => {
 
 describe('a session is taken over', () => {
   it('at once if its owner released it', async () => {
-    const { directory, state, adopted, handle } = await createFixture({ owner: '' });
+    const { directory, state, adopted, handle } = await createDirectory({ owner: '' });
     Object.assign(state, { healthyForMs: 0, dataAgeMs: 0 });
     expect(await directory.locate(visitor, undefined)).toEqual({ here: handle });
     expect(adopted).toMatchObject([{ record: { owner: 'me', server: 'everything' }, calls: [] }]);
   });
 
   it('at once if this instance has it by the record: it did not hear that it took it', async () => {
-    const { directory, adopted, handle } = await createFixture({ owner: 'me' });
+    const { directory, adopted, handle } = await createDirectory({ owner: 'me' });
     expect(await directory.locate(visitor, undefined)).toEqual({ here: handle });
     expect(adopted).toHaveLength(1);
   });
 
   it.each([lost, gone])('[P6] from an owner that is dead (%j), which cannot come back then', async (failed) => {
-    const { directory, store, adopted, lose, handle } = await createFixture();
+    const { directory, store, adopted, lose, handle } = await createDirectory();
     lose();
     expect(await directory.locate(visitor, failed)).toEqual({ here: handle });
     expect(adopted[0]?.record).toMatchObject({ owner: 'me' });
@@ -214,7 +155,7 @@ describe('a session is taken over', () => {
   });
 
   it('[P6] not from one that lives: it is asked again', async () => {
-    const { directory, takeOver } = await createFixture();
+    const { directory, takeOver } = await createDirectory();
     for (const failed of [lost, gone]) expect(await directory.locate(visitor, failed)).toEqual({ instance: 'owner' });
     expect(takeOver).not.toHaveBeenCalled();
   });
@@ -224,7 +165,7 @@ describe('a session is taken over', () => {
     ['was without the store just now', { healthyForMs: leaseMs - 1 }],
     ['knows the data only for a moment', { dataAgeMs: settledMs - 1 }],
   ])('[P6] not while this instance %s', async (_, fields) => {
-    const { directory, state, takeOver, lose, handle } = await createFixture();
+    const { directory, state, takeOver, lose, handle } = await createDirectory();
     lose();
     const before = { ...state };
     Object.assign(state, fields);
@@ -235,21 +176,21 @@ describe('a session is taken over', () => {
   });
 
   it('[P9] not by an instance that is about to stop', async () => {
-    const { directory, may, takeOver } = await createFixture({ owner: '' });
+    const { directory, may, takeOver } = await createDirectory({ owner: '' });
     may.adopt = false;
     expect(await directory.locate(visitor, undefined)).toEqual({ fault: 'draining' });
     expect(takeOver).not.toHaveBeenCalled();
   });
 
   it('once, by however many requests', async () => {
-    const { directory, takeOver, adopted, handle } = await createFixture({ owner: '' });
+    const { directory, takeOver, adopted, handle } = await createDirectory({ owner: '' });
     const all = await Promise.all([1, 2, 3].map(() => directory.locate(visitor, undefined)));
     expect(all).toEqual([{ here: handle }, { here: handle }, { here: handle }]);
     expect([takeOver.mock.calls.length, adopted.length]).toEqual([1, 1]);
   });
 
   it('by whoever is first; the other one looks again', async () => {
-    const { directory, store, adopted } = await createFixture({ owner: '' });
+    const { directory, store, adopted } = await createDirectory({ owner: '' });
     await directory.admits(visitor);
     await store.sessions.takeOver(key, { owner: '', epoch: aRecord().epoch }, 'other');
     expect(await directory.locate(visitor, undefined)).toBe('later');
@@ -258,7 +199,7 @@ describe('a session is taken over', () => {
   });
 
   it('later where the store goes away meanwhile, and then although it has happened already', async () => {
-    const { directory, store, takeOver, adopted, handle } = await createFixture({ owner: '' });
+    const { directory, store, takeOver, adopted, handle } = await createDirectory({ owner: '' });
     takeOver.mockImplementationOnce(async () => {
       await store.sessions.takeOver(key, { owner: '', epoch: aRecord().epoch }, 'me');
       throw new StoreUnavailable('unreachable');
@@ -269,7 +210,7 @@ describe('a session is taken over', () => {
   });
 
   it('never for the third time in a short while: it may be what its owners die of', async () => {
-    const { directory, takeOver, adopted } = await createFixture({ owner: '' });
+    const { directory, takeOver, adopted } = await createDirectory({ owner: '' });
     takeOver.mockImplementationOnce(async () => ({ outcome: 'worn_out' }));
     expect(await directory.locate(visitor, undefined)).toEqual({ fault: 'unknown_session' });
     expect(adopted).toEqual([]);
@@ -278,7 +219,7 @@ describe('a session is taken over', () => {
 
 describe('an owner that lives and denies to have a session', () => {
   it('may be about to get it; when it has denied it three times it does not have it', async () => {
-    const { directory, handle, adopted } = await createFixture();
+    const { directory, handle, adopted } = await createDirectory();
     expect([await directory.locate(visitor, { ...moved }), await directory.locate(visitor, { ...moved })]).toEqual([
       'later',
       'later',
@@ -289,7 +230,7 @@ describe('an owner that lives and denies to have a session', () => {
   });
 
   it('has denied it once if it was asked once, and is asked again', async () => {
-    const { directory, adopted } = await createFixture();
+    const { directory, adopted } = await createDirectory();
     const denial = { ...moved };
     const said = [];
     for (let n = 0; n < 5; n++) said.push(await directory.locate(visitor, denial));
@@ -298,7 +239,7 @@ describe('an owner that lives and denies to have a session', () => {
   });
 
   it('may deny it because this instance has no lease, by which it could be told anything', async () => {
-    const { directory, state, adopted } = await createFixture();
+    const { directory, state, adopted } = await createDirectory();
     state.isHeld = false;
     for (let n = 0; n < 5; n++) expect(await directory.locate(visitor, { ...moved })).toBe('later');
     expect(adopted).toEqual([]);

@@ -19,11 +19,12 @@ function createFixture() {
   const instances = createFakeInstances();
   const letters: string[] = [];
   const told: string[] = [];
+  const holds: boolean[] = [];
   const failures: unknown[] = [];
   const onLetter = vi.fn(({ content }: Letter): void => void letters.push(content.toString()));
   const lease: Lease = new Lease({
     ...{ instances, leaseMs, renewMs, marginMs, onLetter },
-    onHeld: () => undefined,
+    onHeld: () => void holds.push(lease.isHeld),
     onRenamed: () => void told.push('renamed'),
     onTerm: () => void told.push(`term ${lease.term}`),
     onFailed: (cause) => void failures.push(cause),
@@ -45,7 +46,7 @@ function createFixture() {
     instances.deliver(letter(999, 'me')); // as the cluster does, so that the loop ends
     await pass(renewMs);
   });
-  return { lease, instances, onLetter, letters, told, failures, pass, settle, join };
+  return { lease, instances, onLetter, letters, told, holds, failures, pass, settle, join };
 }
 
 describe('a lease', () => {
@@ -94,6 +95,32 @@ describe('a lease', () => {
     vi.spyOn(performance, 'now').mockReturnValue(now + leaseMs); // nothing ran meanwhile
     onTestFinished(() => void vi.restoreAllMocks());
     expect(lease.isHeld).toBe(false);
+  });
+
+  it('[P6] is told when it is held again in its term, also if it lapsed while the store was asked', async () => {
+    const { lease, instances, holds, settle, join, pass } = createFixture();
+    await join();
+    await pass(renewMs);
+    await settle(instances.renewals[0]);
+    expect(holds).toEqual([]); // it was held all the time
+    await pass(leaseMs - marginMs);
+    expect(lease.isHeld).toBe(false);
+    await settle(instances.renewals[1]); // sent while it was held
+    expect(holds).toEqual([true]);
+  });
+
+  it('[F04] lapses where the mailbox cannot be read, although it could be renewed', async () => {
+    const { lease, instances, failures, join, pass } = createFixture();
+    instances.automatic.renewal = held();
+    await join();
+    const cause = new Error('no reader');
+    const { receive } = instances;
+    instances.receive = () => Promise.reject(cause);
+    await pass(renewMs + leaseMs);
+    expect([lease.isHeld, failures.at(-1)]).toEqual([false, cause]);
+    instances.receive = receive;
+    await pass(2 * renewMs);
+    expect(lease.isHeld).toBe(true);
   });
 
   it('is renewed every so often, counted from when the last renewal was sent', async () => {

@@ -1,13 +1,16 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { type Head, readLetter, writeLetter } from '../../../src/session/cluster/letters.ts';
 import { Mail } from '../../../src/session/cluster/mail.ts';
+import type { Instances } from '../../../src/store/instances.ts';
 import { createFakeInstances } from './fake-instances.ts';
 
 vi.mock('node:timers/promises', () => import('../../support/fake-delay.ts'));
 
 const listen: Head = { kind: 'listen', n: 1, key: 'k', continues: false };
 
-function createFixture() {
+type OnLetter = (from: string, head: Head, body: Buffer) => void;
+
+function createFixture(onLetter?: OnLetter) {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
   onTestFinished(() => void vi.useRealTimers());
   const instances = createFakeInstances();
@@ -19,7 +22,7 @@ function createFixture() {
     name: () => names.now,
     requestWaitMs: 1_000,
     mailboxMaxBytes: 100_000,
-    onLetter: (from, head, body) => void letters.push(`${from} ${head.kind} ${body}`),
+    onLetter: onLetter ?? ((from, head, body) => void letters.push(`${from} ${head.kind} ${body}`)),
     onLoss: (peer) => void losses.push(peer),
   });
   onTestFinished(() => mail.close());
@@ -92,6 +95,70 @@ describe('mail', () => {
     const { letters, losses, take } = createFixture();
     take(1, { kind: 'hole' });
     expect([letters, losses]).toEqual([[], ['peer']]);
+  });
+
+  describe('that is large', () => {
+    /** What a mail of 700 KiB is put into mailboxes as. */
+    const largeLetters = async (): Promise<{ body: Buffer; contents: readonly Buffer[] }> => {
+      const contents: Buffer[] = [];
+      const instances = createFakeInstances();
+      const post: Instances['post'] = async (_to, _from, _first, more) => {
+        contents.push(...more);
+        return 'posted';
+      };
+      const mail = new Mail({
+        instances: { ...instances, post },
+        name: () => 'peer',
+        requestWaitMs: 1_000,
+        mailboxMaxBytes: 10_000_000,
+        onLetter: () => undefined,
+        onLoss: () => undefined,
+      });
+      const body = Buffer.from(Array.from({ length: 700 * 1024 }, (_, n) => n % 251));
+      expect(await mail.send('me', { kind: 'json', n: 7 }, [body])).toBe('posted');
+      return { body, contents };
+    };
+
+    it('goes in parts of about 256 KiB, and is the same when it is put together', async () => {
+      const taken: { from: string; head: Head; body: Buffer }[] = [];
+      const { mail } = createFixture((from, head, body) => void taken.push({ from, head, body }));
+      const { body, contents } = await largeLetters();
+      expect(contents).toHaveLength(3);
+      for (const content of contents) expect(content.length).toBeLessThan(257 * 1024);
+      for (const [index, content] of contents.entries()) {
+        mail.take({ from: 'peer', number: index + 1, content });
+        mail.take({ from: 'peer', number: index + 1, content }); // a repeat
+        mail.take({ from: 'other', number: index + 1, content: writeLetter({ kind: 'gone', n: index }) });
+      }
+      const [whole] = taken.filter(({ from }) => from === 'peer');
+      expect(whole?.head).toEqual({ kind: 'json', n: 7 });
+      expect(whole?.body.equals(body)).toBe(true);
+      expect(taken).toHaveLength(4);
+    });
+
+    it('is nothing without one of its parts, whichever that is, and what follows it is taken', async () => {
+      const { contents } = await largeLetters();
+      for (const missing of [0, 1, 2]) {
+        const { mail, letters, losses } = createFixture();
+        for (const [index, content] of contents.entries()) {
+          if (index !== missing) mail.take({ from: 'peer', number: index + 1, content });
+        }
+        mail.take({ from: 'peer', number: 4, content: writeLetter({ kind: 'accepted', n: 8 }) });
+        expect([letters, losses]).toEqual([['peer accepted '], ['peer']]);
+      }
+    });
+
+    it('is forgotten with its sender, and with the name that it was sent to', async () => {
+      const { contents } = await largeLetters();
+      for (const end of ['forget', 'restart'] as const) {
+        const { mail, letters } = createFixture();
+        mail.take({ from: 'peer', number: 1, content: contents[0] as Buffer });
+        mail[end]('peer');
+        mail.take({ from: 'peer', number: 1, content: contents[1] as Buffer });
+        mail.take({ from: 'peer', number: 2, content: contents[2] as Buffer });
+        expect(letters).toEqual([]);
+      }
+    });
   });
 
   it('greets everybody it has written to, so that a hole shows', async () => {

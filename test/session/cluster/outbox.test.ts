@@ -111,6 +111,32 @@ describe('letters to another instance', () => {
     expect(posts()).toEqual([...[1, 2, 3].map(() => [1, 'patient', 'hasty']), [1, 'patient'], [2, 'next']]);
   });
 
+  it('in parts are given up together, or not at all once a part of them is there', async () => {
+    const { outbox, posts, pass, answer } = createFixture({ maxBytes: 10_000_000 });
+    const outcomes: string[] = [];
+    const part = (letter: string): Buffer => Buffer.alloc(300 * 1024, letter);
+    const send = (letters: string): void =>
+      void outbox.send([...letters].map(part), 100).then((posted) => outcomes.push(`${letters[0]} ${posted}`));
+    send('abc');
+    send('de');
+    await pass();
+    await answer(0, 'posted'); // one part fits into a post
+    for (let n = 1; n <= 10; n++) {
+      await answer(n, 'full');
+      await pass(250);
+    }
+    expect(outcomes).toEqual(['d full']);
+    for (const n of [11, 12]) await answer(n, 'posted');
+    await pass();
+    expect(outcomes).toEqual(['d full', 'a posted']);
+    const sent = [0, 11, 12].map((n) => posts()[n]).map((post) => [post?.[0], String(post?.[1])[0], post?.length]);
+    expect(sent).toEqual([
+      [1, 'a', 2],
+      [2, 'b', 2],
+      [3, 'c', 2],
+    ]);
+  });
+
   it('[P8] over the limit of bytes are refused at once, and there is room again when others are posted', async () => {
     const { send, outcomes, pass, answer } = createFixture({ maxBytes: 10 });
     send('123456');
