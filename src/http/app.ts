@@ -40,7 +40,9 @@ export function createListener(app: HttpApp, endpoints: ReadonlyMap<string, Endp
     const target = incoming.url ?? '';
     const endpoint = endpoints.get(target);
     if (endpoint !== undefined) endpoint(incoming, outgoing);
-    else if (target.startsWith('/')) void others(incoming, outgoing);
-    else respondWithFault(outgoing, 'bad_target');
+    else if (target.startsWith('/')) {
+      incoming.headers.host ??= 'localhost'; // health checks in HTTP/1.0 name none; only the path counts here
+      void others(incoming, outgoing);
+    } else respondWithFault(outgoing, 'bad_target');
   };
 }

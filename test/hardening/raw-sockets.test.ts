@@ -131,6 +131,10 @@ describe('HTTP that no client should send', () => {
       expect(answer.raw).not.toContain('"result"');
       await expectNothingForwarded();
     });
+
+    it.each(['/healthz', '/readyz'])('is answered at %s to a check in HTTP/1.0 that names no Host', async (path) => {
+      expect((await sendRaw(gateway.port, `GET ${path} HTTP/1.0\r\n\r\n`)).status).toBe(200);
+    });
   });
 
   describe('[B24] cannot hide a second request', () => {
