@@ -1,7 +1,8 @@
 import { Agent } from 'node:http';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { everythingFixture, type Gateway, startGateway } from '../support/gateway.ts';
-import { type Answer, initialize, type Message, type Session } from '../support/http-client.ts';
+import { initialize, type Message } from '../support/http-client.ts';
+import { callTogether, expectOwn } from '../support/own-calls.ts';
 
 /** P2: a message reaches exactly one stream, never another client's. */
 describe('P2: a message reaches exactly one stream', () => {
@@ -15,23 +16,6 @@ describe('P2: a message reaches exactly one stream', () => {
     await gateway?.stop();
   });
 
-  /** Calls with this id and this progress token; the marker shows whose each message is. */
-  async function call(session: Session, id: number, marker: string, count: number): Promise<Answer> {
-    const _meta = { progressToken: id };
-    return session.request('tools/call', { name: 'progress', arguments: { count, marker }, _meta }, { id });
-  }
-
-  /** Everything of this call and nothing else: its progress in order, then its result. */
-  function expectOwn({ messages }: Answer, id: number, marker: string, count: number): void {
-    const progress = Array.from({ length: count }, (_, index) => ({
-      jsonrpc: '2.0',
-      method: 'notifications/progress',
-      params: { progressToken: id, progress: index + 1, total: count, message: marker },
-    }));
-    const result = { jsonrpc: '2.0', id, result: { content: [{ type: 'text', text: marker }] } };
-    expect(messages).toEqual([...progress, result]);
-  }
-
   test('[R7.09] [R7.10] 10,000 interleaved calls of two clients with the same ids and progress tokens', {
     timeout: 120_000,
   }, async () => {
@@ -41,18 +25,10 @@ describe('P2: a message reaches exactly one stream', () => {
       ['A', 'B'].map(async (name) => ({ name, session: await initialize(gateway.url, { agent }) })),
     );
 
-    const work = clients.flatMap(({ name, session }) => {
-      let next = 0;
-      return Array.from({ length: inFlightOfEach }, async () => {
-        while (next < callsOfEach) {
-          const id = next++;
-          const marker = `${name}${id}`;
-          // Without progress the answer is JSON, with it a stream; both kinds are in flight at once.
-          expectOwn(await call(session, id, marker, id % 3), id, marker, id % 3);
-        }
-      });
-    });
-    await Promise.all(work);
+    await callTogether(
+      clients.map(({ name, session }) => ({ name, sessions: [session] })),
+      { callsOfEach, inFlightOfEach },
+    );
     await Promise.all(clients.map(({ session }) => session.delete()));
   });
 

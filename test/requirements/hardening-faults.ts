@@ -16,7 +16,6 @@ export const faults: readonly Requirement[] = [
   {
     id: 'F03',
     text: "kill -9 of a client's instance that is not the owner: the resume elsewhere is identical.",
-    deferredTo: openIssues.redis,
   },
   {
     id: 'F04',

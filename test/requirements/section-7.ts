@@ -99,7 +99,6 @@ export const section7: readonly ProtocolRequirement[] = [
     source: 'T25',
     level: 'MUST',
     text: 'Event ids are unique in the session over all instances.',
-    deferredTo: openIssues.redis,
   },
   {
     id: 'R7.14',
@@ -124,7 +123,6 @@ export const section7: readonly ProtocolRequirement[] = [
     source: 'T25',
     level: 'MUST',
     text: 'GET with Last-Event-ID does so on any instance.',
-    deferredTo: openIssues.redis,
   },
   {
     id: 'R7.16',
@@ -161,7 +159,6 @@ export const section7: readonly ProtocolRequirement[] = [
     source: 'T25',
     level: 'MUST',
     text: 'An ended session id gets 404 on every instance.',
-    deferredTo: openIssues.redis,
   },
   {
     id: 'R7.21',
@@ -187,20 +184,17 @@ export const section7: readonly ProtocolRequirement[] = [
     source: 'T25',
     level: 'MUST',
     text: 'A posted response reaches the process that asked wherever it runs.',
-    deferredTo: openIssues.redis,
   },
   {
     id: 'R7.24',
     source: 'T25',
     level: 'MUST',
     text: 'notifications/cancelled that lands on another instance reaches the process.',
-    deferredTo: openIssues.redis,
   },
   {
     id: 'R7.25',
     source: 'T25',
     level: 'MUST',
     text: 'A GET stream on one instance gets what the process on another one says.',
-    deferredTo: openIssues.redis,
   },
 ];

@@ -107,7 +107,6 @@ export const section9: readonly ProtocolRequirement[] = [
     source: 'V2',
     level: 'V2',
     text: 'A GET is never refused because an owner or Redis is away: 200, comments, and it waits.',
-    deferredTo: openIssues.redis,
   },
   {
     id: 'R9.15',
@@ -138,6 +137,5 @@ export const section9: readonly ProtocolRequirement[] = [
     source: 'V2',
     level: 'V2',
     text: "A drain's retry does not stay with a client that goes on elsewhere.",
-    deferredTo: openIssues.redis,
   },
 ];

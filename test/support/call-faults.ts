@@ -1,3 +1,4 @@
+import { comparePositions, parseEventId } from '../../src/protocol/event-id.ts';
 import type { RequestId } from '../../src/protocol/faults.ts';
 import type { Message } from './http-client.ts';
 import {
@@ -121,19 +122,20 @@ function messagesOf(
 }
 
 /**
- * True if progress of a call may come on this connection because the call has no stream (P2): its own connection broke
- * before an event id had come, and the GET stream has what is left of it.
+ * True if progress of a call may come on this connection, that of the GET stream, because the call had no stream yet (P2):
+ * the first connection for its answer was lost before an event id was sent, and no other one had taken its place.
  */
 function isStreamless(
   { id }: RecordedCall,
+  place: string,
   connections: readonly RecordedConnection[],
   { call }: RecordedConnection,
 ): boolean {
+  const at = parseEventId(place);
+  if (call !== undefined || at === undefined) return false;
   const own = connections.filter((connection) => connection.call === id);
-  return (
-    call === undefined &&
-    own.every(({ isWhole, events }) => !isWhole && events.every((event) => event.id === undefined))
-  );
+  const ids = own.flatMap(({ events }) => events.map((event) => parseEventId(event.id ?? '')));
+  return ids.every((other) => other === undefined || comparePositions(at, other) < 0);
 }
 
 /** Finds what belongs to somebody else. */
@@ -155,7 +157,7 @@ function checkOwnership(
     const call = callOf.get(keyOf(id));
     if (call === undefined)
       add('foreign', `${where}: ${place} is about ${keyOf(id)}, which this client never asked for`);
-    else if (call.id !== connection.call && !(isProgress && isStreamless(call, connections, connection)))
+    else if (call.id !== connection.call && !(isProgress && isStreamless(call, place, connections, connection)))
       add('foreign', `${where}: ${place} is about ${keyOf(id)}, another call`);
     const wrong = marksIn(JSON.stringify(message)).find(({ mark }) => call !== undefined && mark !== call.mark);
     if (wrong !== undefined) add('foreign', `${where}: ${place} is about ${keyOf(id)} and has ${wrong.mark}`);

@@ -1,0 +1,36 @@
+import { expect } from 'vitest';
+import { testConformance } from '../conformance/suite-tests.ts';
+import type { Cluster } from '../support/cluster.ts';
+import { everythingFixture } from '../support/gateway.ts';
+import type { RoutedRequest } from '../support/round-robin.ts';
+import { testSdkClients } from '../support/sdk-suite.ts';
+import { childrenOf, startFastCluster } from './fast.ts';
+
+/** Three instances behind a balancer that sends each request to the next one, as one endpoint. */
+async function startBalanced(command: readonly string[]) {
+  const cluster = await startFastCluster({ command });
+  return {
+    url: cluster.url,
+    descendants: () => childrenOf(cluster),
+    async stop() {
+      await cluster.stop();
+      expectSpread(cluster);
+    },
+  };
+}
+
+/** Each session was served by several instances, and all of them together by each one. */
+function expectSpread({ balancer, instances }: Cluster): void {
+  const requests = balancer.requests.items;
+  for (const id of new Set(requests.map(idOf).filter((id) => id !== undefined))) {
+    const of = requests.filter((request) => idOf(request) === id);
+    if (of.length > 2) expect(backendsOf(of).size).toBeGreaterThan(1);
+  }
+  expect(backendsOf(requests)).toEqual(new Set(instances.keys()));
+}
+
+const idOf = ({ headers }: RoutedRequest) => headers['mcp-session-id'];
+const backendsOf = (requests: readonly RoutedRequest[]) => new Set(requests.map(({ backend }) => backend));
+
+testConformance('three instances behind a balancer', () => startBalanced(everythingFixture));
+testSdkClients(startBalanced);
