@@ -42,6 +42,7 @@ export function createSessionLog(logger: Logger): SessionObserver {
       if (lastOutput?.length) logger.debug({ ...name, lastOutput }, 'what the server wrote last');
     },
     adopted: (name, details) => logger.info({ ...name, ...details }, 'session taken over'),
+    wornOut: (name) => logger.warn({ ...name, reason: 'worn_out' }, 'session ended'),
     restored: (name, details) => logger.info({ ...name, ...details }, 'server restored'),
     dropped(name, what, text) {
       if (!logger.isLevelEnabled('debug')) return;

@@ -23,12 +23,17 @@ export interface SessionName {
   readonly session: string;
 }
 
+/** The name of a session by its key. */
+export const nameOf = (key: string, server: string): SessionName => ({ server, session: key.slice(0, 8) });
+
 /** Is told what happens to sessions, so that it can be logged and counted. Contents and ids are never passed. */
 export interface SessionObserver {
   started(name: SessionName, details: { protocolVersion: string; startMs: number; pid: number | undefined }): void;
   ended(name: SessionName, details: { reason: SessionEnd; dropped: Partial<Record<Dropped, number>> }): void;
   /** A session was taken over from another instance, with so many calls that it left unanswered. */
   adopted(name: SessionName, details: { pending: number }): void;
+  /** A session was ended because its owners were lost too often in a short while: it may be what they die of. */
+  wornOut(name: SessionName): void;
   /** The server ended by itself. */
   backendEnded(name: SessionName, end: BackendEnd): void;
   /** A lost backend was replaced; `losses` counts those of the session. */

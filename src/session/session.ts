@@ -11,7 +11,7 @@ import { ClientState } from './client-state.ts';
 import { Conversation } from './conversation.ts';
 import type { Refusal } from './event-writer.ts';
 import { idOf } from './inbound.ts';
-import type { SessionName } from './observer.ts';
+import { nameOf, type SessionName } from './observer.ts';
 import { RecordKeeper } from './record-keeper.ts';
 import type { Reply } from './reply.ts';
 import { faultAtEnd, type SessionEnd } from './session-end.ts';
@@ -64,7 +64,7 @@ export class Session implements SessionHandle {
     this.epoch = epoch;
     this.principal = principal;
     this.server = server;
-    this.name = { server: server.name, session: key.slice(0, 8) };
+    this.name = nameOf(key, server.name);
     this.#parts = parts;
     this.#client = new ClientState(initialize, adoption?.record.clientState);
     this.#record = new RecordKeeper({

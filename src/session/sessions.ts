@@ -5,7 +5,7 @@ import type { Principal } from '../store/session-records.ts';
 import type { Store } from '../store/store.ts';
 import type { Adoption } from './adoption.ts';
 import { Cluster, type ClusterLimits } from './cluster/cluster.ts';
-import type { SessionObserver } from './observer.ts';
+import { nameOf, type SessionObserver } from './observer.ts';
 import type { Reply } from './reply.ts';
 import { Session, type SessionStart } from './session.ts';
 import type { SessionHandle } from './session-handle.ts';
@@ -61,6 +61,7 @@ export class Sessions {
       adopt: (key, server, adoption) => this.#adopt(key, server, adoption),
       mayAdopt: () => !this.#isDraining,
       endingHere: (key) => (this.#ending.get(key)?.leavesNoRecord ? 'unknown_session' : undefined),
+      onWornOut: (key, { name }) => options.observer.wornOut(nameOf(key, name)),
       onFailed: (cause) => options.observer.clusterFailed(cause),
     });
     this.#cluster.start();

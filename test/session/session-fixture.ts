@@ -46,6 +46,7 @@ export function createObserver(): RecordingObserver {
   return {
     ...{ ends, adoptions, drops, failures, clusterFailures },
     started: () => undefined,
+    wornOut: () => undefined,
     ended: (_name, { reason }) => ends.push(reason),
     adopted: (_name, details) => void adoptions.push(details),
     backendEnded: () => undefined,

@@ -29,6 +29,7 @@ function createFixture(options: Partial<SessionsOptions & Pick<Server, 'startTim
   const failed: unknown[] = [];
   const observer: SessionObserver = {
     started: () => undefined,
+    wornOut: () => undefined,
     ended: (_name, { reason }) => ended.push(reason),
     adopted: () => undefined,
     backendEnded: () => undefined,

@@ -34,7 +34,7 @@ export interface ClusterLimits {
 }
 
 /** What a cluster needs of its instance. */
-export interface ClusterOptions extends Pick<DirectoryOptions, 'find' | 'mayAdopt' | 'endingHere'> {
+export interface ClusterOptions extends Pick<DirectoryOptions, 'find' | 'mayAdopt' | 'endingHere' | 'onWornOut'> {
   readonly store: Store;
   readonly limits: ClusterLimits;
   /** Makes a session that was taken over one of this instance. */
@@ -70,7 +70,7 @@ export class Cluster {
   #lastExchange = 0;
 
   constructor(options: ClusterOptions) {
-    const { store, limits, find, mayAdopt, endingHere, onFailed } = options;
+    const { store, limits, find, mayAdopt, endingHere, onWornOut, onFailed } = options;
     const { instances } = store;
     const { leaseMs, leaseRenewMs: renewMs, leaseMarginMs: marginMs, storeWaitMs, mailboxMaxBytes } = limits;
     this.#options = options;
@@ -100,6 +100,7 @@ export class Cluster {
       adopt: (key, server, adoption, term) => void this.opened(options.adopt(key, server, adoption), term),
       mayAdopt,
       endingHere,
+      onWornOut,
       hadBreak: () => this.#hadBreak,
     });
     this.#desk = new OwnerDesk({

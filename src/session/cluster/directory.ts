@@ -26,6 +26,8 @@ export interface DirectoryOptions {
   endingHere(key: string): Reason | undefined;
   /** True if the store was away since the start: only then what it lacks may be what it lost with its last writes. */
   hadBreak(): boolean;
+  /** A session was ended instead of taken over: its owners were lost too often. */
+  onWornOut(key: string, server: Server): void;
   /** False while no session may be taken over: the instance is about to stop. */
   mayAdopt(): boolean;
 }
@@ -158,7 +160,7 @@ export class Directory {
   }
 
   async #tryToTakeOver({ key, server }: Visitor, from: SessionRecord, isFree: boolean): Promise<Whereabouts> {
-    const { store, lease, leaseMs, mayAdopt, adopt } = this.#options;
+    const { store, lease, leaseMs, mayAdopt, adopt, onWornOut } = this.#options;
     if (!mayAdopt()) return { fault: 'draining' };
     if (!lease.isHeld) return 'later';
     const isSure = (): boolean => store.healthyForMs() >= leaseMs && lease.dataAgeMs >= leaseMs + settlingMs;
@@ -174,7 +176,10 @@ export class Directory {
       }
       const { term } = lease;
       const taken = await store.sessions.takeOver(key, from, lease.name);
-      if (taken.outcome === 'worn_out') return { fault: 'unknown_session' };
+      if (taken.outcome === 'worn_out') {
+        onWornOut(key, server);
+        return { fault: 'unknown_session' };
+      }
       if (taken.outcome !== 'taken') return 'later'; // it is looked for again, with all care
       const adoption = await prepareAdoption(store.log, key, taken.record, taken.log);
       adopt(key, server, adoption, term);

@@ -171,6 +171,7 @@ export class Exchange {
     const reached = await this.#host.replay(this.#wanted.after, this.#reply);
     if (reached === 'complete') return true;
     this.#wanted = { kind: 'listen', after: reached };
+    this.#cursor = reached; // or what was replayed would be sent again after the loss of the next owner
     return false;
   }
 

@@ -53,6 +53,7 @@ export async function createDirectory(fields: Partial<SessionRecord> | 'no recor
     },
     endingHere: (of) => ending.get(of),
     hadBreak: () => state.hadBreak,
+    onWornOut: () => undefined,
     mayAdopt: () => may.adopt,
   });
   /** The owner's lease lapses. */
