@@ -166,7 +166,7 @@ export class Sessions {
       observer,
       onReady: () => void cluster?.opened(session, term),
       onEnding: () => {
-        this.#byKey.delete(key);
+        if (this.#byKey.get(key) === session) this.#byKey.delete(key);
         this.#ending.set(key, session);
         cluster?.guard.release();
       },

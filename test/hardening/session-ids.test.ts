@@ -55,6 +55,7 @@ describe('session ids of one instance', () => {
       dropped: nobody,
       failed: nobody,
       clusterFailed: nobody,
+      wornOut: nobody,
     },
     maxSessions: 20_000,
     sessionIdleMs: 600_000,

@@ -152,6 +152,8 @@ export class Directory {
    */
   #takeOver(visitor: Visitor, from: SessionRecord, isFree: boolean): Promise<Whereabouts> {
     const { key } = visitor;
+    const held = this.#held(key);
+    if (held !== undefined) return Promise.resolve({ here: held }); // taken over while the record was looked up
     const running = this.#takeovers.get(key);
     if (running !== undefined) return running;
     const takeover = this.#tryToTakeOver(visitor, from, isFree).finally(() => this.#takeovers.delete(key));

@@ -133,6 +133,27 @@ describe('where a session is', () => {
 });
 
 describe('a session is taken over', () => {
+  it('[P6] once, also by a request that was reading the record while another one took it over', async () => {
+    const { directory, store, find, adopted, handle } = await createDirectory({ owner: '' });
+    let goOn: (value?: unknown) => void = () => undefined;
+    const waits = new Promise((resolve) => {
+      goOn = resolve;
+    });
+    const original = store.sessions.find.bind(store.sessions);
+    find.mockImplementationOnce(async (of) => {
+      await waits;
+      const { sessions } = store;
+      find.mockRestore();
+      return sessions.find(of); // by now the record names this instance
+    });
+    const slow = directory.locate(visitor, undefined);
+    find.mockImplementationOnce(original);
+    expect(await directory.locate(visitor, undefined)).toEqual({ here: handle });
+    goOn();
+    expect(await slow).toEqual({ here: handle });
+    expect(adopted).toHaveLength(1);
+  });
+
   it('at once if its owner released it', async () => {
     const { directory, state, adopted, handle } = await createDirectory({ owner: '' });
     Object.assign(state, { healthyForMs: 0, dataAgeMs: 0 });
