@@ -6,12 +6,10 @@ export const faults: readonly Requirement[] = [
   {
     id: 'F01',
     text: 'kill -9 of an owner in mid-request: taken over within lease + 2 s, each pending request run again or answered.',
-    deferredTo: openIssues.redis,
   },
   {
     id: 'F02',
     text: 'An owner frozen past its lease is fenced, nothing of it reaches clients, and its children end.',
-    deferredTo: openIssues.redis,
   },
   {
     id: 'F03',
@@ -20,42 +18,34 @@ export const faults: readonly Requirement[] = [
   {
     id: 'F04',
     text: 'An owner whose mailbox loop is dead loses its lease, and is replaced.',
-    deferredTo: openIssues.redis,
   },
   {
     id: 'F05',
     text: 'A Redis restart with its data: calls at owners go on, the rest waits, nothing is lost or doubled.',
-    deferredTo: openIssues.redis,
   },
   {
     id: 'F06',
     text: 'A Redis restart without its data: sessions are registered again, and a lost history is told.',
-    deferredTo: openIssues.redis,
   },
   {
     id: 'F07',
     text: 'A failover that loses writes: a client ahead of the store is told, and no id is used twice.',
-    deferredTo: openIssues.redis,
   },
   {
     id: 'F08',
     text: 'A slow or silent Redis: commands time out, health stays up, the blocking reader recovers.',
-    deferredTo: openIssues.redis,
   },
   {
     id: 'F09',
     text: 'A full Redis: no event is sent unstored, calls end with an error, leases hold.',
-    deferredTo: openIssues.redis,
   },
   {
     id: 'F10',
     text: 'A flushed script cache, or a cut before the reply: asked again with the same ids, ALREADY and no duplicate.',
-    deferredTo: openIssues.redis,
   },
   {
     id: 'F11',
     text: 'An instance cut off from Redis turns unready, others take over, and on return it gives up what was taken.',
-    deferredTo: openIssues.redis,
   },
   {
     id: 'F12',
@@ -127,7 +117,7 @@ export const faults: readonly Requirement[] = [
     id: 'F29',
     text: 'A clock jump or a stalled event loop loses nothing on one instance.',
   },
-  { id: 'F29b', text: 'A clock jump or a stalled event loop causes no false takeover.', deferredTo: openIssues.redis },
+  { id: 'F29b', text: 'A clock jump or a stalled event loop causes no false takeover.' },
   {
     id: 'F30',
     text: 'A long soak with random faults has flat resources and no broken promise.',

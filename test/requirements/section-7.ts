@@ -171,7 +171,6 @@ export const section7: readonly ProtocolRequirement[] = [
     source: 'T25',
     level: 'MUST',
     text: 'A session whose owner died is taken over and restored, or gets 404 where that is configured; it never hangs.',
-    deferredTo: openIssues.redis,
   },
   {
     id: 'R7.23',

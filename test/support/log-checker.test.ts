@@ -253,10 +253,11 @@ test('tells what became of each call', () => {
 test('reads logs as they are in Redis', async () => {
   const redis = await startRedis();
   const key = `gangway:session:{${logNameOf('id-of-s')}}:log`;
-  await redis.cli('XADD', key, '1-1', 'h', '1 0 1763634000000 ', 'd', '');
-  await redis.cli('XADD', key, '1-2', 'h', '1 0 1763634000000 1-1', 'd', '{"a":"ä"}');
+  const time = '1763634000000';
+  const two = '1 0 0 \n1 0 10 1-1\n{"a":"ä"}';
+  await redis.cli('XADD', key, '1-2', 'h', `${time} 2 10 1:2:0`, 'd', two);
   await redis.cli('XADD', key, '2-0', 'm', '');
-  await redis.cli('XADD', key, '2-1', 'h', '1 1 1763634000000 1-2', 'd', '{}');
+  await redis.cli('XADD', key, '2-1', 'h', `${time} 1 2 1:1:1`, 'd', '1 1 2 1-2\n{}');
   expect((await readLogs(redis)).get(logNameOf('id-of-s'))?.entries).toEqual([
     logged(11, 1, undefined, ''),
     logged(12, 1, 11, '{"a":"ä"}'),

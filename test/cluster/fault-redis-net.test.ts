@@ -1,0 +1,102 @@
+import { describe, expect, test } from 'vitest';
+import type { Cluster } from '../support/cluster.ts';
+import { countOutcomes } from '../support/traffic.ts';
+import { waitFor } from '../support/wait-for.ts';
+import { type Busy, headOf, startBusy, statusesIn } from './busy.ts';
+import { healthOf, leaseMs } from './patience.ts';
+
+/** What calls may end in while Redis does not answer; never `none` (a hang), `unknown_session` or `internal`. */
+const outcomes = ['answered', 'broken', 'outcome_unknown', 'store_unavailable', 'owner_busy'];
+
+async function expectAllWell(busy: Busy): Promise<void> {
+  const { transcripts, violations } = await busy.stop();
+  expect(violations, `RESUME_SEED=${busy.seed}`).toEqual([]);
+  expect(Object.keys(countOutcomes(transcripts)).filter((outcome) => !outcomes.includes(outcome))).toEqual([]);
+  expect(statusesIn(transcripts)).not.toContain(404);
+  for (const { sessionId } of transcripts) expect((await headOf(busy.cluster.url, sessionId)).status).toBe(200);
+}
+
+const baseUrls = ({ instances }: Cluster): readonly string[] => instances.map(({ baseUrl }) => baseUrl);
+
+/** Asks all instances for their health until all say so; `/healthz` has to be well all the time. */
+async function allSay(cluster: Cluster, said: string): Promise<void> {
+  const say = async (baseUrl: string): Promise<boolean> => {
+    expect((await healthOf(baseUrl, '/healthz')).status).toBe(200);
+    return (await healthOf(baseUrl, '/readyz')).said === said;
+  };
+  const what = `all instances to be ${said}`;
+  await waitFor(async () => (await Promise.all(baseUrls(cluster).map(say))).every(Boolean), {
+    what,
+    deadlineMs: 20_000,
+  });
+}
+
+describe('a Redis', () => {
+  test('[F08] [P7] that answers after 2 s: requests wait a bounded time, health stays up, and it is over when it is over', async () => {
+    const busy = await startBusy({ isPartitionable: true });
+    await busy.more();
+    for (const proxy of busy.cluster.redisProxies) proxy.set({ toClient: { latencyMs: 2_000 } });
+    await allSay(busy.cluster, 'unavailable');
+    const begin = performance.now();
+    const { status } = await headOf(busy.cluster.url, busy.traffic.transcripts[0]?.sessionId as string);
+    expect(status).toBe(503);
+    expect(performance.now() - begin).toBeLessThan(1_000 + leaseMs + 2_000);
+    for (const proxy of busy.cluster.redisProxies) proxy.set({});
+    await allSay(busy.cluster, 'ready');
+    await busy.more();
+    await expectAllWell(busy);
+  }, 120_000);
+
+  test('[F08] that is a black hole on all connections: readers and commands find new ones by themselves', async () => {
+    const busy = await startBusy({ isPartitionable: true });
+    await busy.more();
+    for (const proxy of busy.cluster.redisProxies) proxy.blackHoleAll();
+    await busy.more();
+    await allSay(busy.cluster, 'ready');
+    await expectAllWell(busy);
+  }, 120_000);
+
+  test('[F09] [P5] that is full: no event is sent that is not stored, leases hold, and it goes on when there is room', async () => {
+    const busy = await startBusy();
+    const { redis, instances } = busy.cluster;
+    await busy.more();
+    const leases = (await redis.cli('KEYS', '*:lease')).split('\n').sort();
+    await redis.fill();
+    const filledAt = performance.now();
+    // Beyond a lease: those that could not be renewed would be gone.
+    await waitFor(() => performance.now() - filledAt > 2 * leaseMs);
+    expect((await redis.cli('KEYS', '*:lease')).split('\n').sort()).toEqual(leases);
+    for (const { baseUrl } of instances) expect((await healthOf(baseUrl, '/readyz')).said).toBe('ready');
+    await redis.unfill();
+    await busy.more();
+    await expectAllWell(busy);
+  }, 120_000);
+
+  test('[F10] that forgets its scripts gets them again, and nothing is lost or doubled', async () => {
+    const busy = await startBusy();
+    for (let flush = 0; flush < 5; flush++) {
+      await busy.more(busy.traffic.transcripts.length);
+      await busy.cluster.redis.flushScripts();
+    }
+    await busy.more();
+    await expectAllWell(busy);
+    expect(Object.keys(countOutcomes(busy.traffic.transcripts)).sort()).toEqual(
+      expect.not.arrayContaining(['store_unavailable', 'outcome_unknown']),
+    );
+  }, 120_000);
+
+  test('[F10] [P4] [P5] whose connections are cut before the reply, at many bytes: no event is doubled, and none is missing', async () => {
+    const busy = await startBusy({ isPartitionable: true });
+    await busy.more();
+    // Replies of `append` are some bytes long; several of them, and renewals, are in what is cut.
+    for (const bytes of Array.from({ length: 24 }, (_, cut) => 1 + cut * cut)) {
+      const open = busy.cluster.redisProxies.flatMap(({ connections }) =>
+        connections.items.filter(({ isOpen }) => isOpen),
+      );
+      for (const connection of open) connection.set({ toClient: { cutAfterBytes: bytes } });
+      await Promise.all(open.map(({ closed }) => closed));
+    }
+    await busy.more();
+    await expectAllWell(busy);
+  }, 120_000);
+});

@@ -1,0 +1,105 @@
+import { describe, expect, test } from 'vitest';
+import { startCluster } from '../support/cluster.ts';
+import { startRedis } from '../support/redis-server.ts';
+import { countOutcomes } from '../support/traffic.ts';
+import { waitFor } from '../support/wait-for.ts';
+import { headOf, isFullSize, startBusy, statusesIn } from './busy.ts';
+import { answerOn, createNotes, openHeld } from './held.ts';
+import { faultArgs, healthOf, leaseMs, mayTakeOver, untilPassed, urlOf } from './patience.ts';
+
+/** What calls may end in while Redis is away; never `none` (a hang), `unknown_session` or `internal`. */
+const outcomes = ['answered', 'broken', 'outcome_unknown', 'store_unavailable'];
+
+describe('a Redis that restarts', () => {
+  test('[F05] [P7] with its data, while all sessions work: nothing is lost or doubled, and they go on within 5 s', async () => {
+    const busy = await startBusy();
+    await busy.more();
+    await busy.cluster.redis.restart({ keepData: true });
+    const back = performance.now();
+    await Promise.all(
+      busy.traffic.transcripts.map(({ sessionId }) =>
+        waitFor(async () => (await headOf(busy.cluster.url, sessionId)).status === 200, { what: 'a session to go on' }),
+      ),
+    );
+    expect(performance.now() - back).toBeLessThan(5_000);
+    await busy.more();
+    const { transcripts, violations } = await busy.stop();
+    expect(violations, `RESUME_SEED=${busy.seed}`).toEqual([]);
+    expect(Object.keys(countOutcomes(transcripts)).filter((outcome) => !outcomes.includes(outcome))).toEqual([]);
+    expect(statusesIn(transcripts)).not.toContain(404);
+  });
+
+  test('[F06] [P7] without its data, while all sessions work: all of them go on, and no id stands for two events', async () => {
+    const busy = await startBusy();
+    await busy.more();
+    await busy.cluster.redis.restart({ keepData: false });
+    await busy.more();
+    const { transcripts, violations } = await busy.stop({ isDataLost: true });
+    expect(violations, `RESUME_SEED=${busy.seed}`).toEqual([]);
+    const allowed = [...outcomes, 'history_lost'];
+    expect(Object.keys(countOutcomes(transcripts)).filter((outcome) => !allowed.includes(outcome))).toEqual([]);
+    expect(statusesIn(transcripts)).not.toContain(404);
+    for (const { sessionId } of transcripts) expect((await headOf(busy.cluster.url, sessionId)).status).toBe(200);
+  });
+
+  test.each([0, 1])(
+    '[F06] [P4] without its data: a resume at instance %i into what is lost is told',
+    async (instance) => {
+      const notes = await createNotes();
+      const cluster = await startCluster({ instances: 2, command: notes.command, args: faultArgs });
+      await mayTakeOver(cluster);
+      const client = await openHeld(urlOf(cluster, 0), 's', notes);
+      const stream = await client.call(urlOf(cluster, 0), { method: 'tools/call', reports: 2 });
+      stream.drop();
+      await stream.ended;
+      expect(await client.release(urlOf(cluster, 0))).toBe(200);
+      await cluster.redis.restart({ keepData: false });
+      // The owner still has the newest of it, which it says again; what is before that is lost.
+      const resumed = client.resume(urlOf(cluster, instance), stream.listened.events[1]?.id);
+      await answerOn(resumed);
+      expect(resumed.listened.status).toBe(200);
+      expect(resumed.listened.events.at(-1)?.data).toContain('"reason":"history_lost"');
+      expect(await client.ping(urlOf(cluster, 1 - instance))).toBe(200);
+      await notes.remove();
+    },
+  );
+});
+
+test('[F05] [R9.14] [P7] a Redis that is stopped for some leases costs time, and no session', async () => {
+  const notes = await createNotes();
+  const redis = await startRedis({ isDurable: true });
+  const cluster = await startCluster({ redis, instances: 2, command: notes.command, args: faultArgs });
+  await mayTakeOver(cluster);
+  const [owner, other] = [urlOf(cluster, 0), urlOf(cluster, 1)];
+  const health = (path: string) => healthOf(cluster.instances[0]?.baseUrl as string, path);
+  const client = await openHeld(owner, 's', notes);
+  const { id } = client.session;
+  const stream = await client.call(owner, { method: 'tools/call', reports: 2 });
+  const listener = client.listen(owner);
+  await listener.events.next();
+  const childrenBefore = (await cluster.instances[0]?.descendants())?.map(({ pid }) => pid);
+
+  await redis.kill();
+  const begin = performance.now();
+  expect((await headOf(owner, id)).status, 'a JSON call at the owner within its lease').toBe(200);
+  await waitFor(async () => (await health('/readyz')).said === 'degraded', { what: 'instance 0 to be degraded' });
+  expect((await health('/readyz')).status).toBe(200);
+  await waitFor(async () => (await headOf(owner, id)).status === 503, { what: 'the lease to lapse' });
+  expect(await headOf(owner, id)).toEqual({ status: 503, retryAfter: expect.stringMatching(/^\d+$/) });
+  expect(await headOf(other, id)).toEqual({ status: 503, retryAfter: expect.stringMatching(/^\d+$/) });
+  expect((await headOf(other, 'no-such-session')).status, 'what could not be asked is not 404').toBe(503);
+  for (const url of [owner, other]) expect((await headOf(url, id, 'GET')).status).toBe(200);
+  await waitFor(async () => (await health('/readyz')).status === 503, { what: 'instance 0 to be unready' });
+  expect((await health('/healthz')).status).toBe(200);
+  await untilPassed(begin, isFullSize ? 60_000 : 3 * leaseMs);
+
+  await redis.restart({ keepData: true });
+  await waitFor(async () => (await headOf(other, id)).status === 200, { what: 'the session to go on' });
+  expect((await cluster.instances[0]?.descendants())?.map(({ pid }) => pid)).toEqual(childrenBefore);
+  await waitFor(async () => (await health('/readyz')).said === 'ready', { what: 'instance 0 to be ready' });
+  expect(await client.release(other)).toBe(200);
+  await answerOn(stream);
+  expect(stream.listened.events.at(-1)?.data).toContain('"result"');
+  expect(await notes.executions()).toHaveLength(1);
+  await notes.remove();
+}, 150_000);
