@@ -37,7 +37,7 @@ export async function checkServers(
   let isFine = true;
   for (const server of config.servers) {
     try {
-      print(renderFindings(server.name, await examine(server, config, environment)));
+      print(renderFindings(server, await examine(server, config, environment)));
     } catch (error) {
       isFine = false;
       print(`FAIL  ${server.name}: ${(error as Error).message}\n`);
@@ -46,9 +46,10 @@ export async function checkServers(
   return isFine;
 }
 
-function renderFindings(server: string, { revision, name, startMs, counts }: Findings): string {
+function renderFindings(server: ServerConfig, { revision, name, startMs, counts }: Findings): string {
   const offers = Object.entries(counts).map(([what, count]) => `, ${count} ${count === 1 ? what.slice(0, -1) : what}`);
-  return `OK    ${server}: ${name}, stdio, legacy era, revision ${revision}${offers.join('')}, started in ${startMs} ms\n`;
+  const transport = server.address?.transport ?? 'stdio';
+  return `OK    ${server.name}: ${name}, ${transport}, legacy era, revision ${revision}${offers.join('')}, started in ${startMs} ms\n`;
 }
 
 async function examine(server: ServerConfig, config: GatewayConfig, environment: Environment): Promise<Findings> {
@@ -138,7 +139,7 @@ function connect(open: OpenBackend, timeoutMs: number): Client {
       try {
         return await new Promise((resolve, reject) => {
           waiting = { method, resolve, reject };
-          const late = `It did not answer ${method} within ${timeoutMs} ms. Is it an MCP server that speaks STDIO?`;
+          const late = `It did not answer ${method} within ${timeoutMs} ms. Is it an MCP server?`;
           timer = setTimeout(() => reject(new Error(late)), timeoutMs);
           if (end !== undefined) reject(explainEnd(end));
           backend.send(Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: lastId, method, params })));

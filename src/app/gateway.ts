@@ -116,6 +116,7 @@ async function startServers({ config, environment, logger, onUseless }: GatewayP
     const missing = missingCommand(server, environment);
     if (missing !== undefined) log.warn({ detail: missing }, 'server cannot be started; its sessions will fail');
     return runServer(server, config, environment, {
+      onPostFailed: (detail, dropped) => log.debug({ detail, dropped }, 'a message was not taken by the server'),
       onStderr: (line, pid) => log.debug({ pid, stderr: line }, 'server wrote to stderr'),
       onSpareEnd: ({ reason, detail }) => log.warn({ reason, detail }, 'spare server ended'),
     });

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { BackendEnd, OpenBackend } from '../backend/backend.ts';
+import type { OpenBackend } from '../backend/backend.ts';
 import { childEnvironment } from '../backend/stdio/environment.ts';
 import { locate } from '../backend/stdio/locate.ts';
 import { findSetpriv, launcherOf } from '../backend/stdio/setpriv.ts';
@@ -7,8 +7,10 @@ import { explainSpawnFailure } from '../backend/stdio/spawn-failure.ts';
 import { openStdio } from '../backend/stdio/stdio.ts';
 import { createWarmPool, type WarmPool } from '../backend/warm.ts';
 import type { Server } from '../session/session-parts.ts';
-import type { GatewayConfig, ServerConfig } from './configuration/config.ts';
+import type { GatewayConfig, LocalServer, ServerConfig } from './configuration/config.ts';
 import type { Environment } from './configuration/environment.ts';
+import { openerOfRemote } from './remote.ts';
+import type { ServerListeners } from './server-listeners.ts';
 
 /** A configured server, ready for sessions. */
 export interface RunningServer {
@@ -17,19 +19,23 @@ export interface RunningServer {
   readonly pool: WarmPool;
 }
 
-/** What is told of a server's processes outside of sessions. */
-export interface ServerListeners {
-  /** A process of the server runs. */
-  onStarted?(): void;
-  /** A line of its stderr, cut, escaped and rate-limited. */
-  onStderr?(line: string, pid: number | undefined): void;
-  /** A spare ended before anybody used it. */
-  onSpareEnd?(end: BackendEnd): void;
+/**
+ * How backends of a server are opened. The gateway's own environment is not the server's: see `childEnvironment`. Throws
+ * an error for the operator if a file that the server needs cannot be read.
+ */
+export function openerOf(
+  config: ServerConfig,
+  gateway: GatewayConfig,
+  environment: Environment,
+  listeners: ServerListeners,
+): OpenBackend {
+  return config.address === undefined
+    ? openerOfLocal(config, gateway, environment, listeners)
+    : openerOfRemote(config, gateway, listeners);
 }
 
-/** How backends of a server are opened. The gateway's own environment is not the server's: see `childEnvironment`. */
-export function openerOf(
-  { command, args, cwd, env, parentDeathSignal, stdinCloseGraceMs, terminateGraceMs }: ServerConfig,
+function openerOfLocal(
+  { command, args, cwd, env, parentDeathSignal, stdinCloseGraceMs, terminateGraceMs }: LocalServer,
   { maxLineBytes, maxQueuedBytes }: GatewayConfig,
   environment: Environment,
   { onStarted, onStderr }: ServerListeners,
@@ -53,11 +59,13 @@ export function openerOf(
   };
 }
 
-/** Why the server's command cannot be found, without starting it; undefined if it looks as if it could be started. */
-export function missingCommand(
-  { command, args, cwd, env }: ServerConfig,
-  environment: Environment,
-): string | undefined {
+/**
+ * Why the server's command cannot be found, without starting it; undefined if it looks as if it could be started, and for
+ * a remote server.
+ */
+export function missingCommand(config: ServerConfig, environment: Environment): string | undefined {
+  if (config.address !== undefined) return undefined;
+  const { command, args, cwd, env } = config;
   const program = { command, args, cwd, env: childEnvironment(environment, env) };
   if (locate(program) !== undefined) return undefined;
   return explainSpawnFailure(Object.assign(new Error('not found'), { code: 'ENOENT' }), program);
@@ -95,14 +103,26 @@ export function runServer(
 }
 
 /**
- * Two servers of one name are the same to their sessions if this is. Of the environment only the names count: a digest of
- * secrets could be guessed at, and a rotated one is no other server.
+ * Two servers of one name are the same to their sessions if this is. Of the environment, of headers and of the query of a
+ * URL only the names count: a digest of secrets could be guessed at, and a rotated one is no other server.
  */
-const digestOf = ({ command, args, cwd, env }: ServerConfig): string =>
+export const digestOf = (config: ServerConfig): string =>
   createHash('sha256')
-    .update(JSON.stringify([recordVersion, command, args, cwd ?? null, Object.keys(env).sort()]))
+    .update(JSON.stringify([recordVersion, ...identityOf(config)]))
     .digest('base64url')
     .slice(0, 22);
+
+function identityOf(config: ServerConfig): unknown[] {
+  const { address } = config;
+  if (address === undefined) {
+    const { command, args, cwd, env } = config;
+    return [command, args, cwd ?? null, Object.keys(env).sort()];
+  }
+  if (address.transport !== 'sse') return [address];
+  const { transport, url } = address;
+  const headers = Object.keys(config.headers).map((name) => name.toLowerCase());
+  return [transport, url.origin, url.pathname, [...new Set(url.searchParams.keys())].sort(), headers.sort()];
+}
 
 /** Goes up when what a session's record means changes: an instance of an older version leaves such sessions alone. */
 const recordVersion = 1;

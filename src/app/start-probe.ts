@@ -38,9 +38,11 @@ export async function awaitStart(probe: StartProbe): Promise<RunningServer> {
         hasStarted = true;
         resolve({ ...running, server: { ...running.server, open: use } });
       },
+      onPostFailed: (detail, dropped) => logger.debug({ detail, dropped }, 'a message was not taken by the server'),
       onStderr: (line, pid) => logger.debug({ pid, stderr: line }, 'server wrote to stderr'),
       onSpareEnd(end) {
-        const isUseless = !isUsed && performance.now() - startedAt < probeMs;
+        // A remote server is of use again when it is back, and may well close a connection that nobody uses.
+        const isUseless = config.address === undefined && !isUsed && performance.now() - startedAt < probeMs;
         if (!hasStarted) void running.pool.close().then(() => reject(new Error(explain(end))));
         else if (isUseless) onUseless(explain(end));
         else logger.warn({ reason: end.reason, detail: end.detail }, 'spare server ended');

@@ -159,6 +159,22 @@ const catalogue = {
     code: -32000,
     message: 'The MCP server ended before it answered; whether the request took effect is unknown.',
   },
+  server_refused: {
+    status: 502,
+    code: -32000,
+    message: 'The MCP server answered the POST of this request with an HTTP error, so it will not answer the request.',
+  },
+  server_unreachable: {
+    status: 502,
+    code: -32000,
+    message:
+      'The connection to the MCP server failed while this request was sent or answered; whether it took effect is unknown.',
+  },
+  server_silent: {
+    status: 504,
+    code: -32000,
+    message: 'The MCP server did not answer the POST of this request in time; whether it took effect is unknown.',
+  },
   server_busy: {
     status: 503,
     code: -32000,

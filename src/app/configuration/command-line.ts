@@ -1,5 +1,6 @@
-import { type Report, remoteFault, shown } from './fault.ts';
+import { type Report, shown } from './fault.ts';
 import { fromText, type Given, type GivenValue } from './given-values.ts';
+import type { Option } from './option-kinds.ts';
 import { flagOf, nearestName } from './option-names.ts';
 import { globalOptions, serverOptions } from './options.ts';
 
@@ -18,8 +19,8 @@ export interface CommandLine {
   readonly configFile: string | undefined;
   /** The words after `--`, or undefined if there is no `--`. */
   readonly serverCommand: readonly string[] | undefined;
-  /** True if a word stands where a URL would. */
-  readonly hasUrl: boolean;
+  /** The word that stands where the URL of a remote server does. */
+  readonly url: { readonly path: string; readonly text: string } | undefined;
   /** There is a word that is neither an option nor a URL; that was reported. */
   readonly hasStrayWord: boolean;
 }
@@ -69,7 +70,7 @@ export function readCommandLine(argv: readonly string[], report: Report): Comman
     given: givenValues(texts, report),
     configFile: texts.get('--config')?.[0],
     serverCommand: end === -1 ? undefined : argv.slice(end + 1),
-    hasUrl: words.some((index) => isUrl(own[index] ?? '')),
+    url: firstUrl(words, own),
     hasStrayWord: words.some((index) => !isUrl(own[index] ?? '')),
   };
 }
@@ -78,12 +79,15 @@ const isPlainWord = (word: string | undefined): boolean => word !== undefined &&
 
 const isUrl = (word: string): boolean => /^[a-z][a-z0-9+.-]*:\/\//i.test(word);
 
+/** Kinds that hold more than one text. */
+const repeatable: ReadonlySet<Option['kind']> = new Set(['list', 'map', 'headers']);
+
 function givenValues(texts: ReadonlyMap<string, string[]>, report: Report): Given {
   const given = new Map<string, GivenValue>();
   for (const [flag, values] of texts) {
     const key = keyOfFlag.get(flag);
     const kind = key === undefined ? 'string' : (kindOf.get(key) ?? 'string');
-    if (values.length > 1 && kind !== 'list' && kind !== 'map') report(flag, 'is given more than once');
+    if (values.length > 1 && !repeatable.has(kind)) report(flag, 'is given more than once');
     if (key !== undefined) given.set(key, { path: flag, value: fromText(kind, values) });
   }
   return given;
@@ -93,9 +97,14 @@ function reportWords(words: readonly number[], own: readonly string[], report: R
   for (const [count, index] of words.entries()) {
     const path = `argument ${index + 1}`;
     if (count > 0) report(path, 'is one word too many; the command of a server and its arguments stand after --');
-    else if (isUrl(own[index] ?? '')) report(path, remoteFault);
-    else report(path, 'is neither an option nor a URL; the command of a server and its arguments stand after --');
+    else if (!isUrl(own[index] ?? ''))
+      report(path, 'is neither an option nor a URL; the command of a server and its arguments stand after --');
   }
+}
+
+function firstUrl(words: readonly number[], own: readonly string[]): CommandLine['url'] {
+  const index = words.find((each) => isUrl(own[each] ?? ''));
+  return index === undefined ? undefined : { path: `argument ${index + 1}`, text: own[index] ?? '' };
 }
 
 /** The name of an unknown option without what may be a value: `-pSECRET`, `--token:SECRET`. */

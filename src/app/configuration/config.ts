@@ -5,16 +5,29 @@ import type { Fault, Report } from './fault.ts';
 import { defaultsOf, firstGiven, type Given, resolveOptions } from './given-values.ts';
 import { type GlobalOptions, globalOptions, orderedPairs, type ServerOptions, serverOptions } from './options.ts';
 import type { EntryContext } from './server-entry.ts';
-import { deriveServerName, serverNameFault } from './server-name.ts';
+import { deriveServerName, nameOfAddress, serverNameFault } from './server-name.ts';
+import { readServerUrl, type ServerAddress } from './server-url.ts';
 import { type FindCommand, splitWhole } from './split-whole.ts';
 
-/** One MCP server: how to start it, and its options. */
-export interface ServerConfig extends ServerOptions {
+interface NamedServer extends ServerOptions {
   /** Stands in its endpoint's path and in the logs. */
   readonly name: string;
+}
+
+/** A STDIO server: how to start it, and its options. */
+export interface LocalServer extends NamedServer {
   readonly command: string;
   readonly args: readonly string[];
+  readonly address?: undefined;
 }
+
+/** A server that runs by itself: where it is, and its options. */
+export interface RemoteServer extends NamedServer {
+  readonly address: ServerAddress;
+}
+
+/** One MCP server. */
+export type ServerConfig = LocalServer | RemoteServer;
 
 /** Everything that is configured, resolved and checked. */
 export interface GatewayConfig extends GlobalOptions {
@@ -72,6 +85,7 @@ export function readConfiguration({
   const common = resolveOptions(serverOptions, sources, defaultsOf(serverOptions), report);
   const servers = [
     ...readSingleServer(line, globals.path, common, context),
+    ...readRemoteServer(line.url, globals.path, common, report),
     ...resolveFileServers(file, globals.path, common, report),
   ];
   if (faults.length > 0) return { ok: false, faults };
@@ -79,14 +93,12 @@ export function readConfiguration({
 }
 
 /** The file to read; also reports when not exactly one form is given. */
-function fileNameOf(
-  { configFile, serverCommand, hasUrl, hasStrayWord }: CommandLine,
-  env: Environment,
-  report: Report,
-) {
-  const given = [serverCommand !== undefined && '--', hasUrl && 'a URL', configFile !== undefined && '--config'].filter(
-    (form) => form !== false,
-  );
+function fileNameOf({ configFile, serverCommand, url, hasStrayWord }: CommandLine, env: Environment, report: Report) {
+  const given = [
+    serverCommand !== undefined && '--',
+    url !== undefined && 'a URL',
+    configFile !== undefined && '--config',
+  ].filter((form) => form !== false);
   if (given.length > 1) report('command line', `has ${given.join(' and ')}; give one of them`);
   const isEmpty = given.length === 0 && !hasStrayWord;
   const fileName = configFile ?? (isEmpty ? env[configFileVariable] || undefined : undefined);
@@ -138,16 +150,45 @@ function readSingleServer(
   return [{ ...common, name: deriveServerName(words, path), command: first, args: rest }];
 }
 
+function readRemoteServer(
+  url: CommandLine['url'],
+  path: string,
+  common: ServerOptions,
+  report: Report,
+): RemoteServer[] {
+  if (url === undefined) return [];
+  const address = readAddress(url, common, report);
+  return address === undefined ? [] : [{ ...common, name: nameOfAddress(address, path), address }];
+}
+
+function readAddress(
+  { path, text }: { readonly path: string; readonly text: string },
+  { transport, upstreamCert, upstreamKey }: ServerOptions,
+  report: Report,
+): ServerAddress | undefined {
+  if ((upstreamCert === undefined) !== (upstreamKey === undefined)) {
+    report(path, 'needs upstreamCert and upstreamKey together, or neither');
+  }
+  const read = readServerUrl(text, transport);
+  if (read.ok) return read.address;
+  report(path, read.message);
+  return undefined;
+}
+
 function resolveFileServers(
   file: ConfigFile | undefined,
   gatewayPath: string,
   common: ServerOptions,
   report: Report,
 ): ServerConfig[] {
-  return (file?.servers ?? []).flatMap(({ name, path, words, given }) => {
+  return (file?.servers ?? []).flatMap(({ name, path, words, url, given }) => {
     const fault = serverNameFault(name, gatewayPath);
     if (fault !== undefined) report(path, fault);
     const own = resolveOptions(serverOptions, [given], common, report);
+    if (url !== undefined) {
+      const address = readAddress(url, own, report);
+      return address === undefined ? [] : { ...own, name, address };
+    }
     if (words === undefined) return [];
     const [command, ...args] = words;
     // Merged, so that a proxy set for all servers is not lost in one that has a token of its own.

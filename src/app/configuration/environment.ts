@@ -20,7 +20,8 @@ export function givenByEnvironment(env: Environment): Given {
       const name = key === 'redis' && !env[own] ? redisVariable : own;
       const text = env[name];
       if (text === undefined || text === '') return [];
-      const texts = kind === 'map' ? text.split(',') : [text];
+      const separator = kind === 'map' ? ',' : kind === 'headers' ? '\n' : undefined;
+      const texts = separator === undefined ? [text] : text.split(separator);
       return [[key, { path: name, value: fromText(kind, texts) }]];
     }),
   );

@@ -9,10 +9,6 @@ export interface Fault {
 /** Adds a fault; reading goes on, so that all faults are told at once. */
 export type Report = (path: string, message: string) => void;
 
-/** Said of a URL, on the command line and in the file. */
-export const remoteFault =
-  'remote servers (HTTP+SSE, Streamable HTTP) are not supported by this version yet; give the command of a STDIO server';
-
 /** Names are shown up to this length, so that a fault stays one readable line. */
 const maxShownLength = 64;
 

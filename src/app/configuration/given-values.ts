@@ -31,6 +31,13 @@ export function fromText(kind: Option['kind'], texts: readonly string[]): unknow
         ? Object.fromEntries(pairs.map(([, key, value]) => [key, value]))
         : texts;
     }
+    case 'headers': {
+      const pairs = texts.map((text) => /^([^:]+):[ \t]*(.*)$/s.exec(text));
+      if (!pairs.every((pair) => pair !== null)) return texts;
+      // One that is given twice stays a fault, which an object could not show.
+      const isTwice = new Set(pairs.map(([, name = '']) => name.toLowerCase())).size < pairs.length;
+      return isTwice ? texts : Object.fromEntries(pairs.map(([, name, value]) => [name, value]));
+    }
   }
 }
 

@@ -11,12 +11,12 @@ export function renderHelp(): string {
   const options: readonly (readonly [string, Option])[] = Object.entries({ ...globalOptions, ...serverOptions });
   const [single, remote, file] = forms;
   return `${[
-    'Puts STDIO MCP servers behind one Streamable HTTP endpoint.',
+    'Puts MCP servers behind one Streamable HTTP endpoint.',
     '',
     'Usage:',
     `  ${single.padEnd(43)} one STDIO server`,
     `  ${file.padEnd(43)} several, at /<name>/mcp`,
-    `  ${remote.padEnd(43)} a remote one (not yet)`,
+    `  ${remote.padEnd(43)} one remote server`,
     `  ${'mcp-gangway check [the same]'.padEnd(43)} try each server and end`,
     '',
     'Options:',

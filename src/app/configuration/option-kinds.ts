@@ -2,8 +2,8 @@ import { z } from 'zod';
 
 /** One option: its kind, its check, and what is told of it. */
 export interface Option<T = unknown> {
-  /** How text becomes a value; `map` is KEY=VALUE on the command line and an object in the file. */
-  readonly kind: 'string' | 'integer' | 'list' | 'map';
+  /** How text becomes a value; `map` is KEY=VALUE and `headers` is `Name: value` on the command line, and both an object in the file. */
+  readonly kind: 'string' | 'integer' | 'list' | 'map' | 'headers';
   /** Checks a value as it stands in the file. Its messages never repeat the value, which may be a secret (P12). */
   readonly schema: z.ZodType<T>;
   readonly default: T;

@@ -1,5 +1,9 @@
+/** Flags that are not named by their keys: one is given for each header, while the file has all of them in one place. */
+const flagNames = new Map([['headers', '--header']]);
+
 /** `maxBodyBytes` → `--max-body-bytes`. */
-export const flagOf = (key: string): string => `--${key.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+export const flagOf = (key: string): string =>
+  flagNames.get(key) ?? `--${key.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 
 /** `maxBodyBytes` → `GANGWAY_MAX_BODY_BYTES`. */
 export const environmentNameOf = (key: string): string =>

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { parseRedisUrl } from '../../store/redis/redis-url.ts';
 import { integer, list, matching, type Option, systemText, text } from './option-kinds.ts';
+import { remoteOptions } from './remote-options.ts';
 
 /**
  * The one table of all options. The command line, the environment names, the keys of the file, `--help` and
@@ -66,7 +67,7 @@ export const globalOptions = {
     { inHelp: true },
   ),
   port: integer(8080, [0, 65535], 'Port to listen on; 0 for any free one.', { inHelp: true }),
-  path: text('/mcp', path, 'Path of the MCP endpoint; with several servers it follows the name.', { inHelp: true }),
+  path: text('/mcp', path, 'Endpoint path; with several servers after the name.', { inHelp: true }),
   adminPort: integer(
     9464,
     [0, 65535],
@@ -146,7 +147,7 @@ export const globalOptions = {
   ),
   bodyTimeoutMs: integer(30 * second, [1, longestMs], 'Milliseconds in which a request body must arrive.'),
   maxDepth: integer(100, [8, 10_000], 'Levels of nesting in a message of a client.'),
-  maxSessions: integer(1000, [1, 1_000_000], 'Sessions open at once; each has its own server process.', {
+  maxSessions: integer(1000, [1, 1_000_000], 'Sessions open at once, each with its own backend.', {
     inHelp: true,
   }),
   maxConnections: integer(10_000, [1, 1_000_000], 'Connections of clients open at once; further ones are closed.'),
@@ -247,6 +248,7 @@ export const serverOptions = {
     bounds: '',
     inHelp: true,
   } as Option<Readonly<Record<string, string>>>,
+  ...remoteOptions,
 } as const satisfies OptionTable;
 
 /** Pairs of which the first must not be larger than the second, and why. */

@@ -24,7 +24,13 @@ export const exampleFile = `{
       "args": ["dist/notes.js"],
       "cwd": "/srv/notes",
       "disabled": true
-    }
+    },
+    "tickets": {
+      "url": "https://mcp.example.com/sse",
+      "transport": "sse",
+      "headers": { "Authorization": "Bearer \${TICKETS_TOKEN:-none}" }
+    },
+    "maps": { "url": "tcp://maps:9000" }
   }
 }`;
 
@@ -42,7 +48,19 @@ ${[...forms, 'mcp-gangway check [the same]', 'mcp-gangway --help | --version'].j
 
 The first form serves one STDIO server. The command is started without a shell; a single argument with blanks, as in
 \`-- "npx -y some-server"\`, is split as a shell splits words, unless a file has that very name. The server's name is taken
-from the command. A \`<url>\` is refused in this version: remote servers come in a later one.
+from the command.
+
+A \`<url>\` is a server that runs by itself:
+
+| URL | What is spoken there |
+| --- | --- |
+| \`http://…\`, \`https://…\` with \`--transport sse\` | HTTP+SSE (2024-11-05). The URL is that of the stream. |
+| \`tcp://host:port\` | The lines of STDIO on a TCP connection, one for each session. |
+| \`unix:///path\` | The same on a Unix socket. |
+
+Without \`--transport sse\` an \`http(s)://\` URL is refused in this version: finding out the transport, and Streamable HTTP
+servers, come in a later one. A URL must not hold a user name or password; credentials are headers.
+\`mcp-gangway --transport sse --header 'Authorization: Bearer …' https://mcp.example.com/sse\`
 
 With \`--config\`, each server of the file is at \`/<name>\` followed by \`path\`, and a single one also at \`path\` itself.
 \`check\` takes the same arguments, tries each server and ends.
@@ -68,10 +86,13 @@ ${optionTable(serverOptions)}
 A server gets only HOME, LANG, LC_*, LOGNAME, PATH, SHELL, TERM, TMPDIR, TZ and USER of the gateway's environment, and
 what \`env\` adds.
 
+Headers, certificates and the times of HTTP+SSE are for \`http(s)://\` servers. Headers of a server stand in place of those for all
+servers. The endpoint that an HTTP+SSE server names must have the origin of its URL, and no redirect is followed.
+
 ## Environment
 
 Each option is a variable, named in the tables above. Lists and \`env\` are separated by commas there, so that a value of
-\`${environmentNameOf('env')}\` cannot contain one. An empty variable counts as not set. \`${configFileVariable}\` names the file when the command
+\`${environmentNameOf('env')}\` cannot contain one; headers are separated by line breaks. An empty variable counts as not set. \`${configFileVariable}\` names the file when the command
 line names no server. \`REDIS_URL\` is read as \`GANGWAY_REDIS\` where that is not set.
 
 In Kubernetes, a service named \`gangway\` makes \`${environmentNameOf('port')}=tcp://…\` appear in every pod: set \`enableServiceLinks: false\`.
@@ -89,9 +110,9 @@ ${exampleFile}
 | --- | --- |
 | \`command\` | Program to start. Without \`args\`, a command with blanks is split as a shell splits words, unless a file has that very name. |
 | \`args\` | List of its arguments. |
-| \`type\` | \`stdio\`, or left out. |
+| \`url\` | URL of a remote server, in place of \`command\`; see the table at the top. |
+| \`type\` | \`stdio\` or \`sse\`, or left out; \`sse\` is the same as \`"transport": "sse"\`. |
 | \`disabled\` | \`true\` leaves the server out. |
-| \`url\`, \`headers\` | Refused in this version: remote servers come in a later one. |
 | options of one server | As above. |
 
 \`autoApprove\`, \`alwaysAllow\`, \`timeout\` and \`description\` of a server, and \`inputs\` and \`$schema\` at the top, are ignored. Any
@@ -106,7 +127,7 @@ the variable is not set or empty. A variable that is not set and has no default 
 | Code | Meaning |
 | --- | --- |
 | 0 | Ended in order after SIGTERM or SIGINT; \`check\` found every server well; \`--help\` and \`--version\`. |
-| 1 | It could not run: the command of the single server cannot be started, the port is taken, \`check\` found a fault. |
+| 1 | It could not run: the command of the single server cannot be started or the server not be reached, the port is taken, \`check\` found a fault. |
 | 2 | The configuration is wrong. |
 `;
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Environment } from './environment.ts';
 import { expandVariables } from './expand-variables.ts';
-import { memberPath, type Report, remoteFault } from './fault.ts';
+import { memberPath, type Report } from './fault.ts';
 import { checkValue, type Given, type GivenValue } from './given-values.ts';
 import { systemText } from './option-kinds.ts';
 import { nearestName } from './option-names.ts';
@@ -19,13 +19,15 @@ export interface EntryContext {
 export interface ServerEntry {
   readonly name: string;
   readonly path: string;
-  /** The command and its arguments; undefined if a fault was reported of them. */
+  /** The command and its arguments; undefined for a remote server, or if a fault was reported of them. */
   readonly words: readonly [string, ...string[]] | undefined;
+  /** The URL of a remote server. */
+  readonly url: { readonly path: string; readonly text: string } | undefined;
   readonly given: Given;
 }
 
 /** Keys with which MCP clients' files describe a server, beside the per-server options. */
-const fields = ['command', 'args', 'url', 'headers', 'type', 'disabled'];
+const fields = ['command', 'args', 'url', 'type', 'disabled'];
 /** Keys of MCP clients' files that say something about the client only. */
 const withoutMeaning = ['autoApprove', 'alwaysAllow', 'timeout', 'description'];
 
@@ -45,8 +47,8 @@ export function readServerEntry(name: string, entry: unknown, path: string, cont
   const { report, env } = context;
   const given = new Map<string, GivenValue>();
   if (!isObject(entry)) {
-    report(path, 'must be an object with the command of a server');
-    return { name, path, words: undefined, given };
+    report(path, 'must be an object with the command or the url of a server');
+    return { name, path, words: undefined, url: undefined, given };
   }
   for (const [key, value] of Object.entries(entry)) {
     const place = memberPath(path, key);
@@ -57,7 +59,13 @@ export function readServerEntry(name: string, entry: unknown, path: string, cont
   }
   const disabled = given.get('disabled');
   if (disabled !== undefined && disabled.value !== false) report(disabled.path, 'must be true or false');
-  return { name, path, words: isLocal(given, report) ? readWords(given, path, context) : undefined, given };
+  checkType(given, report);
+  const isRemote = checkForm(given, report);
+  const url = isRemote ? readUrl(given, report) : undefined;
+  if (url !== undefined && isSse(given.get('type')?.value) && !given.has('transport')) {
+    given.set('transport', { path: memberPath(path, 'type'), value: 'sse' });
+  }
+  return { name, path, words: isRemote ? undefined : readWords(given, path, context), url, given };
 }
 
 /** What is said of a key that the file does not have. */
@@ -66,23 +74,46 @@ export function unknownKey(key: string, known: readonly string[]): string {
   return `is not a known key${nearest === undefined ? '; see docs/configuration.md' : `; did you mean ${nearest}?`}`;
 }
 
-/** Reports a server that is not a STDIO program, once, however many keys say so. */
-function isLocal(given: Given, report: Report): boolean {
+/** What clients' files say of the transport. */
+function checkType(given: Given, report: Report): void {
   const type = given.get('type');
-  const remote = given.get('url') ?? given.get('headers') ?? (isRemoteType(type?.value) ? type : undefined);
-  if (remote !== undefined) report(remote.path, remoteFault);
-  else if (type !== undefined && type.value !== 'stdio') report(type.path, 'must be "stdio" or left out');
-  return remote === undefined;
+  if (type === undefined) return;
+  const isRemote = given.has('url');
+  if (typeof type.value === 'string' && /^(?:streamable-?)?http$/i.test(type.value)) {
+    report(type.path, 'is Streamable HTTP, which this version does not support yet; HTTP+SSE servers are "sse"');
+  } else if (isSse(type.value)) {
+    if (!isRemote) report(type.path, 'is "sse", but there is no url');
+  } else if (type.value !== 'stdio') {
+    report(type.path, 'must be "stdio" or "sse", or left out');
+  } else if (isRemote) {
+    report(type.path, 'is "stdio", but there is a url');
+  }
 }
 
-const isRemoteType = (type: unknown): boolean =>
-  typeof type === 'string' && /^(?:sse|http|streamable-?http)$/i.test(type);
+const isSse = (type: unknown): boolean => typeof type === 'string' && /^sse$/i.test(type);
+
+/** True for a server that is reached by a URL; reports keys that are of the other form. */
+function checkForm(given: Given, report: Report): boolean {
+  const isRemote = given.has('url') || (isSse(given.get('type')?.value) && !given.has('command'));
+  const others = given.has('url') ? ['command', 'args', 'cwd', 'env'] : isRemote ? [] : ['headers', 'transport'];
+  for (const key of others) {
+    const other = given.get(key);
+    if (other !== undefined) report(other.path, `is only for a server ${isRemote ? 'without' : 'with'} a url`);
+  }
+  return isRemote;
+}
+
+function readUrl(given: Given, report: Report): ServerEntry['url'] {
+  const url = given.get('url');
+  const text = url === undefined ? undefined : checkValue(systemText, url, report);
+  return url === undefined || text === undefined ? undefined : { path: url.path, text };
+}
 
 function readWords(given: Given, path: string, context: EntryContext): [string, ...string[]] | undefined {
   const { report } = context;
   const command = given.get('command');
   if (command === undefined) {
-    report(path, 'has no command');
+    report(path, 'has neither a command nor a url');
     return undefined;
   }
   const name = checkValue(commandSchema, command, report);

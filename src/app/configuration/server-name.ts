@@ -1,3 +1,5 @@
+import type { ServerAddress } from './server-url.ts';
+
 /** Paths that the gateway answers itself. */
 const ownPaths = ['healthz', 'readyz', 'metrics'];
 
@@ -20,9 +22,18 @@ export function deriveServerName([command = '', ...args]: readonly string[], pat
   const program = stem(command);
   const target = args.find((argument) => !argument.startsWith('-') && !subcommands.includes(argument));
   const derived = launchers.test(program) ? stem(target ?? '') : program;
-  // The path begins with at most one of the last two.
-  return [derived, 'server', 'mcp-server'].find((name) => serverNameFault(name, path) === undefined) ?? 'server';
+  return usable(derived, path);
 }
+
+/** A name for a server that has only an address: its host, or the name of its socket without an extension. */
+export function nameOfAddress(address: ServerAddress, path: string): string {
+  if (address.transport === 'unix') return usable(stem(address.path).replace(/\.sock(?:et)?$/, ''), path);
+  return usable(address.transport === 'tcp' ? address.host : address.url.hostname, path);
+}
+
+/** The path begins with at most one of the last two. */
+const usable = (name: string, path: string): string =>
+  [name, 'server', 'mcp-server'].find((each) => serverNameFault(each, path) === undefined) ?? 'server';
 
 /** The last part of a path or package name, without version, tag and extension. */
 function stem(word: string): string {

@@ -55,6 +55,15 @@ describe('one server', () => {
         env: {},
         onBackendExit: 'restore',
         rerun: 'safe',
+        transport: 'auto',
+        headers: {},
+        upstreamCa: undefined,
+        upstreamCert: undefined,
+        upstreamKey: undefined,
+        connectTimeoutMs: 10_000,
+        endpointTimeoutMs: 10_000,
+        postTimeoutMs: 60_000,
+        upstreamIdleMs: 0,
       },
     ]);
     expect(globals).toMatchObject({ host: '127.0.0.1', port: 8080, path: '/mcp', allowOrigin: [], redis: undefined });
@@ -67,8 +76,8 @@ describe('one server', () => {
     ['a second -- belongs to the server', { argv: ['--', 'a', '--', 'b'] }, ['a', '--', 'b']],
     ['--help after -- too', { argv: ['--', 'a', '--help'] }, ['a', '--help']],
   ])('%s', (_case, given, words) => {
-    const [single] = configOf(given).servers;
-    expect([single?.command, ...(single?.args ?? [])]).toEqual(words);
+    const [command, ...args] = words;
+    expect(configOf(given).servers).toMatchObject([{ command, args }]);
   });
 
   it('takes options for itself', () => {
@@ -148,6 +157,7 @@ describe('the order of sources', () => {
         host: '::1',
         onBackendExit: 'end',
         rerun: 'hints',
+        transport: 'sse',
         parentDeathSignal: 'off',
         redisPrefix: 'team:x',
         leaseMs: '170', // the only one of which 70 is too little
@@ -223,6 +233,52 @@ describe('servers of the file', () => {
   });
 });
 
+describe('remote servers', () => {
+  it('on the command line have an address and the name of their host', () => {
+    const argv = [
+      '--transport',
+      'sse',
+      '--header',
+      'Authorization: Bearer a:b, c',
+      '--header=X-A:1',
+      'https://mcp.example/sse?k=1#x',
+    ];
+    expect(configOf({ argv }).servers).toMatchObject([
+      {
+        name: 'mcp.example',
+        address: { transport: 'sse', url: new URL('https://mcp.example/sse?k=1') },
+        headers: { Authorization: 'Bearer a:b, c', 'X-A': '1' },
+      },
+    ]);
+    expect(configOf({ argv: ['unix:///run/git.sock'] }).servers).toMatchObject([
+      { name: 'git', address: { transport: 'unix', path: '/run/git.sock' } },
+    ]);
+  });
+
+  it('in the file may be written as MCP clients do, with secrets from the environment', () => {
+    const file = {
+      headers: { 'X-All': 'all' },
+      mcpServers: {
+        a: { type: 'sse', url: '${BASE}/sse', headers: { Authorization: 'Bearer ${TOKEN}' } },
+        b: { url: 'http://b', transport: 'sse' },
+        c: { url: 'tcp://[::1]:9000' },
+        d: { command: 'x' },
+      },
+    };
+    expect(configOf({ file, env: { BASE: 'https://a', TOKEN: 's3cret' } }).servers).toMatchObject([
+      { name: 'a', address: { url: new URL('https://a/sse') }, headers: { Authorization: 'Bearer s3cret' } },
+      { name: 'b', address: { transport: 'sse' }, headers: { 'X-All': 'all' } },
+      { name: 'c', address: { transport: 'tcp', host: '::1', port: 9000 } },
+      { name: 'd', command: 'x' },
+    ]);
+  });
+
+  it('take headers from the environment, one in a line', () => {
+    const env = { GANGWAY_HEADERS: 'A: 1, 2\nB: 3', GANGWAY_TRANSPORT: 'sse' };
+    expect(configOf({ argv: ['http://x'], env }).servers).toMatchObject([{ headers: { A: '1, 2', B: '3' } }]);
+  });
+});
+
 describe('faults', () => {
   const usage = 'command line';
 
@@ -232,8 +288,9 @@ describe('faults', () => {
     ['blanks after --', { argv: ['--', ' '] }, ['--']],
     ['an unclosed quote', { argv: ['--', 'a "b'] }, ['--']],
     ['two forms', { argv: ['--config', 'config.json', '--', 'x'], file: server({ command: 'x' }) }, [usage]],
-    ['a URL', { argv: ['https://x/mcp'] }, ['argument 1']],
-    ['a URL and --', { argv: ['https://x/mcp', '--', 'x'] }, ['argument 1', usage]],
+    ['a URL without a transport', { argv: ['https://x/mcp'] }, ['argument 1']],
+    ['a URL and --', { argv: ['tcp://x:1', '--', 'x'] }, [usage]],
+    ['two URLs', { argv: ['tcp://x:1', 'tcp://x:2'] }, ['argument 2']],
     ['a command without --', { argv: ['npx', 'server'] }, ['argument 1', 'argument 2']],
     ['an unknown option', { argv: ['--prot', '--', 'x'] }, ['--prot']],
     ['a short option with a value', { argv: ['-p80', '--', 'x'] }, ['-p']],
@@ -270,11 +327,42 @@ describe('faults', () => {
     ],
     ['env a number', { file: server({ command: 'x', env: { 'A B': 1 } }) }, ['config.json: mcpServers.git.env["A B"]']],
     [
-      'url and headers',
-      { file: server({ type: 'sse', url: 'https://x', headers: {} }) },
+      'a url without a transport',
+      { file: server({ url: 'https://x', headers: {} }) },
       ['config.json: mcpServers.git.url'],
     ],
     ['type sse', { file: server({ type: 'sse' }) }, ['config.json: mcpServers.git.type']],
+    [
+      'type http',
+      { file: server({ type: 'streamable-http', url: 'tcp://x:1' }) },
+      ['config.json: mcpServers.git.type'],
+    ],
+    [
+      'type stdio with a url',
+      { file: server({ type: 'stdio', url: 'tcp://x:1' }) },
+      ['config.json: mcpServers.git.type'],
+    ],
+    [
+      'a url and a command',
+      { file: server({ url: 'tcp://x:1', command: 'x', env: {} }) },
+      ['config.json: mcpServers.git.command', 'config.json: mcpServers.git.env'],
+    ],
+    ['a url a number', { file: server({ url: 1 }) }, ['config.json: mcpServers.git.url']],
+    [
+      'headers without a url',
+      { file: server({ command: 'x', headers: {}, transport: 'sse' }) },
+      ['config.json: mcpServers.git.headers', 'config.json: mcpServers.git.transport'],
+    ],
+    [
+      'a header with a line break',
+      { file: server({ url: 'https://x', type: 'sse', headers: { a: 'b\r\nc: d' } }) },
+      ['config.json: mcpServers.git.headers.a'],
+    ],
+    ['a header without a colon', { argv: ['--header', 'a', '--transport', 'sse', 'http://x'] }, ['--header']],
+    ['a header twice', { argv: ['--header', 'a: 1', '--header', 'A: 2', 'tcp://x:1'] }, ['--header']],
+    ['a header of our own', { argv: ['--header', 'Host: evil', '--transport', 'sse', 'http://x'] }, ['--header']],
+    ['a certificate without a key', { argv: ['--upstream-cert', 'f', 'tcp://x:1'] }, ['argument 3']],
+    ['a transport that is not there yet', { argv: ['--transport', 'http', 'tcp://x:1'] }, ['--transport']],
     ['type nonsense', { file: server({ command: 'x', type: 1 }) }, ['config.json: mcpServers.git.type']],
     ['an unknown key', { file: server({ command: 'x', comand: 1 }) }, ['config.json: mcpServers.git.comand']],
     ['a global key in a server', { file: server({ command: 'x', port: 1 }) }, ['config.json: mcpServers.git.port']],
@@ -328,7 +416,7 @@ describe('faults', () => {
     expect(faultsOf({ argv: ['--prot', '--', 'x'] })[0]?.message).toBe('is not an option; did you mean --port?');
     expect(faultsOf({ file: server({ command: 'x', comand: 1 }) })[0]?.message).toContain('did you mean command?');
     expect(faultsOf({ argv: ['--port', 'x', '--', 'x'] })[0]?.message).toBe('must be an integer from 0 to 65535');
-    expect(faultsOf({ argv: ['https://x'] })[0]?.message).toContain('not supported by this version yet');
+    expect(faultsOf({ argv: ['https://x'] })[0]?.message).toContain('add --transport sse');
     expect(faultsOf({ argv: ['--redis', 'x', '--', 'x'] })[0]?.message).toContain('not a Redis URL: use redis://');
   });
 });

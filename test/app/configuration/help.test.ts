@@ -37,6 +37,9 @@ describe('docs/configuration.md', () => {
       env: { HOME: '/home/me' },
       readFile: () => exampleFile,
     });
-    expect(result).toMatchObject({ ok: true, config: { servers: [{ name: 'everything' }, { name: 'git' }] } });
+    expect(result).toMatchObject({
+      ok: true,
+      config: { servers: [{ name: 'everything' }, { name: 'git' }, { name: 'tickets' }, { name: 'maps' }] },
+    });
   });
 });

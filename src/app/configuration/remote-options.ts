@@ -1,0 +1,81 @@
+import { z } from 'zod';
+import { integer, type Option, systemText, text } from './option-kinds.ts';
+import type { TransportChoice } from './server-url.ts';
+
+const second = 1000;
+const longestMs = 2 ** 31 - 1;
+
+const file = systemText.min(1, { error: 'must not be empty' });
+
+/** Headers that the transport itself sets, or that decide where a request ends and who it is for. */
+const ownHeaders = new Set([
+  ...['accept', 'accept-encoding', 'cache-control', 'connection', 'content-encoding', 'content-length', 'content-type'],
+  ...['expect', 'host', 'keep-alive', 'last-event-id', 'mcp-protocol-version', 'mcp-session-id', 'proxy-connection'],
+  ...['te', 'trailer', 'transfer-encoding', 'upgrade'],
+]);
+
+const headers = z
+  .record(
+    z.string(),
+    z.string({ error: 'must be a string' }).regex(/^[\x21-\x7e](?:[\x20-\x7e\t]*[\x21-\x7e])?$/, {
+      error: 'must be visible ASCII on one line, and not empty',
+    }),
+    { error: "must be 'Name: value' on the command line and an object of strings in the file" },
+  )
+  .superRefine((value, context) => {
+    const names = Object.keys(value).map((name) => name.toLowerCase());
+    const report = (message: string) => context.addIssue({ code: 'custom', message });
+    if (!names.every((name) => /^[!#$%&'*+.^_`|~0-9a-z-]+$/.test(name))) report('has a name that no header can have');
+    if (new Set(names).size < names.length) report('has a header twice');
+    const own = names.find((name) => ownHeaders.has(name));
+    if (own !== undefined) report(`has ${own}, which the gateway sets itself`);
+  });
+
+/** Options of one server that is reached by a URL. */
+export const remoteOptions = {
+  transport: text<TransportChoice>(
+    'auto',
+    z.enum(['auto', 'sse'], { error: 'must be auto or sse; other transports come in a later version' }),
+    'What an http(s):// server speaks; sse is HTTP+SSE.',
+    { inHelp: true },
+  ),
+  headers: {
+    kind: 'headers',
+    schema: headers,
+    default: {},
+    description: "Header for an http(s):// server, 'Name: value'; repeatable.",
+    bounds: '',
+    inHelp: true,
+  } as Option<Readonly<Record<string, string>>>,
+  upstreamCa: text<string | undefined>(
+    undefined,
+    file,
+    'File with the certificates (PEM) that an https:// server is checked against, in place of the usual ones.',
+  ),
+  upstreamCert: text<string | undefined>(
+    undefined,
+    file,
+    'File with the certificate (PEM) that is shown to an https:// server.',
+  ),
+  upstreamKey: text<string | undefined>(undefined, file, 'File with the key (PEM) of that certificate.'),
+  connectTimeoutMs: integer(
+    10 * second,
+    [1, longestMs],
+    'Milliseconds that a remote server has to accept a connection, and an HTTP+SSE one to begin its stream.',
+  ),
+  endpointTimeoutMs: integer(
+    10 * second,
+    [1, longestMs],
+    'Milliseconds that an HTTP+SSE server has to name its endpoint once its stream has begun.',
+  ),
+  postTimeoutMs: integer(
+    60 * second,
+    [1, longestMs],
+    'Milliseconds that an HTTP+SSE server has to answer a POST; the next message waits for that.',
+  ),
+  upstreamIdleMs: integer(
+    0,
+    [0, longestMs],
+    'Milliseconds that the stream of an HTTP+SSE server may be silent, for servers that send comments; 0 for ever.',
+  ),
+} as const;

@@ -1,0 +1,61 @@
+/** Where a remote server is, and what is spoken there. */
+export type ServerAddress =
+  | { readonly transport: 'sse'; readonly url: URL }
+  | { readonly transport: 'tcp'; readonly host: string; readonly port: number }
+  | { readonly transport: 'unix'; readonly path: string };
+
+/** How a URL of http or https is spoken to. */
+export type TransportChoice = 'auto' | 'sse';
+
+/** An address, or what is wrong with the text; never the text, which may hold a secret (P12). */
+export type ReadUrl =
+  | { readonly ok: true; readonly address: ServerAddress }
+  | { readonly ok: false; readonly message: string };
+
+/** What operating systems take as the path of a socket: 107 bytes on Linux, 103 on macOS. */
+const maxSocketPathBytes = 103;
+
+/** Reads the URL of a server: http(s):// for HTTP+SSE, tcp:// and unix:// for lines on a socket. */
+export function readServerUrl(text: string, transport: TransportChoice): ReadUrl {
+  const scheme = /^([a-z][a-z0-9+.-]*):\/\//i.exec(text)?.[1]?.toLowerCase();
+  if (scheme === 'http' || scheme === 'https') return readHttpUrl(text, transport);
+  if (scheme !== 'tcp' && scheme !== 'unix') return fault('must begin with http://, https://, tcp:// or unix://');
+  if (transport !== 'auto') return fault(`is for another transport than sse; leave the transport out for ${scheme}://`);
+  return scheme === 'tcp' ? readTcpUrl(text) : readUnixUrl(text);
+}
+
+const fault = (message: string): ReadUrl => ({ ok: false, message });
+
+function readHttpUrl(text: string, transport: TransportChoice): ReadUrl {
+  // What parsers of URLs drop or turn is refused, so that what stands there is what is used.
+  if (/[^\x21-\x7e]|\\/.test(text) || !URL.canParse(text)) return fault('is not a valid URL');
+  const url = new URL(text);
+  if (url.username !== '' || url.password !== '') {
+    return fault("must not hold a user name or password; give credentials with --header 'Authorization: …' or headers");
+  }
+  if (transport === 'auto') {
+    return fault(
+      'needs its transport in this version: add --transport sse (in the file "transport": "sse") for an HTTP+SSE server; finding it out and Streamable HTTP servers come in a later one',
+    );
+  }
+  url.hash = '';
+  return { ok: true, address: { transport, url } };
+}
+
+function readTcpUrl(text: string): ReadUrl {
+  const [, host, digits] = /^tcp:\/\/(\[[0-9a-f:.]+\]|[a-z0-9._-]+):(\d{1,5})\/?$/i.exec(text) ?? [];
+  const port = Number(digits);
+  if (host === undefined || port < 1 || port > 65535) return fault('must be tcp://host:port');
+  return { ok: true, address: { transport: 'tcp', host: host.replace(/^\[|\]$/g, ''), port } };
+}
+
+function readUnixUrl(text: string): ReadUrl {
+  const path = text.slice('unix://'.length);
+  if (!path.startsWith('/') || path === '/' || path.includes('\0')) {
+    return fault('must be unix:// and the full path of a socket, as in unix:///run/server.sock');
+  }
+  if (Buffer.byteLength(path) > maxSocketPathBytes) {
+    return fault(`has a path of more than ${maxSocketPathBytes} bytes, which operating systems do not take`);
+  }
+  return { ok: true, address: { transport: 'unix', path } };
+}

@@ -1,0 +1,54 @@
+import { readFileSync } from 'node:fs';
+import { createSecureContext } from 'node:tls';
+import type { OpenBackend } from '../backend/backend.ts';
+import { openSocket } from '../backend/socket/socket.ts';
+import type { UpstreamTls } from '../backend/sse/connection.ts';
+import { openSse } from '../backend/sse/sse.ts';
+import type { GatewayConfig, RemoteServer } from './configuration/config.ts';
+import { flagOf } from './configuration/option-names.ts';
+import type { ServerListeners } from './server-listeners.ts';
+
+/**
+ * How backends of a remote server are opened. Throws an error for the operator if a certificate or key cannot be read or
+ * used: at the start, not at the first session.
+ */
+export function openerOfRemote(
+  { address, headers, connectTimeoutMs, endpointTimeoutMs, postTimeoutMs, upstreamIdleMs, ...files }: RemoteServer,
+  { maxLineBytes, maxQueuedBytes }: GatewayConfig,
+  { onStarted, onPostFailed }: ServerListeners,
+): OpenBackend {
+  const common = { connectTimeoutMs, maxLineBytes, maxQueuedBytes, onStarted: () => onStarted?.() };
+  if (address.transport !== 'sse') return (events) => openSocket({ ...common, address }, events);
+  const { url } = address;
+  const tls = url.protocol === 'https:' ? readTls(files) : {};
+  const options = { ...common, url, headers, tls, endpointTimeoutMs, postTimeoutMs, idleTimeoutMs: upstreamIdleMs };
+  return (events) =>
+    openSse({ ...options, onPostFailed: (detail, dropped) => onPostFailed?.(detail, dropped) }, events);
+}
+
+function readTls(files: Pick<RemoteServer, 'upstreamCa' | 'upstreamCert' | 'upstreamKey'>): UpstreamTls {
+  const ca = readOption('upstreamCa', files.upstreamCa);
+  // Node.js takes a file without a certificate for an empty list, and every server would then be of an unknown authority.
+  if (ca !== undefined && !ca.includes('-----BEGIN')) {
+    throw new Error(`The file of ${flagOf('upstreamCa')} holds no certificate in PEM.`);
+  }
+  const cert = readOption('upstreamCert', files.upstreamCert);
+  const key = readOption('upstreamKey', files.upstreamKey);
+  const tls = { ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }) };
+  try {
+    createSecureContext(tls);
+  } catch (cause) {
+    const flags = ['upstreamCa', 'upstreamCert', 'upstreamKey'].map(flagOf).join(', ');
+    throw new Error(`The files of ${flags} cannot be used: ${(cause as Error).message}`, { cause });
+  }
+  return tls;
+}
+
+function readOption(key: string, file: string | undefined): Buffer | undefined {
+  if (file === undefined) return undefined;
+  try {
+    return readFileSync(file);
+  } catch (cause) {
+    throw new Error(`The file of ${flagOf(key)} cannot be read: ${(cause as Error).message}`, { cause });
+  }
+}

@@ -1,0 +1,41 @@
+/** What the codes of failed connections mean, and what to do about them. `where` is shown before each. */
+const sentences: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'refused the connection: nothing listens there. Start the server, or correct the URL.',
+  ENOTFOUND: 'cannot be found: there is no such host. Correct the name in the URL.',
+  EAI_AGAIN: 'cannot be found at the moment: the name server does not answer.',
+  ENOENT: 'does not exist: there is no such socket file. Start the server, or correct the path.',
+  ENOTSOCK: 'is not a socket. Correct the path.',
+  EACCES: 'may not be used by this user. Change the permissions of the socket file.',
+  EPERM: 'may not be used by this user.',
+  EHOSTUNREACH: 'cannot be reached: there is no route to it.',
+  ENETUNREACH: 'cannot be reached: there is no route to it.',
+  ETIMEDOUT: 'did not answer in time.',
+  UND_ERR_CONNECT_TIMEOUT: 'did not answer in time.',
+  ECONNRESET: 'broke the connection.',
+  UND_ERR_SOCKET: 'broke the connection.',
+  EPIPE: 'broke the connection.',
+  EPROTO: 'does not speak TLS as expected. Use http:// if it has none.',
+  ERR_SSL_WRONG_VERSION_NUMBER: 'does not speak TLS as expected. Use http:// if it has none.',
+  DEPTH_ZERO_SELF_SIGNED_CERT: 'has a certificate that is signed by itself. Give it with --upstream-ca.',
+  SELF_SIGNED_CERT_IN_CHAIN: 'has a certificate of an unknown authority. Give that one with --upstream-ca.',
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'has a certificate of an unknown authority. Give that one with --upstream-ca.',
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'has a certificate of an unknown authority. Give that one with --upstream-ca.',
+  CERT_HAS_EXPIRED: 'has a certificate that has expired.',
+  ERR_TLS_CERT_ALTNAME_INVALID: 'has a certificate for another name. Correct the host in the URL.',
+};
+
+/**
+ * One sentence for the operator about a connection that could not be made or broke. It holds nothing of the peer's text
+ * beyond a code.
+ * @param where what was connected to, without secrets: an origin or the path of a socket
+ */
+export function explainConnectFailure(cause: unknown, where: string): string {
+  const code = codeOf(cause);
+  return `${where} ${sentences[code] ?? `cannot be used (${code}).`}`;
+}
+
+/** The code of a system, TLS or HTTP client error. */
+export function codeOf(cause: unknown): string {
+  const code = cause instanceof Error && 'code' in cause ? cause.code : undefined;
+  return typeof code === 'string' ? code : 'unknown error';
+}

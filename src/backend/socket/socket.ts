@@ -1,0 +1,157 @@
+import { connect, type Socket } from 'node:net';
+import { createLineSplitter, flattenLineBreaks } from '../../protocol/lines.ts';
+import type { Backend, BackendEnd, BackendEvents } from '../backend.ts';
+import { explainConnectFailure } from '../connect-failure.ts';
+
+/** Where a server listens that speaks the line framing of STDIO on a socket. */
+export type SocketAddress = { readonly host: string; readonly port: number } | { readonly path: string };
+
+/** A server on a socket and the limits of its backend. */
+export interface SocketOptions {
+  readonly address: SocketAddress;
+  /** How long the connection may take to be made. */
+  readonly connectTimeoutMs?: number;
+  /** How long the server may take to close its side after ours. */
+  readonly closeGraceMs?: number;
+  /** Longest line taken from the server; stops one that writes without line end. */
+  readonly maxLineBytes?: number;
+  /** Most bytes that wait for a server that does not read. */
+  readonly maxQueuedBytes?: number;
+  /** The connection stands; says nothing about whether the server speaks MCP. */
+  onStarted?(): void;
+}
+
+const lf = Buffer.from('\n');
+
+/** Up to here one copy costs less than a second entry in the writer's queue. */
+const maxCopiedBytes = 16 * 1024;
+
+/** A peer that vanished without a word is noticed by the operating system from this silence on. */
+const keepAliveAfterMs = 30_000;
+
+/**
+ * Connects to a server that speaks lines on a TCP or Unix socket, one connection for each backend.
+ *
+ * Beyond `Backend`: messages sent before the connection stands wait in its queue. The server's end of its stream is the
+ * end of the backend (`exited`), also if it would still read. There is no process (P10): `close` ends our side, gives the
+ * server `closeGraceMs` to end its own, and cuts the connection then.
+ */
+export function openSocket(options: SocketOptions, events: BackendEvents): Backend {
+  const {
+    address,
+    connectTimeoutMs = 10_000,
+    closeGraceMs = 1_000,
+    maxLineBytes = 64 * 1024 * 1024,
+    maxQueuedBytes = 16 * 1024 * 1024,
+    onStarted,
+  } = options;
+  const where = nameOf(address);
+  const splitter = createLineSplitter({ maxLineBytes });
+  const socket = connect({ ...address, noDelay: true, keepAlive: true, keepAliveInitialDelay: keepAliveAfterMs });
+  let isConnected = false;
+  let isClosing = false;
+  let isPaused = false;
+  let isTold = false;
+  /** What ended the connection, once something has. */
+  let end: BackendEnd | undefined;
+
+  const cut = (told: BackendEnd): void => {
+    end ??= told;
+    socket.destroy();
+  };
+  const deliver = (lines: Buffer[]): void => {
+    if (lines.length > 0) events.onMessages(lines.map((line) => flattenLineBreaks(line)));
+  };
+
+  const connectTimer = setTimeout(() => {
+    cut({ reason: 'failed', detail: `${where} did not accept the connection within ${connectTimeoutMs} ms.` });
+  }, connectTimeoutMs);
+  socket.once('connect', () => {
+    isConnected = true;
+    clearTimeout(connectTimer);
+    if (!isClosing) onStarted?.();
+  });
+  const take = (chunk: Buffer): void => {
+    if (isClosing || end !== undefined) return;
+    deliver(splitter.push(chunk));
+    if (!splitter.overflowed) return;
+    cut({ reason: 'line_too_long', detail: `The server wrote a line of more than ${maxLineBytes} bytes.` });
+  };
+  // Not by 'data': there Node.js reads up to 2 MiB from a server that floods before others have their turn (P8).
+  const drain = (): void => {
+    while (!isPaused) {
+      const chunk: Buffer | null = socket.read();
+      if (chunk === null) return;
+      take(chunk);
+    }
+  };
+  socket.on('readable', drain);
+  socket.once('end', () => {
+    const lastLine = isClosing || end !== undefined ? undefined : splitter.flush();
+    if (lastLine !== undefined) deliver([lastLine]);
+    // At once: what still waits for a server that does not read would keep the socket open for ever.
+    cut({ reason: 'exited', detail: `The server at ${where} closed the connection.` });
+  });
+  socket.on('error', (cause) => {
+    end ??= { reason: isConnected ? 'exited' : 'failed', detail: explainConnectFailure(cause, where), cause };
+  });
+  const closed = new Promise<void>((resolve) => {
+    socket.once('close', () => {
+      clearTimeout(connectTimer);
+      if (!isTold) {
+        isTold = true;
+        const byItself = end ?? { reason: 'exited', detail: `The connection to ${where} is gone.` };
+        events.onEnd(isClosing ? { reason: 'closed', detail: 'The backend was closed.' } : byItself);
+      }
+      resolve();
+    });
+  });
+
+  return {
+    pid: undefined,
+    send(message) {
+      if (isClosing || end !== undefined || !socket.writable) return 'ended';
+      const queuedBytes = socket.writableLength;
+      // One message alone is always taken, however large, since it could otherwise never be sent.
+      if (queuedBytes > 0 && queuedBytes + message.length + lf.length > maxQueuedBytes) return 'full';
+      writeLine(socket, flattenLineBreaks(message));
+      return 'sent';
+    },
+    pause() {
+      isPaused = !isClosing;
+    },
+    resume() {
+      if (!isPaused) return;
+      isPaused = false;
+      setImmediate(drain); // never inside a call into the backend
+    },
+    async close() {
+      if (!isClosing && end === undefined) {
+        isClosing = true;
+        isPaused = false; // whoever paused it has no reason to resume it any more, and the server's end has to be read
+        setImmediate(drain);
+        if (isConnected) socket.end();
+        else socket.destroy();
+      }
+      const graceTimer = setTimeout(() => socket.destroy(), closeGraceMs);
+      await closed;
+      clearTimeout(graceTimer);
+    },
+  };
+}
+
+function writeLine(socket: Socket, text: Uint8Array): void {
+  if (text.length <= maxCopiedBytes) {
+    socket.write(Buffer.concat([text, lf]));
+    return;
+  }
+  socket.cork(); // so that both go out by one system call
+  socket.write(text);
+  socket.write(lf);
+  socket.uncork();
+}
+
+const nameOf = (address: SocketAddress): string =>
+  'path' in address
+    ? address.path
+    : `${address.host.includes(':') ? `[${address.host}]` : address.host}:${address.port}`;

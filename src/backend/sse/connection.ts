@@ -1,0 +1,81 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Readable } from 'node:stream';
+import { Agent } from 'undici';
+
+/** How the server's certificate is checked and what is shown to it, as PEM. */
+export interface UpstreamTls {
+  readonly ca?: Buffer;
+  readonly cert?: Buffer;
+  readonly key?: Buffer;
+}
+
+/** The head of an answer and its body, not yet read. */
+export interface Answer {
+  readonly status: number;
+  /** `text/event-stream`, in small letters and without parameters; empty where there is none. */
+  readonly mediaType: string;
+  readonly body: Readable & { dump(options: { limit: number }): Promise<void> };
+}
+
+/** The HTTP connections of one backend, and of nobody else: no other session's bytes ever pass through them. */
+export interface Connection {
+  /** Rejects if no head of an answer comes. Redirects are answers like others: none is followed. */
+  request(what: {
+    readonly method: 'GET' | 'POST';
+    readonly url: URL;
+    readonly headers: Readonly<Record<string, string>>;
+    readonly body?: Uint8Array;
+    readonly signal: AbortSignal;
+  }): Promise<Answer>;
+  /** Cuts all connections. Never rejects. */
+  close(): Promise<void>;
+}
+
+/** The stream, the POST that is under way, and POSTs whose answers are streams of their own; further ones wait. */
+const maxConnections = 32;
+
+/** @param headers sent with every request */
+export function openConnection({
+  headers: common,
+  tls,
+  connectTimeoutMs,
+}: {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly tls: UpstreamTls;
+  readonly connectTimeoutMs: number;
+}): Connection {
+  const agent = new Agent({
+    connect: { timeout: connectTimeoutMs, ...tls },
+    connections: maxConnections,
+    pipelining: 1,
+    // Whoever asks has a time limit of its own, which knows what it waits for.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+  });
+  let closed: Promise<void> | undefined;
+  return {
+    async request({ method, url, headers, body, signal }) {
+      const answer = await agent.request({
+        origin: url.origin,
+        path: url.pathname + url.search,
+        method,
+        // A compressed stream is not understood here, and is of no use between two neighbours.
+        headers: { ...common, 'accept-encoding': 'identity', ...headers },
+        body: body ?? null,
+        signal,
+      });
+      // An abort breaks the body, also when nobody reads it any more; that is no fault of the program.
+      answer.body.on('error', () => undefined);
+      return { status: answer.statusCode, mediaType: mediaTypeOf(answer.headers), body: answer.body };
+    },
+    close() {
+      closed ??= agent.destroy();
+      return closed;
+    },
+  };
+}
+
+function mediaTypeOf({ 'content-type': type, 'content-encoding': encoding }: IncomingHttpHeaders): string {
+  if (encoding !== undefined && encoding.toLowerCase() !== 'identity') return '';
+  return (type?.split(';')[0] ?? '').trim().toLowerCase();
+}

@@ -1,0 +1,47 @@
+/** Where the messages for a server go, or why the place that it named is refused. */
+export type Endpoint =
+  | { readonly ok: true; readonly url: URL }
+  /** One sentence without anything of what the server wrote: that can hold its session id (P12). */
+  | { readonly ok: false; readonly why: string };
+
+/** Longer ones are refused: the path of every POST would be as long. */
+const maxEndpointLength = 8 * 1024;
+
+const origins =
+  "only the origin of the configured URL is used, so that a server cannot make the gateway's requests go elsewhere";
+
+/**
+ * Reads the data of an `endpoint` event (2024-11-05, basic/transports, "HTTP with SSE"): a URI reference, or JSON of the
+ * form `{"uri": "/messages/1"}`, as some servers write it. It counts only on the origin of the stream: the same scheme,
+ * host and port. Everything that parsers of URLs are known to read in different ways is refused before it is parsed:
+ * backslashes, control characters and blanks (the parser would drop them), user names.
+ */
+export function readEndpoint(data: string, stream: URL): Endpoint {
+  if (data.length > maxEndpointLength) return refused(`of more than ${maxEndpointLength} characters`);
+  const reference = referenceIn(data.trim());
+  if (reference === undefined || reference === '') return refused('that is no URI');
+  if (/[^\x21-\x7e]|\\/.test(reference)) return refused('with a backslash, a blank or a character outside of ASCII');
+  if (/^(?:[a-z][a-z0-9+.-]*:)?\/{2,}[^/?#]*@/i.test(reference)) return refused('with a user name');
+  if (!URL.canParse(reference, stream.href)) return refused('that is no URI');
+  const url = new URL(reference, stream.href);
+  const isSameOrigin = url.protocol === stream.protocol && url.host === stream.host;
+  if (!isSameOrigin || (url.protocol !== 'http:' && url.protocol !== 'https:')) {
+    return refused(`on another origin; ${origins}`);
+  }
+  if (url.username !== '' || url.password !== '') return refused('with a user name');
+  url.hash = '';
+  return { ok: true, url };
+}
+
+const refused = (what: string): Endpoint => ({ ok: false, why: `The server named an endpoint ${what}.` });
+
+/** The reference itself; undefined for JSON of another form. */
+function referenceIn(data: string): string | undefined {
+  if (!data.startsWith('{')) return data;
+  try {
+    const { uri } = JSON.parse(data) as { uri?: unknown };
+    return typeof uri === 'string' ? uri : undefined;
+  } catch {
+    return undefined; // not JSON: the caller says so
+  }
+}

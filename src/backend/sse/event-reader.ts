@@ -1,0 +1,98 @@
+import { createParser } from 'eventsource-parser';
+
+/** One event of a stream. */
+export interface StreamEvent {
+  /** Its type; `message` where the server names none. */
+  readonly type: string;
+  readonly data: string;
+}
+
+/** Reads bytes as events. The events do not depend on where the chunks were cut. */
+export interface EventReader {
+  /** The events that this chunk completes, in order. */
+  push(chunk: Buffer): StreamEvent[];
+  /** Why the stream can no longer be read. From then on nothing is held and no further event is returned. */
+  readonly overflow: string | undefined;
+}
+
+/** Smaller chunks without a line end are collected, so that single bytes do not cost an object each. */
+const minFedBytes = 4 * 1024;
+const lf = 0x0a;
+const cr = 0x0d;
+
+/**
+ * An event of more lines is too large, however small they are: each is an object of its own until the event is complete,
+ * so that 400 MB of `data:` lines would hold gigabytes.
+ */
+const maxLinesPerEvent = 1_000_000;
+
+/**
+ * A reader of `text/event-stream` (HTML, 9.2.6): UTF-8, one byte order mark at the start dropped, lines ended by LF, CR
+ * or both.
+ * @param maxEventBytes the most bytes that an event may have. Stops a server that never ends one from filling the memory
+ */
+export function createEventReader({ maxEventBytes }: { readonly maxEventBytes: number }): EventReader {
+  const decoder = new TextDecoder();
+  const held = Buffer.allocUnsafe(minFedBytes);
+  let heldBytes = 0;
+  let found: StreamEvent[] = [];
+  let overflow: string | undefined;
+  let endsWithCr = false;
+  let lines = 0;
+  let isAtLineStart = true;
+  const tooLong = `The server wrote an event of more than ${maxEventBytes} bytes.`;
+  const parser = createParser({
+    maxBufferSize: maxEventBytes,
+    onEvent({ event = 'message', data }) {
+      if (overflow !== undefined) return;
+      if (data.length > maxEventBytes || Buffer.byteLength(data) > maxEventBytes) overflow = tooLong;
+      else found.push({ type: event, data });
+    },
+    onError({ type }) {
+      if (type === 'max-buffer-size-exceeded') overflow ??= tooLong; // other errors: a field that nobody knows, ignored
+    },
+  });
+
+  /** With LF as the only line end: the parser would wait for what follows a CR, and with it the answer that it ends. */
+  const withLf = (text: string): string => {
+    const rest = endsWithCr && text.startsWith('\n') ? text.slice(1) : text;
+    if (text !== '') endsWithCr = text.endsWith('\r');
+    return rest.includes('\r') ? rest.replace(/\r\n?/g, '\n') : rest;
+  };
+
+  const countLines = (text: string): void => {
+    let from = 0;
+    for (let end = text.indexOf('\n'); end !== -1 && overflow === undefined; end = text.indexOf('\n', from)) {
+      const isEmpty = end === from && (from > 0 || isAtLineStart);
+      lines = isEmpty ? 0 : lines + 1; // an empty line ends the event
+      if (lines > maxLinesPerEvent) overflow = `The server wrote an event of more than ${maxLinesPerEvent} lines.`;
+      from = end + 1;
+    }
+    if (text !== '') isAtLineStart = text.endsWith('\n');
+  };
+
+  const feed = (bytes: Buffer): void => {
+    const text = withLf(decoder.decode(bytes, { stream: true }));
+    countLines(text);
+    if (text !== '' && overflow === undefined) parser.feed(text);
+  };
+
+  return {
+    push(chunk) {
+      if (overflow !== undefined) return [];
+      const isWhole = chunk.includes(lf) || chunk.includes(cr);
+      if (isWhole || heldBytes + chunk.length > minFedBytes) {
+        if (heldBytes > 0) feed(held.subarray(0, heldBytes));
+        heldBytes = 0;
+      }
+      if (isWhole || chunk.length > minFedBytes) feed(chunk);
+      else heldBytes += chunk.copy(held, heldBytes);
+      const events = found;
+      found = [];
+      return events;
+    },
+    get overflow() {
+      return overflow;
+    },
+  };
+}

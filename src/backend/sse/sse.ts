@@ -1,0 +1,130 @@
+import { faultMessage } from '../../protocol/faults.ts';
+import { flattenLineBreaks } from '../../protocol/lines.ts';
+import type { Backend, BackendEnd, BackendEvents } from '../backend.ts';
+import { openConnection, type UpstreamTls } from './connection.ts';
+import { createFlow } from './flow.ts';
+import { type Posted, post, requestIds } from './post.ts';
+import { createPoster } from './poster.ts';
+import { openStream, type StreamLimits } from './stream.ts';
+
+/** A server of the HTTP+SSE transport and the limits of its backend. */
+export interface SseOptions extends Partial<StreamLimits> {
+  /** Of its stream: http or https, without a user name. */
+  readonly url: URL;
+  /** Sent with every request. */
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly tls?: UpstreamTls;
+  /** How long the server may take for its answer to a POST. */
+  readonly postTimeoutMs?: number;
+  /** Most bytes that wait for a server that does not take them. */
+  readonly maxQueuedBytes?: number;
+  /** The server has named its endpoint. */
+  onStarted?(): void;
+  /** A POST failed: one sentence without contents, and how many notifications and answers were dropped so in all. */
+  onPostFailed?(detail: string, dropped: number): void;
+}
+
+const closed: BackendEnd = { reason: 'closed', detail: 'The backend was closed.' };
+
+/**
+ * Connects to a server of the HTTP+SSE transport (2024-11-05, basic/transports): a GET stream, and one POST at a time to
+ * the endpoint that the stream names. The stream is the server's session: its loss is the end of the backend (`exited`).
+ *
+ * Beyond `Backend`: messages sent before the endpoint is known wait. A request whose POST fails is answered in the
+ * server's place with an error of the catalogue; notifications and answers are dropped and counted. If the very first POST
+ * fails, the server counts as not started (`failed`). Requests go to the origin of `url` alone, and no redirect is followed.
+ */
+export function openSse(options: SseOptions, events: BackendEvents): Backend {
+  const {
+    url,
+    headers = {},
+    tls = {},
+    connectTimeoutMs = 10_000,
+    endpointTimeoutMs = 10_000,
+    idleTimeoutMs = 0,
+    postTimeoutMs = 60_000,
+    maxLineBytes = 64 * 1024 * 1024,
+    maxQueuedBytes = 16 * 1024 * 1024,
+    onStarted,
+    onPostFailed,
+  } = options;
+  const connection = openConnection({ headers, tls, connectTimeoutMs });
+  const flow = createFlow(() => stream.turned());
+  let hasPosted = false;
+  let dropped = 0;
+  let isClosing = false;
+  /** Nothing is delivered any more, and nothing taken. */
+  let isOver = false;
+
+  let ending: Promise<void> | undefined;
+  const finish = (end: BackendEnd): Promise<void> => {
+    ending ??= (async () => {
+      isOver = true;
+      poster.stop();
+      stream.close();
+      const cut = connection.close();
+      await null; // never inside another call into the backend
+      events.onEnd(isClosing ? closed : end);
+      await cut;
+    })();
+    return ending;
+  };
+
+  const deliver = (messages: Buffer[]): void => {
+    if (!isOver) events.onMessages(messages);
+  };
+
+  const refuse = (message: Uint8Array, { reason, detail }: Extract<Posted, { ok: false }>): void => {
+    if (isOver) return;
+    const ids = requestIds(message);
+    if (ids.length === 0) dropped += 1;
+    onPostFailed?.(detail, dropped);
+    if (ids.length > 0) deliver(ids.map((id) => Buffer.from(faultMessage(reason, id))));
+  };
+
+  const poster = createPoster({
+    maxQueuedBytes,
+    onPosted(message, posted) {
+      if (isOver) return;
+      if (!posted.ok && !hasPosted) void finish({ reason: 'failed', detail: posted.detail });
+      else if (!posted.ok) refuse(message, posted);
+      hasPosted = true;
+    },
+  });
+
+  const limits = { connectTimeoutMs, endpointTimeoutMs, idleTimeoutMs, maxLineBytes };
+  const stream = openStream(
+    url,
+    { connection, flow, limits },
+    {
+      onMessages: deliver,
+      onEndpoint(endpoint) {
+        if (isOver) return;
+        onStarted?.();
+        poster.start((message) =>
+          post(endpoint, message, {
+            connection,
+            flow,
+            postTimeoutMs,
+            maxLineBytes,
+            onMessages: deliver,
+            onTooLong: (detail) => void finish({ reason: 'line_too_long', detail }),
+            onBroken: (posted) => refuse(message, posted),
+          }),
+        );
+      },
+    },
+  );
+  void stream.ended.then(finish);
+
+  return {
+    pid: undefined,
+    send: (message) => (isOver ? 'ended' : poster.send(flattenLineBreaks(message))),
+    pause: flow.pause,
+    resume: flow.resume,
+    close() {
+      isClosing ||= !isOver;
+      return finish(closed);
+    },
+  };
+}

@@ -1,0 +1,52 @@
+import { describe, expect, it } from 'vitest';
+import { readServerUrl } from '../../../src/app/configuration/server-url.ts';
+
+const read = (text: string, transport: 'auto' | 'sse' = 'auto') => {
+  const found = readServerUrl(text, transport);
+  return found.ok ? found.address : found.message;
+};
+
+describe('the URL of a server', () => {
+  it.each([
+    ['tcp://mcp:9000', { transport: 'tcp', host: 'mcp', port: 9000 }],
+    ['TCP://127.0.0.1:65535/', { transport: 'tcp', host: '127.0.0.1', port: 65535 }],
+    ['tcp://[::1]:1', { transport: 'tcp', host: '::1', port: 1 }],
+    ['unix:///run/a b.sock', { transport: 'unix', path: '/run/a b.sock' }],
+  ])('%s', (text, address) => {
+    expect(read(text)).toEqual(address);
+  });
+
+  it('of http and https is HTTP+SSE where that is said', () => {
+    expect(read('https://a/sse?k=1#x', 'sse')).toEqual({ transport: 'sse', url: new URL('https://a/sse?k=1') });
+    expect(read('https://a/sse')).toContain('--transport sse');
+  });
+
+  it.each([
+    ['tcp://host', 'tcp://host:port'],
+    ['tcp://host:0', 'tcp://host:port'],
+    ['tcp://host:65536', 'tcp://host:port'],
+    ['tcp://user@host:1', 'tcp://host:port'],
+    ['tcp://host:1/path', 'tcp://host:port'],
+    ['unix://run/x', 'full path'],
+    ['unix:///', 'full path'],
+    ['unix:///a\0b', 'full path'],
+    [`unix:///${'x'.repeat(103)}`, 'more than 103 bytes'],
+    ['ws://host/', 'must begin with'],
+    ['file:///etc/passwd', 'must begin with'],
+  ])('%s is refused', (text, message) => {
+    expect(read(text)).toContain(message);
+  });
+
+  it.each([
+    ['http://user:pw@host/', 'credentials with --header'],
+    ['http://token@host/', 'credentials with --header'],
+    ['http://host\\@evil/', 'not a valid URL'],
+    ['http://ho st/', 'not a valid URL'],
+    ['http://host/\t', 'not a valid URL'],
+    ['http://', 'not a valid URL'],
+    ['tcp://host:1', 'leave the transport out'],
+  ])('[A07] %s is refused with sse', (text, message) => {
+    expect(read(text, 'sse')).toContain(message);
+    expect(read(text, 'sse')).not.toMatch(/pw|token|evil/);
+  });
+});

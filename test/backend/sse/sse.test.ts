@@ -1,0 +1,271 @@
+import type { ServerResponse } from 'node:http';
+import { describe, expect, test } from 'vitest';
+import { waitFor } from '../../support/wait-for.ts';
+import { accept, beginStream, endpointPath, event, open, openLive, startSseServer } from './sse-server.ts';
+
+const request = (id: number | string, method = 'tools/call') => ({ jsonrpc: '2.0', id, method, params: {} });
+const note = { jsonrpc: '2.0', method: 'notifications/x' };
+const initialize = JSON.stringify(request(0, 'initialize'));
+
+describe('a server of 2024-11-05', () => {
+  test('[R8.01] [R8.06] gets each message as it was written, at its endpoint alone, in order and one at a time', async () => {
+    let running = 0;
+    let most = 0;
+    const { server, send, backend } = await openLive({
+      onPost(received) {
+        running += 1;
+        most = Math.max(most, running);
+        setTimeout(() => {
+          running -= 1;
+          accept(received);
+        }, 2);
+      },
+    });
+    expect(backend.pid).toBeUndefined();
+    const texts = [initialize, '{ "n": 12345678901234567890 }', '{"s":"\\u0041ä🌍"}', `"${'x'.repeat(300_000)}"`];
+    for (let i = 0; i < 20; i++) texts.push(JSON.stringify(request(i)));
+    for (const text of texts) expect(send(text)).toBe('sent');
+    for (const text of texts) expect((await server.posts.next()).text).toBe(text);
+    expect(most).toBe(1);
+    expect(new Set(server.requests)).toEqual(new Set(['GET /sse', `POST ${endpointPath}`]));
+    // One connection for the stream, the others shared by all POSTs: the last one may not yet be free for the next.
+    expect(server.connections()).toBeLessThanOrEqual(3);
+  });
+
+  test('may name its endpoint late: what was sent before waits, within maxQueuedBytes', async () => {
+    const { server, send, stream } = await openLive(
+      { onGet: (response) => void beginStream(response).flushHeaders() },
+      {
+        maxQueuedBytes: 1000,
+      },
+    );
+    const text = JSON.stringify('x'.repeat(500));
+    expect([send(text), send(text), send('1')]).toEqual(['sent', 'full', 'sent']);
+    stream.write(event('endpoint', endpointPath));
+    expect([(await server.posts.next()).text, (await server.posts.next()).text]).toEqual([text, '1']);
+  });
+
+  test.each([
+    ['a path', '/messages/1', '/messages/1'],
+    ['a relative reference', 'messages?x=%20#y', '/a/messages?x=%20'],
+    ['JSON', '{"uri": "/messages/1"}', '/messages/1'],
+  ])('[R8.01] may name its endpoint as %s', async (_, data, path) => {
+    const server = await startSseServer({
+      onGet: (response) => void beginStream(response).write(event('endpoint', data)),
+    });
+    open(new URL('/a/sse?key=1', server.origin)).send(initialize);
+    await server.posts.next();
+    expect(server.requests).toEqual(['GET /a/sse?key=1', `POST ${path}`]);
+  });
+
+  test('may name its endpoint as a URL of the same origin', async () => {
+    const server = await startSseServer({
+      onGet: (response, { headers }) => void beginStream(response).write(event('endpoint', `HTTP://${headers.host}/m`)),
+    });
+    open(server.url).send(initialize);
+    await server.posts.next();
+    expect(server.requests).toContain('POST /m');
+  });
+
+  test('[R8.02] speaks in message events and in events without a type; others and comments are ignored', async () => {
+    const { stream, messages } = await openLive();
+    stream.write(': ping\n\nretry: 5\n\nid: 7\nevent: message\ndata: {"a":1}\n\nevent: other\ndata: {"b":2}\n\n');
+    stream.write('nonsense\ndata:{"c":\ndata: 3}\n\nevent: message\n\ndata: {"d":4}\n\n');
+    await waitFor(() => messages.items.length === 3, { what: 'three messages' });
+    expect(messages.items).toEqual(['{"a":1}', '{"c": 3}', '{"d":4}']);
+  });
+
+  test.each([202, 200, 204])('[R8.03] takes a POST with %i, and no body is needed', async (status) => {
+    const { send, server, stream, messages, failures } = await openLive({
+      onPost: ({ response }) => void response.writeHead(status).end(),
+    });
+    send(initialize);
+    send(note);
+    await server.posts.next();
+    await server.posts.next();
+    stream.write(event('message', '{"id":0}'));
+    expect(await messages.next()).toBe('{"id":0}');
+    expect(failures).toEqual([]);
+  });
+
+  test('gets the configured headers with every request', async () => {
+    const headers = { authorization: 'Bearer s3cret', 'x-team': 'a, b' };
+    const server = await startSseServer({
+      onGet: (response, request) => {
+        expect(request.headers).toMatchObject({ ...headers, accept: 'text/event-stream' });
+        beginStream(response).write(event('endpoint', endpointPath));
+      },
+    });
+    open(server.url, { headers }).send(initialize);
+    const { request: post } = await server.posts.next();
+    expect(post.headers).toMatchObject({ ...headers, 'content-type': 'application/json' });
+    expect(post.headers['content-length']).toBe(String(initialize.length));
+  });
+});
+
+describe('an answer in the body of a POST', () => {
+  const answer = '{"jsonrpc":"2.0","id":1,"result":{"n":12345678901234567890}}';
+
+  test.each([
+    ['JSON', 'application/json; charset=utf-8', answer],
+    ['SSE', 'text/event-stream', `: hello\n\n${event('message', answer)}`],
+  ])('is taken as %s', async (_, type, body) => {
+    const { send, messages } = await openLive({
+      onPost: ({ response }) => void response.writeHead(200, { 'content-type': type }).end(body),
+    });
+    send(request(1));
+    expect(await messages.next()).toBe(answer);
+  });
+
+  test('is ignored if it is no message', async () => {
+    const bodies = ['{"status":"ok"}', 'null', 'Accepted', '{', ''];
+    const { send, server, stream, messages } = await openLive({
+      onPost: ({ response }) =>
+        void response.writeHead(200, { 'content-type': 'application/json' }).end(bodies[server.posts.items.length - 1]),
+    });
+    for (const _ of bodies) send(request(1));
+    await waitFor(() => server.posts.items.length === bodies.length, { what: 'all POSTs' });
+    stream.write(event('message', answer));
+    await messages.next();
+    expect(messages.items).toEqual([answer]);
+  });
+
+  test('that is a stream does not hold up the next message', async () => {
+    const { send, server, messages } = await openLive({
+      onPost: ({ response, text }) =>
+        text.includes('"id":1')
+          ? void beginStream(response).flushHeaders()
+          : void response.writeHead(202).end(() => server.posts.items[0]?.response.write(event('message', answer))),
+    });
+    send(request(1));
+    send(request(2));
+    expect(await messages.next()).toBe(answer);
+  });
+
+  test('[F28] that is a stream and breaks is an error of its request, unless that was answered', async () => {
+    const { send, messages } = await openLive({
+      onPost({ response, text }) {
+        beginStream(response).write(text.includes('"id":1') ? event('message', answer) : ': nothing\n\n', () =>
+          setImmediate(() => response.destroy()),
+        );
+      },
+    });
+    send(request(1));
+    send(request(2));
+    await waitFor(() => messages.items.length === 2, { what: 'an answer and an error' });
+    expect(messages.items[0]).toBe(answer);
+    expect(JSON.parse(messages.items[1] ?? '')).toMatchObject({
+      id: 2,
+      error: { data: { reason: 'server_unreachable' } },
+    });
+  });
+});
+
+describe('a POST that fails', () => {
+  const failing = (fail: (response: ServerResponse) => void) =>
+    openLive(
+      {
+        onPost: ({ text, response }) => (text === initialize ? accept({ response }) : fail(response)),
+      },
+      { postTimeoutMs: 300 },
+    );
+
+  test.each([
+    ['a status of 4xx', 'server_refused', (r: ServerResponse) => void r.writeHead(404).end('no')],
+    ['a status of 5xx', 'server_refused', (r: ServerResponse) => void r.writeHead(503).end()],
+    ['a redirect', 'server_refused', (r: ServerResponse) => void r.writeHead(307, { location: '/elsewhere' }).end()],
+    ['a broken connection', 'server_unreachable', (r: ServerResponse) => void r.destroy()],
+    ['no answer', 'server_silent', () => undefined],
+    [
+      'half of a JSON answer',
+      'server_silent',
+      (r: ServerResponse) => void r.writeHead(200, { 'content-type': 'application/json' }).write('{"jsonrpc"'),
+    ],
+  ])('[R8.03] [F28] by %s is an error of its request, and the backend goes on', async (_, reason, fail) => {
+    const { send, messages, failures, server, ends } = await failing(fail);
+    send(initialize);
+    send(request('a"b'));
+    send(note);
+    expect(JSON.parse(await messages.next())).toMatchObject({ jsonrpc: '2.0', id: 'a"b', error: { data: { reason } } });
+    await waitFor(() => failures.length === 2, { what: 'the notification to be dropped' });
+    expect(failures).toEqual([expect.stringMatching(/ 0$/), expect.stringMatching(/ 1$/)]);
+    expect(failures.join()).not.toContain('secret');
+    expect(server.requests.filter((line) => line.includes('elsewhere'))).toEqual([]);
+    expect(ends).toEqual([]);
+  });
+
+  test('[F28] is a failed start if it is the first', async () => {
+    const { send, end } = await openLive({ onPost: ({ response }) => void response.writeHead(500).end() });
+    send(initialize);
+    expect(await end()).toMatchObject({ reason: 'failed', detail: 'A POST was answered with status 500.' });
+  });
+});
+
+describe('the end', () => {
+  test('[R8.04] of the stream is the end of the backend', async () => {
+    const { stream, end, send, server } = await openLive();
+    send(initialize);
+    await server.posts.next();
+    stream.end();
+    expect(await end()).toEqual({ reason: 'exited', detail: `${server.origin} ended its stream.` });
+    expect(send(note)).toBe('ended');
+  });
+
+  test('[R8.04] [F28] of a stream that breaks is told too', async () => {
+    const { stream, end, messages } = await openLive();
+    stream.write(event('message', '1'));
+    await messages.next();
+    stream.write('data: half');
+    stream.destroy();
+    expect(await end()).toMatchObject({ reason: 'exited', detail: expect.stringContaining('broke') });
+    expect(messages.items).toEqual(['1']);
+  });
+
+  test('by close leaves no connection, drops what waits and is told once', async () => {
+    const { server, backend, ends, send, stream } = await openLive({ onPost: () => undefined });
+    send(initialize);
+    send(note);
+    await server.posts.next();
+    const gone = new Promise((resolve) => stream.once('close', resolve));
+    await Promise.all([backend.close(), backend.close()]);
+    await gone;
+    expect(ends).toEqual([{ reason: 'closed', detail: 'The backend was closed.' }]);
+    expect(send(note)).toBe('ended');
+  });
+
+  test('by close before the server has answered', async () => {
+    const { backend, ends } = await openLive({ onGet: () => undefined });
+    await backend.close();
+    expect(ends).toMatchObject([{ reason: 'closed' }]);
+  });
+
+  test('a limit for silence, off by default, counts comments and not the time of a pause', async () => {
+    const { stream, end, backend, ends } = await openLive({}, { idleTimeoutMs: 150 });
+    for (let i = 0; i < 4; i++) {
+      await new Promise((resolve) => setTimeout(resolve, 75));
+      stream.write(': ping\n\n');
+    }
+    backend.pause();
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    expect(ends).toEqual([]);
+    backend.resume();
+    expect(await end()).toMatchObject({ reason: 'exited', detail: expect.stringContaining('nothing for 150 ms') });
+  });
+});
+
+test('pause leaves what the server writes with the server, also in answers to POSTs; resume goes on', async () => {
+  const big = `"${'x'.repeat(100_000)}"`;
+  const { stream, backend, messages, send } = await openLive({
+    onPost: ({ response }) => void beginStream(response).end(event('message', '"of a POST"')),
+  });
+  stream.write(event('message', '1'));
+  await messages.next();
+  backend.pause();
+  for (let i = 0; i < 200; i++) stream.write(event('message', big));
+  send(request(1));
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  expect(messages.items).toHaveLength(1);
+  expect(stream.writableLength).toBeGreaterThan(0);
+  backend.resume();
+  await waitFor(() => messages.items.length === 202, { what: 'all messages' });
+});

@@ -1,0 +1,170 @@
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { makeFolder } from '../fault/moody.ts';
+import { type Gateway, startGateway } from '../support/gateway.ts';
+import { initialize, post } from '../support/http-client.ts';
+import { waitFor } from '../support/wait-for.ts';
+
+const initializeBody = {
+  jsonrpc: '2.0',
+  id: 0,
+  method: 'initialize',
+  params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'x', version: '1' } },
+};
+const endpoint = 'event: endpoint\ndata: /messages?sessionId=upstream-secret\n\n';
+
+type Handler = (request: IncomingMessage, response: ServerResponse) => void;
+
+const stream = (response: ServerResponse): ServerResponse =>
+  response.writeHead(200, { 'content-type': 'text/event-stream' });
+
+/** A server whose stream is `onGet`'s, and a gateway in front of it that also has another server, so that it starts. */
+async function startBehind(onGet: Handler, onPost: Handler, options: object = {}) {
+  const server = createServer((request, response) => {
+    if (request.method === 'GET') onGet(request, response);
+    else onPost(request, response);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/sse?key=url-secret`;
+  const file = join(makeFolder(), 'gangway.json');
+  const headers = { Authorization: 'Bearer header-secret' };
+  const hostile = { url, transport: 'sse', headers, startTimeoutMs: 1000, endpointTimeoutMs: 500, ...options };
+  writeFileSync(file, JSON.stringify({ mcpServers: { hostile, other: { url: 'tcp://127.0.0.1:1' } } }));
+  const gateway = await startGateway({ args: ['--config', file, '--log-level', 'trace'] });
+  return { gateway, server };
+}
+
+/** P12: what the server and the operator keep secret is nowhere in what the gateway writes, at any level. */
+const expectNoSecret = (gateway: Gateway, ...more: string[]) =>
+  expect([gateway.stdout(), gateway.stderr(), ...more].join('\n')).not.toMatch(/(upstream|url|header)-secret/);
+
+const accept: Handler = (_, response) => void response.writeHead(202).end();
+const begin: Handler = (_, response) => void stream(response).write(endpoint);
+
+test.each<[string, Handler, Handler, number, string]>([
+  ['5xx for the stream', (_, r) => void r.writeHead(500).end(), accept, 502, 'server_start_failed'],
+  ['a wrong content type', (_, r) => void r.writeHead(200).end('{}'), accept, 502, 'server_start_failed'],
+  ['no endpoint', (_, r) => void stream(r).write(': hi\n\n'), accept, 502, 'server_start_failed'],
+  [
+    'an endpoint elsewhere',
+    (_, r) => void stream(r).write('event: endpoint\ndata: //evil/\n\n'),
+    accept,
+    502,
+    'server_start_failed',
+  ],
+  [
+    'a redirect',
+    (_, r) => void r.writeHead(307, { location: 'http://127.0.0.1:1/' }).end(),
+    accept,
+    502,
+    'server_start_failed',
+  ],
+  ['5xx for the POST', begin, (_, r) => void r.writeHead(503).end(), 502, 'server_start_failed'],
+  ['202 for the POST but no answer', begin, accept, 504, 'server_start_timeout'],
+  ['no answer to the POST at all', begin, () => undefined, 504, 'server_start_timeout'],
+])('[F28] [S11] %s: initialize is answered', async (_, onGet, onPost, status, reason) => {
+  const { gateway } = await startBehind(onGet, onPost);
+  const answer = await post(`${gateway.baseUrl}/hostile/mcp`, initializeBody);
+  expect([answer.status, answer.json.error.data.reason]).toEqual([status, reason]);
+  expectNoSecret(gateway, answer.text);
+});
+
+test('[F28] a server that is not there, in a file with others: 502, and the gateway runs', async () => {
+  const { gateway } = await startBehind(begin, accept);
+  const answer = await post(`${gateway.baseUrl}/other/mcp`, initializeBody);
+  expect([answer.status, answer.json.error.data.reason]).toEqual([502, 'server_start_failed']);
+});
+
+test('[R8.03] [R8.04] [F28] [S11] later: a POST that fails, a drop in a call and one without an answer are told in band', async () => {
+  const streams: ServerResponse[] = [];
+  const { gateway } = await startBehind(
+    (request, response) => {
+      begin(request, response);
+      streams.push(response);
+    },
+    async (request, response) => {
+      const { id, method, params } = JSON.parse(Buffer.concat(await request.toArray()).toString());
+      if (params?.name === 'refused') return void response.writeHead(500).end('upstream-secret');
+      if (params?.name === 'dropped') return void streams.at(-1)?.destroy();
+      response.writeHead(202).end();
+      const capabilities = { tools: {} };
+      const result =
+        method === 'initialize'
+          ? { protocolVersion: '2025-11-25', capabilities, serverInfo: { name: 'x', version: '1' } }
+          : {};
+      if (id !== undefined && params?.name !== 'silent') {
+        streams.at(-1)?.write(`data: ${JSON.stringify({ jsonrpc: '2.0', id, result })}\n\n`);
+      }
+    },
+  );
+  const session = await initialize(`${gateway.baseUrl}/hostile/mcp`);
+  const reasonOf = async (name: string) => {
+    const { messages } = await session.request('tools/call', { name, arguments: {} });
+    return messages.find(({ error }) => error)?.error.data.reason;
+  };
+  expect(await reasonOf('refused')).toBe('server_refused');
+  const silent = session.send({ jsonrpc: '2.0', id: 's', method: 'tools/call', params: { name: 'silent' } });
+  expect(await reasonOf('dropped')).toBe('server_exited');
+  expect((await (await silent).answer()).messages.at(-1)?.error.data.reason).toBe('server_exited');
+  await waitFor(() => gateway.logs().some(({ msg }) => msg === 'server restored'), { what: 'the restore' });
+  expect(streams).toHaveLength(2);
+  expect((await session.request('ping')).messages.at(-1)?.result).toEqual({});
+  expectNoSecret(gateway);
+});
+
+test('[R8.05] [R8.06] [S16] initialize passes unchanged on a stream of its own, and no header of the client passes', async () => {
+  const requests: IncomingMessage[] = [];
+  const texts: string[] = [];
+  const { gateway } = await startBehind(
+    (request, response) => {
+      requests.push(request);
+      begin(request, response);
+    },
+    async (request, response) => {
+      requests.push(request);
+      texts.push(Buffer.concat(await request.toArray()).toString());
+      response.writeHead(200, { 'content-type': 'application/json' });
+      const result = { protocolVersion: '2024-11-05', capabilities: {}, serverInfo: { name: 'x', version: '1' } };
+      response.end(JSON.stringify({ jsonrpc: '2.0', id: 0, result }));
+    },
+  );
+  const body = JSON.stringify(initializeBody).replace('"1"', '"1", "n": 12345678901234567890');
+  const headers = {
+    Authorization: 'Bearer of the client',
+    Cookie: 'a=b',
+    'X-Forwarded-For': '1.2.3.4',
+    'Proxy-Authorization': 'Basic x',
+    TE: 'trailers',
+    'Last-Event-ID': '1',
+    'X-Own': 'x',
+    'Transfer-Encoding': 'chunked',
+  };
+  const answers = await Promise.all([1, 2].map(() => post(`${gateway.baseUrl}/hostile/mcp`, body, headers)));
+  expect(answers.map(({ json }) => json.result.protocolVersion)).toEqual(['2024-11-05', '2024-11-05']);
+  expect(texts).toEqual([body, body]);
+  expect(requests.map(({ method }) => method).sort()).toEqual(['GET', 'GET', 'POST', 'POST']);
+  const allowed = [
+    'accept',
+    'accept-encoding',
+    'authorization',
+    'cache-control',
+    'connection',
+    'content-length',
+    'content-type',
+    'host',
+  ];
+  for (const request of requests) {
+    expect(Object.keys(request.headers).filter((name) => !allowed.includes(name))).toEqual([]);
+    expect(request.headers.authorization).toBe('Bearer header-secret');
+  }
+  expectNoSecret(gateway, ...answers.map(({ text }) => text));
+});

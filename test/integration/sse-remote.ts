@@ -1,0 +1,32 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { withDeadline } from '../support/wait-for.ts';
+
+/** A server of ours that the gateway did not start. */
+export interface RemoteServer {
+  readonly url: string;
+  /** Cuts every connection and forgets every session (`sse` only). */
+  restart(): void;
+  stop(): Promise<void>;
+}
+
+const program = fileURLToPath(new URL('sse-remote-server.mjs', import.meta.url));
+
+/** Starts `sse-remote-server.mjs`. Whoever starts it stops it. */
+export async function startRemoteServer(...args: readonly string[]): Promise<RemoteServer> {
+  const child = spawn(process.execPath, [program, ...args], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const exited = once(child, 'exit');
+  const [line] = await withDeadline(once(child.stdout, 'data'), { what: 'the address of the server' });
+  return {
+    url: String(line).trim(),
+    restart: () => void child.kill('SIGUSR2'),
+    async stop() {
+      child.kill('SIGKILL');
+      await exited;
+    },
+  };
+}
+
+/** The arguments that put a gateway in front of it. */
+export const argumentsFor = (url: string): string[] => (url.startsWith('http') ? ['--transport', 'sse', url] : [url]);
