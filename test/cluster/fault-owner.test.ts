@@ -1,11 +1,19 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { type Cluster, startCluster } from '../support/cluster.ts';
 import { violationsOf } from '../support/log-checker.ts';
 import { descendantsOf, waitUntilGone } from '../support/processes.ts';
+import { type RedisServer, startRedis } from '../support/redis-server.ts';
 import { readLogs } from '../support/session-logs.ts';
 import { waitFor, withDeadline } from '../support/wait-for.ts';
 import { answerOn, createNotes, type HeldClient, type Notes, openHeld } from './held.ts';
 import { faultArgs, healthOf, leaseMs, loadMs, mayTakeOver, noticedMs, untilPassed, urlOf } from './patience.ts';
+
+/** One for all, so that only the first cluster has to wait until its data are old enough for takeovers. */
+let redis: RedisServer;
+beforeAll(async () => {
+  redis = await startRedis();
+});
+afterAll(() => redis?.stop());
 
 let notes: Notes;
 let cluster: Cluster;
@@ -13,6 +21,7 @@ let cluster: Cluster;
 beforeEach(async () => {
   notes = await createNotes();
   cluster = await startCluster({
+    redis,
     instances: 2,
     command: notes.command,
     isPartitionable: true,

@@ -1,5 +1,6 @@
-import { describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Cluster } from '../support/cluster.ts';
+import { type RedisServer, startRedis } from '../support/redis-server.ts';
 import { countOutcomes } from '../support/traffic.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { type Busy, headOf, startBusy, statusesIn } from './busy.ts';
@@ -7,6 +8,13 @@ import { healthOf, leaseMs } from './patience.ts';
 
 /** What calls may end in while Redis does not answer; never `none` (a hang), `unknown_session` or `internal`. */
 const outcomes = ['answered', 'broken', 'outcome_unknown', 'store_unavailable', 'owner_busy'];
+
+/** One for all, so that only the first cluster has to wait until its data are old enough for takeovers. */
+let redis: RedisServer;
+beforeAll(async () => {
+  redis = await startRedis();
+});
+afterAll(() => redis?.stop());
 
 async function expectAllWell(busy: Busy): Promise<void> {
   const { transcripts, violations } = await busy.stop();
@@ -33,7 +41,7 @@ async function allSay(cluster: Cluster, said: string): Promise<void> {
 
 describe('a Redis', () => {
   test('[F08] [P7] that answers after 2 s: requests wait a bounded time, health stays up, and it is over when it is over', async () => {
-    const busy = await startBusy({ isPartitionable: true });
+    const busy = await startBusy({ redis, isPartitionable: true });
     await busy.more();
     for (const proxy of busy.cluster.redisProxies) proxy.set({ toClient: { latencyMs: 2_000 } });
     await allSay(busy.cluster, 'unavailable');
@@ -48,7 +56,7 @@ describe('a Redis', () => {
   }, 120_000);
 
   test('[F08] that is a black hole on all connections: readers and commands find new ones by themselves', async () => {
-    const busy = await startBusy({ isPartitionable: true });
+    const busy = await startBusy({ redis, isPartitionable: true });
     await busy.more();
     for (const proxy of busy.cluster.redisProxies) proxy.blackHoleAll();
     await busy.more();
@@ -57,8 +65,8 @@ describe('a Redis', () => {
   }, 120_000);
 
   test('[F09] [P5] that is full: no event is sent that is not stored, leases hold, and it goes on when there is room', async () => {
-    const busy = await startBusy();
-    const { redis, instances } = busy.cluster;
+    const busy = await startBusy({ redis });
+    const { instances } = busy.cluster;
     await busy.more();
     const leases = (await redis.cli('KEYS', '*:lease')).split('\n').sort();
     await redis.fill();
@@ -73,7 +81,7 @@ describe('a Redis', () => {
   }, 120_000);
 
   test('[F10] that forgets its scripts gets them again, and nothing is lost or doubled', async () => {
-    const busy = await startBusy();
+    const busy = await startBusy({ redis });
     for (let flush = 0; flush < 5; flush++) {
       await busy.more(busy.traffic.transcripts.length);
       await busy.cluster.redis.flushScripts();
@@ -86,7 +94,7 @@ describe('a Redis', () => {
   }, 120_000);
 
   test('[F10] [P4] [P5] whose connections are cut before the reply, at many bytes: no event is doubled, and none is missing', async () => {
-    const busy = await startBusy({ isPartitionable: true });
+    const busy = await startBusy({ redis, isPartitionable: true });
     await busy.more();
     // Replies of `append` are some bytes long; several of them, and renewals, are in what is cut.
     for (const bytes of Array.from({ length: 24 }, (_, cut) => 1 + cut * cut)) {

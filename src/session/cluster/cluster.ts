@@ -14,6 +14,7 @@ import { Exchange } from './exchange.ts';
 import { Guard } from './guard.ts';
 import { Lease } from './lease.ts';
 import type { Head, ToIngress } from './letters.ts';
+import { isAlive } from './liveness.ts';
 import { Mail } from './mail.ts';
 import { OwnerDesk } from './owner-desk.ts';
 import { registerAll } from './registration.ts';
@@ -179,7 +180,7 @@ export class Cluster {
       locate: async (to, failed) =>
         (await this.#known(() => this.#directory.locate(visitor, failed), exchange, to)) ?? 'none',
       send: (to, letter, body) => this.#mail.send(to, letter, body),
-      isAlive: async (peer) => (await store.instances.areAlive([peer]).catch(() => [false]))[0] === true,
+      isAlive: (peer) => isAlive(store.instances, peer, limits.leaseMs),
       replay: (after, to) => {
         const primes = this.#directory.primes(key);
         return replay({ log: patientLog(store.log, gone.signal), key, primes, ...limits }, after, to);
