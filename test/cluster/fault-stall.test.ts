@@ -1,9 +1,18 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { startCluster } from '../support/cluster.ts';
+import { type RedisServer, startRedis } from '../support/redis-server.ts';
+import { logNameOf } from '../support/session-logs.ts';
 import { withDeadline } from '../support/wait-for.ts';
 import { isFullSize } from './busy.ts';
-import { answerOn, createNotes, type Notes, openHeld } from './held.ts';
+import { answerOn, createNotes, type HeldClient, type Notes, openHeld } from './held.ts';
 import { mayTakeOver, untilPassed, urlOf } from './patience.ts';
+
+/** One for both, so that only the first cluster has to wait until its data are old enough for takeovers. */
+let redis: RedisServer;
+beforeAll(async () => {
+  redis = await startRedis();
+});
+afterAll(() => redis?.stop());
 
 let notes: Notes;
 beforeEach(async () => {
@@ -13,18 +22,20 @@ afterEach(() => notes.remove());
 
 /** Two instances, of which the first owns a session with a call that is held. */
 async function start(args: readonly string[], reports: number) {
-  const cluster = await startCluster({ instances: 2, command: notes.command, args: [...args, '--drain-ms', '0'] });
+  const cluster = await startCluster({
+    redis,
+    instances: 2,
+    command: notes.command,
+    args: [...args, '--drain-ms', '0', '--redis-wait-ms', '1000'],
+  });
   await mayTakeOver(cluster);
   const client = await openHeld(urlOf(cluster, 0), 's', notes);
   const stream = await client.call(urlOf(cluster, 0), { method: 'tools/call', reports });
   return { cluster, client, stream };
 }
 
-/** The epoch of the only session. */
-async function epochIn(redis: { cli(...args: string[]): Promise<string> }): Promise<string> {
-  const [record = ''] = (await redis.cli('KEYS', '*:record')).split('\n');
-  return redis.cli('HGET', record, 'epoch');
-}
+const epochOf = ({ session }: HeldClient): Promise<string> =>
+  redis.cli('HGET', `gangway:session:{${logNameOf(session.id)}}:record`, 'epoch');
 
 describe('a stalled event loop', () => {
   test('[F29b] of half a lease (3 s of 6 s in full size): nobody takes the session over, and its call goes on', async () => {
@@ -32,7 +43,7 @@ describe('a stalled event loop', () => {
       isFullSize ? [] : ['--lease-ms', '3000', '--lease-renew-ms', '1000', '--lease-margin-ms', '500'],
       2,
     );
-    const epoch = await epochIn(cluster.redis);
+    const epoch = await epochOf(client);
     const begin = performance.now();
     await cluster.freeze(0);
     const pinged = client.ping(urlOf(cluster, 1));
@@ -42,14 +53,14 @@ describe('a stalled event loop', () => {
     expect(await client.release(urlOf(cluster, 1))).toBe(200);
     await answerOn(stream);
     expect(stream.listened.events.at(-1)?.data).toContain('"result"');
-    expect(await epochIn(cluster.redis)).toBe(epoch);
+    expect(await epochOf(client)).toBe(epoch);
     expect(await notes.executions()).toHaveLength(1);
   });
 
   test('[F29b] [P6] beyond the margin of its lease: an answer of that time is given as soon as the lease is renewed', async () => {
     const lease = ['--lease-ms', '3000', '--lease-renew-ms', '300', '--lease-margin-ms', '2500'];
     const { cluster, client, stream } = await start([...lease, '--upgrade-after-ms', '600000'], 0);
-    const epoch = await epochIn(cluster.redis);
+    const epoch = await epochOf(client);
     const begin = performance.now();
     await cluster.freeze(0);
     const released = client.release(urlOf(cluster, 0));
@@ -58,6 +69,6 @@ describe('a stalled event loop', () => {
     expect(await released).toBe(200);
     await withDeadline(stream.ended, { deadlineMs: 5_000, what: 'the answer' });
     expect(stream.listened.text).toContain('"result"');
-    expect(await epochIn(cluster.redis)).toBe(epoch);
+    expect(await epochOf(client)).toBe(epoch);
   });
 });
