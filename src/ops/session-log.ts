@@ -43,6 +43,7 @@ export function createSessionLog(logger: Logger): SessionObserver {
     },
     adopted: (name, details) => logger.info({ ...name, ...details }, 'session taken over'),
     wornOut: (name) => logger.warn({ ...name, reason: 'worn_out' }, 'session ended'),
+    clusterJoined: () => logger.info('Redis answers; sessions are shared by it'),
     restored: (name, details) => logger.info({ ...name, ...details }, 'server restored'),
     dropped(name, what, text) {
       if (!logger.isLevelEnabled('debug')) return;
@@ -53,7 +54,16 @@ export function createSessionLog(logger: Logger): SessionObserver {
       const now = performance.now();
       const isNews = now - toldAt >= outageReminderMs;
       if (isNews) toldAt = now;
-      logger[isNews ? 'warn' : 'debug']({ err: cause }, 'Redis does not do what it is asked');
+      if (!isNews) return logger.debug({ err: cause }, 'Redis does not do what it is asked');
+      logger.warn({ detail: sayingsOf(cause) }, 'Redis does not do what it is asked');
     },
   };
+}
+
+/** What an error and its causes say, without their stacks. */
+function sayingsOf(cause: unknown): string {
+  const sayings: string[] = [];
+  for (let error = cause; error instanceof Error && sayings.length < 5; error = error.cause)
+    sayings.push(error.message);
+  return sayings.join(': ');
 }

@@ -20,6 +20,9 @@ import type { SessionParts } from './session-parts.ts';
 import { getStream } from './streams.ts';
 import { Upstream } from './upstream.ts';
 
+/** So long a session that is not restored stays for its clients to be told what became of their calls. */
+const collectMs = 3_000;
+
 /** What a conversation needs of its session. */
 export interface ConversationOptions {
   readonly parts: SessionParts;
@@ -149,7 +152,8 @@ export class Conversation {
     this.open(handshake);
     // What was in the process is gone; the client is to know (DESIGN decision 5).
     if (this.#options.parts.server.onBackendExit === 'end') {
-      queueMicrotask(() => this.#options.onOver('server_exited')); // who adopts has to know of the session first
+      // Not at once: clients that wait for what is in the log now come for it first.
+      setTimeout(() => this.#options.onOver('server_exited'), collectMs);
       return;
     }
     this.#lostCalls = this.calls.all();

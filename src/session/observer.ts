@@ -42,6 +42,8 @@ export interface SessionObserver {
   dropped(name: SessionName, what: Dropped, text?: Buffer): void;
   /** A fault of the gateway itself. */
   failed(name: SessionName, cause: unknown): void;
+  /** The store that instances share answers, for the first time or again. */
+  clusterJoined(): void;
   /** The store that instances share did not do what it was asked. */
   clusterFailed(cause: unknown): void;
 }

@@ -62,6 +62,7 @@ export class Sessions {
       mayAdopt: () => !this.#isDraining,
       endingHere: (key) => (this.#ending.get(key)?.leavesNoRecord ? 'unknown_session' : undefined),
       onWornOut: (key, { name }) => options.observer.wornOut(nameOf(key, name)),
+      onTerm: () => options.observer.clusterJoined(),
       onFailed: (cause) => options.observer.clusterFailed(cause),
     });
     this.#cluster.start();

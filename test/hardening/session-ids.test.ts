@@ -56,6 +56,7 @@ describe('session ids of one instance', () => {
       failed: nobody,
       clusterFailed: nobody,
       wornOut: nobody,
+      clusterJoined: nobody,
     },
     maxSessions: 20_000,
     sessionIdleMs: 600_000,

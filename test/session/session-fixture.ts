@@ -47,6 +47,7 @@ export function createObserver(): RecordingObserver {
     ...{ ends, adoptions, drops, failures, clusterFailures },
     started: () => undefined,
     wornOut: () => undefined,
+    clusterJoined: () => undefined,
     ended: (_name, { reason }) => ends.push(reason),
     adopted: (_name, details) => void adoptions.push(details),
     backendEnded: () => undefined,

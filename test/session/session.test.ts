@@ -30,6 +30,7 @@ function createFixture(options: Partial<SessionsOptions & Pick<Server, 'startTim
   const observer: SessionObserver = {
     started: () => undefined,
     wornOut: () => undefined,
+    clusterJoined: () => undefined,
     ended: (_name, { reason }) => ended.push(reason),
     adopted: () => undefined,
     backendEnded: () => undefined,

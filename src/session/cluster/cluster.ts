@@ -13,7 +13,7 @@ import { Directory, type DirectoryOptions } from './directory.ts';
 import { Exchange } from './exchange.ts';
 import { Guard } from './guard.ts';
 import { Lease } from './lease.ts';
-import type { Head, ToIngress } from './letters.ts';
+import type { ToIngress, ToOwner } from './letters.ts';
 import { isAlive } from './liveness.ts';
 import { Mail } from './mail.ts';
 import { OwnerDesk } from './owner-desk.ts';
@@ -42,6 +42,8 @@ export interface ClusterOptions extends Pick<DirectoryOptions, 'find' | 'mayAdop
   adopt(key: string, server: Server, adoption: Adoption): Session;
   /** The sessions of this instance. */
   sessions(): Iterable<Session>;
+  /** The store answers, for the first time or again. */
+  onTerm(): void;
   onFailed(cause: unknown): void;
 }
 
@@ -238,12 +240,8 @@ export class Cluster {
     else if (posted === 'full') await this.#mail.send(to, { kind: 'hole' });
   }
 
-  #take(from: string, head: Head, body: Buffer): void {
+  #take(from: string, head: ToOwner | ToIngress, body: Buffer): void {
     switch (head.kind) {
-      case 'hello':
-      case 'hole':
-      case 'part': // the mail's own
-        return;
       case 'post':
       case 'listen':
       case 'remove':
@@ -282,7 +280,9 @@ export class Cluster {
 
   /** What is owned here is registered again; and what was asked of others is asked again, since letters may be lost too. */
   #beginTerm(): void {
-    void registerAll(this.#options.sessions(), this.lease, this.guard, this.#options.onFailed);
+    const { sessions, onTerm, onFailed } = this.#options;
+    onTerm();
+    void registerAll(sessions(), this.lease, this.guard, onFailed);
     for (const exchange of this.#exchanges.values()) exchange.lose();
   }
 

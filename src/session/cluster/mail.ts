@@ -1,5 +1,5 @@
 import type { Instances, Letter } from '../../store/instances.ts';
-import { type Head, readLetter, writeLetter } from './letters.ts';
+import { type Head, readLetter, type ToIngress, type ToOwner, writeLetter } from './letters.ts';
 import { Outbox, type Posted } from './outbox.ts';
 
 /** What the mail needs. */
@@ -11,7 +11,7 @@ export interface MailOptions {
   readonly requestWaitMs: number;
   readonly mailboxMaxBytes: number;
   /** A letter came. */
-  onLetter(from: string, head: Head, body: Buffer): void;
+  onLetter(from: string, head: ToOwner | ToIngress, body: Buffer): void;
   /** Letters between this instance and another one were lost: what waits for it here must not wait any longer. */
   onLoss(peer: string): void;
 }
@@ -59,7 +59,7 @@ export class Mail {
     const { head, body } = readLetter(content);
     if (head.kind === 'part') this.#assemble(from, head, body);
     else if (head.kind === 'hole') this.#options.onLoss(from);
-    else this.#options.onLetter(from, head, body);
+    else if (head.kind !== 'hello') this.#options.onLetter(from, head, body);
   }
 
   #assemble(from: string, { index, isLast }: Part, body: Buffer): void {

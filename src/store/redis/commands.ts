@@ -30,6 +30,8 @@ const graceMs = 250;
 /** Wraps a client: each outcome tells of the health of the store, and each fault gets its name. */
 export function createCommands({ client, commandTimeoutMs, probe, onError }: CommandsOptions): Commands {
   let isClosed = false;
+  /** Why there is no connection, which the commands that need one do not know. */
+  let lost: Error | undefined;
 
   /** The address may lead to another server by now, or the slots to another node. */
   const lookAgain = (code: string | undefined): void => {
@@ -48,7 +50,7 @@ export function createCommands({ client, commandTimeoutMs, probe, onError }: Com
     }
     health.failed();
     lookAgain(code);
-    return fault;
+    return code === undefined && lost !== undefined ? new StoreUnavailable('unreachable', lost) : fault;
   };
 
   /** What the client of a cluster would hold for as long as it likes: commands while it has no node. */
@@ -70,9 +72,15 @@ export function createCommands({ client, commandTimeoutMs, probe, onError }: Com
   };
 
   const health = createHealth(() => run(probe));
-  client.on('error', (cause: Error) => onError(withoutArguments(cause)));
+  client.on('error', (cause: Error) => {
+    lost = withoutArguments(cause);
+    onError(lost);
+  });
   client.on('node error', (cause: Error) => onError(withoutArguments(cause))); // of a cluster
-  client.on('ready', health.connected);
+  client.on('ready', () => {
+    lost = undefined;
+    health.connected();
+  });
   client.on('close', () => health.failed());
 
   return {
