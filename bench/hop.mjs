@@ -1,15 +1,16 @@
-// node bench/hop.mjs [calls]
+// node bench/hop.mjs [calls] [--node]
 //
 // What it costs a call that its client is connected to another instance than the one that holds the session: two gateways
 // share a redis-server (it must be on the PATH), and the same sessions are called by way of both in turn. Prints the
-// median and 99th percentile of each way, in milliseconds, and their ratio. BENCH_OURS=<file> measures another build.
-import { prepareBackend } from './lib/backend.mjs';
+// median and 99th percentile of each way, in milliseconds, and their ratio. --node: with a server in Node.js, not the C one.
+// BENCH_OURS=<file> measures another build.
+import { nodeBackend, prepareBackend } from './lib/backend.mjs';
 import { McpSession } from './lib/mcp-session.mjs';
 import { startRedis } from './lib/redis.mjs';
 import { startTarget, stopTarget } from './lib/target-process.mjs';
 import { targets } from './targets.mjs';
 
-const calls = Number(process.argv[2] ?? 2_000);
+const calls = Number(process.argv.slice(2).find((word) => /^\d+$/.test(word)) ?? 2_000);
 const warmUp = 200;
 const echo = (id) =>
   JSON.stringify({
@@ -21,7 +22,8 @@ const echo = (id) =>
 const print = (text) => process.stdout.write(`${text}\n`);
 const at = (times, share) => times.toSorted((a, b) => a - b)[Math.floor(times.length * share)];
 
-const { command } = prepareBackend();
+const isNode = process.argv.includes('--node');
+const { command } = isNode ? nodeBackend : prepareBackend();
 const redis = await startRedis();
 const gateways = [];
 try {

@@ -8,11 +8,14 @@ const folder = path.join(path.dirname(fileURLToPath(import.meta.url)), '../backe
 const source = path.join(folder, 'mini.c');
 const program = path.join(folder, 'mini');
 
+/** The one in Node.js, as most servers are. */
+export const nodeBackend = { name: 'Node.js', command: [process.execPath, path.join(folder, 'mini.mjs')] };
+
 /** What the server is called in results, and its command line. */
 export function prepareBackend() {
   const isBuilt = existsSync(program) && statSync(program).mtimeMs >= statSync(source).mtimeMs;
   if (isBuilt || build()) return { name: 'C', command: [program] };
-  return { name: 'Node.js', command: [process.execPath, path.join(folder, 'mini.mjs')] };
+  return nodeBackend;
 }
 
 const build = () =>
