@@ -3,6 +3,8 @@ import type { RequestId } from '../protocol/faults.ts';
 import { readBody } from '../protocol/message.ts';
 import type { EventLog, PendingCall } from '../store/event-log.ts';
 import type { LogState, SessionRecord } from '../store/session-records.ts';
+import { eventsPerRead } from './feed.ts';
+import { progressOf } from './progress.ts';
 import { getStream } from './streams.ts';
 
 /** A call that an earlier owner left unanswered, and how far it had come. */
@@ -26,8 +28,6 @@ export interface Adoption {
   readonly calls: readonly LeftCall[];
   readonly questions: readonly LeftQuestion[];
 }
-
-const eventsPerRead = 256;
 
 /** Reads from the log what the record of a session that was taken over does not say. */
 export async function prepareAdoption(
@@ -73,15 +73,13 @@ async function look(events: EventLog, key: string, stream: number): Promise<Seen
         open.add(id);
         hasAsked = true;
       } else if (cancels !== undefined) open.delete(cancels);
-      else if (progressToken !== undefined) lastProgress = progressOf(data) ?? lastProgress;
+      else if (progressToken !== undefined) {
+        const progress = progressOf(data);
+        if (!Number.isNaN(progress)) lastProgress = progress;
+      }
     }
     after = read.events.at(-1);
     if (read.atTail || after === undefined) break;
   }
   return { open, hasAsked, lastProgress };
-}
-
-function progressOf(notification: Buffer): number | undefined {
-  const { params } = JSON.parse(notification.toString()) as { params?: { progress?: unknown } };
-  return typeof params?.progress === 'number' ? params.progress : undefined;
 }

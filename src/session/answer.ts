@@ -154,9 +154,8 @@ export class Answer implements CallAnswer {
     this.#host.emit(this.#stream as number, event, last, settles);
   }
 
-  /** A response as an event: one that is too large for the log becomes an error. */
   #asEvent(id: RequestId, text: Buffer): Buffer {
-    return text.length <= this.#options.maxEventBytes ? text : Buffer.from(faultMessage('event_too_large', id));
+    return asEvent(id, text, this.#options.maxEventBytes);
   }
 
   #settle(state: 'streaming' | 'done' | 'lost'): void {
@@ -164,6 +163,10 @@ export class Answer implements CallAnswer {
     clearTimeout(this.#timer);
   }
 }
+
+/** A response as an event: one that is too large for the log becomes an error. */
+export const asEvent = (id: RequestId, text: Buffer, maxEventBytes: number): Buffer =>
+  text.length <= maxEventBytes ? text : Buffer.from(faultMessage('event_too_large', id));
 
 function asArray(texts: readonly Buffer[]): Buffer {
   const parts: Buffer[] = [Buffer.from('[')];

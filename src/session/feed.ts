@@ -26,10 +26,10 @@ export interface FeedOptions {
 }
 
 /** How many events one read of the log takes: enough for throughput, few enough to stay small in memory. */
-const eventsPerRead = 256;
+export const eventsPerRead = 256;
 
 /** How much of a read is written at once: the rest is read again, so that one slow client holds neither memory nor the loop. */
-const bytesPerWrite = 256 * 1024;
+export const bytesPerWrite = 256 * 1024;
 
 /**
  * Brings one stream's events to one connection, in order, without gap and without duplicate (P4). It knows the place of

@@ -1,5 +1,5 @@
 import { faultMessage, type Reason, type RequestId } from '../protocol/faults.ts';
-import type { AnswerHost, CallAnswer } from './answer.ts';
+import { type AnswerHost, asEvent, type CallAnswer } from './answer.ts';
 
 type Host = Pick<AnswerHost, 'emit'>;
 
@@ -28,8 +28,7 @@ export class LoggedAnswer implements CallAnswer {
 
   response(id: RequestId, text: Buffer): void {
     this.#missing -= 1;
-    const event = text.length <= this.#maxEventBytes ? text : Buffer.from(faultMessage('event_too_large', id));
-    this.#host.emit(this.stream, event, this.#missing === 0, id);
+    this.#host.emit(this.stream, asEvent(id, text, this.#maxEventBytes), this.#missing === 0, id);
   }
 
   fail(id: RequestId, reason: Reason): void {

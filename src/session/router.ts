@@ -1,6 +1,7 @@
 import { type Message, readBody } from '../protocol/message.ts';
 import type { Call, Calls, Destination } from './calls.ts';
 import type { Dropped } from './observer.ts';
+import { progressOf } from './progress.ts';
 import { ServerRequests } from './server-requests.ts';
 
 /** What routing needs of its session. */
@@ -121,10 +122,4 @@ export class Router {
     destination.lastProgress = progress;
     return true;
   }
-}
-
-function progressOf(notification: Buffer): number {
-  const { params } = JSON.parse(notification.toString()) as { params?: { progress?: unknown } };
-  const progress = params?.progress;
-  return typeof progress === 'number' ? progress : Number.NaN; // `Number` of an object from a peer can throw
 }

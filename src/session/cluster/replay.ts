@@ -1,12 +1,9 @@
 import { type EventId, formatEventId } from '../../protocol/event-id.ts';
 import { encodeEvents } from '../../protocol/sse.ts';
 import type { EventLog } from '../../store/event-log.ts';
-import { upTo } from '../feed.ts';
+import { bytesPerWrite, eventsPerRead, upTo } from '../feed.ts';
 import type { EventSink } from '../reply.ts';
 import type { ContinuedReply } from './continued-reply.ts';
-
-const eventsPerRead = 256;
-const bytesPerWrite = 256 * 1024;
 
 /** What a replay needs. */
 export interface ReplayOptions {
