@@ -1,7 +1,8 @@
-import { connect, type Socket } from 'node:net';
+import { connect } from 'node:net';
 import { createLineSplitter, flattenLineBreaks } from '../../protocol/lines.ts';
 import type { Backend, BackendEnd, BackendEvents } from '../backend.ts';
 import { explainConnectFailure } from '../connect-failure.ts';
+import { writeMessage } from '../line-writer.ts';
 
 /** Where a server listens that speaks the line framing of STDIO on a socket. */
 export type SocketAddress = { readonly host: string; readonly port: number } | { readonly path: string };
@@ -20,11 +21,6 @@ export interface SocketOptions {
   /** The connection stands; says nothing about whether the server speaks MCP. */
   onStarted?(): void;
 }
-
-const lf = Buffer.from('\n');
-
-/** Up to here one copy costs less than a second entry in the writer's queue. */
-const maxCopiedBytes = 16 * 1024;
 
 /** A peer that vanished without a word is noticed by the operating system from this silence on. */
 const keepAliveAfterMs = 30_000;
@@ -111,11 +107,7 @@ export function openSocket(options: SocketOptions, events: BackendEvents): Backe
     pid: undefined,
     send(message) {
       if (isClosing || end !== undefined || !socket.writable) return 'ended';
-      const queuedBytes = socket.writableLength;
-      // One message alone is always taken, however large, since it could otherwise never be sent.
-      if (queuedBytes > 0 && queuedBytes + message.length + lf.length > maxQueuedBytes) return 'full';
-      writeLine(socket, flattenLineBreaks(message));
-      return 'sent';
+      return writeMessage(socket, message, maxQueuedBytes);
     },
     pause() {
       isPaused = !isClosing;
@@ -138,17 +130,6 @@ export function openSocket(options: SocketOptions, events: BackendEvents): Backe
       clearTimeout(graceTimer);
     },
   };
-}
-
-function writeLine(socket: Socket, text: Uint8Array): void {
-  if (text.length <= maxCopiedBytes) {
-    socket.write(Buffer.concat([text, lf]));
-    return;
-  }
-  socket.cork(); // so that both go out by one system call
-  socket.write(text);
-  socket.write(lf);
-  socket.uncork();
 }
 
 const nameOf = (address: SocketAddress): string =>

@@ -1,5 +1,5 @@
 import type { Writable } from 'node:stream';
-import { flattenLineBreaks } from '../../protocol/lines.ts';
+import { writeMessage } from '../line-writer.ts';
 
 /** The way of messages to a server's stdin. */
 export interface StdioInput {
@@ -9,15 +9,9 @@ export interface StdioInput {
   end(): void;
 }
 
-const lf = Buffer.from('\n');
-
-/** Up to here one copy costs less than a second entry in the writer's queue. */
-const maxCopiedBytes = 16 * 1024;
-
 /**
  * Writes messages as lines, in order.
- * @param maxQueuedBytes how much may wait for a server that does not read. One message alone is always taken, however
- *   large, since it could otherwise never be sent
+ * @param maxQueuedBytes see `writeMessage`
  * @param onBroken the server does not read any more (EPIPE): it has exited or closed its stdin
  */
 export function createInput(
@@ -28,18 +22,7 @@ export function createInput(
   return {
     send(message) {
       if (!stdin.writable) return 'ended';
-      const queuedBytes = stdin.writableLength;
-      if (queuedBytes > 0 && queuedBytes + message.length + lf.length > maxQueuedBytes) return 'full';
-      const text = flattenLineBreaks(message);
-      if (text.length <= maxCopiedBytes) {
-        stdin.write(Buffer.concat([text, lf]));
-      } else {
-        stdin.cork(); // so that both go out by one system call
-        stdin.write(text);
-        stdin.write(lf);
-        stdin.uncork();
-      }
-      return 'sent';
+      return writeMessage(stdin, message, maxQueuedBytes);
     },
     end() {
       stdin.end();
