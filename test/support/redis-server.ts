@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { onTestFinished, TestRunner } from 'vitest';
 import { freeze, thaw } from './freeze.ts';
 import { findFreePort, PortTaken, type RedisProcess, spawnRedis } from './redis-process.ts';
-import { openResp, type Reply, sendCommand } from './resp.ts';
+import { connectionBroke, openResp, type Reply, sendCommand } from './resp.ts';
 import { createInbox, type Inbox, withDeadline } from './wait-for.ts';
 
 export interface RedisOptions {
@@ -120,7 +120,12 @@ export async function startRedis({ args = [], isDurable = false }: RedisOptions 
     resume,
     async restart({ keepData }) {
       resume();
-      if (isRunning && keepData && !isDurable) await cli('SAVE');
+      // In one step: a write between SAVE and the end would be lost, and its reply was not.
+      if (isRunning && keepData && !isDurable) {
+        await command('SHUTDOWN', 'SAVE').catch((error: Error) => {
+          if (error.message !== connectionBroke) throw error;
+        });
+      }
       await kill();
       const kept = await readdir(folder);
       if (keepData && kept.length === 0) throw new Error('Redis has nothing on its disk: see `isDurable` and `save`');

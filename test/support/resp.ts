@@ -18,7 +18,7 @@ export async function sendCommand(
   const connection = await openResp(port, settle, waiting);
   try {
     connection.send(args);
-    const broken = connection.closed.then(() => new Error('The connection to Redis broke'));
+    const broken = connection.closed.then(() => new Error(connectionBroke));
     const what = `the reply of Redis to ${args[0]?.toString()}`;
     const reply = await withDeadline(Promise.race([replied, broken]), { what, ...waiting });
     if (reply instanceof Error) throw reply;
@@ -27,6 +27,9 @@ export async function sendCommand(
     connection.close();
   }
 }
+
+/** The message of the error when Redis ends a connection without a reply. */
+export const connectionBroke = 'The connection to Redis broke';
 
 /** One connection to a Redis. */
 export interface RespConnection {
