@@ -99,7 +99,8 @@ export function runServer(
   });
   const { name, startTimeoutMs, onBackendExit, rerun } = config;
   const digest = digestOf(config);
-  return { config, pool, server: { name, digest, open: pool.open, startTimeoutMs, onBackendExit, rerun } };
+  const isRemote = config.address !== undefined;
+  return { config, pool, server: { name, digest, open: pool.open, isRemote, startTimeoutMs, onBackendExit, rerun } };
 }
 
 /**
