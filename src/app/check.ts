@@ -1,4 +1,5 @@
 import type { Backend, BackendEnd, OpenBackend } from '../backend/backend.ts';
+import { entryOf } from '../protocol/faults.ts';
 import { readBody } from '../protocol/message.ts';
 import { legacyRevisions } from '../protocol/revisions.ts';
 import type { GatewayConfig, ServerConfig } from './configuration/config.ts';
@@ -126,6 +127,9 @@ function connect(open: OpenBackend, timeoutMs: number): Client {
 
   const backend: Backend = open({
     onMessages: (lines) => lines.forEach(settle),
+    onUnanswered(_, reason) {
+      waiting?.reject(new Error(`It did not answer ${waiting.method}. ${entryOf(reason).message}`));
+    },
     onEnd(told) {
       end = told;
       waiting?.reject(explainEnd(told));

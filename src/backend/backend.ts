@@ -1,3 +1,5 @@
+import type { Reason, RequestId } from '../protocol/faults.ts';
+
 /**
  * The one seam between the gateway and any MCP server, whatever its transport: send, receive, close.
  * Session code cannot tell a child process from an SSE connection.
@@ -37,13 +39,23 @@ export interface Backend {
   close(): Promise<void>;
 }
 
+/** Ids of requests. */
+export type RequestIds = readonly RequestId[];
+
 /** What a backend reports. Set when it is opened; each is called outside of any other call into the backend. */
 export interface BackendEvents {
   /**
    * Messages of the server, in order: all that one read brought, so that a burst can be stored and sent as one.
    * Each is one line of text without its line break. The buffers may share memory with a larger one: copy what is kept.
+   * @param of the requests that they were sent beside; empty if beside none, undefined where the transport does not tell
    */
-  onMessages(messages: Buffer[]): void;
+  onMessages(messages: Buffer[], of?: RequestIds): void;
+
+  /**
+   * The server will not answer these requests, for this reason; the backend goes on. Reported after all that the server
+   * said of them. Only of transports that can lose one answer and not all.
+   */
+  onUnanswered(ids: RequestIds, reason: Reason): void;
 
   /** The backend has ended, for this reason. */
   onEnd(end: BackendEnd): void;
@@ -63,6 +75,8 @@ export interface BackendEnd {
   readonly cause?: unknown;
   /** The last lines that the server wrote beside the protocol. For the operator: they can hold secrets and contents. */
   readonly lastOutput?: readonly string[];
+  /** Messages that were sent and that the server certainly did not take, in order: another backend may have them. */
+  readonly untaken?: readonly Uint8Array[];
 }
 
 /** Opens one backend of a configured server. Never throws for a server's fault: that is reported by `onEnd`. */

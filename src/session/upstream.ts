@@ -1,4 +1,5 @@
-import type { Backend, BackendEnd } from '../backend/backend.ts';
+import type { Backend, BackendEnd, RequestIds } from '../backend/backend.ts';
+import type { Reason } from '../protocol/faults.ts';
 import { canReplace, type Handshake, readHandshake } from '../protocol/handshake.ts';
 import { type Message, readBody } from '../protocol/message.ts';
 import type { ClientState } from './client-state.ts';
@@ -16,8 +17,10 @@ export interface UpstreamOptions {
   readonly isAdopted: boolean;
   /** Messages that wait for a backend to be restored have no more bytes than this in all (P8). */
   readonly maxQueuedBytes: number;
-  /** Lines of the server, in order. */
-  onLines(lines: readonly Buffer[]): void;
+  /** Lines of the server, in order; `of` as `BackendEvents.onMessages` has it. */
+  onLines(lines: readonly Buffer[], of?: RequestIds): void;
+  /** The server will not answer these requests; see `BackendEvents.onUnanswered`. */
+  onUnanswered(ids: RequestIds, reason: Reason): void;
   /** The backend has ended by itself. What becomes of the session is the listener's to say: `restore`, or nothing. */
   onLost(end: BackendEnd): void;
   /** The first try to restore failed, for this reason. */
@@ -93,9 +96,11 @@ export class Upstream {
 
   /** Starts the server for a new session. */
   open(): void {
+    const { server, onLines, onUnanswered } = this.#options;
     this.#state = 'live';
-    this.#backend = this.#options.server.open({
-      onMessages: (lines) => this.#options.onLines(lines),
+    this.#backend = server.open({
+      onMessages: onLines,
+      onUnanswered,
       onEnd: (end) => this.#lost(end),
     });
   }
@@ -159,7 +164,7 @@ export class Upstream {
   }
 
   #reopen(client: ClientState, handshake: Handshake): void {
-    const { server, onLines } = this.#options;
+    const { server, onLines, onUnanswered } = this.#options;
     this.losses += 1;
     const initializeId = readOne(client.initialize)?.id;
     const early: Buffer[] = [];
@@ -175,8 +180,9 @@ export class Upstream {
       this.restore(client, handshake);
     };
     const backend = server.open({
-      onMessages: (lines) => {
-        if (isReady) return onLines(this.#withoutReplays(lines));
+      onUnanswered: (ids, reason) => isReady && onUnanswered(ids, reason),
+      onMessages: (lines, of) => {
+        if (isReady) return onLines(this.#withoutReplays(lines), of);
         for (const [index, line] of lines.entries()) {
           const message = readOne(line);
           if (message?.kind !== 'response' || message.id !== initializeId) {

@@ -1,9 +1,9 @@
 import type { BackendEnd } from '../backend.ts';
 import { codeOf, explainConnectFailure } from '../connect-failure.ts';
-import type { Answer, Connection } from './connection.ts';
+import type { Answer, Connection } from '../web/connection.ts';
+import { createEventReader } from '../web/event-reader.ts';
+import { type Flow, Silence } from '../web/flow.ts';
 import { readEndpoint } from './endpoint.ts';
-import { createEventReader } from './event-reader.ts';
-import type { Flow } from './flow.ts';
 
 /** How long the stream may keep one waiting. */
 export interface StreamLimits {
@@ -11,7 +11,7 @@ export interface StreamLimits {
   readonly connectTimeoutMs: number;
   /** From then on for the `endpoint` event, whatever else comes meanwhile. */
   readonly endpointTimeoutMs: number;
-  /** Between two chunks, once there is an endpoint; 0 for ever, since not every server sends comments. */
+  /** Between two chunks; 0 for ever, since not every server sends comments. */
   readonly idleTimeoutMs: number;
   readonly maxLineBytes: number;
 }
@@ -26,8 +26,6 @@ export interface StreamEvents {
 export interface Stream {
   /** Why it ended by itself. Never rejects. */
   readonly ended: Promise<BackendEnd>;
-  /** Reading was stopped or goes on: while it is stopped, silence is not the server's. */
-  turned(): void;
   close(): void;
 }
 
@@ -62,11 +60,6 @@ export function openStream(
     clearTimeout(timer);
     timer = setTimeout(() => cut(told), ms);
   };
-  const limitIdle = (): void => {
-    if (endpoint === undefined || end !== undefined || idleTimeoutMs === 0) return;
-    if (flow.isPaused) clearTimeout(timer);
-    else limit(idleTimeoutMs, { reason: 'exited', detail: `${where} sent nothing for ${idleTimeoutMs} ms.` });
-  };
 
   const takeEndpoint = (data: string): void => {
     const read = readEndpoint(data, url);
@@ -98,7 +91,6 @@ export function openStream(
     }
     deliver();
     if (reader.overflow !== undefined) cut({ reason: 'line_too_long', detail: reader.overflow });
-    limitIdle();
   };
 
   const run = async (): Promise<BackendEnd> => {
@@ -110,10 +102,14 @@ export function openStream(
       if (fault !== undefined) return { reason: 'failed', detail: fault };
       const late = `${where} named no endpoint within ${endpointTimeoutMs} ms. Is it the URL of an HTTP+SSE server?`;
       limit(endpointTimeoutMs, { reason: 'failed', detail: late });
-      await flow.read(answer.body, takeChunk);
+      await flow.read(answer.body, takeChunk, idleTimeoutMs);
       if (endpoint !== undefined) return { reason: 'exited', detail: `${where} ended its stream.` };
       return { reason: 'failed', detail: `${where} ended its stream without naming an endpoint.` };
     } catch (cause) {
+      if (cause instanceof Silence) {
+        const detail = `${where} sent nothing for ${idleTimeoutMs} ms.`;
+        return { reason: endpoint === undefined ? 'failed' : 'exited', detail };
+      }
       if (endpoint === undefined) return { reason: 'failed', detail: explainConnectFailure(cause, where), cause };
       return { reason: 'exited', detail: `The stream of ${where} broke (${codeOf(cause)}).`, cause };
     }
@@ -122,7 +118,6 @@ export function openStream(
   void run().then(cut);
   return {
     ended,
-    turned: limitIdle,
     close: () => cut({ reason: 'closed', detail: 'The backend was closed.' }),
   };
 }
