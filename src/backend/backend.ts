@@ -35,8 +35,10 @@ export interface Backend {
   /**
    * Ends the backend and everything it started; from now on nothing is delivered. Idempotent; resolves when nothing of it is left or can be reached (P10).
    * Never rejects.
+   * @param how `isForGood` if its client has ended the session: a server that keeps sessions by itself is told so, too.
+   *   Else another backend may go on with them
    */
-  close(): Promise<void>;
+  close(how?: { readonly isForGood?: boolean }): Promise<void>;
 }
 
 /** Ids of requests. */
@@ -75,6 +77,8 @@ export interface BackendEnd {
   readonly cause?: unknown;
   /** The last lines that the server wrote beside the protocol. For the operator: they can hold secrets and contents. */
   readonly lastOutput?: readonly string[];
+  /** The server answered as one does that has another transport. */
+  readonly isOtherTransport?: boolean;
   /** Messages that were sent and that the server certainly did not take, in order: another backend may have them. */
   readonly untaken?: readonly Uint8Array[];
 }

@@ -137,12 +137,12 @@ export class Upstream {
     this.#timer = setTimeout(() => this.#reopen(client, handshake), this.#pauseMs());
   }
 
-  /** Ends the backend. What waits for it is dropped. */
-  async close(): Promise<void> {
+  /** Ends the backend, `isForGood` as `Backend.close` has it. What waits for it is dropped. */
+  async close(isForGood = false): Promise<void> {
     this.#state = 'closed';
     clearTimeout(this.#timer);
     this.#waiting.takeAll();
-    await this.#backend?.close();
+    await this.#backend?.close({ isForGood });
   }
 
   /** Counts a loss. True if it is one too many. */

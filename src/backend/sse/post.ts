@@ -1,7 +1,7 @@
 import type { Reason } from '../../protocol/faults.ts';
 import { flattenLineBreaks } from '../../protocol/lines.ts';
 import { codeOf } from '../connect-failure.ts';
-import type { Answer, Connection } from '../web/connection.ts';
+import { type Answer, type Connection, maxIdleBytes } from '../web/connection.ts';
 import { createEventReader } from '../web/event-reader.ts';
 import type { Flow } from '../web/flow.ts';
 import { readJson } from '../web/json-body.ts';
@@ -27,9 +27,6 @@ export interface PostParts {
   /** A stream that answers this POST broke after `post` had resolved, before it answered all requests. */
   onBroken(posted: Extract<Posted, { ok: false }>): void;
 }
-
-/** Of an answer that says nothing so much is read, to keep the connection; a longer one closes it. */
-const maxIdleBytes = 64 * 1024;
 
 /**
  * Posts one message. Any 2xx means that the server has it (2024-11-05 asks for no more); its answer comes on the stream,

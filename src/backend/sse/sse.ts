@@ -1,5 +1,6 @@
 import { flattenLineBreaks } from '../../protocol/lines.ts';
 import type { Backend, BackendEnd, BackendEvents } from '../backend.ts';
+import { settlesWithin } from '../settles-within.ts';
 import { openConnection, type UpstreamTls } from '../web/connection.ts';
 import { createFlow } from '../web/flow.ts';
 import { idsOf, messagesIn } from '../web/messages.ts';
@@ -68,7 +69,8 @@ export function openSse(options: SseOptions, events: BackendEvents): Backend {
   const finish = (end: BackendEnd): Promise<void> => {
     ending ??= (async () => {
       isOver = true;
-      sender.stop();
+      sender.hold();
+      sender.takeAll();
       stream.close();
       const cut = connection.close();
       await null; // never inside another call into the backend
@@ -97,7 +99,7 @@ export function openSse(options: SseOptions, events: BackendEvents): Backend {
     hasPosted = true;
   };
 
-  const sender = createSender({ maxQueuedBytes, maxHoldMs });
+  const sender = createSender(maxQueuedBytes);
 
   const limits = { connectTimeoutMs, endpointTimeoutMs, idleTimeoutMs, maxLineBytes };
   const stream = openStream(
@@ -118,7 +120,7 @@ export function openSse(options: SseOptions, events: BackendEvents): Backend {
             onTooLong: (detail) => void finish({ reason: 'line_too_long', detail }),
             onBroken: (broken) => refuse(message, broken),
           }).then((outcome) => noteOutcome(message, outcome));
-          return { passed: posted, settled: posted };
+          return { passed: settlesWithin(posted, maxHoldMs), settled: posted };
         });
       },
     },

@@ -99,12 +99,13 @@ export function openStream(
       const headers = { accept: 'text/event-stream', 'cache-control': 'no-store' };
       const answer = await connection.request({ method: 'GET', url, headers, signal: controller.signal });
       const fault = faultOf(answer, where);
-      if (fault !== undefined) return { reason: 'failed', detail: fault };
+      if (fault !== undefined) return { reason: 'failed', detail: fault, isOtherTransport: isOther(answer) };
       const late = `${where} named no endpoint within ${endpointTimeoutMs} ms. Is it the URL of an HTTP+SSE server?`;
-      limit(endpointTimeoutMs, { reason: 'failed', detail: late });
+      limit(endpointTimeoutMs, { reason: 'failed', detail: late, isOtherTransport: true });
       await flow.read(answer.body, takeChunk, idleTimeoutMs);
       if (endpoint !== undefined) return { reason: 'exited', detail: `${where} ended its stream.` };
-      return { reason: 'failed', detail: `${where} ended its stream without naming an endpoint.` };
+      const detail = `${where} ended its stream without naming an endpoint.`;
+      return { reason: 'failed', detail, isOtherTransport: true };
     } catch (cause) {
       if (cause instanceof Silence) {
         const detail = `${where} sent nothing for ${idleTimeoutMs} ms.`;
@@ -121,6 +122,9 @@ export function openStream(
     close: () => cut({ reason: 'closed', detail: 'The backend was closed.' }),
   };
 }
+
+/** True for a server that has an answer to a GET, and no such stream. */
+const isOther = ({ status }: Answer): boolean => status === 200 || status === 400 || status === 404 || status === 405;
 
 /** What is wrong with the head of the stream's answer. */
 function faultOf({ status, mediaType }: Answer, where: string): string | undefined {

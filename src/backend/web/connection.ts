@@ -32,6 +32,9 @@ export interface Connection {
   close(): Promise<void>;
 }
 
+/** Of an answer that says nothing so much is read, to keep the connection; a longer one closes it. */
+export const maxIdleBytes = 64 * 1024;
+
 /**
  * @param headers sent with every request
  * @param maxConnections further requests wait for one to be free

@@ -1,11 +1,9 @@
-import { settlesWithin } from '../settles-within.ts';
-
 /** What becomes of a message that goes out. Neither ever rejects. */
 export interface Delivery {
   /** The server can no longer mistake the order: the next message may go out. */
-  readonly passed: Promise<void>;
+  readonly passed: Promise<unknown>;
   /** The server has the message, or will never have it: it is no longer held here. */
-  readonly settled: Promise<void>;
+  readonly settled: Promise<unknown>;
 }
 
 /** The way of messages to a server: each goes out when the one before has passed. */
@@ -14,37 +12,33 @@ export interface Sender {
   send(message: Uint8Array): 'sent' | 'full';
   /** There is somewhere to send to: what waits goes out. */
   start(deliver: (message: Uint8Array) => Delivery): void;
-  /** Drops what waits. */
-  stop(): void;
+  /** Sends nothing more: what waits is kept, and what is sent from now on waits too. */
+  hold(): void;
+  /** Takes out what waits. */
+  takeAll(): readonly Uint8Array[];
 }
 
 /**
  * Sends messages in order.
  * @param maxQueuedBytes how much may wait, or be under way. One message alone is always taken
- * @param maxHoldMs a message that has not passed after so long holds up the others no longer
  */
-export function createSender({
-  maxQueuedBytes,
-  maxHoldMs,
-}: {
-  readonly maxQueuedBytes: number;
-  readonly maxHoldMs: number;
-}): Sender {
+export function createSender(maxQueuedBytes: number): Sender {
   let queue: Uint8Array[] = [];
   let heldBytes = 0;
   let isRunning = false;
   let deliver: ((message: Uint8Array) => Delivery) | undefined;
 
   const run = async (): Promise<void> => {
-    if (deliver === undefined || isRunning) return;
+    if (isRunning) return;
     isRunning = true;
-    for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
-      const { length } = next;
+    while (deliver !== undefined) {
+      const next = queue.shift();
+      if (next === undefined) break;
       const { passed, settled } = deliver(next);
       void settled.then(() => {
-        heldBytes -= length;
+        heldBytes -= next.length;
       });
-      await settlesWithin(passed, maxHoldMs);
+      await passed;
     }
     isRunning = false;
   };
@@ -61,8 +55,14 @@ export function createSender({
       deliver = by;
       void run();
     },
-    stop() {
+    hold() {
+      deliver = undefined;
+    },
+    takeAll() {
+      const left = queue;
       queue = [];
+      for (const { length } of left) heldBytes -= length;
+      return left;
     },
   };
 }
