@@ -4,7 +4,7 @@
  */
 export type ForwardedHeaders = Readonly<Record<string, string>>;
 
-/** A request brings none. */
+/** A request that brings none. */
 export const noHeaders: ForwardedHeaders = {};
 
 /**
@@ -16,7 +16,7 @@ export const maxForwardedBytes = 8 * 1024;
 /** Reads a request's headers for its server, of those that may be forwarded. Each stands in the request once at most. */
 export function readForwardedHeaders(
   headers: Readonly<Record<string, string | readonly string[] | undefined>>,
-  names: readonly string[],
+  names: readonly string[] = [],
 ): ForwardedHeaders | 'too_large' {
   if (names.length === 0) return noHeaders;
   const found = names.flatMap((name) => {
@@ -24,5 +24,6 @@ export function readForwardedHeaders(
     return typeof value === 'string' && value !== '' ? [[name, value] as const] : [];
   });
   const bytes = found.reduce((sum, [name, value]) => sum + name.length + value.length, 0);
-  return bytes > maxForwardedBytes ? 'too_large' : Object.fromEntries(found);
+  if (bytes > maxForwardedBytes) return 'too_large';
+  return found.length === 0 ? noHeaders : Object.fromEntries(found);
 }

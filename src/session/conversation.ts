@@ -1,4 +1,5 @@
 import type { BackendEnd } from '../backend/backend.ts';
+import type { ForwardedHeaders } from '../protocol/forwarded-headers.ts';
 import { declaredListChanges, type Handshake } from '../protocol/handshake.ts';
 import type { Message } from '../protocol/message.ts';
 import { hasPrimingEvent } from '../protocol/revisions.ts';
@@ -131,10 +132,10 @@ export class Conversation {
     });
   }
 
-  /** Starts the server and passes `initialize` on. */
-  start(initialize: Message, answer: Answer): void {
+  /** Starts the server and passes `initialize` on, with the headers that came with it. */
+  start(initialize: Message, answer: Answer, forwarded: ForwardedHeaders | undefined): void {
     this.upstream.open();
-    this.inbound.call([initialize], answer);
+    this.inbound.call([initialize], answer, forwarded);
   }
 
   /** The server has answered `initialize`, and there is a log to append to. */
@@ -144,7 +145,8 @@ export class Conversation {
   }
 
   /** Goes on where an earlier owner was lost: what it left unanswered is answered, or run again by a new server. */
-  adopt({ calls, questions }: Adoption, handshake: Handshake): void {
+  adopt({ calls, questions, forwarded }: Adoption, handshake: Handshake): void {
+    if (forwarded !== undefined) this.upstream.hear(forwarded);
     for (const { stream, id } of questions) this.outbound.add(stream, cancellationOf(id), false);
     for (const call of this.inbound.adopt(calls)) {
       if (!this.#reruns.allows(call)) this.inbound.fail(call, 'outcome_unknown');
@@ -200,7 +202,7 @@ export class Conversation {
     for (const call of this.#lostCalls) {
       if (this.calls.get(call.id) !== call) continue;
       call.isRerun = true;
-      if (this.upstream.send(call.text as Buffer) === 'full') this.inbound.fail(call, 'server_busy');
+      if (this.upstream.send(call.text as Buffer, call.forwarded) === 'full') this.inbound.fail(call, 'server_busy');
     }
     this.#lostCalls = [];
     for (const method of declaredListChanges(this.#handshake as Handshake)) {

@@ -1,4 +1,5 @@
-import type { Backend, BackendEnd } from '../backend/backend.ts';
+import type { Backend, BackendEnd, BackendEvents } from '../backend/backend.ts';
+import { type ForwardedHeaders, noHeaders } from '../protocol/forwarded-headers.ts';
 import { canReplace, type Handshake, readHandshake } from '../protocol/handshake.ts';
 import { type Message, readBody } from '../protocol/message.ts';
 import type { ClientState } from './client-state.ts';
@@ -45,7 +46,7 @@ export class Upstream {
   readonly #options: UpstreamOptions;
   #backend: Backend | undefined;
   #state: 'unopened' | 'live' | 'restoring' | 'closed' = 'unopened';
-  #queue: Buffer[] = [];
+  #queue: { readonly message: Buffer; readonly headers: ForwardedHeaders | undefined }[] = [];
   #queuedBytes = 0;
   #isPaused = false;
   #losses: number[] = [];
@@ -54,6 +55,8 @@ export class Upstream {
   /** What the next backend is told, and how many requests of the gateway's own that took so far. */
   #replay: ReturnType<ClientState['replay']> = { texts: [], ids: new Set() };
   #replayed = 0;
+  /** Of the client's newest request that had any. */
+  #newestHeaders = noHeaders;
   /** Requests of the replay that the server has not answered; the answers are nobody else's. */
   #replayIds: ReadonlySet<string> = new Set();
 
@@ -77,18 +80,28 @@ export class Upstream {
   /** Starts the server for a new session. */
   open(): void {
     this.#state = 'live';
-    this.#backend = this.#options.server.open({
+    this.#backend = this.#openBackend({
       onMessages: (lines) => this.#options.onLines(lines),
       onEnd: (end) => this.#lost(end),
     });
   }
 
-  /** As `Backend.send`; while a backend is being restored the message waits. */
-  send(message: Buffer): 'sent' | 'full' | 'ended' {
+  /** A request of the client brought these. One that brought none changes nothing: not every request of a client may. */
+  hear(headers: ForwardedHeaders): void {
+    if (Object.keys(headers).length > 0) this.#newestHeaders = headers;
+  }
+
+  /**
+   * As `Backend.send`; while a backend is being restored the message waits.
+   * @param headers of the client's request that brought the message, and none of another one: whoever knows the id of a
+   *   session could else speak with the client's credentials (docs/decisions/0020). Undefined for a message of the gateway
+   *   itself, which goes with the newest
+   */
+  send(message: Buffer, headers?: ForwardedHeaders): 'sent' | 'full' | 'ended' {
     if (this.#state === 'closed') return 'ended';
-    if (this.#state === 'live') return (this.#backend as Backend).send(message);
+    if (this.#state === 'live') return (this.#backend as Backend).send(message, headers ?? this.#newestHeaders);
     if (this.#queuedBytes + message.length > this.#options.maxQueuedBytes) return 'full';
-    this.#queue.push(message);
+    this.#queue.push({ message, headers });
     this.#queuedBytes += message.length;
     return 'sent';
   }
@@ -128,6 +141,10 @@ export class Upstream {
     await this.#backend?.close();
   }
 
+  #openBackend(events: BackendEvents): Backend {
+    return this.#options.server.open(events, { headers: () => this.#newestHeaders });
+  }
+
   #lost(end: BackendEnd): void {
     if (this.#state !== 'closed') this.#options.onLost(end);
   }
@@ -145,7 +162,7 @@ export class Upstream {
       this.#failures += 1;
       if (this.#state === 'restoring') this.restore(client, handshake);
     };
-    const backend = server.open({
+    const backend = this.#openBackend({
       onMessages: (lines) => {
         if (isReady) return onLines(this.#withoutReplays(lines));
         for (const [index, line] of lines.entries()) {
@@ -167,7 +184,7 @@ export class Upstream {
     });
     this.#backend = backend;
     this.#timer = setTimeout(() => void backend.close(), server.startTimeoutMs); // its end starts the next try
-    backend.send(client.initialize);
+    backend.send(client.initialize, this.#newestHeaders);
   }
 
   /** The new backend has answered `initialize`: brings it to where the lost one was. False if it is another server now. */
@@ -184,12 +201,12 @@ export class Upstream {
     const { texts, ids } = this.#replay;
     this.#replayIds = ids;
     const backend = this.#backend as Backend;
-    for (const text of texts) backend.send(text);
+    for (const text of texts) backend.send(text, this.#newestHeaders);
     this.#options.onRestored();
     const waiting = this.#queue;
     this.#queue = [];
     this.#queuedBytes = 0;
-    for (const message of waiting) backend.send(message);
+    for (const { message, headers } of waiting) backend.send(message, headers ?? this.#newestHeaders);
     if (this.#isPaused) backend.pause();
     return true;
   }
