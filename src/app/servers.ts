@@ -99,8 +99,9 @@ export function runServer(
   });
   const { name, startTimeoutMs, onBackendExit, rerun, forwardHeaders } = config;
   const digest = digestOf(config);
-  const { open } = pool;
-  return { config, pool, server: { name, digest, open, forwardHeaders, startTimeoutMs, onBackendExit, rerun } };
+  const isRemote = config.address !== undefined;
+  const options = { startTimeoutMs, onBackendExit, rerun, forwardHeaders };
+  return { config, pool, server: { name, digest, open: pool.open, isRemote, ...options } };
 }
 
 /**

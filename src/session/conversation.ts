@@ -9,7 +9,7 @@ import type { Answer } from './answer.ts';
 import { type Call, Calls } from './calls.ts';
 import type { ClientState } from './client-state.ts';
 import type { Refusal } from './event-writer.ts';
-import { Inbound } from './inbound.ts';
+import { Inbound, idOf } from './inbound.ts';
 import type { Dropped, SessionName, SessionObserver } from './observer.ts';
 import { Outbound } from './outbound.ts';
 import { patientLog } from './patient-log.ts';
@@ -65,8 +65,6 @@ export class Conversation {
   readonly #router: Router;
   /** What the server said of itself; undefined until it has answered `initialize`. */
   #handshake: Handshake | undefined;
-  /** Calls of a lost backend that the next one runs again. */
-  #lostCalls: readonly Call[] = [];
 
   constructor(options: ConversationOptions) {
     const { parts, epoch, client, adoption, signal } = options;
@@ -115,6 +113,8 @@ export class Conversation {
       maxQueuedBytes: limits.maxQueuedBytes / 2,
       onLines: (lines) => this.outbound.take(lines),
       onLost: (end) => this.#lost(end),
+      onAway: (end) => observer.backendEnded(options.name, end),
+      onUnsent: (message) => this.#unsent(message),
       onRestored: () => this.#restored(),
       onGivenUp: options.onOver,
     });
@@ -158,8 +158,7 @@ export class Conversation {
       setTimeout(() => this.#options.onOver('server_exited'), collectMs);
       return;
     }
-    this.#lostCalls = this.calls.all();
-    this.upstream.restore(this.#options.client, handshake);
+    this.#restore(handshake);
   }
 
   drop(what: Dropped, text?: Buffer): void {
@@ -192,19 +191,28 @@ export class Conversation {
         if (!(isSafe && this.#reruns.allows(call))) this.inbound.fail(call, reason);
       }
       this.outbound.flush();
-      this.#lostCalls = this.calls.all();
-      this.upstream.restore(this.#options.client, this.#handshake);
+      this.#restore(this.#handshake);
     }
   }
 
-  /** The new backend is where the lost one was: the calls that waited are run again, and the client looks anew. */
-  #restored(): void {
-    for (const call of this.#lostCalls) {
-      if (this.calls.get(call.id) !== call) continue;
+  /** Starts the server again. The calls that are left wait to be run again, before what the client sends from now on. */
+  #restore(handshake: Handshake): void {
+    this.upstream.restore(this.#options.client, handshake);
+    for (const call of this.calls.all()) {
       call.isRerun = true;
       if (this.upstream.send(call.text as Buffer, call.forwarded) === 'full') this.inbound.fail(call, 'server_busy');
     }
-    this.#lostCalls = [];
+  }
+
+  /** The server was away for too long for this message. */
+  #unsent(message: Message | undefined): void {
+    const call = message?.kind === 'request' ? this.calls.get(idOf(message)) : undefined;
+    if (call !== undefined) this.inbound.fail(call, 'server_unreachable');
+    else this.drop('undeliverable');
+  }
+
+  /** The new backend is where the lost one was: the client looks anew. */
+  #restored(): void {
     for (const method of declaredListChanges(this.#handshake as Handshake)) {
       this.outbound.add(getStream, Buffer.from(JSON.stringify({ jsonrpc: '2.0', method })), false);
     }

@@ -11,6 +11,8 @@ export interface Server {
   readonly open: OpenBackend;
   /** The headers of its clients that it is to get, in small letters; absent for none. */
   readonly forwardHeaders?: readonly string[];
+  /** True if somebody else runs it: it may be away for a while, and is back without the gateway starting it. */
+  readonly isRemote: boolean;
   /** How long a new backend may take to answer `initialize`. */
   readonly startTimeoutMs: number;
   /** What becomes of a session whose backend ends by itself (DESIGN decision 5). */

@@ -4,6 +4,7 @@ import { canReplace, type Handshake, readHandshake } from '../protocol/handshake
 import { type Message, readBody } from '../protocol/message.ts';
 import type { ClientState } from './client-state.ts';
 import type { Server } from './session-parts.ts';
+import { Waiting } from './waiting.ts';
 
 /** Why a backend was not restored. */
 export type GivenUp = 'crash_loop' | 'server_changed';
@@ -20,20 +21,31 @@ export interface UpstreamOptions {
   onLines(lines: readonly Buffer[]): void;
   /** The backend has ended by itself. What becomes of the session is the listener's to say: `restore`, or nothing. */
   onLost(end: BackendEnd): void;
-  /** A new backend stands where the lost one was; what is sent now comes before what waited. */
+  /** The first try to restore failed, for this reason. */
+  onAway(end: BackendEnd): void;
+  /** A message has waited too long for the server to come back: it is not sent any more. */
+  onUnsent(message: Message | undefined): void;
+  /** A new backend stands where the lost one was. */
   onRestored(): void;
   onGivenUp(why: GivenUp): void;
 }
 
-/** More losses than this within the window are a crash loop: the session ends, and its client starts a new one. */
+/**
+ * More losses than this within the window are a crash loop: the session ends, and its client starts a new one. A remote
+ * server that cannot be reached is not lost once more by each try: whoever runs it starts it again.
+ */
 const maxLosses = 5;
 const lossWindowMs = 60_000;
 
 /** What a new process may say before it answers `initialize`; one that says more has not started (P8). */
 const maxEarlyBytes = 1024 * 1024;
 
-/** The pause before a start that follows a failed one; the first follows at once. It doubles each time. */
+/** The pause before a start that follows a failed one; the first follows at once. It doubles each time, up to a limit. */
 const firstPauseMs = 250;
+const maxPauseMs = 5_000;
+
+/** A client waits no longer than this for a remote server to be back: it is told, and can ask again. */
+const maxWaitMs = 15_000;
 
 /**
  * A session's connection to its server over the backends that it has in turn. A lost backend is restored on demand: the
@@ -46,8 +58,7 @@ export class Upstream {
   readonly #options: UpstreamOptions;
   #backend: Backend | undefined;
   #state: 'unopened' | 'live' | 'restoring' | 'closed' = 'unopened';
-  #queue: { readonly message: Buffer; readonly headers: ForwardedHeaders | undefined }[] = [];
-  #queuedBytes = 0;
+  readonly #waiting: Waiting;
   #isPaused = false;
   #losses: number[] = [];
   #failures = 0;
@@ -62,6 +73,12 @@ export class Upstream {
 
   constructor(options: UpstreamOptions) {
     this.#options = options;
+    this.#waiting = new Waiting({
+      maxBytes: options.maxQueuedBytes,
+      // A local one is started by the gateway, has its own limit for that, and is given up if it does not start.
+      maxMs: options.server.isRemote ? maxWaitMs : undefined,
+      onExpired: (message) => options.onUnsent(readOne(message)),
+    });
   }
 
   get pid(): number | undefined {
@@ -100,10 +117,7 @@ export class Upstream {
   send(message: Buffer, headers?: ForwardedHeaders): 'sent' | 'full' | 'ended' {
     if (this.#state === 'closed') return 'ended';
     if (this.#state === 'live') return (this.#backend as Backend).send(message, headers ?? this.#newestHeaders);
-    if (this.#queuedBytes + message.length > this.#options.maxQueuedBytes) return 'full';
-    this.#queue.push({ message, headers });
-    this.#queuedBytes += message.length;
-    return 'sent';
+    return this.#waiting.add({ message, headers }) ? 'sent' : 'full';
   }
 
   pause(): void {
@@ -118,31 +132,43 @@ export class Upstream {
 
   /** Starts the server again in place of the lost backend, also of one that another instance had. */
   restore(client: ClientState, handshake: Handshake): void {
-    const now = performance.now();
-    this.#losses = [...this.#losses.filter((at) => now - at < lossWindowMs), now];
-    if (this.#losses.length > maxLosses) {
+    const { server, epoch, onGivenUp } = this.#options;
+    const isRetry = this.#state === 'restoring';
+    if (!(isRetry && server.isRemote) && this.#isCrashLoop()) {
       this.#state = 'closed';
-      this.#options.onGivenUp('crash_loop');
+      onGivenUp('crash_loop');
       return;
     }
-    // Once for all tries: what the client says from now on waits in the queue.
-    if (this.#state !== 'restoring')
-      this.#replay = client.replay(() => `mcp-gangway-replay-${this.#options.epoch}-${++this.#replayed}`);
+    // Once for all tries: what the client says from now on waits.
+    if (!isRetry) this.#replay = client.replay(() => `mcp-gangway-replay-${epoch}-${++this.#replayed}`);
     this.#state = 'restoring';
-    const pauseMs = this.#failures === 0 ? 0 : firstPauseMs * 2 ** (this.#failures - 1);
-    this.#timer = setTimeout(() => this.#reopen(client, handshake), pauseMs);
+    this.#timer = setTimeout(() => this.#reopen(client, handshake), this.#pauseMs());
   }
 
   /** Ends the backend. What waits for it is dropped. */
   async close(): Promise<void> {
     this.#state = 'closed';
     clearTimeout(this.#timer);
-    this.#queue = [];
+    this.#waiting.takeAll();
     await this.#backend?.close();
   }
 
   #openBackend(events: BackendEvents): Backend {
     return this.#options.server.open(events, { headers: () => this.#newestHeaders });
+  }
+
+  /** Counts a loss. True if it is one too many. */
+  #isCrashLoop(): boolean {
+    const now = performance.now();
+    this.#losses = [...this.#losses.filter((at) => now - at < lossWindowMs), now];
+    return this.#losses.length > maxLosses;
+  }
+
+  #pauseMs(): number {
+    const pauseMs = this.#failures === 0 ? 0 : Math.min(firstPauseMs * 2 ** (this.#failures - 1), maxPauseMs);
+    if (!this.#options.server.isRemote) return pauseMs;
+    // At random, so that the sessions of a server that was away do not all come back in one moment.
+    return Math.max(pauseMs, firstPauseMs) * (0.5 + Math.random() / 2);
   }
 
   #lost(end: BackendEnd): void {
@@ -157,10 +183,13 @@ export class Upstream {
     let earlyBytes = 0;
     let isReady = false;
 
-    const retry = (): void => {
+    const retry = (end: BackendEnd): void => {
       clearTimeout(this.#timer);
+      if (this.#state !== 'restoring') return;
+      const silent: BackendEnd = { reason: 'failed', detail: 'It did not answer initialize as a server does.' };
+      if (this.#failures === 0) this.#options.onAway(end.reason === 'closed' ? silent : end);
       this.#failures += 1;
-      if (this.#state === 'restoring') this.restore(client, handshake);
+      this.restore(client, handshake);
     };
     const backend = this.#openBackend({
       onMessages: (lines) => {
@@ -180,7 +209,7 @@ export class Upstream {
           return;
         }
       },
-      onEnd: (end) => (isReady ? this.#lost(end) : retry()),
+      onEnd: (end) => (isReady ? this.#lost(end) : retry(end)),
     });
     this.#backend = backend;
     this.#timer = setTimeout(() => void backend.close(), server.startTimeoutMs); // its end starts the next try
@@ -202,11 +231,8 @@ export class Upstream {
     this.#replayIds = ids;
     const backend = this.#backend as Backend;
     for (const text of texts) backend.send(text, this.#newestHeaders);
+    for (const { message, headers } of this.#waiting.takeAll()) backend.send(message, headers ?? this.#newestHeaders);
     this.#options.onRestored();
-    const waiting = this.#queue;
-    this.#queue = [];
-    this.#queuedBytes = 0;
-    for (const { message, headers } of waiting) backend.send(message, headers ?? this.#newestHeaders);
     if (this.#isPaused) backend.pause();
     return true;
   }
