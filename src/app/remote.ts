@@ -27,8 +27,8 @@ export function openerOfRemote(
   const onFailed = (detail: string, dropped: number): void => onPostFailed?.(detail, dropped);
   const web = { ...common, url, headers, tls, postTimeoutMs, idleTimeoutMs: upstreamIdleMs, onPostFailed: onFailed };
   const open: Readonly<Record<WebTransport, OpenBackend>> = {
-    http: (events) => openHttp(web, events),
-    sse: (events) => openSse({ ...web, ...told, endpointTimeoutMs }, events),
+    http: (events, opening) => openHttp(web, events, opening),
+    sse: (events, opening) => openSse({ ...web, ...told, endpointTimeoutMs }, events, opening),
   };
   if (transport !== 'auto') return open[transport];
   return createDetector({ open, onFound: (found) => onTransport?.(found) });

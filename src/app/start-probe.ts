@@ -72,9 +72,9 @@ async function awaitSpare(probe: StartProbe): Promise<RunningServer> {
         else listeners.onSpareEnd?.(end);
       },
     });
-    const use: OpenBackend = (events) => {
+    const use: OpenBackend = (events, options) => {
       isUsed = true;
-      return running.pool.open(events);
+      return running.pool.open(events, options);
     };
     running.pool.addSpare(firstSpareMs);
   });

@@ -1,4 +1,5 @@
 import type { Reason, RequestId } from '../protocol/faults.ts';
+import type { ForwardedHeaders } from '../protocol/forwarded-headers.ts';
 
 /**
  * The one seam between the gateway and any MCP server, whatever its transport: send, receive, close.
@@ -21,10 +22,12 @@ export interface Backend {
    * Hands one message to the server.
    * @param message one JSON text; raw CR and LF in it are turned to spaces. A large one is not copied: its memory must
    *   not change afterwards
+   * @param headers of the client's request that brought it: they go with this message and no other, where the transport
+   *   has headers of its own for each
    * @returns `'sent'`; `'full'` if the server does not read and nothing of this message was taken; `'ended'`, perhaps
    *   shortly before `onEnd` says so
    */
-  send(message: Uint8Array): 'sent' | 'full' | 'ended';
+  send(message: Uint8Array, headers?: ForwardedHeaders): 'sent' | 'full' | 'ended';
 
   /** Stops reading from the server; what it writes meanwhile waits in the operating system's pipe (P8). */
   pause(): void;
@@ -80,8 +83,20 @@ export interface BackendEnd {
   /** The server answered as one does that has another transport. */
   readonly isOtherTransport?: boolean;
   /** Messages that were sent and that the server certainly did not take, in order: another backend may have them. */
-  readonly untaken?: readonly Uint8Array[];
+  readonly untaken?: readonly Parcel[];
+}
+
+/** A message, and the headers of the client's request that brought it; see `Backend.send`. */
+export interface Parcel {
+  readonly message: Uint8Array;
+  readonly headers: ForwardedHeaders;
+}
+
+/** What a backend is opened with. */
+export interface OpenOptions {
+  /** Headers of the client for what the backend asks by itself: those of its newest request, at any time. */
+  headers?(): ForwardedHeaders;
 }
 
 /** Opens one backend of a configured server. Never throws for a server's fault: that is reported by `onEnd`. */
-export type OpenBackend = (events: BackendEvents) => Backend;
+export type OpenBackend = (events: BackendEvents, options?: OpenOptions) => Backend;

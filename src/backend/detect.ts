@@ -1,4 +1,5 @@
-import type { Backend, BackendEnd, BackendEvents, OpenBackend } from './backend.ts';
+import { noHeaders } from '../protocol/forwarded-headers.ts';
+import type { Backend, BackendEnd, BackendEvents, OpenBackend, OpenOptions, Parcel } from './backend.ts';
 
 /** The transports that an http(s):// server can have. */
 export type WebTransport = 'http' | 'sse';
@@ -20,8 +21,8 @@ export interface DetectOptions {
 export function createDetector({ open, onFound }: DetectOptions): OpenBackend {
   let known: WebTransport = 'http';
   let isFound = false;
-  return (events) =>
-    openEither(known, open, events, (transport) => {
+  return (events, options) =>
+    openEither(known, open, { events, options }, (transport) => {
       if (isFound && transport === known) return;
       known = transport;
       isFound = true;
@@ -33,28 +34,31 @@ export function createDetector({ open, onFound }: DetectOptions): OpenBackend {
 function openEither(
   first: WebTransport,
   open: DetectOptions['open'],
-  events: BackendEvents,
+  { events, options }: { readonly events: BackendEvents; readonly options: OpenOptions | undefined },
   onAnswer: (transport: WebTransport) => void,
 ): Backend {
-  let sent: Uint8Array[] = [];
+  let sent: Parcel[] = [];
   let isPaused = false;
   let isClosed = false;
   let hasAnswered = false;
 
   const openBy = (transport: WebTransport, onOther: (end: BackendEnd) => void): Backend =>
-    open[transport]({
-      onMessages(messages, of) {
-        if (!hasAnswered) onAnswer(transport);
-        hasAnswered = true;
-        sent = [];
-        events.onMessages(messages, of);
+    open[transport](
+      {
+        onMessages(messages, of) {
+          if (!hasAnswered) onAnswer(transport);
+          hasAnswered = true;
+          sent = [];
+          events.onMessages(messages, of);
+        },
+        onUnanswered: events.onUnanswered,
+        onEnd(end) {
+          if (end.isOtherTransport && !hasAnswered && !isClosed) onOther(end);
+          else events.onEnd(end);
+        },
       },
-      onUnanswered: events.onUnanswered,
-      onEnd(end) {
-        if (end.isOtherTransport && !hasAnswered && !isClosed) onOther(end);
-        else events.onEnd(end);
-      },
-    });
+      options,
+    );
 
   let current = openBy(first, (why) => {
     current = openBy(first === 'http' ? 'sse' : 'http', (also) => {
@@ -62,16 +66,17 @@ function openEither(
       events.onEnd({ reason: 'failed', detail: reasons.map(({ detail }) => detail).join(' ') });
     });
     if (isPaused) current.pause();
-    for (const message of sent) current.send(message);
+    for (const { message, headers } of sent) current.send(message, headers);
   });
 
   return {
     get pid() {
       return current.pid;
     },
-    send(message) {
-      if (!hasAnswered) sent.push(message); // `initialize`: nothing else is sent before its answer
-      return current.send(message);
+    send(message, headers = noHeaders) {
+      // `initialize`: nothing else is sent before its answer.
+      if (!hasAnswered) sent.push({ message, headers });
+      return current.send(message, headers);
     },
     pause() {
       isPaused = true;

@@ -1,5 +1,6 @@
-import type { BackendEnd, RequestIds } from '../backend/backend.ts';
+import type { BackendEnd, Parcel, RequestIds } from '../backend/backend.ts';
 import type { Reason } from '../protocol/faults.ts';
+import type { ForwardedHeaders } from '../protocol/forwarded-headers.ts';
 import { declaredListChanges, type Handshake } from '../protocol/handshake.ts';
 import { type Message, readBody } from '../protocol/message.ts';
 import { hasPrimingEvent } from '../protocol/revisions.ts';
@@ -133,10 +134,10 @@ export class Conversation {
     });
   }
 
-  /** Starts the server and passes `initialize` on. */
-  start(initialize: Message, answer: Answer): void {
+  /** Starts the server and passes `initialize` on, with the headers that came with it. */
+  start(initialize: Message, answer: Answer, forwarded: ForwardedHeaders | undefined): void {
     this.upstream.open();
-    this.inbound.call([initialize], answer);
+    this.inbound.call([initialize], answer, forwarded);
   }
 
   /** The server has answered `initialize`, and there is a log to append to. */
@@ -146,7 +147,8 @@ export class Conversation {
   }
 
   /** Goes on where an earlier owner was lost: what it left unanswered is answered, or run again by a new server. */
-  adopt({ calls, questions }: Adoption, handshake: Handshake): void {
+  adopt({ calls, questions, forwarded }: Adoption, handshake: Handshake): void {
+    if (forwarded !== undefined) this.upstream.hear(forwarded);
     for (const { stream, id } of questions) this.outbound.add(stream, cancellationOf(id), false);
     for (const call of this.inbound.adopt(calls)) {
       if (!this.#reruns.allows(call)) this.inbound.fail(call, 'outcome_unknown');
@@ -187,7 +189,7 @@ export class Conversation {
       for (const { destination, text } of this.#serverRequests.cancelAll()) this.#router.send(destination, text);
       // Whose answer was too long is not known, and would be again: nothing is run again then.
       const isSafe = reason !== 'line_too_long';
-      const untaken = (end.untaken ?? []).flatMap(messagesOf);
+      const untaken = (end.untaken ?? []).flatMap(readParcel);
       const waiting = new Set(untaken.map(({ id }) => id));
       for (const call of this.calls.all()) {
         if (!waiting.has(call.id) && !(isSafe && this.#reruns.allows(call))) this.inbound.fail(call, reason);
@@ -201,22 +203,22 @@ export class Conversation {
    * Starts the server again. What the lost one did not take, and the calls that are left, to be run again, wait before what
    * the client sends from now on. Answers are for the backend that asked alone.
    */
-  #restore(handshake: Handshake, untaken: readonly Message[]): void {
+  #restore(handshake: Handshake, untaken: readonly ReadParcel[]): void {
     this.upstream.restore(this.#options.client, handshake);
-    for (const { kind, text, id } of untaken) {
+    for (const { kind, text, id, headers } of untaken) {
       const call = id == null ? undefined : this.calls.get(id);
-      if (kind === 'request' ? call !== undefined : kind === 'notification') this.#sendAgain(text, call);
+      if (kind === 'request' ? call !== undefined : kind === 'notification') this.#sendAgain(text, headers, call);
     }
     for (const call of this.calls.all()) if (!untaken.some(({ id }) => id === call.id)) this.#rerun(call);
   }
 
   #rerun(call: Call): void {
     call.isRerun = true;
-    this.#sendAgain(call.text as Buffer, call);
+    this.#sendAgain(call.text as Buffer, call.forwarded, call);
   }
 
-  #sendAgain(text: Buffer, call: Call | undefined): void {
-    if (this.upstream.send(text) === 'full' && call !== undefined) this.inbound.fail(call, 'server_busy');
+  #sendAgain(text: Buffer, headers: ForwardedHeaders | undefined, call: Call | undefined): void {
+    if (this.upstream.send(text, headers) === 'full' && call !== undefined) this.inbound.fail(call, 'server_busy');
   }
 
   /** The server will not answer these calls, and goes on: those that can be are run again (P3). */
@@ -245,7 +247,9 @@ export class Conversation {
   }
 }
 
-function messagesOf(text: Uint8Array): Message[] {
-  const read = readBody(Buffer.from(text), Number.POSITIVE_INFINITY);
-  return read.ok ? read.messages.flatMap((each) => (each.ok ? [each.message] : [])) : [];
+type ReadParcel = Message & Pick<Parcel, 'headers'>;
+
+function readParcel({ message, headers }: Parcel): ReadParcel[] {
+  const read = readBody(Buffer.from(message), Number.POSITIVE_INFINITY);
+  return read.ok ? read.messages.flatMap((each) => (each.ok ? [{ ...each.message, headers }] : [])) : [];
 }

@@ -1,5 +1,6 @@
-import type { Backend, BackendEnd, RequestIds } from '../backend/backend.ts';
+import type { Backend, BackendEnd, BackendEvents, RequestIds } from '../backend/backend.ts';
 import type { Reason } from '../protocol/faults.ts';
+import { type ForwardedHeaders, noHeaders } from '../protocol/forwarded-headers.ts';
 import { canReplace, type Handshake, readHandshake } from '../protocol/handshake.ts';
 import { type Message, readBody } from '../protocol/message.ts';
 import type { ClientState } from './client-state.ts';
@@ -68,6 +69,8 @@ export class Upstream {
   /** What the next backend is told, and how many requests of the gateway's own that took so far. */
   #replay: ReturnType<ClientState['replay']> = { texts: [], ids: new Set() };
   #replayed = 0;
+  /** Of the client's newest request that had any. */
+  #newestHeaders = noHeaders;
   /** Requests of the replay that the server has not answered; the answers are nobody else's. */
   #replayIds: ReadonlySet<string> = new Set();
 
@@ -96,20 +99,30 @@ export class Upstream {
 
   /** Starts the server for a new session. */
   open(): void {
-    const { server, onLines, onUnanswered } = this.#options;
+    const { onLines, onUnanswered } = this.#options;
     this.#state = 'live';
-    this.#backend = server.open({
+    this.#backend = this.#openBackend({
       onMessages: onLines,
       onUnanswered,
       onEnd: (end) => this.#lost(end),
     });
   }
 
-  /** As `Backend.send`; while a backend is being restored the message waits. */
-  send(message: Buffer): 'sent' | 'full' | 'ended' {
+  /** A request of the client brought these. One that brought none changes nothing: not every request of a client may. */
+  hear(headers: ForwardedHeaders): void {
+    if (Object.keys(headers).length > 0) this.#newestHeaders = headers;
+  }
+
+  /**
+   * As `Backend.send`; while a backend is being restored the message waits.
+   * @param headers of the client's request that brought the message, and none of another one: whoever knows the id of a
+   *   session could else speak with the client's credentials (docs/decisions/0020). Undefined for a message of the gateway
+   *   itself, which goes with the newest
+   */
+  send(message: Buffer, headers?: ForwardedHeaders): 'sent' | 'full' | 'ended' {
     if (this.#state === 'closed') return 'ended';
-    if (this.#state === 'live') return (this.#backend as Backend).send(message);
-    return this.#waiting.add(message) ? 'sent' : 'full';
+    if (this.#state === 'live') return (this.#backend as Backend).send(message, headers ?? this.#newestHeaders);
+    return this.#waiting.add({ message, headers }) ? 'sent' : 'full';
   }
 
   pause(): void {
@@ -143,6 +156,10 @@ export class Upstream {
     clearTimeout(this.#timer);
     this.#waiting.takeAll();
     await this.#backend?.close({ isForGood });
+  }
+
+  #openBackend(events: BackendEvents): Backend {
+    return this.#options.server.open(events, { headers: () => this.#newestHeaders });
   }
 
   /** Counts a loss. True if it is one too many. */
@@ -179,7 +196,7 @@ export class Upstream {
       this.#failures += 1;
       this.restore(client, handshake);
     };
-    const backend = server.open({
+    const backend = this.#openBackend({
       onUnanswered: (ids, reason) => isReady && onUnanswered(ids, reason),
       onMessages: (lines, of) => {
         if (isReady) return onLines(this.#withoutReplays(lines), of);
@@ -202,7 +219,7 @@ export class Upstream {
     });
     this.#backend = backend;
     this.#timer = setTimeout(() => void backend.close(), server.startTimeoutMs); // its end starts the next try
-    backend.send(client.initialize);
+    backend.send(client.initialize, this.#newestHeaders);
   }
 
   /** The new backend has answered `initialize`: brings it to where the lost one was. False if it is another server now. */
@@ -219,8 +236,8 @@ export class Upstream {
     const { texts, ids } = this.#replay;
     this.#replayIds = ids;
     const backend = this.#backend as Backend;
-    for (const text of texts) backend.send(text);
-    for (const message of this.#waiting.takeAll()) backend.send(message);
+    for (const text of texts) backend.send(text, this.#newestHeaders);
+    for (const { message, headers } of this.#waiting.takeAll()) backend.send(message, headers ?? this.#newestHeaders);
     this.#options.onRestored();
     if (this.#isPaused) backend.pause();
     return true;

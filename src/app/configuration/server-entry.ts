@@ -101,7 +101,11 @@ function transportOf(type: unknown): TransportChoice | undefined {
 /** True for a server that is reached by a URL; reports keys that are of the other form. */
 function checkForm(given: Given, report: Report): boolean {
   const isRemote = given.has('url') || (transportOf(given.get('type')?.value) !== undefined && !given.has('command'));
-  const others = given.has('url') ? ['command', 'args', 'cwd', 'env'] : isRemote ? [] : ['headers', 'transport'];
+  const others = given.has('url')
+    ? ['command', 'args', 'cwd', 'env']
+    : isRemote
+      ? []
+      : ['headers', 'forwardHeaders', 'transport'];
   for (const key of others) {
     const other = given.get(key);
     if (other !== undefined) report(other.path, `is only for a server ${isRemote ? 'without' : 'with'} a url`);

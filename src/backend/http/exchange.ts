@@ -1,6 +1,7 @@
 import type { Reason, RequestId } from '../../protocol/faults.ts';
+import type { ForwardedHeaders } from '../../protocol/forwarded-headers.ts';
 import { flattenLineBreaks } from '../../protocol/lines.ts';
-import type { RequestIds } from '../backend.ts';
+import type { Parcel, RequestIds } from '../backend.ts';
 import { explainConnectFailure } from '../connect-failure.ts';
 import { type Answer, type Connection, maxIdleBytes } from '../web/connection.ts';
 import type { Flow } from '../web/flow.ts';
@@ -20,12 +21,13 @@ export interface ExchangeParts {
   readonly idleTimeoutMs: number;
   /** How long the server may take to accept a notification or response. */
   readonly postTimeoutMs: number;
+  /** Headers of the client for what is asked beside its messages. */
+  clientHeaders(): ForwardedHeaders;
   onMessages(messages: Buffer[], of: RequestIds): void;
 }
 
 /** One message that goes to the server. */
-export interface Outgoing {
-  readonly text: Uint8Array;
+export interface Outgoing extends Parcel {
   /** Of its requests; none for a notification or response. */
   readonly ids: RequestIds;
   /** True for `initialize`: it does not wait for a server that is away, and its answer begins the session. */
@@ -60,7 +62,7 @@ export interface Exchange {
  * the server has not seen it. Any other is sent once.
  */
 export function startExchange(outgoing: Outgoing, parts: ExchangeParts): Exchange {
-  const { text, ids, isInitialize, after } = outgoing;
+  const { message, ids, isInitialize, after } = outgoing;
   const { url, connection, flow, session, maxLineBytes, onMessages } = parts;
   const where = url.origin;
   const controller = new AbortController();
@@ -73,7 +75,7 @@ export function startExchange(outgoing: Outgoing, parts: ExchangeParts): Exchang
   });
 
   const deliver = (messages: Buffer[]): void => {
-    for (const message of messages) for (const id of idsOf(messagesIn(message), 'response')) open.delete(id);
+    for (const text of messages) for (const id of idsOf(messagesIn(text), 'response')) open.delete(id);
     onMessages(messages, ids);
   };
 
@@ -82,8 +84,8 @@ export function startExchange(outgoing: Outgoing, parts: ExchangeParts): Exchang
     for (let failures = 0; ; failures++) {
       try {
         const own = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
-        const headers = { ...own, ...session.headers };
-        return await connection.request({ method: 'POST', url, headers, body: text, signal });
+        const headers = { ...outgoing.headers, ...own, ...session.headers };
+        return await connection.request({ method: 'POST', url, headers, body: message, signal });
       } catch (cause) {
         const isTooLate = isInitialize || performance.now() - startedAt > maxAwayMs;
         if (isTooLate || !isUnsent(cause) || !(await pause(failures, { signal }))) throw cause;
@@ -180,12 +182,13 @@ export function startExchange(outgoing: Outgoing, parts: ExchangeParts): Exchang
 
 /** Asks for the stream that follows an event, or for the standalone stream. */
 export function openStream(
-  { connection, url, session }: Pick<ExchangeParts, 'connection' | 'url' | 'session'>,
+  { connection, url, session, clientHeaders }: ExchangeParts,
   lastEventId: string | undefined,
   signal: AbortSignal,
 ): Promise<Answer> {
   const cursor = lastEventId === undefined ? {} : { 'last-event-id': lastEventId };
-  const headers = { accept: 'text/event-stream', 'cache-control': 'no-store', ...session.headers, ...cursor };
+  const own = { accept: 'text/event-stream', 'cache-control': 'no-store' };
+  const headers = { ...clientHeaders(), ...own, ...session.headers, ...cursor };
   return connection.request({ method: 'GET', url, headers, signal });
 }
 

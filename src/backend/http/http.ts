@@ -1,6 +1,7 @@
 import type { RequestId } from '../../protocol/faults.ts';
+import { noHeaders } from '../../protocol/forwarded-headers.ts';
 import { flattenLineBreaks } from '../../protocol/lines.ts';
-import type { Backend, BackendEnd, BackendEvents, RequestIds } from '../backend.ts';
+import type { Backend, BackendEnd, BackendEvents, OpenOptions, Parcel, RequestIds } from '../backend.ts';
 import { settlesWithin } from '../settles-within.ts';
 import { maxIdleBytes, openConnection, type UpstreamTls } from '../web/connection.ts';
 import { createFlow } from '../web/flow.ts';
@@ -74,7 +75,11 @@ const closed: BackendEnd = { reason: 'closed', detail: 'The backend was closed.'
  * `initialize` fails, the server counts as not started (`failed`). Requests go to the origin of `url` alone, and no redirect
  * is followed. Nothing is asked of the server before the first message.
  */
-export function openHttp(options: HttpOptions, events: BackendEvents): Backend {
+export function openHttp(
+  options: HttpOptions,
+  events: BackendEvents,
+  { headers: clientHeaders = () => noHeaders }: OpenOptions = {},
+): Backend {
   const {
     url,
     headers = {},
@@ -92,7 +97,7 @@ export function openHttp(options: HttpOptions, events: BackendEvents): Backend {
   const sender = createSender(maxQueuedBytes);
   const exchanges = new Set<Exchange>();
   const over = new AbortController();
-  const untaken: Uint8Array[] = [];
+  const untaken: Parcel[] = [];
   let hasStream = false;
   let isForgotten = false;
   let dropped = 0;
@@ -118,7 +123,10 @@ export function openHttp(options: HttpOptions, events: BackendEvents): Backend {
   /** Ends the session at the server, as a client that is done with it should. 405 is its right. */
   const endSession = async (): Promise<void> => {
     const signal = AbortSignal.timeout(deleteTimeoutMs);
-    const deleted = connection.request({ method: 'DELETE', url, headers: session.headers, signal });
+    const deleted = connection.request({
+      ...{ method: 'DELETE', url, signal },
+      headers: { ...clientHeaders(), ...session.headers },
+    });
     await deleted.then(
       ({ body }) => body.dump({ limit: maxIdleBytes }),
       () => undefined, // a server that is away forgets the session by itself
@@ -128,11 +136,12 @@ export function openHttp(options: HttpOptions, events: BackendEvents): Backend {
   const deliver = (messages: Buffer[], of: RequestIds): void => {
     if (!isOver) events.onMessages(messages, of);
   };
-  const parts = { url, connection, flow, session, maxLineBytes, idleTimeoutMs, postTimeoutMs, onMessages: deliver };
+  const limits = { maxLineBytes, idleTimeoutMs, postTimeoutMs };
+  const parts = { url, connection, flow, session, ...limits, clientHeaders, onMessages: deliver };
 
-  /** @param text what the server refused for it */
-  const forgotten = (text?: Uint8Array): void => {
-    if (text !== undefined) untaken.push(text);
+  /** @param parcel what the server refused for it */
+  const forgotten = (parcel?: Parcel): void => {
+    if (parcel !== undefined) untaken.push(parcel);
     if (isForgotten) return;
     isForgotten = true;
     sender.hold();
@@ -174,10 +183,10 @@ export function openHttp(options: HttpOptions, events: BackendEvents): Backend {
   const exchangeOf = (id: RequestId | undefined): Exchange | undefined =>
     id === undefined ? undefined : [...exchanges].find(({ open }) => open.has(id));
 
-  const settle = (text: Uint8Array, exchange: Exchange, end: ExchangeEnd, isInitialize: boolean): void => {
+  const settle = (parcel: Parcel, exchange: Exchange, end: ExchangeEnd, isInitialize: boolean): void => {
     exchanges.delete(exchange);
     if (isOver || end.outcome === 'done') return;
-    if (end.outcome === 'forgotten') return forgotten(end.isTaken ? undefined : text);
+    if (end.outcome === 'forgotten') return forgotten(end.isTaken ? undefined : parcel);
     if (isInitialize) {
       const isOtherTransport = otherStatuses.has(end.status ?? 0);
       return void finish({ reason: 'failed', detail: end.detail, isOtherTransport });
@@ -188,8 +197,8 @@ export function openHttp(options: HttpOptions, events: BackendEvents): Backend {
     if (left.length > 0) events.onUnanswered(left, end.reason);
   };
 
-  const post = (text: Uint8Array): Delivery => {
-    const messages = messagesIn(text);
+  const post = (parcel: Parcel): Delivery => {
+    const messages = messagesIn(parcel.message);
     const ids = idsOf(messages, 'request');
     const [first] = messages;
     const isInitialize = first?.method === 'initialize';
@@ -200,13 +209,13 @@ export function openHttp(options: HttpOptions, events: BackendEvents): Backend {
     const cancelled = exchangeOf(first?.cancels);
     const after = cancelled && { after: settlesWithin(cancelled.taken, maxOvertakeMs) };
     const exchange = startExchange(
-      { text, ids, isInitialize, ...after },
+      { ...parcel, ids, isInitialize, ...after },
       isInitialize ? { ...parts, onMessages: greet } : parts,
     );
     exchanges.add(exchange);
     if (cancelled !== undefined) setTimeout(() => cancelled.abandon(), abandonAfterMs).unref();
     const ended = exchange.ended.then((end) => {
-      settle(text, exchange, end, isInitialize);
+      settle(parcel, exchange, end, isInitialize);
       if (end.outcome === 'done' && first?.method === 'notifications/initialized') void listen();
     });
     if (isInitialize) return { passed: Promise.race([greeted, ended]), settled: exchange.taken };
@@ -231,7 +240,8 @@ export function openHttp(options: HttpOptions, events: BackendEvents): Backend {
   sender.start(post);
   return {
     pid: undefined,
-    send: (message) => (isOver ? 'ended' : sender.send(flattenLineBreaks(message))),
+    send: (message, headers = noHeaders) =>
+      isOver ? 'ended' : sender.send({ message: flattenLineBreaks(message), headers }),
     pause: flow.pause,
     resume: flow.resume,
     close({ isForGood = false } = {}) {

@@ -1,5 +1,6 @@
+import { noHeaders } from '../../protocol/forwarded-headers.ts';
 import { flattenLineBreaks } from '../../protocol/lines.ts';
-import type { Backend, BackendEnd, BackendEvents } from '../backend.ts';
+import type { Backend, BackendEnd, BackendEvents, OpenOptions } from '../backend.ts';
 import { settlesWithin } from '../settles-within.ts';
 import { openConnection, type UpstreamTls } from '../web/connection.ts';
 import { createFlow } from '../web/flow.ts';
@@ -40,10 +41,12 @@ const closed: BackendEnd = { reason: 'closed', detail: 'The backend was closed.'
  * Connects to a server of the HTTP+SSE transport (2024-11-05, basic/transports): a GET stream, and POSTs to the
  * endpoint that the stream names, each when the one before is answered. The stream is the server's session: its loss is the end of the backend (`exited`).
  *
- * Beyond `Backend`: messages sent before the endpoint is known wait. A request whose POST fails
- * is reported as unanswered; notifications and answers are dropped and counted. If the very first POST fails, the server counts as not started (`failed`). Requests go to the origin of `url` alone, and no redirect is followed.
+ * Beyond `Backend`: messages sent before the endpoint is known wait. A request whose POST fails is reported as unanswered;
+ * notifications and answers are dropped and counted. If the very first POST fails, the server counts as not started
+ * (`failed`). Requests go to the origin of `url` alone, and no redirect is followed. Headers of the client go with the
+ * stream as they are when it is opened, and with each POST.
  */
-export function openSse(options: SseOptions, events: BackendEvents): Backend {
+export function openSse(options: SseOptions, events: BackendEvents, { headers: ofClient }: OpenOptions = {}): Backend {
   const {
     url,
     headers = {},
@@ -104,14 +107,15 @@ export function openSse(options: SseOptions, events: BackendEvents): Backend {
   const limits = { connectTimeoutMs, endpointTimeoutMs, idleTimeoutMs, maxLineBytes };
   const stream = openStream(
     url,
-    { connection, flow, limits },
+    { connection, flow, limits, headers: ofClient?.() ?? noHeaders },
     {
       onMessages: deliver,
       onEndpoint(endpoint) {
         if (isOver) return;
         onStarted?.();
-        sender.start((message) => {
+        sender.start(({ message, headers }) => {
           const posted = post(endpoint, message, {
+            headers,
             connection,
             flow,
             postTimeoutMs,
@@ -129,7 +133,8 @@ export function openSse(options: SseOptions, events: BackendEvents): Backend {
 
   return {
     pid: undefined,
-    send: (message) => (isOver ? 'ended' : sender.send(flattenLineBreaks(message))),
+    send: (message, headers = noHeaders) =>
+      isOver ? 'ended' : sender.send({ message: flattenLineBreaks(message), headers }),
     pause: flow.pause,
     resume: flow.resume,
     close() {

@@ -1,3 +1,5 @@
+import type { Parcel } from '../backend.ts';
+
 /** What becomes of a message that goes out. Neither ever rejects. */
 export interface Delivery {
   /** The server can no longer mistake the order: the next message may go out. */
@@ -9,13 +11,13 @@ export interface Delivery {
 /** The way of messages to a server: each goes out when the one before has passed. */
 export interface Sender {
   /** As `Backend.send`, while the backend lives. The message is not copied: it must not be changed afterwards. */
-  send(message: Uint8Array): 'sent' | 'full';
+  send(parcel: Parcel): 'sent' | 'full';
   /** There is somewhere to send to: what waits goes out. */
-  start(deliver: (message: Uint8Array) => Delivery): void;
+  start(deliver: (parcel: Parcel) => Delivery): void;
   /** Sends nothing more: what waits is kept, and what is sent from now on waits too. */
   hold(): void;
   /** Takes out what waits. */
-  takeAll(): readonly Uint8Array[];
+  takeAll(): readonly Parcel[];
 }
 
 /**
@@ -23,10 +25,10 @@ export interface Sender {
  * @param maxQueuedBytes how much may wait, or be under way. One message alone is always taken
  */
 export function createSender(maxQueuedBytes: number): Sender {
-  let queue: Uint8Array[] = [];
+  let queue: Parcel[] = [];
   let heldBytes = 0;
   let isRunning = false;
-  let deliver: ((message: Uint8Array) => Delivery) | undefined;
+  let deliver: ((parcel: Parcel) => Delivery) | undefined;
 
   const run = async (): Promise<void> => {
     if (isRunning) return;
@@ -36,7 +38,7 @@ export function createSender(maxQueuedBytes: number): Sender {
       if (next === undefined) break;
       const { passed, settled } = deliver(next);
       void settled.then(() => {
-        heldBytes -= next.length;
+        heldBytes -= next.message.length;
       });
       await passed;
     }
@@ -44,10 +46,11 @@ export function createSender(maxQueuedBytes: number): Sender {
   };
 
   return {
-    send(message) {
-      if (heldBytes > 0 && heldBytes + message.length > maxQueuedBytes) return 'full';
-      queue.push(message);
-      heldBytes += message.length;
+    send(parcel) {
+      const { length } = parcel.message;
+      if (heldBytes > 0 && heldBytes + length > maxQueuedBytes) return 'full';
+      queue.push(parcel);
+      heldBytes += length;
       void run();
       return 'sent';
     },
@@ -61,7 +64,7 @@ export function createSender(maxQueuedBytes: number): Sender {
     takeAll() {
       const left = queue;
       queue = [];
-      for (const { length } of left) heldBytes -= length;
+      for (const { message } of left) heldBytes -= message.length;
       return left;
     },
   };

@@ -295,7 +295,7 @@ describe('a session that the server has forgotten', () => {
     send(note);
     const { reason, detail, untaken } = await end();
     expect([reason, detail]).toEqual(['exited', `${server.url.origin} does not know the session any more (404).`]);
-    expect(untaken?.map((text) => JSON.parse(text.toString()))).toEqual([request('a'), request('b'), note]);
+    expect(untaken?.map(({ message }) => JSON.parse(message.toString()))).toEqual([request('a'), request('b'), note]);
   });
 
   test('is noticed by its GET stream', async () => {
