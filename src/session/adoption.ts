@@ -4,6 +4,7 @@ import type { ForwardedHeaders } from '../protocol/forwarded-headers.ts';
 import { readBody } from '../protocol/message.ts';
 import type { EventLog, PendingCall } from '../store/event-log.ts';
 import type { LogState, SessionRecord } from '../store/session-records.ts';
+import { backendPlaceIn } from './client-state.ts';
 import { eventsPerRead } from './feed.ts';
 import { progressOf } from './progress.ts';
 import { getStream } from './streams.ts';
@@ -28,6 +29,8 @@ export interface Adoption {
   readonly log: LogState;
   readonly calls: readonly LeftCall[];
   readonly questions: readonly LeftQuestion[];
+  /** What the log had of the server after its backend had told where it stands (`BackendPlace.at`). */
+  readonly taken: readonly Buffer[];
   /** What the request that caused the takeover brings for the server: of earlier ones nothing is kept. */
   readonly forwarded?: ForwardedHeaders | undefined;
 }
@@ -39,9 +42,10 @@ export async function prepareAdoption(
   record: SessionRecord,
   log: LogState,
 ): Promise<Adoption> {
+  const at = backendPlaceIn(record.clientState)?.at;
   const streams = [...new Set([getStream, ...log.pending.map(({ stream }) => stream)])];
   const seen = new Map(
-    await Promise.all(streams.map(async (stream) => [stream, await look(events, key, stream)] as const)),
+    await Promise.all(streams.map(async (stream) => [stream, await look(events, key, stream, at)] as const)),
   );
   const calls = log.pending.map((call) => ({
     ...call,
@@ -49,16 +53,20 @@ export async function prepareAdoption(
     lastProgress: seen.get(call.stream)?.lastProgress,
   }));
   const questions = streams.flatMap((stream) => [...(seen.get(stream)?.open ?? [])].map((id) => ({ stream, id })));
-  return { record, log, calls, questions };
+  const taken = [...seen.values()].flatMap((stream) => stream.taken);
+  return { record, log, calls, questions, taken };
 }
 
 interface Seen {
   readonly open: ReadonlySet<RequestId>;
   readonly hasAsked: boolean;
   readonly lastProgress: number | undefined;
+  readonly taken: readonly Buffer[];
 }
 
-async function look(events: EventLog, key: string, stream: number): Promise<Seen> {
+/** @param at what comes after it is `taken`; nothing if it is undefined */
+async function look(events: EventLog, key: string, stream: number, at: Position | undefined): Promise<Seen> {
+  const taken: Buffer[] = [];
   const open = new Set<RequestId>();
   let hasAsked = false;
   let lastProgress: number | undefined;
@@ -66,8 +74,9 @@ async function look(events: EventLog, key: string, stream: number): Promise<Seen
   for (;;) {
     const read = await events.read(key, stream, after, eventsPerRead);
     if (read.outcome !== 'ok') break;
-    for (const { data } of read.events) {
+    for (const { data, epoch, seq } of read.events) {
       if (data.length === 0) continue;
+      if (at !== undefined && (epoch > at.epoch || (epoch === at.epoch && seq > at.seq))) taken.push(data);
       const body = readBody(data, Number.POSITIVE_INFINITY);
       const [first] = body.ok ? body.messages : [];
       if (!first?.ok) continue;
@@ -84,5 +93,5 @@ async function look(events: EventLog, key: string, stream: number): Promise<Seen
     after = read.events.at(-1);
     if (read.atTail || after === undefined) break;
   }
-  return { open, hasAsked, lastProgress };
+  return { open, hasAsked, lastProgress, taken };
 }

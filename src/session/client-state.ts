@@ -14,6 +14,8 @@ export class ClientState {
   readonly initialize: Buffer;
   /** How much of the GET stream was delivered: where a listener begins that names no event. */
   getCursor: Position | undefined;
+  /** Where the backend stands, where another one can go on from there. */
+  backend: BackendPlace | undefined;
   #initialized: Buffer | undefined;
   #logLevel: Buffer | undefined;
   readonly #subscriptions = new Map<string, Buffer>();
@@ -25,18 +27,20 @@ export class ClientState {
   constructor(initialize: Buffer, saved?: Buffer) {
     this.initialize = Buffer.from(initialize);
     if (saved === undefined || saved.length === 0) return;
-    const { initialized, logLevel, subscriptions, getCursor } = JSON.parse(saved.toString()) as Saved;
+    const { initialized, logLevel, subscriptions, getCursor, backend } = JSON.parse(saved.toString()) as Saved;
     if (initialized !== undefined) this.#initialized = Buffer.from(initialized);
     if (logLevel !== undefined) this.#logLevel = Buffer.from(logLevel);
     for (const [uri, text] of subscriptions) this.#subscriptions.set(uri, Buffer.from(text));
     this.getCursor = getCursor;
+    this.backend = backend;
   }
 
   /** For the session's record, so that another owner can go on from here. */
   save(): Buffer {
     const subscriptions = [...this.#subscriptions].map(([uri, text]) => [uri, text.toString()] as const);
     const [initialized, logLevel] = [this.#initialized?.toString(), this.#logLevel?.toString()];
-    return Buffer.from(JSON.stringify({ initialized, logLevel, subscriptions, getCursor: this.getCursor }));
+    const { getCursor, backend } = this;
+    return Buffer.from(JSON.stringify({ initialized, logLevel, subscriptions, getCursor, backend }));
   }
 
   /** Takes note of a notification that was passed on. Returns true if it changed anything. */
@@ -77,7 +81,22 @@ interface Saved {
   readonly logLevel?: string;
   readonly subscriptions: readonly (readonly [string, string])[];
   readonly getCursor?: Position;
+  readonly backend?: BackendPlace;
 }
+
+/** Where a backend stood, for the next owner of the session to go on with its server (DESIGN decision 5). */
+export interface BackendPlace {
+  /** As `BackendEvents.onState` told it. */
+  readonly state: string;
+  /** Up to here the log had what the server had said by then. */
+  readonly at: Position;
+  /** True for the first of the session: its questions have the ids that the server gave them (`ServerRequests`). */
+  readonly isFirst: boolean;
+}
+
+/** Where the backend of a session stood that an earlier owner had; undefined if nothing can be gone on with. */
+export const backendPlaceIn = (clientState: Buffer): BackendPlace | undefined =>
+  clientState.length === 0 ? undefined : (JSON.parse(clientState.toString()) as Saved).backend;
 
 /** True for the requests that change what a server keeps for its client. */
 export const isStateful = (method: string): boolean =>

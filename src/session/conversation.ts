@@ -98,7 +98,7 @@ export class Conversation {
         client.getCursor = cursor;
         options.onClientChanged();
       },
-      route: (line) => this.#router.receive(line),
+      route: (line) => (line.state === undefined ? this.#router.receive(line) : this.#noteState(line.state)),
       primes,
       pause: () => this.upstream.pause(),
       resume: () => this.upstream.resume(),
@@ -114,6 +114,7 @@ export class Conversation {
       maxQueuedBytes: limits.maxQueuedBytes / 2,
       onLines: (lines, of) => this.outbound.take(lines.map((text) => ({ text, of }))),
       onUnanswered: (ids, reason) => this.#unanswered(ids, reason),
+      onState: (state) => this.outbound.take([{ text: Buffer.alloc(0), of: undefined, state }]),
       onLost: (end) => this.#lost(end),
       onAway: (end) => observer.backendEnded(options.name, end),
       onUnsent: (message) => this.#unsent(message),
@@ -146,9 +147,20 @@ export class Conversation {
     this.outbound.open();
   }
 
-  /** Goes on where an earlier owner was lost: what it left unanswered is answered, or run again by a new server. */
-  adopt({ calls, questions, forwarded }: Adoption, handshake: Handshake): void {
+  /**
+   * Goes on where an earlier owner was lost: with its server's session where that outlives a connection. Else what it left
+   * unanswered is answered, or run again by a new server.
+   */
+  adopt({ calls, questions, taken, forwarded }: Adoption, handshake: Handshake): void {
     if (forwarded !== undefined) this.upstream.hear(forwarded);
+    const place = this.#options.client.backend;
+    if (place !== undefined) {
+      const adopted = this.inbound.adopt(calls);
+      this.#adoptQuestions(questions, adopted, place.isFirst);
+      this.open(handshake);
+      this.upstream.attach({ state: place.state, pending: adopted.map(({ id }) => id), taken }, place.isFirst);
+      return;
+    }
     for (const { stream, id } of questions) this.outbound.add(stream, cancellationOf(id), false);
     for (const call of this.inbound.adopt(calls)) {
       if (!this.#reruns.allows(call)) this.inbound.fail(call, 'outcome_unknown');
@@ -181,6 +193,7 @@ export class Conversation {
   #lost(end: BackendEnd): void {
     this.#observer.backendEnded(this.#options.name, end);
     this.outbound.finish();
+    this.#forgetPlace();
     const reason = end.reason === 'line_too_long' ? 'line_too_long' : 'server_exited';
     if (this.#handshake === undefined) this.#options.onOver('server_start_failed');
     else if (this.#options.parts.server.onBackendExit === 'end') this.#options.onOver(reason);
@@ -221,11 +234,39 @@ export class Conversation {
     if (this.upstream.send(text, headers) === 'full' && call !== undefined) this.inbound.fail(call, 'server_busy');
   }
 
+  /** The server still waits for answers to its questions, where those can be told apart from another backend's. */
+  #adoptQuestions(questions: Adoption['questions'], calls: readonly Call[], isFirst: boolean): void {
+    for (const { stream, id } of questions) {
+      const call = calls.find(({ answer }) => answer.stream === stream);
+      if (isFirst) this.#serverRequests.adopt(id, call ?? 'get');
+      else this.outbound.add(stream, cancellationOf(id), false);
+    }
+  }
+
+  #forgetPlace(): void {
+    const { client, onClientChanged } = this.#options;
+    if (client.backend === undefined) return;
+    client.backend = undefined;
+    onClientChanged();
+  }
+
+  /** Where the backend stands: the record says so once the log has what came before. */
+  #noteState(state: string): void {
+    const { client, onClientChanged } = this.#options;
+    const { incarnation } = this.upstream;
+    this.outbound.mark((at) => {
+      if (incarnation !== this.upstream.incarnation) return; // another backend has taken its place
+      client.backend = { state, at, isFirst: incarnation === '' };
+      onClientChanged();
+    });
+  }
+
   /** The server will not answer these calls, and goes on: those that can be are run again (P3). */
   #unanswered(ids: RequestIds, reason: Reason): void {
     this.outbound.finish(); // what the server said of them comes first
     for (const call of ids.map((id) => this.calls.get(id)).filter((found) => found !== undefined)) {
-      if (reason === 'server_unreachable' && this.#reruns.allows(call)) this.#rerun(call);
+      const mayRunAgain = reason === 'server_unreachable' || reason === 'outcome_unknown';
+      if (mayRunAgain && this.#reruns.allows(call)) this.#rerun(call);
       else this.inbound.fail(call, reason);
     }
   }

@@ -35,6 +35,11 @@ export interface OutboundOptions {
   onFailed(cause: unknown): void;
 }
 
+interface Mark {
+  readonly at: Position;
+  onStored(at: Position): void;
+}
+
 /** A log that does not answer for so long is away, or full. */
 const stuckMs = 1_000;
 
@@ -52,6 +57,9 @@ export class Outbound {
    */
   readonly #portion: { readonly lines: number; readonly bytes: number };
   readonly #limits: SessionOptions;
+  readonly #epoch: number;
+  /** Of what was added and is not known to be stored, in order. */
+  readonly #marks: Mark[] = [];
   #isOpen = false;
 
   constructor(options: OutboundOptions) {
@@ -59,13 +67,17 @@ export class Outbound {
     const { register, onRefused, onHistoryLost, onFailed } = options;
     const { logMaxEvents, logMaxBytes, retryMs, slowReaderMs, streamMaxAgeMs } = limits;
     this.#limits = limits;
+    this.#epoch = epoch;
     this.#portion = { lines: (logMaxEvents * 3) / 8, bytes: logMaxBytes / 8 };
     this.#writer = createEventWriter({
       log,
       key,
       epoch,
       ...(earlier && { earlier }),
-      onStored: (events) => this.streams.deliver(events),
+      onStored: (events) => {
+        this.streams.deliver(events);
+        this.#tellStored();
+      },
       register,
       onRefused,
     });
@@ -121,6 +133,22 @@ export class Outbound {
   /** What is known to be in the log. */
   get stored(): EventWriter['stored'] {
     return this.#writer.stored;
+  }
+
+  /** Where the log stands once all that was added so far is stored; `onStored` is called then. */
+  mark(onStored: (at: Position) => void): void {
+    const { events } = this.#writer.pending;
+    const at = { epoch: this.#epoch, seq: this.#writer.stored.tail + events };
+    this.#marks.push({ at, onStored });
+    if (events === 0) this.#tellStored();
+  }
+
+  #tellStored(): void {
+    const { tail } = this.#writer.stored;
+    while ((this.#marks[0]?.at.seq ?? tail + 1) <= tail) {
+      const [{ at, onStored }] = this.#marks.splice(0, 1) as [Mark];
+      onStored(at);
+    }
   }
 
   /** Stores and delivers what was added. */

@@ -37,6 +37,7 @@ function createFixture(options: Partial<SessionOptions> = {}) {
     onLines: () => undefined,
     onLost: () => undefined,
     onUnanswered: () => undefined,
+    onState: () => undefined,
     onAway: () => undefined,
     onUnsent: () => undefined,
     onRestored: () => undefined,
