@@ -2,7 +2,7 @@
  * Our fixture with every feature as a server that runs by itself: `node sse-remote-server.mjs sse|http [downMs]` or
  * `tcp|unix [path]`. Prints its address. `sse` and `http` are the official SDK's transports behind node:http; SIGUSR2
  * restarts them: every connection is cut, every session forgotten, and after `downMs` without a listener they are back on
- * their port. `http` prints a line `session` for each one that begins.
+ * their port. `http` prints a line `session` for each one that begins, and `ended` for each that its client ends.
  */
 import { randomUUID } from 'node:crypto';
 import { createServer as createHttpServer } from 'node:http';
@@ -80,7 +80,10 @@ async function begin(sessions) {
       sessions.set(id, transport);
       tell('session');
     },
-    onsessionclosed: (id) => void sessions.delete(id),
+    onsessionclosed(id) {
+      sessions.delete(id);
+      tell('ended');
+    },
   });
   await createEverythingServer().connect(withoutSessionId(transport));
   return transport;

@@ -10,6 +10,8 @@ export interface RemoteServer {
   restart(): void;
   /** How many sessions have begun (`http` only). */
   sessions(): number;
+  /** How many of them their clients have ended. */
+  ended(): number;
   stop(): Promise<void>;
 }
 
@@ -28,6 +30,7 @@ export async function startRemoteServer(...args: readonly string[]): Promise<Rem
   return {
     url: lines()[0] ?? '',
     sessions: () => lines().filter((line) => line === 'session').length,
+    ended: () => lines().filter((line) => line === 'ended').length,
     restart: () => void child.kill('SIGUSR2'),
     async stop() {
       child.kill('SIGKILL');
