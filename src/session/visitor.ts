@@ -9,6 +9,8 @@ export interface Visitor {
   readonly principal: Principal;
   /** What the request says of its revision, if it does. */
   readonly version?: string | undefined;
+  /** The client hears everything on one stream, and may not know how to come back to it. */
+  readonly isOneStream?: boolean;
 }
 
 /** True if both are the same in all their parts. */

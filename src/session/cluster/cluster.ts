@@ -61,8 +61,8 @@ const longestPauseMs = 500;
 export class Cluster {
   readonly guard: Guard;
   readonly lease: Lease;
+  readonly directory: Directory;
   readonly #options: ClusterOptions;
-  readonly #directory: Directory;
   readonly #desk: OwnerDesk;
   readonly #mail: Mail;
   readonly #exchanges = new Map<number, Exchange>();
@@ -74,11 +74,10 @@ export class Cluster {
 
   constructor(options: ClusterOptions) {
     const { store, limits, find, mayAdopt, endingHere, onWornOut, onFailed } = options;
-    const { instances } = store;
     const { leaseMs, leaseRenewMs: renewMs, leaseMarginMs: marginMs, storeWaitMs, mailboxMaxBytes } = limits;
     this.#options = options;
     this.lease = new Lease({
-      instances,
+      instances: store.instances,
       leaseMs,
       renewMs,
       marginMs,
@@ -94,7 +93,7 @@ export class Cluster {
       answerWaitMs: limits.requestIdleMs,
       elsewhere: ({ key, server, principal }) => this.handleOf({ key, server, principal }),
     });
-    this.#directory = new Directory({
+    this.directory = new Directory({
       store,
       lease: this.lease,
       leaseMs,
@@ -114,7 +113,7 @@ export class Cluster {
       send: (to, letter, body) => void this.#reply(to, letter, body),
     });
     this.#mail = new Mail({
-      instances,
+      instances: store.instances,
       name: () => this.lease.name,
       requestWaitMs: storeWaitMs,
       mailboxMaxBytes,
@@ -178,13 +177,14 @@ export class Cluster {
     reply.onGone(() => gone.abort());
     const exchange: Exchange = new Exchange(key, wanted, reply, {
       earlyStreamMs,
-      admit: async (to) => (await this.#known(() => this.#directory.admits(visitor), exchange, to)) === 'yes',
+      isOneStream: visitor.isOneStream ?? false,
+      admit: async (to) => (await this.#known(() => this.directory.admits(visitor), exchange, to)) === 'yes',
       locate: async (to, failed) =>
-        (await this.#known(() => this.#directory.locate(visitor, failed), exchange, to)) ?? 'none',
+        (await this.#known(() => this.directory.locate(visitor, failed), exchange, to)) ?? 'none',
       send: (to, letter, body) => this.#mail.send(to, letter, body),
       isAlive: (peer) => isAlive(store.instances, peer, limits.leaseMs),
       replay: (after, to) => {
-        const primes = this.#directory.primes(key);
+        const primes = this.directory.primes(key);
         return replay({ log: patientLog(store.log, gone.signal), key, primes, ...limits }, after, to);
       },
       renumber: () => this.#enter(exchange),
