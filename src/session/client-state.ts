@@ -12,6 +12,8 @@ const maxSubscriptions = 500;
  */
 export class ClientState {
   readonly initialize: Buffer;
+  /** The client has one stream, on which it hears everything, answers too (docs/decisions/0018). */
+  readonly isOneStream: boolean;
   /** How much of the GET stream was delivered: where a listener begins that names no event. */
   getCursor: Position | undefined;
   /** Where the backend stands, where another one can go on from there. */
@@ -23,11 +25,14 @@ export class ClientState {
   /**
    * @param initialize the client's request; copied, so that it does not keep a larger buffer alive
    * @param saved what `save` said of an earlier owner's state
+   * @param isOneStream how a new client hears; of an earlier owner's it is saved
    */
-  constructor(initialize: Buffer, saved?: Buffer) {
+  constructor(initialize: Buffer, saved?: Buffer, isOneStream = false) {
     this.initialize = Buffer.from(initialize);
+    this.isOneStream = isOneStream;
     if (saved === undefined || saved.length === 0) return;
-    const { initialized, logLevel, subscriptions, getCursor, backend } = JSON.parse(saved.toString()) as Saved;
+    const { initialized, logLevel, subscriptions, getCursor, isOneStream: wasOneStream, backend } = parse(saved);
+    this.isOneStream = wasOneStream ?? isOneStream;
     if (initialized !== undefined) this.#initialized = Buffer.from(initialized);
     if (logLevel !== undefined) this.#logLevel = Buffer.from(logLevel);
     for (const [uri, text] of subscriptions) this.#subscriptions.set(uri, Buffer.from(text));
@@ -39,8 +44,10 @@ export class ClientState {
   save(): Buffer {
     const subscriptions = [...this.#subscriptions].map(([uri, text]) => [uri, text.toString()] as const);
     const [initialized, logLevel] = [this.#initialized?.toString(), this.#logLevel?.toString()];
+    const isOneStream = this.isOneStream || undefined;
     const { getCursor, backend } = this;
-    return Buffer.from(JSON.stringify({ initialized, logLevel, subscriptions, getCursor, backend }));
+    const state: Saved = { initialized, logLevel, subscriptions, getCursor, isOneStream, backend };
+    return Buffer.from(JSON.stringify(state));
   }
 
   /** Takes note of a notification that was passed on. Returns true if it changed anything. */
@@ -77,12 +84,15 @@ export class ClientState {
 }
 
 interface Saved {
-  readonly initialized?: string;
-  readonly logLevel?: string;
+  readonly initialized?: string | undefined;
+  readonly logLevel?: string | undefined;
   readonly subscriptions: readonly (readonly [string, string])[];
-  readonly getCursor?: Position;
-  readonly backend?: BackendPlace;
+  readonly getCursor?: Position | undefined;
+  readonly isOneStream?: boolean | undefined;
+  readonly backend?: BackendPlace | undefined;
 }
+
+const parse = (saved: Buffer): Saved => JSON.parse(saved.toString()) as Saved;
 
 /** Where a backend stood, for the next owner of the session to go on with its server (DESIGN decision 5). */
 export interface BackendPlace {
@@ -96,7 +106,7 @@ export interface BackendPlace {
 
 /** Where the backend of a session stood that an earlier owner had; undefined if nothing can be gone on with. */
 export const backendPlaceIn = (clientState: Buffer): BackendPlace | undefined =>
-  clientState.length === 0 ? undefined : (JSON.parse(clientState.toString()) as Saved).backend;
+  clientState.length === 0 ? undefined : parse(clientState).backend;
 
 /** True for the requests that change what a server keeps for its client. */
 export const isStateful = (method: string): boolean =>
