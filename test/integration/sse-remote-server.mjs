@@ -18,7 +18,7 @@ if (kind === 'sse') serveSse();
 else serveLines();
 
 function serveLines() {
-  const server = createServer((socket) => {
+  const server = createServer({ noDelay: true }, (socket) => {
     socket.on('error', () => undefined);
     const transport = createLineTransport({ stdin: socket, stdout: socket, intercept: answerRawly });
     void createEverythingServer().connect(transport);
