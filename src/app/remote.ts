@@ -22,8 +22,8 @@ export function openerOfRemote(
   const { url } = address;
   const tls = url.protocol === 'https:' ? readTls(files) : {};
   const options = { ...common, url, headers, tls, endpointTimeoutMs, postTimeoutMs, idleTimeoutMs: upstreamIdleMs };
-  return (events) =>
-    openSse({ ...options, onPostFailed: (detail, dropped) => onPostFailed?.(detail, dropped) }, events);
+  return (events, opening) =>
+    openSse({ ...options, onPostFailed: (detail, dropped) => onPostFailed?.(detail, dropped) }, events, opening);
 }
 
 function readTls(files: Pick<RemoteServer, 'upstreamCa' | 'upstreamCert' | 'upstreamKey'>): UpstreamTls {

@@ -1,12 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type EventId, parseEventId } from '../protocol/event-id.ts';
 import type { Reason } from '../protocol/faults.ts';
+import type { ForwardedHeaders } from '../protocol/forwarded-headers.ts';
 import { readAccept } from '../protocol/media-types.ts';
 import type { SessionHandle } from '../session/session-handle.ts';
 import type { Server } from '../session/session-parts.ts';
 import type { Sessions } from '../session/sessions.ts';
 import type { Principal } from '../store/session-records.ts';
-import { headerOf, refuseRequest } from './guards.ts';
+import { createGuard, headerOf } from './guard.ts';
 import type { OriginRules } from './origin.ts';
 import { readPosted } from './posted.ts';
 import { createReply } from './reply.ts';
@@ -26,6 +27,9 @@ export interface EndpointOptions {
 /** Answers one HTTP request to an endpoint. */
 export type Endpoint = (incoming: IncomingMessage, outgoing: ServerResponse) => void;
 
+/** Answers a request that has passed the guards. */
+type Method = (incoming: IncomingMessage, outgoing: ServerResponse, forwarded: ForwardedHeaders) => void;
+
 /** Nobody is asked who they are yet; the record carries its principal all the same. */
 export const anonymous: Principal = { issuer: '', subject: '', client: '' };
 
@@ -36,7 +40,8 @@ const sessionIdForm = /^[\x21-\x7e]{1,128}$/;
  * standalone stream or resumes one, DELETE ends the session.
  */
 export function createEndpoint(options: EndpointOptions): Endpoint {
-  const { server, sessions, originRules } = options;
+  const { server, sessions } = options;
+  const guard = createGuard(options);
 
   const findSession = (incoming: IncomingMessage): SessionHandle | Reason => {
     const id = incoming.headers['mcp-session-id'];
@@ -45,10 +50,10 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
     return sessions.at(id, server, anonymous, headerOf(incoming, 'mcp-protocol-version'));
   };
 
-  const post: Endpoint = (incoming, outgoing) => {
+  const post: Method = (incoming, outgoing, forwarded) => {
     const accepts = readAccept(incoming.headers.accept);
     readPosted(incoming, options, accepts.json || accepts.sse, (posted) => {
-      const reply = createReply(outgoing, accepts, options);
+      const reply = createReply(outgoing, accepts, options, forwarded);
       if (!posted.ok) return reply.fault(posted.reason, posted.id, posted.data);
       const { messages, isBatch, initialize, id } = posted;
       const namesSession = incoming.headers['mcp-session-id'] !== undefined;
@@ -60,34 +65,34 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
     });
   };
 
-  const get: Endpoint = (incoming, outgoing) => {
+  const get: Method = (incoming, outgoing, forwarded) => {
     const accepts = readAccept(incoming.headers.accept);
     if (!accepts.sse) return respondWithFault(outgoing, 'not_acceptable');
     const session = findSession(incoming);
     if (typeof session === 'string') return respondWithFault(outgoing, session);
     const lastEventId = readLastEventId(incoming);
     if (lastEventId === 'malformed') return respondWithFault(outgoing, 'bad_event_id');
-    session.listen(lastEventId, createReply(outgoing, accepts, options));
+    session.listen(lastEventId, createReply(outgoing, accepts, options, forwarded));
   };
 
-  const remove: Endpoint = (incoming, outgoing) => {
+  const remove: Method = (incoming, outgoing, forwarded) => {
     const session = findSession(incoming);
     if (typeof session === 'string') return respondWithFault(outgoing, session);
-    session.remove(createReply(outgoing, readAccept(undefined), options));
+    session.remove(createReply(outgoing, readAccept(undefined), options, forwarded));
   };
 
-  const methods: ReadonlyMap<string | undefined, Endpoint> = new Map([
+  const methods: ReadonlyMap<string | undefined, Method> = new Map([
     ['POST', post],
     ['GET', get],
     ['DELETE', remove],
   ]);
 
   return (incoming, outgoing) => {
-    const refused = refuseRequest(incoming, originRules);
-    if (refused !== undefined) return respondWithFault(outgoing, refused);
+    const admitted = guard(incoming);
+    if (typeof admitted === 'string') return respondWithFault(outgoing, admitted);
     const answer = methods.get(incoming.method);
     if (answer === undefined) return respondWithFault(outgoing, 'method_not_allowed');
-    answer(incoming, outgoing);
+    answer(incoming, outgoing, admitted);
   };
 }
 

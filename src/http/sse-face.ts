@@ -1,6 +1,6 @@
 import { readAccept } from '../protocol/media-types.ts';
 import { anonymous, type Endpoint, type EndpointOptions } from './endpoint.ts';
-import { headerOf, refuseRequest } from './guards.ts';
+import { createGuard, headerOf } from './guard.ts';
 import { readPosted } from './posted.ts';
 import { respondWithFault } from './respond.ts';
 import { beginning, isToken, newToken, parsePlace, type SsePlace } from './sse-place.ts';
@@ -14,15 +14,17 @@ export type SseFaceOptions = EndpointOptions & SseStreamOptions;
  * the id of an event, goes on behind that on any instance, which that transport never had.
  */
 export function createSseStream(options: SseFaceOptions): Endpoint {
-  const { server, sessions, originRules } = options;
+  const { server, sessions } = options;
+  const guard = createGuard(options);
   return (incoming, outgoing) => {
-    const refused = refuseRequest(incoming, originRules) ?? (incoming.method === 'GET' ? undefined : 'only_a_stream');
-    if (refused !== undefined) return respondWithFault(outgoing, refused);
+    const admitted = guard(incoming);
+    if (typeof admitted === 'string') return respondWithFault(outgoing, admitted);
+    if (incoming.method !== 'GET') return respondWithFault(outgoing, 'only_a_stream');
     if (!readAccept(headerOf(incoming, 'accept')).sse) return respondWithFault(outgoing, 'not_acceptable');
     const place = placeOf(headerOf(incoming, 'last-event-id'));
     if (place === undefined) return respondWithFault(outgoing, 'bad_event_id');
     const { token, after } = place;
-    const reply = createSseReply(outgoing, place, options);
+    const reply = createSseReply(outgoing, place, options, admitted);
     if (after.epoch === 0) {
       reply.stream(); // which says where `initialize` is to be sent
       sessions.expect(token, server, anonymous, after, reply);
@@ -36,12 +38,14 @@ export function createSseStream(options: SseFaceOptions): Endpoint {
 
 /** Where such clients POST their messages. What is answered to them is on the stream. */
 export function createMessagesEndpoint(options: SseFaceOptions): Endpoint {
-  const { server, sessions, originRules } = options;
+  const { server, sessions } = options;
+  const guard = createGuard(options);
   return (incoming, outgoing) => {
-    const refused = refuseRequest(incoming, originRules) ?? (incoming.method === 'POST' ? undefined : 'only_messages');
-    if (refused !== undefined) return respondWithFault(outgoing, refused);
+    const admitted = guard(incoming);
+    if (typeof admitted === 'string') return respondWithFault(outgoing, admitted);
+    if (incoming.method !== 'POST') return respondWithFault(outgoing, 'only_messages');
     readPosted(incoming, options, true, (posted) => {
-      const reply = createPostReply(outgoing, options);
+      const reply = createPostReply(outgoing, options, admitted);
       if (!posted.ok) return reply.fault(posted.reason, posted.id, posted.data);
       const { messages, isBatch, initialize, id } = posted;
       const token = tokenOf(incoming.url ?? '');

@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { formatEventId } from '../protocol/event-id.ts';
 import type { Reason } from '../protocol/faults.ts';
+import type { ForwardedHeaders } from '../protocol/forwarded-headers.ts';
 import { decodeEvents, encodeEvent } from '../protocol/sse.ts';
 import type { EventSink, Reply } from '../session/reply.ts';
 import { createReply, openEventStream, type ReplyTimes } from './reply.ts';
@@ -28,20 +29,20 @@ export interface SseStreamOptions extends ReplyTimes {
  * under the id of the place that the client has already: a client that loses its connection right after it is where it was.
  * It opens once, by whoever comes first; later the session goes on on the same one.
  */
-export function createSseReply(outgoing: ServerResponse, place: SsePlace, options: SseStreamOptions): Reply {
-  const reply = createReply(outgoing, { json: false, sse: true }, options);
+export function createSseReply(
+  outgoing: ServerResponse,
+  place: SsePlace,
+  options: SseStreamOptions,
+  forwarded: ForwardedHeaders,
+): Reply {
+  const reply = createReply(outgoing, { json: false, sse: true }, options, forwarded);
   const { token, after } = place;
   let sink: EventSink | undefined;
   return {
-    accepts: reply.accepts,
-    isContinued: true,
+    ...reply,
     get isGone() {
       return reply.isGone;
     },
-    onGone: reply.onGone,
-    json: reply.json,
-    accepted: reply.accepted,
-    removed: reply.removed,
     nothing: () => (sink === undefined ? reply.nothing() : sink.end()),
     // In an open stream there is nothing that a client would understand; it ends, and the next try is told the fault.
     fault: (reason) => (sink === undefined ? respondWithFault(outgoing, nameOf(reason)) : sink.end()),
@@ -69,8 +70,8 @@ function forClient(text: Buffer, token: string): Buffer {
 }
 
 /** A session's reply to a POST of such a client: its answers go to the stream, so that little can be said here. */
-export function createPostReply(outgoing: ServerResponse, times: ReplyTimes): Reply {
-  const reply = createReply(outgoing, { json: true, sse: true }, times);
+export function createPostReply(outgoing: ServerResponse, times: ReplyTimes, forwarded: ForwardedHeaders): Reply {
+  const reply = createReply(outgoing, { json: true, sse: true }, times, forwarded);
   return {
     ...reply,
     get isGone() {

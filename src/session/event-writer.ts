@@ -46,6 +46,8 @@ export interface EventWriter {
   readonly stored: { readonly tail: number; readonly log: LogState };
   /** How long the log has not answered, in milliseconds; 0 if nothing is asked of it. */
   readonly waitingMs: number;
+  /** Resolves when the append that is under way has ended, while the next one may be; undefined if there is none. */
+  appended(): Promise<void> | undefined;
   /** Resolves when nothing is queued or under way any more. */
   settled(): Promise<void>;
 }
@@ -81,19 +83,27 @@ export function createEventWriter(options: EventWriterOptions): EventWriter {
   let isDoubtful = false;
   let askedAt: number | undefined;
   /** Who waits for events up to a number to be stored; in order. */
-  let waiting: { readonly seq: number; tell(isStored: boolean): void }[] = [];
+  let unstored: { readonly seq: number; tell(isStored: boolean): void }[] = [];
+  /** Who waits for the append that is under way. */
+  let waiting: (() => void)[] = [];
 
-  const tellWaiting = (isStored: boolean): void => {
-    const due = waiting.filter(({ seq: number }) => !isStored || number <= appended);
+  const tellStored = (isStored: boolean): void => {
+    const due = unstored.filter(({ seq: number }) => !isStored || number <= appended);
     if (due.length === 0) return;
-    waiting = waiting.slice(due.length);
+    unstored = unstored.slice(due.length);
     for (const { tell } of due) tell(isStored);
+  };
+
+  const tellAppended = (): void => {
+    const told = waiting;
+    waiting = [];
+    for (const tell of told) tell();
   };
 
   const refuse = (why: Refusal, cause?: unknown): void => {
     isRefused = true;
     onRefused(why, cause);
-    tellWaiting(false);
+    tellStored(false);
   };
 
   /** Appends until the log has all of the batch. Returns why it will never have it. */
@@ -153,7 +163,8 @@ export function createEventWriter(options: EventWriterOptions): EventWriter {
       note(batch);
       hold(batch);
       onStored(batch);
-      tellWaiting(true);
+      tellAppended();
+      tellStored(true);
     }
   };
 
@@ -164,6 +175,7 @@ export function createEventWriter(options: EventWriterOptions): EventWriter {
       .finally(() => {
         running = undefined;
         askedAt = undefined;
+        tellAppended();
         start(); // what was added after the last look at the queue
       });
   };
@@ -182,7 +194,7 @@ export function createEventWriter(options: EventWriterOptions): EventWriter {
     flush: start,
     whenStored(tell) {
       if (isRefused || seq === appended) tell(!isRefused);
-      else waiting.push({ seq, tell });
+      else unstored.push({ seq, tell });
     },
     check() {
       isDoubtful = true;
@@ -196,6 +208,9 @@ export function createEventWriter(options: EventWriterOptions): EventWriter {
     },
     get waitingMs() {
       return askedAt === undefined ? 0 : performance.now() - askedAt;
+    },
+    appended() {
+      return running && new Promise((resolve) => waiting.push(resolve));
     },
     async settled() {
       while (running !== undefined) await running;

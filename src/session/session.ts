@@ -101,12 +101,14 @@ export class Session implements SessionHandle {
       if (!this.#isOpen) void this.end('client_gone');
     });
     this.#startTimer = setTimeout(() => void this.end('server_start_timeout'), this.server.startTimeoutMs);
+    this.#hear(reply);
     this.#talk.start(initialize, reply, headers);
   }
 
   /** Passes the messages of one POST to the server and answers the POST. */
   post(post: Post, reply: Reply): void {
     this.#lastActivityAt = performance.now();
+    this.#hear(reply);
     if (post.isBatch && !allowsBatches(this.protocolVersion)) return reply.fault('batch_not_allowed', null);
     this.#talk.inbound.post(post, reply);
   }
@@ -114,6 +116,7 @@ export class Session implements SessionHandle {
   /** Opens the standalone GET stream, or continues the stream that `lastEventId` belongs to. */
   listen(lastEventId: EventId | undefined, reply: Reply): void {
     this.#lastActivityAt = performance.now();
+    this.#hear(reply);
     if (lastEventId === undefined) this.#talk.outbound.streams.listen(reply);
     else void this.#talk.outbound.streams.resume(reply, lastEventId);
   }
@@ -182,6 +185,7 @@ export class Session implements SessionHandle {
 
   /** As `end`; resolves when no instance knows the session any more, while the backend may still be ending. */
   remove(reply: Reply): void {
+    this.#hear(reply);
     void this.end('deleted');
     void this.#forgotten?.then(() => reply.removed());
   }
@@ -251,6 +255,12 @@ export class Session implements SessionHandle {
     const startMs = Math.round(performance.now() - this.#startedAt);
     const { protocolVersion } = handshake;
     this.#parts.observer.started(this.name, { protocolVersion, startMs, pid: this.#talk.upstream.pid });
+  }
+
+  /** What a request brings for the server goes with what the gateway itself asks of it from now on. */
+  #hear({ forwarded, isContinued }: Reply): void {
+    // A stream that goes on where an earlier owner left it is no news: its client opened it long ago.
+    if (forwarded !== undefined && !isContinued) this.#talk.upstream.hear(forwarded);
   }
 
   #adopt(adoption: Adoption): void {

@@ -1,3 +1,4 @@
+import type { ForwardedHeaders } from '../protocol/forwarded-headers.ts';
 import { isServedRevision } from '../protocol/revisions.ts';
 import type { Principal } from '../store/session-records.ts';
 import type { Server } from './session-parts.ts';
@@ -11,6 +12,8 @@ export interface Visitor {
   readonly version?: string | undefined;
   /** The client hears everything on one stream, and may not know how to come back to it. */
   readonly isOneStream?: boolean;
+  /** What the request brings for the server. */
+  readonly forwarded?: ForwardedHeaders | undefined;
 }
 
 /** True if both are the same in all their parts. */

@@ -4,6 +4,7 @@
  */
 const flagNames = new Map([
   ['headers', '--header'],
+  ['forwardHeaders', '--forward-header'],
   ['sse', '--no-sse'],
 ]);
 

@@ -81,6 +81,7 @@ export class Cluster {
       leaseMs,
       renewMs,
       marginMs,
+      mailboxMaxBytes,
       onLetter: (letter) => this.#mail.take(letter),
       onHeld: () => this.guard.release(),
       onRenamed: () => this.#renamed(),
@@ -170,9 +171,9 @@ export class Cluster {
     this.#mail.close();
   }
 
-  #exchange(visitor: Visitor, wanted: Wanted, reply: Reply): void {
+  #exchange({ key, ...of }: Visitor, wanted: Wanted, reply: Reply): void {
     const { store, limits } = this.#options;
-    const { key } = visitor;
+    const visitor = { key, ...of, forwarded: reply.forwarded };
     const gone = new AbortController();
     reply.onGone(() => gone.abort());
     const exchange: Exchange = new Exchange(key, wanted, reply, {
@@ -226,8 +227,7 @@ export class Cluster {
         return undefined;
       }
       const isLate = !exchange.listens && performance.now() >= until;
-      const reason = exchange.wasHandedOver ? 'outcome_unknown' : 'store_unavailable';
-      if (isLate || this.#isClosed) reply.fault(reason, exchange.requestId);
+      if (isLate || this.#isClosed) exchange.refuse();
       else await delay(pauseMs * (0.75 + Math.random() / 2), undefined, { ref: false });
     }
     return undefined;

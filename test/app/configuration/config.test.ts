@@ -58,6 +58,7 @@ describe('one server', () => {
         sse: true,
         transport: 'auto',
         headers: {},
+        forwardHeaders: [],
         upstreamCa: undefined,
         upstreamCert: undefined,
         upstreamKey: undefined,
