@@ -122,7 +122,7 @@ describe('the two endpoints for clients of 2024-11-05', () => {
       expect((await at(`?token=${client.token}&other=1`)).status).toBe(202);
     });
 
-    test('[S01] a token opens nothing at the other endpoint, and a session id nothing here', async () => {
+    test('[S01b] a token opens nothing at the other endpoint, and a session id nothing here', async () => {
       const session = await initialize(gateway.url);
       for (const id of [client.token, `sse.${client.token}`, `token ${client.token}`]) {
         const answer = await post(gateway.url, ping(), { 'Mcp-Session-Id': id });
@@ -206,7 +206,7 @@ describe('the two endpoints for clients of 2024-11-05', () => {
     });
   });
 
-  test('[S01] [P12] the token stands in no log line, whatever its level', async () => {
+  test('[S01b] [P12] the token stands in no log line, whatever its level', async () => {
     const client = await connectOld(gateway.baseUrl);
     await client.request('tools/list');
     await client.post({ jsonrpc: '2.0', id: 'nobody asked', result: {} }); // a line at debug
