@@ -1,7 +1,7 @@
 import { type CommandLine, forms, readCommandLine } from './command-line.ts';
 import { type ConfigFile, readConfigFile } from './config-file.ts';
-import { configFileVariable, type Environment, environmentWarnings, givenByEnvironment } from './environment.ts';
 import { hasDoublePath } from './endpoint-paths.ts';
+import { configFileVariable, type Environment, environmentWarnings, givenByEnvironment } from './environment.ts';
 import type { Fault, Report } from './fault.ts';
 import { checkForwarding } from './forwarding.ts';
 import { defaultsOf, firstGiven, type Given, resolveOptions } from './given-values.ts';
