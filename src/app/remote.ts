@@ -2,8 +2,9 @@ import { readFileSync } from 'node:fs';
 import { createSecureContext } from 'node:tls';
 import type { OpenBackend } from '../backend/backend.ts';
 import { openSocket } from '../backend/socket/socket.ts';
-import type { UpstreamTls } from '../backend/sse/connection.ts';
 import { openSse } from '../backend/sse/sse.ts';
+import type { UpstreamTls } from '../backend/upstream-tls.ts';
+import { openWebSocket } from '../backend/websocket/websocket.ts';
 import type { GatewayConfig, RemoteServer } from './configuration/config.ts';
 import { flagOf } from './configuration/option-names.ts';
 import type { ServerListeners } from './server-listeners.ts';
@@ -14,14 +15,16 @@ import type { ServerListeners } from './server-listeners.ts';
  */
 export function openerOfRemote(
   { address, headers, connectTimeoutMs, endpointTimeoutMs, postTimeoutMs, upstreamIdleMs, ...files }: RemoteServer,
-  { maxLineBytes, maxQueuedBytes }: GatewayConfig,
+  { maxLineBytes, maxQueuedBytes, keepAliveMs }: GatewayConfig,
   { onStarted, onPostFailed }: ServerListeners,
 ): OpenBackend {
   const common = { connectTimeoutMs, maxLineBytes, maxQueuedBytes, onStarted: () => onStarted?.() };
-  if (address.transport !== 'sse') return (events) => openSocket({ ...common, address }, events);
-  const { url } = address;
-  const tls = url.protocol === 'https:' ? readTls(files) : {};
-  const options = { ...common, url, headers, tls, endpointTimeoutMs, postTimeoutMs, idleTimeoutMs: upstreamIdleMs };
+  if (!('url' in address)) return (events) => openSocket({ ...common, address }, events);
+  const { transport, url } = address;
+  const tls = url.protocol === 'https:' || url.protocol === 'wss:' ? readTls(files) : {};
+  const web = { ...common, url, headers, tls };
+  if (transport === 'ws') return (events) => openWebSocket({ ...web, keepAliveMs }, events);
+  const options = { ...web, endpointTimeoutMs, postTimeoutMs, idleTimeoutMs: upstreamIdleMs };
   return (events) =>
     openSse({ ...options, onPostFailed: (detail, dropped) => onPostFailed?.(detail, dropped) }, events);
 }

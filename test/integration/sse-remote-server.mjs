@@ -1,11 +1,13 @@
 /**
- * Our fixture with every feature as a server that runs by itself: `node sse-remote-server.mjs sse|tcp|unix [path]`.
+ * Our fixture with every feature as a server that runs by itself: `node sse-remote-server.mjs sse|ws|tcp|unix [path]`.
  * Prints its address. `sse` is the official SDK's SSEServerTransport behind node:http; SIGUSR2 restarts it: every
  * connection is cut, every session forgotten, and after a moment without a listener it is back on its port.
  */
 import { createServer as createHttpServer } from 'node:http';
 import { createServer } from 'node:net';
+import { PassThrough } from 'node:stream';
 import { SSEServerTransport } from '@modelcontextprotocol/sdk/server/sse.js';
+import { WebSocketServer } from 'ws';
 import { createLineTransport } from '../fixtures/everything/line-transport.mjs';
 import { answerRawly } from '../fixtures/everything/raw-tools.mjs';
 import { createEverythingServer } from '../fixtures/everything/server.mjs';
@@ -15,6 +17,7 @@ const downMs = 300;
 const tell = (address) => process.stdout.write(`${address}\n`);
 
 if (kind === 'sse') serveSse();
+else if (kind === 'ws') serveWebSocket();
 else serveLines();
 
 function serveLines() {
@@ -26,6 +29,21 @@ function serveLines() {
   server.listen(path ?? { port: 0, host: '127.0.0.1' }, () =>
     tell(path === undefined ? `tcp://127.0.0.1:${server.address().port}` : `unix://${path}`),
   );
+}
+
+function serveWebSocket() {
+  const server = new WebSocketServer({ port: 0, host: '127.0.0.1' });
+  server.on('connection', (peer) => {
+    const stdin = new PassThrough();
+    peer.on('message', (text) => stdin.write(`${text}\n`));
+    peer.on('close', () => stdin.end());
+    const write = (lines) => {
+      for (const line of lines.split('\n')) if (line !== '') peer.send(line);
+    };
+    const transport = createLineTransport({ stdin, stdout: { write }, intercept: answerRawly });
+    void createEverythingServer().connect(transport);
+  });
+  server.on('listening', () => tell(`ws://127.0.0.1:${server.address().port}/mcp`));
 }
 
 function serveSse() {

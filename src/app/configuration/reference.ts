@@ -55,6 +55,7 @@ A \`<url>\` is a server that runs by itself:
 | URL | What is spoken there |
 | --- | --- |
 | \`http://…\`, \`https://…\` with \`--transport sse\` | HTTP+SSE (2024-11-05). The URL is that of the stream. |
+| \`ws://…\`, \`wss://…\` | WebSocket with the subprotocol \`mcp\`, one connection for each session. |
 | \`tcp://host:port\` | The lines of STDIO on a TCP connection, one for each session. |
 | \`unix:///path\` | The same on a Unix socket. |
 
@@ -86,8 +87,8 @@ ${optionTable(serverOptions)}
 A server gets only HOME, LANG, LC_*, LOGNAME, PATH, SHELL, TERM, TMPDIR, TZ and USER of the gateway's environment, and
 what \`env\` adds.
 
-Headers, certificates and the times of HTTP+SSE are for \`http(s)://\` servers. Headers of a server stand in place of those for all
-servers. The endpoint that an HTTP+SSE server names must have the origin of its URL, and no redirect is followed.
+Headers and certificates are for \`http(s)://\` and \`ws(s)://\` servers, the times of HTTP+SSE for \`http(s)://\` alone. Headers of a
+server stand in place of those for all servers. The endpoint that an HTTP+SSE server names must have the origin of its URL, and no redirect is followed.
 
 ## Environment
 

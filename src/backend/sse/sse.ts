@@ -1,7 +1,8 @@
 import { faultMessage } from '../../protocol/faults.ts';
 import { flattenLineBreaks } from '../../protocol/lines.ts';
 import type { Backend, BackendEnd, BackendEvents } from '../backend.ts';
-import { openConnection, type UpstreamTls } from './connection.ts';
+import type { UpstreamTls } from '../upstream-tls.ts';
+import { openConnection } from './connection.ts';
 import { createFlow } from './flow.ts';
 import { type Posted, post, requestIds } from './post.ts';
 import { createPoster } from './poster.ts';

@@ -1,5 +1,5 @@
 import type { BackendEnd } from '../backend.ts';
-import { codeOf, explainConnectFailure } from '../connect-failure.ts';
+import { codeOf, explainConnectFailure, explainRefusal } from '../connect-failure.ts';
 import type { Answer, Connection } from './connection.ts';
 import { readEndpoint } from './endpoint.ts';
 import { createEventReader } from './event-reader.ts';
@@ -129,12 +129,8 @@ export function openStream(
 
 /** What is wrong with the head of the stream's answer. */
 function faultOf({ status, mediaType }: Answer, where: string): string | undefined {
-  if (status >= 300 && status < 400) {
-    return `${where} answered with a redirect (${status}), and none is followed. Configure the URL that it leads to.`;
-  }
-  if (status === 401 || status === 403) {
-    return `${where} refused access (${status}). Give it credentials with --header 'Authorization: …' or headers.`;
-  }
+  const refusal = explainRefusal(status, where);
+  if (refusal !== undefined) return refusal;
   if (status === 404 || status === 405) {
     return `${where} has no HTTP+SSE stream at this path (${status}). Correct the URL; it often ends in /sse.`;
   }
