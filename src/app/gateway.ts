@@ -108,7 +108,8 @@ function pathsOf({ path, servers }: GatewayConfig, name: string): string[] {
 
 async function startServers({ config, environment, logger, onUseless }: GatewayParts): Promise<RunningServer[]> {
   const [only, ...others] = config.servers;
-  if (only !== undefined && others.length === 0) {
+  // A server that is to get headers of clients may want them from the first connection on: it cannot be tried without.
+  if (only !== undefined && others.length === 0 && only.forwardHeaders.length === 0) {
     return [await awaitStart({ config: only, gateway: config, environment, logger, onUseless })];
   }
   return config.servers.map((server) => {

@@ -23,10 +23,10 @@ export function openerOfRemote(
   const { transport, url } = address;
   const tls = url.protocol === 'https:' || url.protocol === 'wss:' ? readTls(files) : {};
   const web = { ...common, url, headers, tls };
-  if (transport === 'ws') return (events) => openWebSocket({ ...web, keepAliveMs }, events);
+  if (transport === 'ws') return (events, opening) => openWebSocket({ ...web, keepAliveMs }, events, opening);
   const options = { ...web, endpointTimeoutMs, postTimeoutMs, idleTimeoutMs: upstreamIdleMs };
-  return (events) =>
-    openSse({ ...options, onPostFailed: (detail, dropped) => onPostFailed?.(detail, dropped) }, events);
+  return (events, opening) =>
+    openSse({ ...options, onPostFailed: (detail, dropped) => onPostFailed?.(detail, dropped) }, events, opening);
 }
 
 function readTls(files: Pick<RemoteServer, 'upstreamCa' | 'upstreamCert' | 'upstreamKey'>): UpstreamTls {

@@ -97,9 +97,11 @@ export function runServer(
     size: config.warm,
     onSpareEnd: (end) => listeners.onSpareEnd?.(end),
   });
-  const { name, startTimeoutMs, onBackendExit, rerun } = config;
+  const { name, startTimeoutMs, onBackendExit, rerun, forwardHeaders } = config;
   const digest = digestOf(config);
-  return { config, pool, server: { name, digest, open: pool.open, startTimeoutMs, onBackendExit, rerun } };
+  const isRemote = config.address !== undefined;
+  const options = { startTimeoutMs, onBackendExit, rerun, forwardHeaders };
+  return { config, pool, server: { name, digest, open: pool.open, isRemote, ...options } };
 }
 
 /**
@@ -121,7 +123,8 @@ function identityOf(config: ServerConfig): unknown[] {
   if (!('url' in address)) return [address];
   const { transport, url } = address;
   const headers = Object.keys(config.headers).map((name) => name.toLowerCase());
-  return [transport, url.origin, url.pathname, [...new Set(url.searchParams.keys())].sort(), headers.sort()];
+  const forwarded = [...new Set(config.forwardHeaders)].sort();
+  return [transport, url.origin, url.pathname, [...new Set(url.searchParams.keys())].sort(), headers.sort(), forwarded];
 }
 
 /** Goes up when what a session's record means changes: an instance of an older version leaves such sessions alone. */

@@ -48,9 +48,9 @@ export async function awaitStart(probe: StartProbe): Promise<RunningServer> {
         else logger.warn({ reason: end.reason, detail: end.detail }, 'spare server ended');
       },
     });
-    const use: OpenBackend = (events) => {
+    const use: OpenBackend = (events, options) => {
       isUsed = true;
-      return running.pool.open(events);
+      return running.pool.open(events, options);
     };
     running.pool.addSpare(firstSpareMs);
   });

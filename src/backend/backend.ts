@@ -1,3 +1,5 @@
+import type { ForwardedHeaders } from '../protocol/forwarded-headers.ts';
+
 /**
  * The one seam between the gateway and any MCP server, whatever its transport: send, receive, close.
  * Session code cannot tell a child process from an SSE connection.
@@ -19,10 +21,12 @@ export interface Backend {
    * Hands one message to the server.
    * @param message one JSON text; raw CR and LF in it are turned to spaces. A large one is not copied: its memory must
    *   not change afterwards
+   * @param headers of the client's request that brought it: they go with this message and no other, where the transport
+   *   has headers of its own for each
    * @returns `'sent'`; `'full'` if the server does not read and nothing of this message was taken; `'ended'`, perhaps
    *   shortly before `onEnd` says so
    */
-  send(message: Uint8Array): 'sent' | 'full' | 'ended';
+  send(message: Uint8Array, headers?: ForwardedHeaders): 'sent' | 'full' | 'ended';
 
   /** Stops reading from the server; what it writes meanwhile waits in the operating system's pipe (P8). */
   pause(): void;
@@ -65,5 +69,11 @@ export interface BackendEnd {
   readonly lastOutput?: readonly string[];
 }
 
+/** What a backend is opened with. */
+export interface OpenOptions {
+  /** Headers of the client for what the backend asks by itself: those of its newest request, at any time. */
+  headers?(): ForwardedHeaders;
+}
+
 /** Opens one backend of a configured server. Never throws for a server's fault: that is reported by `onEnd`. */
-export type OpenBackend = (events: BackendEvents) => Backend;
+export type OpenBackend = (events: BackendEvents, options?: OpenOptions) => Backend;

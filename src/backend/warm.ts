@@ -69,9 +69,9 @@ export function createWarmPool({ open, size, onSpareEnd }: WarmPoolOptions): War
 
   fill();
   return {
-    open(events) {
+    open(events, options) {
       const spare = spares.shift();
-      if (spare === undefined) return open(events);
+      if (spare === undefined) return open(events, options);
       restartMs = firstRestartMs;
       // A start holds this process up for milliseconds: the clients of a burst should not wait for it.
       refillTimer ??= setTimeout(refill, refillAfterMs).unref();

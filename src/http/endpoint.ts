@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type EventId, parseEventId } from '../protocol/event-id.ts';
 import type { Reason, RequestId } from '../protocol/faults.ts';
+import { type ForwardedHeaders, readForwardedHeaders } from '../protocol/forwarded-headers.ts';
 import { isJsonContentType, readAccept } from '../protocol/media-types.ts';
 import { type Message, type ReadBody, readBody } from '../protocol/message.ts';
 import { legacyRevisions } from '../protocol/revisions.ts';
@@ -29,6 +30,9 @@ export interface EndpointOptions {
 /** Answers one HTTP request to an endpoint. */
 export type Endpoint = (incoming: IncomingMessage, outgoing: ServerResponse) => void;
 
+/** Answers a request that has passed the guards. */
+type Method = (incoming: IncomingMessage, outgoing: ServerResponse, forwarded: ForwardedHeaders) => void;
+
 /** Nobody is asked who they are yet; the record carries its principal all the same. */
 const anonymous: Principal = { issuer: '', subject: '', client: '' };
 
@@ -43,6 +47,7 @@ const sessionIdForm = /^[\x21-\x7e]{1,128}$/;
  */
 export function createEndpoint(options: EndpointOptions): Endpoint {
   const { server, sessions, originRules } = options;
+  const forwardable = new Set(server.forwardHeaders);
 
   const findSession = (incoming: IncomingMessage): SessionHandle | Reason => {
     const id = incoming.headers['mcp-session-id'];
@@ -52,7 +57,7 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
     return sessions.at(id, server, anonymous, version === undefined ? undefined : String(version));
   };
 
-  const post: Endpoint = (incoming, outgoing) => {
+  const post: Method = (incoming, outgoing, forwarded) => {
     const accepts = readAccept(incoming.headers.accept);
     const refused = refusePost(incoming, accepts.json || accepts.sse);
     if (refused !== undefined) return respondWithFault(outgoing, refused);
@@ -61,7 +66,7 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
         if (body.reason !== 'aborted') respondWithFault(outgoing, body.reason);
         return;
       }
-      const reply = createReply(outgoing, accepts, options);
+      const reply = createReply(outgoing, accepts, options, forwarded);
       postMessages(incoming, readBody(withoutBom(body.bytes), options.maxDepth), reply);
     });
   };
@@ -87,23 +92,23 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
     session.post({ messages, isBatch: body.batch }, reply);
   };
 
-  const get: Endpoint = (incoming, outgoing) => {
+  const get: Method = (incoming, outgoing, forwarded) => {
     const accepts = readAccept(incoming.headers.accept);
     if (!accepts.sse) return respondWithFault(outgoing, 'not_acceptable');
     const session = findSession(incoming);
     if (typeof session === 'string') return respondWithFault(outgoing, session);
     const lastEventId = readLastEventId(incoming);
     if (lastEventId === 'malformed') return respondWithFault(outgoing, 'bad_event_id');
-    session.listen(lastEventId, createReply(outgoing, accepts, options));
+    session.listen(lastEventId, createReply(outgoing, accepts, options, forwarded));
   };
 
-  const remove: Endpoint = (incoming, outgoing) => {
+  const remove: Method = (incoming, outgoing, forwarded) => {
     const session = findSession(incoming);
     if (typeof session === 'string') return respondWithFault(outgoing, session);
-    session.remove(createReply(outgoing, readAccept(undefined), options));
+    session.remove(createReply(outgoing, readAccept(undefined), options, forwarded));
   };
 
-  const methods: ReadonlyMap<string | undefined, Endpoint> = new Map([
+  const methods: ReadonlyMap<string | undefined, Method> = new Map([
     ['POST', post],
     ['GET', get],
     ['DELETE', remove],
@@ -111,13 +116,15 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
 
   return (incoming, outgoing) => {
     const { headers, rawHeaders, method } = incoming;
-    if (!hasSingleHeaders(rawHeaders)) return respondWithFault(outgoing, 'duplicate_header');
+    if (!hasSingleHeaders(rawHeaders, forwardable)) return respondWithFault(outgoing, 'duplicate_header');
     if (!isHost(headers.host)) return respondWithFault(outgoing, 'bad_host');
     if (!originRules.allowsHost(headers.host)) return respondWithFault(outgoing, 'host_not_allowed');
     if (!originRules.allowsOrigin(headers.origin)) return respondWithFault(outgoing, 'origin_not_allowed');
     const answer = methods.get(method);
     if (answer === undefined) return respondWithFault(outgoing, 'method_not_allowed');
-    answer(incoming, outgoing);
+    const forwarded = readForwardedHeaders(headers, server.forwardHeaders);
+    if (forwarded === 'too_large') return respondWithFault(outgoing, 'forwarded_too_large');
+    answer(incoming, outgoing, forwarded);
   };
 }
 

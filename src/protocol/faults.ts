@@ -73,6 +73,11 @@ const catalogue = {
     code: -32000,
     message: 'A header that may be sent only once was sent twice, or holds characters that are not visible ASCII.',
   },
+  forwarded_too_large: {
+    status: 431,
+    code: -32000,
+    message: 'The headers of this request that go on to the MCP server are larger than this gateway accepts.',
+  },
   origin_not_allowed: {
     status: 403,
     code: -32000,

@@ -1,5 +1,6 @@
 import type { Position } from '../protocol/event-id.ts';
 import type { RequestId } from '../protocol/faults.ts';
+import type { ForwardedHeaders } from '../protocol/forwarded-headers.ts';
 import { readBody } from '../protocol/message.ts';
 import type { EventLog, PendingCall } from '../store/event-log.ts';
 import type { LogState, SessionRecord } from '../store/session-records.ts';
@@ -27,6 +28,8 @@ export interface Adoption {
   readonly log: LogState;
   readonly calls: readonly LeftCall[];
   readonly questions: readonly LeftQuestion[];
+  /** What the request that caused the takeover brings for the server: of earlier ones nothing is kept. */
+  readonly forwarded?: ForwardedHeaders | undefined;
 }
 
 /** Reads from the log what the record of a session that was taken over does not say. */

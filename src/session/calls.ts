@@ -1,4 +1,5 @@
 import type { RequestId } from '../protocol/faults.ts';
+import type { ForwardedHeaders } from '../protocol/forwarded-headers.ts';
 import type { Message } from '../protocol/message.ts';
 import type { CallAnswer } from './answer.ts';
 
@@ -12,6 +13,8 @@ export interface Call {
   answer: CallAnswer;
   /** The request as it was sent, where that may be needed again. */
   readonly text: Buffer | undefined;
+  /** What its client's request brought for the server; undefined if an earlier owner had it. */
+  readonly forwarded?: ForwardedHeaders;
   /** The server has asked its client something on behalf of the call. */
   hasAsked?: boolean;
   /** The newest progress that the client was told. */

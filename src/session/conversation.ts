@@ -1,4 +1,5 @@
 import type { BackendEnd } from '../backend/backend.ts';
+import type { ForwardedHeaders } from '../protocol/forwarded-headers.ts';
 import { declaredListChanges, type Handshake } from '../protocol/handshake.ts';
 import type { Message } from '../protocol/message.ts';
 import { hasPrimingEvent } from '../protocol/revisions.ts';
@@ -8,7 +9,7 @@ import type { Answer } from './answer.ts';
 import { type Call, Calls } from './calls.ts';
 import type { ClientState } from './client-state.ts';
 import type { Refusal } from './event-writer.ts';
-import { Inbound } from './inbound.ts';
+import { Inbound, idOf } from './inbound.ts';
 import type { Dropped, SessionName, SessionObserver } from './observer.ts';
 import { Outbound } from './outbound.ts';
 import { patientLog } from './patient-log.ts';
@@ -64,8 +65,6 @@ export class Conversation {
   readonly #router: Router;
   /** What the server said of itself; undefined until it has answered `initialize`. */
   #handshake: Handshake | undefined;
-  /** Calls of a lost backend that the next one runs again. */
-  #lostCalls: readonly Call[] = [];
 
   constructor(options: ConversationOptions) {
     const { parts, epoch, client, adoption, signal } = options;
@@ -114,6 +113,8 @@ export class Conversation {
       maxQueuedBytes: limits.maxQueuedBytes / 2,
       onLines: (lines) => this.outbound.take(lines),
       onLost: (end) => this.#lost(end),
+      onAway: (end) => observer.backendEnded(options.name, end),
+      onUnsent: (message) => this.#unsent(message),
       onRestored: () => this.#restored(),
       onGivenUp: options.onOver,
     });
@@ -131,10 +132,10 @@ export class Conversation {
     });
   }
 
-  /** Starts the server and passes `initialize` on. */
-  start(initialize: Message, answer: Answer): void {
+  /** Starts the server and passes `initialize` on, with the headers that came with it. */
+  start(initialize: Message, answer: Answer, forwarded: ForwardedHeaders | undefined): void {
     this.upstream.open();
-    this.inbound.call([initialize], answer);
+    this.inbound.call([initialize], answer, forwarded);
   }
 
   /** The server has answered `initialize`, and there is a log to append to. */
@@ -144,7 +145,8 @@ export class Conversation {
   }
 
   /** Goes on where an earlier owner was lost: what it left unanswered is answered, or run again by a new server. */
-  adopt({ calls, questions }: Adoption, handshake: Handshake): void {
+  adopt({ calls, questions, forwarded }: Adoption, handshake: Handshake): void {
+    if (forwarded !== undefined) this.upstream.hear(forwarded);
     for (const { stream, id } of questions) this.outbound.add(stream, cancellationOf(id), false);
     for (const call of this.inbound.adopt(calls)) {
       if (!this.#reruns.allows(call)) this.inbound.fail(call, 'outcome_unknown');
@@ -156,8 +158,7 @@ export class Conversation {
       setTimeout(() => this.#options.onOver('server_exited'), collectMs);
       return;
     }
-    this.#lostCalls = this.calls.all();
-    this.upstream.restore(this.#options.client, handshake);
+    this.#restore(handshake);
   }
 
   drop(what: Dropped, text?: Buffer): void {
@@ -190,19 +191,28 @@ export class Conversation {
         if (!(isSafe && this.#reruns.allows(call))) this.inbound.fail(call, reason);
       }
       this.outbound.flush();
-      this.#lostCalls = this.calls.all();
-      this.upstream.restore(this.#options.client, this.#handshake);
+      this.#restore(this.#handshake);
     }
   }
 
-  /** The new backend is where the lost one was: the calls that waited are run again, and the client looks anew. */
-  #restored(): void {
-    for (const call of this.#lostCalls) {
-      if (this.calls.get(call.id) !== call) continue;
+  /** Starts the server again. The calls that are left wait to be run again, before what the client sends from now on. */
+  #restore(handshake: Handshake): void {
+    this.upstream.restore(this.#options.client, handshake);
+    for (const call of this.calls.all()) {
       call.isRerun = true;
-      if (this.upstream.send(call.text as Buffer) === 'full') this.inbound.fail(call, 'server_busy');
+      if (this.upstream.send(call.text as Buffer, call.forwarded) === 'full') this.inbound.fail(call, 'server_busy');
     }
-    this.#lostCalls = [];
+  }
+
+  /** The server was away for too long for this message. */
+  #unsent(message: Message | undefined): void {
+    const call = message?.kind === 'request' ? this.calls.get(idOf(message)) : undefined;
+    if (call !== undefined) this.inbound.fail(call, 'server_unreachable');
+    else this.drop('undeliverable');
+  }
+
+  /** The new backend is where the lost one was: the client looks anew. */
+  #restored(): void {
     for (const method of declaredListChanges(this.#handshake as Handshake)) {
       this.outbound.add(getStream, Buffer.from(JSON.stringify({ jsonrpc: '2.0', method })), false);
     }

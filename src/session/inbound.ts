@@ -1,4 +1,5 @@
 import { faultMessage, type Reason, type RequestId } from '../protocol/faults.ts';
+import { type ForwardedHeaders, noHeaders } from '../protocol/forwarded-headers.ts';
 import { type Message, readBody } from '../protocol/message.ts';
 import type { PendingCall } from '../store/event-log.ts';
 import type { LeftCall } from './adoption.ts';
@@ -52,11 +53,11 @@ export class Inbound {
     if (calls.size + ids.length > limits.maxCalls) return reply.fault('too_many_calls', ids[0] ?? null);
     for (const message of messages) {
       if (message.kind === 'request') continue;
-      const refused = this.#forward(message);
+      const refused = this.#forward(message, reply.forwarded ?? noHeaders);
       if (refused !== undefined && requests.length === 0) return reply.fault(refused, null);
     }
     if (requests.length === 0) reply.accepted();
-    else this.call(requests, this.#createAnswer(ids, isBatch, reply));
+    else this.call(requests, this.#createAnswer(ids, isBatch, reply), reply.forwarded);
   }
 
   /**
@@ -74,16 +75,16 @@ export class Inbound {
     for (const call of running) call.answer = answer;
     const others = requests.filter((request) => !running.some(({ id }) => id === idOf(request)));
     for (const request of others) if (!isHarmless(request)) answer.fail(idOf(request), 'outcome_unknown');
-    this.call(others.filter(isHarmless), answer);
+    this.call(others.filter(isHarmless), answer, reply.forwarded);
   }
 
-  /** Passes requests on that one answer answers. */
-  call(requests: readonly Message[], answer: Answer): void {
+  /** Passes requests on that one answer answers, with the headers that came with them. */
+  call(requests: readonly Message[], answer: Answer, forwarded: ForwardedHeaders = noHeaders): void {
     const { calls, upstream } = this.#options;
-    const added = requests.map((request) => this.#toCall(request, answer));
+    const added = requests.map((request) => this.#toCall(request, answer, forwarded));
     for (const call of added) calls.add(call);
     for (const [index, request] of requests.entries()) {
-      const sent = upstream.send(request.text);
+      const sent = upstream.send(request.text, forwarded);
       // `ended`: the backend is about to report its end, which decides about the call with what is known then.
       if (sent === 'full') this.fail(added[index] as Call, 'server_busy');
     }
@@ -162,7 +163,7 @@ export class Inbound {
     return calls.map(({ id, method, text }) => ({ stream, id, method, text }));
   }
 
-  #toCall(request: Message, answer: Answer): Call {
+  #toCall(request: Message, answer: Answer, forwarded: ForwardedHeaders): Call {
     const method = request.method as string;
     const now = performance.now();
     return {
@@ -174,11 +175,12 @@ export class Inbound {
       taskId: request.taskId,
       answer,
       text: this.#options.reruns.mayNeed(method, request.text) ? request.text : undefined,
+      forwarded,
     };
   }
 
   /** Passes on a notification or response of the client. Returns why it could not be taken. */
-  #forward(message: Message): Reason | undefined {
+  #forward(message: Message, forwarded: ForwardedHeaders): Reason | undefined {
     const { serverRequests, upstream, client, onClientChanged, onDropped } = this.#options;
     const text = message.kind === 'response' ? serverRequests.settle(message) : message.text;
     if (text === undefined) {
@@ -187,7 +189,7 @@ export class Inbound {
     }
     if (message.cancels !== undefined && !this.#cancel(message.cancels)) return undefined;
     if (client.sent(message)) onClientChanged();
-    return upstream.send(text) === 'full' ? 'server_busy' : undefined;
+    return upstream.send(text, forwarded) === 'full' ? 'server_busy' : undefined;
   }
 
   /** Notes that the client cancels a call. False if the server must not hear of it. */

@@ -118,12 +118,14 @@ export class Session implements SessionHandle {
       headers: { 'mcp-session-id': id },
     });
     this.#starting = answer;
-    this.#talk.start(initialize, answer);
+    this.#hear(reply);
+    this.#talk.start(initialize, answer, reply.forwarded);
   }
 
   /** Passes the messages of one POST to the server and answers the POST. */
   post(post: Post, reply: Reply): void {
     this.#lastActivityAt = performance.now();
+    this.#hear(reply);
     if (post.isBatch && !allowsBatches(this.protocolVersion)) return reply.fault('batch_not_allowed', null);
     this.#talk.inbound.post(post, reply);
   }
@@ -131,6 +133,7 @@ export class Session implements SessionHandle {
   /** Opens the standalone GET stream, or continues the stream that `lastEventId` belongs to. */
   listen(lastEventId: EventId | undefined, reply: Reply): void {
     this.#lastActivityAt = performance.now();
+    this.#hear(reply);
     if (lastEventId === undefined) this.#talk.outbound.streams.listen(reply);
     else void this.#talk.outbound.streams.resume(reply, lastEventId);
   }
@@ -189,6 +192,7 @@ export class Session implements SessionHandle {
 
   /** As `end`; resolves when no instance knows the session any more, while the backend may still be ending. */
   remove(reply: Reply): void {
+    this.#hear(reply);
     void this.end('deleted');
     void this.#forgotten?.then(() => reply.removed());
   }
@@ -257,6 +261,12 @@ export class Session implements SessionHandle {
     const startMs = Math.round(performance.now() - this.#startedAt);
     const { protocolVersion } = handshake;
     this.#parts.observer.started(this.name, { protocolVersion, startMs, pid: this.#talk.upstream.pid });
+  }
+
+  /** What a request brings for the server goes with what the gateway itself asks of it from now on. */
+  #hear({ forwarded, isContinued }: Reply): void {
+    // A stream that goes on where an earlier owner left it is no news: its client opened it long ago.
+    if (forwarded !== undefined && !isContinued) this.#talk.upstream.hear(forwarded);
   }
 
   #adopt(adoption: Adoption): void {

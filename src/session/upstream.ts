@@ -1,8 +1,10 @@
-import type { Backend, BackendEnd } from '../backend/backend.ts';
+import type { Backend, BackendEnd, BackendEvents } from '../backend/backend.ts';
+import { type ForwardedHeaders, noHeaders } from '../protocol/forwarded-headers.ts';
 import { canReplace, type Handshake, readHandshake } from '../protocol/handshake.ts';
 import { type Message, readBody } from '../protocol/message.ts';
 import type { ClientState } from './client-state.ts';
 import type { Server } from './session-parts.ts';
+import { Waiting } from './waiting.ts';
 
 /** Why a backend was not restored. */
 export type GivenUp = 'crash_loop' | 'server_changed';
@@ -19,20 +21,31 @@ export interface UpstreamOptions {
   onLines(lines: readonly Buffer[]): void;
   /** The backend has ended by itself. What becomes of the session is the listener's to say: `restore`, or nothing. */
   onLost(end: BackendEnd): void;
-  /** A new backend stands where the lost one was; what is sent now comes before what waited. */
+  /** The first try to restore failed, for this reason. */
+  onAway(end: BackendEnd): void;
+  /** A message has waited too long for the server to come back: it is not sent any more. */
+  onUnsent(message: Message | undefined): void;
+  /** A new backend stands where the lost one was. */
   onRestored(): void;
   onGivenUp(why: GivenUp): void;
 }
 
-/** More losses than this within the window are a crash loop: the session ends, and its client starts a new one. */
+/**
+ * More losses than this within the window are a crash loop: the session ends, and its client starts a new one. A remote
+ * server that cannot be reached is not lost once more by each try: whoever runs it starts it again.
+ */
 const maxLosses = 5;
 const lossWindowMs = 60_000;
 
 /** What a new process may say before it answers `initialize`; one that says more has not started (P8). */
 const maxEarlyBytes = 1024 * 1024;
 
-/** The pause before a start that follows a failed one; the first follows at once. It doubles each time. */
+/** The pause before a start that follows a failed one; the first follows at once. It doubles each time, up to a limit. */
 const firstPauseMs = 250;
+const maxPauseMs = 5_000;
+
+/** A client waits no longer than this for a remote server to be back: it is told, and can ask again. */
+const maxWaitMs = 15_000;
 
 /**
  * A session's connection to its server over the backends that it has in turn. A lost backend is restored on demand: the
@@ -45,8 +58,7 @@ export class Upstream {
   readonly #options: UpstreamOptions;
   #backend: Backend | undefined;
   #state: 'unopened' | 'live' | 'restoring' | 'closed' = 'unopened';
-  #queue: Buffer[] = [];
-  #queuedBytes = 0;
+  readonly #waiting: Waiting;
   #isPaused = false;
   #losses: number[] = [];
   #failures = 0;
@@ -54,11 +66,19 @@ export class Upstream {
   /** What the next backend is told, and how many requests of the gateway's own that took so far. */
   #replay: ReturnType<ClientState['replay']> = { texts: [], ids: new Set() };
   #replayed = 0;
+  /** Of the client's newest request that had any. */
+  #newestHeaders = noHeaders;
   /** Requests of the replay that the server has not answered; the answers are nobody else's. */
   #replayIds: ReadonlySet<string> = new Set();
 
   constructor(options: UpstreamOptions) {
     this.#options = options;
+    this.#waiting = new Waiting({
+      maxBytes: options.maxQueuedBytes,
+      // A local one is started by the gateway, has its own limit for that, and is given up if it does not start.
+      maxMs: options.server.isRemote ? maxWaitMs : undefined,
+      onExpired: (message) => options.onUnsent(readOne(message)),
+    });
   }
 
   get pid(): number | undefined {
@@ -77,20 +97,27 @@ export class Upstream {
   /** Starts the server for a new session. */
   open(): void {
     this.#state = 'live';
-    this.#backend = this.#options.server.open({
+    this.#backend = this.#openBackend({
       onMessages: (lines) => this.#options.onLines(lines),
       onEnd: (end) => this.#lost(end),
     });
   }
 
-  /** As `Backend.send`; while a backend is being restored the message waits. */
-  send(message: Buffer): 'sent' | 'full' | 'ended' {
+  /** A request of the client brought these. One that brought none changes nothing: not every request of a client may. */
+  hear(headers: ForwardedHeaders): void {
+    if (Object.keys(headers).length > 0) this.#newestHeaders = headers;
+  }
+
+  /**
+   * As `Backend.send`; while a backend is being restored the message waits.
+   * @param headers of the client's request that brought the message, and none of another one: whoever knows the id of a
+   *   session could else speak with the client's credentials (docs/decisions/0020). Undefined for a message of the gateway
+   *   itself, which goes with the newest
+   */
+  send(message: Buffer, headers?: ForwardedHeaders): 'sent' | 'full' | 'ended' {
     if (this.#state === 'closed') return 'ended';
-    if (this.#state === 'live') return (this.#backend as Backend).send(message);
-    if (this.#queuedBytes + message.length > this.#options.maxQueuedBytes) return 'full';
-    this.#queue.push(message);
-    this.#queuedBytes += message.length;
-    return 'sent';
+    if (this.#state === 'live') return (this.#backend as Backend).send(message, headers ?? this.#newestHeaders);
+    return this.#waiting.add({ message, headers }) ? 'sent' : 'full';
   }
 
   pause(): void {
@@ -105,27 +132,43 @@ export class Upstream {
 
   /** Starts the server again in place of the lost backend, also of one that another instance had. */
   restore(client: ClientState, handshake: Handshake): void {
-    const now = performance.now();
-    this.#losses = [...this.#losses.filter((at) => now - at < lossWindowMs), now];
-    if (this.#losses.length > maxLosses) {
+    const { server, epoch, onGivenUp } = this.#options;
+    const isRetry = this.#state === 'restoring';
+    if (!(isRetry && server.isRemote) && this.#isCrashLoop()) {
       this.#state = 'closed';
-      this.#options.onGivenUp('crash_loop');
+      onGivenUp('crash_loop');
       return;
     }
-    // Once for all tries: what the client says from now on waits in the queue.
-    if (this.#state !== 'restoring')
-      this.#replay = client.replay(() => `mcp-gangway-replay-${this.#options.epoch}-${++this.#replayed}`);
+    // Once for all tries: what the client says from now on waits.
+    if (!isRetry) this.#replay = client.replay(() => `mcp-gangway-replay-${epoch}-${++this.#replayed}`);
     this.#state = 'restoring';
-    const pauseMs = this.#failures === 0 ? 0 : firstPauseMs * 2 ** (this.#failures - 1);
-    this.#timer = setTimeout(() => this.#reopen(client, handshake), pauseMs);
+    this.#timer = setTimeout(() => this.#reopen(client, handshake), this.#pauseMs());
   }
 
   /** Ends the backend. What waits for it is dropped. */
   async close(): Promise<void> {
     this.#state = 'closed';
     clearTimeout(this.#timer);
-    this.#queue = [];
+    this.#waiting.takeAll();
     await this.#backend?.close();
+  }
+
+  #openBackend(events: BackendEvents): Backend {
+    return this.#options.server.open(events, { headers: () => this.#newestHeaders });
+  }
+
+  /** Counts a loss. True if it is one too many. */
+  #isCrashLoop(): boolean {
+    const now = performance.now();
+    this.#losses = [...this.#losses.filter((at) => now - at < lossWindowMs), now];
+    return this.#losses.length > maxLosses;
+  }
+
+  #pauseMs(): number {
+    const pauseMs = this.#failures === 0 ? 0 : Math.min(firstPauseMs * 2 ** (this.#failures - 1), maxPauseMs);
+    if (!this.#options.server.isRemote) return pauseMs;
+    // At random, so that the sessions of a server that was away do not all come back in one moment.
+    return Math.max(pauseMs, firstPauseMs) * (0.5 + Math.random() / 2);
   }
 
   #lost(end: BackendEnd): void {
@@ -140,12 +183,15 @@ export class Upstream {
     let earlyBytes = 0;
     let isReady = false;
 
-    const retry = (): void => {
+    const retry = (end: BackendEnd): void => {
       clearTimeout(this.#timer);
+      if (this.#state !== 'restoring') return;
+      const silent: BackendEnd = { reason: 'failed', detail: 'It did not answer initialize as a server does.' };
+      if (this.#failures === 0) this.#options.onAway(end.reason === 'closed' ? silent : end);
       this.#failures += 1;
-      if (this.#state === 'restoring') this.restore(client, handshake);
+      this.restore(client, handshake);
     };
-    const backend = server.open({
+    const backend = this.#openBackend({
       onMessages: (lines) => {
         if (isReady) return onLines(this.#withoutReplays(lines));
         for (const [index, line] of lines.entries()) {
@@ -163,11 +209,11 @@ export class Upstream {
           return;
         }
       },
-      onEnd: (end) => (isReady ? this.#lost(end) : retry()),
+      onEnd: (end) => (isReady ? this.#lost(end) : retry(end)),
     });
     this.#backend = backend;
     this.#timer = setTimeout(() => void backend.close(), server.startTimeoutMs); // its end starts the next try
-    backend.send(client.initialize);
+    backend.send(client.initialize, this.#newestHeaders);
   }
 
   /** The new backend has answered `initialize`: brings it to where the lost one was. False if it is another server now. */
@@ -184,12 +230,9 @@ export class Upstream {
     const { texts, ids } = this.#replay;
     this.#replayIds = ids;
     const backend = this.#backend as Backend;
-    for (const text of texts) backend.send(text);
+    for (const text of texts) backend.send(text, this.#newestHeaders);
+    for (const { message, headers } of this.#waiting.takeAll()) backend.send(message, headers ?? this.#newestHeaders);
     this.#options.onRestored();
-    const waiting = this.#queue;
-    this.#queue = [];
-    this.#queuedBytes = 0;
-    for (const message of waiting) backend.send(message);
     if (this.#isPaused) backend.pause();
     return true;
   }

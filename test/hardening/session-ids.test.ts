@@ -23,6 +23,7 @@ const server = {
   name: 'instant',
   digest: 'd',
   startTimeoutMs: 60_000,
+  isRemote: false,
   onBackendExit: 'end' as const,
   rerun: 'safe' as const,
   open: ({ onMessages, onEnd }: BackendEvents) => ({

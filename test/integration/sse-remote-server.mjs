@@ -1,26 +1,31 @@
 /**
- * Our fixture with every feature as a server that runs by itself: `node sse-remote-server.mjs sse|ws|tcp|unix [path]`.
- * Prints its address. `sse` is the official SDK's SSEServerTransport behind node:http; SIGUSR2 restarts it: every
- * connection is cut, every session forgotten, and after a moment without a listener it is back on its port.
+ * Our fixture with every feature as a server that runs by itself: `node sse-remote-server.mjs sse|http [downMs]`, `ws`
+ * or `tcp|unix [path]`. Prints its address. `sse` and `http` are the official SDK's transports behind node:http; SIGUSR2
+ * restarts them: every connection is cut, every session forgotten, and after `downMs` without a listener they are back on
+ * their port.
  */
+import { randomUUID } from 'node:crypto';
 import { createServer as createHttpServer } from 'node:http';
 import { createServer } from 'node:net';
 import { PassThrough } from 'node:stream';
+import { InMemoryEventStore } from '@modelcontextprotocol/sdk/examples/shared/inMemoryEventStore.js';
 import { SSEServerTransport } from '@modelcontextprotocol/sdk/server/sse.js';
+import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
 import { WebSocketServer } from 'ws';
 import { createLineTransport } from '../fixtures/everything/line-transport.mjs';
 import { answerRawly } from '../fixtures/everything/raw-tools.mjs';
 import { createEverythingServer } from '../fixtures/everything/server.mjs';
 
-const [kind, path] = process.argv.slice(2);
-const downMs = 300;
+const [kind, parameter] = process.argv.slice(2);
+const downMs = Number(parameter ?? 300);
 const tell = (address) => process.stdout.write(`${address}\n`);
 
 if (kind === 'sse') serveSse();
 else if (kind === 'ws') serveWebSocket();
-else serveLines();
+else if (kind === 'http') serveHttp();
+else serveLines(parameter);
 
-function serveLines() {
+function serveLines(path) {
   const server = createServer((socket) => {
     socket.on('error', () => undefined);
     const transport = createLineTransport({ stdin: socket, stdout: socket, intercept: answerRawly });
@@ -48,34 +53,88 @@ function serveWebSocket() {
 
 function serveSse() {
   const sessions = new Map();
-  const server = createHttpServer(async (request, response) => {
+  const handle = async (request, response) => {
     const url = new URL(request.url, 'http://localhost');
     if (request.method === 'GET') {
       const transport = new SSEServerTransport('/messages', response);
       sessions.set(transport.sessionId, { transport, response });
       const { sessionId } = transport;
       response.on('close', () => sessions.delete(sessionId));
-      // With it the SDK keeps a log level for each session, and the fixture's tools log without naming theirs.
-      Object.defineProperty(transport, 'sessionId', { value: undefined });
-      await createEverythingServer().connect(transport);
+      await createEverythingServer().connect(withoutSessionId(transport));
       return;
     }
     const session = sessions.get(url.searchParams.get('sessionId'));
     if (session === undefined) return response.writeHead(404).end();
-    const text = Buffer.concat(await request.toArray()).toString();
-    const message = JSON.parse(text);
-    const write = (lines) => {
-      for (const line of lines.split('\n'))
-        if (line !== '') session.response.write(`event: message\ndata: ${line}\n\n`);
-    };
+    const { text, message } = await readMessage(request);
+    const write = (lines) => writeEvents(session.response, lines);
     if (answerRawly({ message, line: text, write })) return response.writeHead(202).end('Accepted');
     await session.transport.handlePostMessage(request, response, message);
+  };
+  serve('/sse', handle, () => sessions.clear());
+}
+
+function serveHttp() {
+  const sessions = new Map();
+  const handle = async (request, response) => {
+    const { text, message } = request.method === 'POST' ? await readMessage(request) : {};
+    const id = request.headers['mcp-session-id'];
+    const transport = id === undefined ? await begin(sessions) : sessions.get(id);
+    if (transport === undefined) return response.writeHead(404).end();
+    if (message !== undefined && answerRawly({ message, line: text, write: (lines) => writeAnswer(response, lines) })) {
+      return response.end();
+    }
+    await transport.handleRequest(request, response, message);
+  };
+  serve('/mcp', handle, () => sessions.clear());
+}
+
+/** A session of Streamable HTTP. */
+async function begin(sessions) {
+  const transport = new StreamableHTTPServerTransport({
+    sessionIdGenerator: randomUUID,
+    eventStore: new InMemoryEventStore(),
+    retryInterval: 100,
+    onsessioninitialized: (id) => void sessions.set(id, transport),
+    onsessionclosed: (id) => void sessions.delete(id),
   });
+  await createEverythingServer().connect(withoutSessionId(transport));
+  return transport;
+}
+
+/** With it the SDK keeps a log level for each session, and the fixture's tools log without naming theirs. */
+function withoutSessionId(transport) {
+  const shown = {
+    start: () => transport.start(),
+    send: (message, options) => transport.send(message, options),
+    close: () => transport.close(),
+  };
+  transport.onmessage = (message, extra) => shown.onmessage?.(message, { ...extra, requestInfo: { headers: {} } });
+  transport.onclose = () => shown.onclose?.();
+  transport.onerror = (error) => shown.onerror?.(error);
+  return shown;
+}
+
+async function readMessage(request) {
+  const text = Buffer.concat(await request.toArray()).toString();
+  return { text, message: JSON.parse(text) };
+}
+
+function writeEvents(response, lines) {
+  for (const line of lines.split('\n')) if (line !== '') response.write(`event: message\ndata: ${line}\n\n`);
+}
+
+function writeAnswer(response, lines) {
+  if (!response.headersSent) response.writeHead(200, { 'content-type': 'text/event-stream' });
+  writeEvents(response, lines);
+}
+
+function serve(path, handle, forget) {
+  const server = createHttpServer(handle);
   server.listen(0, '127.0.0.1', () => {
     const { port } = server.address();
-    tell(`http://127.0.0.1:${port}/sse`);
+    tell(`http://127.0.0.1:${port}${path}`);
     process.on('SIGUSR2', () => {
-      sessions.clear();
+      forget();
       server.close(() => setTimeout(() => server.listen(port, '127.0.0.1'), downMs));
       server.closeAllConnections();
     });

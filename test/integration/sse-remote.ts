@@ -6,7 +6,7 @@ import { withDeadline } from '../support/wait-for.ts';
 /** A server of ours that the gateway did not start. */
 export interface RemoteServer {
   readonly url: string;
-  /** Cuts every connection and forgets every session (`sse` only). */
+  /** Cuts every connection and forgets every session (`sse` and `http`). */
   restart(): void;
   stop(): Promise<void>;
 }

@@ -18,8 +18,11 @@ async function hang(session: Session, key: string) {
   return exchange;
 }
 
-test('[R8.04] [F28] an SSE server restarted under busy sessions: all go on, calls in flight are answered by P3', async () => {
-  const server = await startRemoteServer('sse');
+/** How long the server is away; more than the crash-loop breaker gives a local one to start. */
+const downMs = 9_000;
+
+test('[R8.04] [F28] [P3] an SSE server away for long under busy sessions: all go on, calls in flight are answered', async () => {
+  const server = await startRemoteServer('sse', String(downMs));
   onTestFinished(() => server.stop());
   const gateway = await startGateway({ args: argumentsFor(server.url) });
   const sessions = await Promise.all(Array.from({ length: sessionCount }, () => initialize(gateway.url)));
@@ -56,4 +59,17 @@ test('[R8.04] [F28] an SSE server restarted under busy sessions: all go on, call
     expect(content[0].text).toBe(`still ${index}`);
   }
   expect(gateway.logs().filter(({ msg }) => msg === 'session ended')).toEqual([]);
+});
+
+test('[F28] [P3] a call that waits for a remote server that stays away is answered; the session lives on', async () => {
+  const server = await startRemoteServer('tcp');
+  const gateway = await startGateway({ args: argumentsFor(server.url) });
+  const session = await initialize(gateway.url);
+  await server.stop();
+  const ends = () => gateway.logs().filter(({ msg }) => msg === 'server ended');
+  await waitFor(() => ends().length === 2, { what: 'the loss and the first try that fails to be told' });
+  const { messages } = await session.request('tools/call', { name: 'echo', arguments: { text: 'x' } });
+  expect(messages.at(-1)?.error.data.reason).toBe('server_unreachable');
+  expect(gateway.logs().filter(({ msg }) => msg === 'session ended')).toEqual([]);
+  expect(ends()).toHaveLength(2);
 });

@@ -22,12 +22,22 @@ function createFixture(options: Partial<SessionOptions> = {}) {
   const changes: Buffer[] = [];
   const fake = createFakeServer();
   const upstream = new Upstream({
-    server: { name: 's', digest: 'd', open: fake.open, startTimeoutMs: never, onBackendExit: 'end', rerun: 'safe' },
+    server: {
+      name: 's',
+      digest: 'd',
+      open: fake.open,
+      isRemote: false,
+      startTimeoutMs: never,
+      onBackendExit: 'end',
+      rerun: 'safe',
+    },
     epoch: 5,
     isAdopted: false,
     maxQueuedBytes: 1_000,
     onLines: () => undefined,
     onLost: () => undefined,
+    onAway: () => undefined,
+    onUnsent: () => undefined,
     onRestored: () => undefined,
     onGivenUp: () => undefined,
   });

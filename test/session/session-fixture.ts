@@ -71,6 +71,7 @@ export function createServer(fields: Partial<Server> = {}): { server: Server; fa
     digest: 'd',
     open: fake.open,
     startTimeoutMs: never,
+    isRemote: false,
     onBackendExit: 'restore',
     rerun: 'safe',
     ...fields,

@@ -67,6 +67,7 @@ function createFixture(options: Partial<SessionsOptions & Pick<Server, 'startTim
     digest: 'd',
     open: fake.open,
     startTimeoutMs: options.startTimeoutMs ?? never,
+    isRemote: false,
     onBackendExit: options.onBackendExit ?? 'end',
     rerun: 'safe',
   };

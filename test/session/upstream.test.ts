@@ -1,6 +1,7 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { BackendEnd } from '../../src/backend/backend.ts';
 import type { Handshake } from '../../src/protocol/handshake.ts';
+import type { Message } from '../../src/protocol/message.ts';
 import { ClientState } from '../../src/session/client-state.ts';
 import { type GivenUp, Upstream } from '../../src/session/upstream.ts';
 import { createFakeServer, type FakeBackend, readMessage } from '../support/fake-backend.ts';
@@ -15,7 +16,7 @@ const message = (n: number | string): Buffer =>
 const note = (n: number | string) => JSON.parse(message(n).toString());
 
 /** An upstream whose losses are always restored, on a clock that the test moves. */
-function createFixture({ maxQueuedBytes = 1_000, answers = true, isAdopted = false } = {}) {
+function createFixture({ maxQueuedBytes = 1_000, answers = true, isAdopted = false, isRemote = false } = {}) {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
   onTestFinished(() => void vi.useRealTimers());
   const client = new ClientState(Buffer.from(JSON.stringify(initialize)));
@@ -23,6 +24,8 @@ function createFixture({ maxQueuedBytes = 1_000, answers = true, isAdopted = fal
   const lines: string[] = [];
   const losses: BackendEnd[] = [];
   const givenUp: GivenUp[] = [];
+  const away: BackendEnd[] = [];
+  const expired: (Message | undefined)[] = [];
   const onRestored = vi.fn();
   const fake = createFakeServer((sent, backend) => {
     if (answers && sent['method'] === 'initialize') backend.says(welcome);
@@ -33,6 +36,7 @@ function createFixture({ maxQueuedBytes = 1_000, answers = true, isAdopted = fal
       digest: 'd',
       open: fake.open,
       startTimeoutMs: 10_000,
+      isRemote,
       onBackendExit: 'restore',
       rerun: 'safe',
     },
@@ -44,12 +48,15 @@ function createFixture({ maxQueuedBytes = 1_000, answers = true, isAdopted = fal
       losses.push(end);
       upstream.restore(client, handshake);
     },
+    onAway: (end) => void away.push(end),
+    onUnsent: (unsent) => void expired.push(unsent),
     onRestored,
     onGivenUp: (why) => void givenUp.push(why),
   });
   if (!isAdopted) upstream.open();
   const sent = ({ sent: { items } }: FakeBackend): unknown[] => [...items];
-  return { upstream, fake, client, lines, losses, givenUp, onRestored, sent, pass: vi.advanceTimersByTimeAsync };
+  const told = { lines, losses, givenUp, away, expired, onRestored };
+  return { upstream, fake, client, ...told, sent, pass: vi.advanceTimersByTimeAsync };
 }
 
 describe('a lost backend', () => {
@@ -65,12 +72,10 @@ describe('a lost backend', () => {
     for (const n of [1, 2]) expect(upstream.send(message(n))).toBe('sent');
     await pass(0);
     expect(sent(fake.backend)).toEqual([initialize]);
-    onRestored.mockImplementation(() => void upstream.send(message('rerun')));
     fake.backend.says(welcome);
     expect(sent(fake.backend).slice(1)).toEqual([
       initialized,
       { jsonrpc: '2.0', id: expect.any(String), method: 'logging/setLevel' },
-      note('rerun'),
       note(1),
       note(2),
     ]);
@@ -173,6 +178,52 @@ describe('a backend that does not start again', () => {
     expect([givenUp, losses.length, upstream.send(message(1))]).toEqual([['crash_loop'], 1, 'ended']);
     await pass(100_000);
     expect(fake.opened).toHaveLength(6);
+  });
+
+  it('[F28] but is remote is tried on, at random pauses that stay bounded, for as long as the session lives', async () => {
+    const { fake, givenUp, away, onRestored, sent, upstream, pass } = createFixture({ answers: false, isRemote: true });
+    fake.backend.ends();
+    for (const nominalMs of [250, 250, 500, 1_000, 2_000, 4_000, ...Array.from({ length: 30 }, () => 5_000)]) {
+      const before = fake.opened.length;
+      await pass(nominalMs / 2 - 1);
+      expect(fake.opened).toHaveLength(before);
+      await pass(nominalMs / 2 + 1);
+      expect(fake.opened.length).toBeGreaterThan(before);
+      const { length } = fake.opened;
+      fake.backend.ends({ reason: 'failed' });
+      expect(fake.opened).toHaveLength(length);
+    }
+    expect(givenUp).toEqual([]);
+    expect(away.map(({ reason }) => reason)).toEqual(['failed']); // told once, not at each try
+    expect(upstream.send(message(1))).toBe('sent');
+    await pass(5_000);
+    fake.backend.says(welcome);
+    expect(sent(fake.backend)).toEqual([initialize, initialized, note(1)]);
+    expect(onRestored).toHaveBeenCalledTimes(1);
+  });
+
+  it('[F28] [P8] but is remote keeps no message waiting for long: each is told, the rest goes on', async () => {
+    const { fake, upstream, expired, sent, pass } = createFixture({ answers: false, isRemote: true });
+    fake.backend.ends();
+    expect(upstream.send(message(1))).toBe('sent');
+    await pass(14_000);
+    for (const n of [2, 3]) expect(upstream.send(message(n))).toBe('sent');
+    expect(expired).toEqual([]);
+    await pass(1_000);
+    expect(expired.map((each) => JSON.parse(String(each?.text)))).toEqual([note(1)]);
+    fake.backend.says(welcome);
+    expect(sent(fake.backend).slice(2)).toEqual([note(2), note(3)]);
+    await pass(100_000);
+    expect(expired).toHaveLength(1);
+  });
+
+  it('[F12] and is local: what waits for it has no limit of its own', async () => {
+    const { fake, upstream, expired, sent, pass } = createFixture({ answers: false });
+    fake.backend.ends();
+    upstream.send(message(1));
+    await pass(9_999);
+    fake.backend.says(welcome);
+    expect([expired, sent(fake.backend).at(-1)]).toEqual([[], note(1)]);
   });
 
   it('[F12] in time is ended and tried again', async () => {

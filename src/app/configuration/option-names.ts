@@ -1,5 +1,8 @@
 /** Flags that are not named by their keys: one is given for each header, while the file has all of them in one place. */
-const flagNames = new Map([['headers', '--header']]);
+const flagNames = new Map([
+  ['headers', '--header'],
+  ['forwardHeaders', '--forward-header'],
+]);
 
 /** `maxBodyBytes` → `--max-body-bytes`. */
 export const flagOf = (key: string): string =>

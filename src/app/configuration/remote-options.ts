@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { integer, type Option, systemText, text } from './option-kinds.ts';
+import { integer, list, type Option, systemText, text } from './option-kinds.ts';
 import type { TransportChoice } from './server-url.ts';
 
 const second = 1000;
@@ -15,6 +15,9 @@ const ownHeaders = new Set([
   ...['sec-websocket-key', 'sec-websocket-protocol', 'sec-websocket-version'],
 ]);
 
+/** What a header's name may be (RFC 9110, section 5.6.2), in small letters. */
+const nameForm = /^[!#$%&'*+.^_`|~0-9a-z-]+$/;
+
 const headers = z
   .record(
     z.string(),
@@ -26,10 +29,20 @@ const headers = z
   .superRefine((value, context) => {
     const names = Object.keys(value).map((name) => name.toLowerCase());
     const report = (message: string) => context.addIssue({ code: 'custom', message });
-    if (!names.every((name) => /^[!#$%&'*+.^_`|~0-9a-z-]+$/.test(name))) report('has a name that no header can have');
+    if (!names.every((name) => nameForm.test(name))) report('has a name that no header can have');
     if (new Set(names).size < names.length) report('has a header twice');
     const own = names.find((name) => ownHeaders.has(name));
     if (own !== undefined) report(`has ${own}, which the gateway sets itself`);
+  });
+
+const forwardHeader = z
+  .string({ error: 'must be the name of a header' })
+  .toLowerCase()
+  .superRefine((name, context) => {
+    const report = (message: string) => context.addIssue({ code: 'custom', message });
+    if (!nameForm.test(name)) report('is a name that no header can have');
+    else if (ownHeaders.has(name)) report(`is ${name}, which the gateway sets itself`);
+    else if (name === 'proxy-authorization') report(`is ${name}, which is for the next proxy alone`);
   });
 
 /** Options of one server that is reached by a URL. */
@@ -48,6 +61,13 @@ export const remoteOptions = {
     bounds: '',
     inHelp: true,
   } as Option<Readonly<Record<string, string>>>,
+  forwardHeaders: {
+    ...list(
+      forwardHeader,
+      'Name of a header of clients that goes on to an HTTP or ws server, such as Authorization; repeatable.',
+    ),
+    inHelp: false,
+  },
   upstreamCa: text<string | undefined>(
     undefined,
     file,

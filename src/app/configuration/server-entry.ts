@@ -95,7 +95,11 @@ const isSse = (type: unknown): boolean => typeof type === 'string' && /^sse$/i.t
 /** True for a server that is reached by a URL; reports keys that are of the other form. */
 function checkForm(given: Given, report: Report): boolean {
   const isRemote = given.has('url') || (isSse(given.get('type')?.value) && !given.has('command'));
-  const others = given.has('url') ? ['command', 'args', 'cwd', 'env'] : isRemote ? [] : ['headers', 'transport'];
+  const others = given.has('url')
+    ? ['command', 'args', 'cwd', 'env']
+    : isRemote
+      ? []
+      : ['headers', 'forwardHeaders', 'transport'];
   for (const key of others) {
     const other = given.get(key);
     if (other !== undefined) report(other.path, `is only for a server ${isRemote ? 'without' : 'with'} a url`);

@@ -1,4 +1,5 @@
 import type { Reason } from '../../protocol/faults.ts';
+import type { ForwardedHeaders } from '../../protocol/forwarded-headers.ts';
 import { readBody } from '../../protocol/message.ts';
 import { codeOf } from '../connect-failure.ts';
 import type { Answer, Connection } from './connection.ts';
@@ -15,6 +16,8 @@ export type Posted =
 export interface PostParts {
   readonly connection: Connection;
   readonly flow: Flow;
+  /** Of the client's request that brought the message. */
+  readonly headers: ForwardedHeaders;
   /** How long the server may take for its answer to a POST, and for all of it unless that is a stream. */
   readonly postTimeoutMs: number;
   readonly maxLineBytes: number;
@@ -42,7 +45,8 @@ export async function post(url: URL, message: Uint8Array, parts: PostParts): Pro
     controller.abort();
   }, postTimeoutMs);
   try {
-    const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
+    const accept = 'application/json, text/event-stream';
+    const headers = { ...parts.headers, 'content-type': 'application/json', accept };
     const answer = await connection.request({ method: 'POST', url, headers, body: message, signal: controller.signal });
     return await takeAnswer(answer, message, parts);
   } catch (cause) {

@@ -1,11 +1,18 @@
+import type { ForwardedHeaders } from '../../protocol/forwarded-headers.ts';
 import type { Posted } from './post.ts';
+
+/** A message, and the headers that go with its POST. */
+export interface Parcel {
+  readonly message: Uint8Array;
+  readonly headers: ForwardedHeaders;
+}
 
 /** The way of messages to a server: one POST after the other. */
 export interface Poster {
   /** As `Backend.send`, while the backend lives. The message is not copied: it must not be changed afterwards. */
-  send(message: Uint8Array): 'sent' | 'full';
+  send(parcel: Parcel): 'sent' | 'full';
   /** The endpoint is known: what waits is posted. */
-  start(deliver: (message: Uint8Array) => Promise<Posted>): void;
+  start(deliver: (parcel: Parcel) => Promise<Posted>): void;
   /** Drops what waits. */
   stop(): void;
 }
@@ -21,12 +28,12 @@ export function createPoster({
   onPosted,
 }: {
   readonly maxQueuedBytes: number;
-  onPosted(message: Uint8Array, posted: Posted): void;
+  onPosted(parcel: Parcel, posted: Posted): void;
 }): Poster {
-  let queue: Uint8Array[] = [];
+  let queue: Parcel[] = [];
   let queuedBytes = 0;
   let isRunning = false;
-  let deliver: ((message: Uint8Array) => Promise<Posted>) | undefined;
+  let deliver: ((parcel: Parcel) => Promise<Posted>) | undefined;
 
   const run = async (): Promise<void> => {
     if (deliver === undefined || isRunning) return;
@@ -35,17 +42,18 @@ export function createPoster({
       const posted = await deliver(next);
       if (queue[0] !== next) break; // stopped meanwhile
       queue.shift();
-      queuedBytes -= next.length;
+      queuedBytes -= next.message.length;
       onPosted(next, posted);
     }
     isRunning = false;
   };
 
   return {
-    send(message) {
-      if (queue.length > 0 && queuedBytes + message.length > maxQueuedBytes) return 'full';
-      queue.push(message);
-      queuedBytes += message.length;
+    send(parcel) {
+      const { length } = parcel.message;
+      if (queue.length > 0 && queuedBytes + length > maxQueuedBytes) return 'full';
+      queue.push(parcel);
+      queuedBytes += length;
       void run();
       return 'sent';
     },

@@ -1,6 +1,7 @@
 import { faultMessage } from '../../protocol/faults.ts';
+import { noHeaders } from '../../protocol/forwarded-headers.ts';
 import { flattenLineBreaks } from '../../protocol/lines.ts';
-import type { Backend, BackendEnd, BackendEvents } from '../backend.ts';
+import type { Backend, BackendEnd, BackendEvents, OpenOptions } from '../backend.ts';
 import type { UpstreamTls } from '../upstream-tls.ts';
 import { openConnection } from './connection.ts';
 import { createFlow } from './flow.ts';
@@ -34,8 +35,9 @@ const closed: BackendEnd = { reason: 'closed', detail: 'The backend was closed.'
  * Beyond `Backend`: messages sent before the endpoint is known wait. A request whose POST fails is answered in the
  * server's place with an error of the catalogue; notifications and answers are dropped and counted. If the very first POST
  * fails, the server counts as not started (`failed`). Requests go to the origin of `url` alone, and no redirect is followed.
+ * Headers of the client go with the stream as they are when it is opened, and with each POST.
  */
-export function openSse(options: SseOptions, events: BackendEvents): Backend {
+export function openSse(options: SseOptions, events: BackendEvents, { headers: ofClient }: OpenOptions = {}): Backend {
   const {
     url,
     headers = {},
@@ -85,7 +87,7 @@ export function openSse(options: SseOptions, events: BackendEvents): Backend {
 
   const poster = createPoster({
     maxQueuedBytes,
-    onPosted(message, posted) {
+    onPosted({ message }, posted) {
       if (isOver) return;
       if (!posted.ok && !hasPosted) void finish({ reason: 'failed', detail: posted.detail });
       else if (!posted.ok) refuse(message, posted);
@@ -96,14 +98,15 @@ export function openSse(options: SseOptions, events: BackendEvents): Backend {
   const limits = { connectTimeoutMs, endpointTimeoutMs, idleTimeoutMs, maxLineBytes };
   const stream = openStream(
     url,
-    { connection, flow, limits },
+    { connection, flow, limits, headers: ofClient?.() ?? noHeaders },
     {
       onMessages: deliver,
       onEndpoint(endpoint) {
         if (isOver) return;
         onStarted?.();
-        poster.start((message) =>
+        poster.start(({ message, headers }) =>
           post(endpoint, message, {
+            headers,
             connection,
             flow,
             postTimeoutMs,
@@ -120,7 +123,8 @@ export function openSse(options: SseOptions, events: BackendEvents): Backend {
 
   return {
     pid: undefined,
-    send: (message) => (isOver ? 'ended' : poster.send(flattenLineBreaks(message))),
+    send: (message, headers = noHeaders) =>
+      isOver ? 'ended' : poster.send({ message: flattenLineBreaks(message), headers }),
     pause: flow.pause,
     resume: flow.resume,
     close() {

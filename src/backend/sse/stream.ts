@@ -1,3 +1,4 @@
+import type { ForwardedHeaders } from '../../protocol/forwarded-headers.ts';
 import type { BackendEnd } from '../backend.ts';
 import { codeOf, explainConnectFailure, explainRefusal } from '../connect-failure.ts';
 import type { Answer, Connection } from './connection.ts';
@@ -14,6 +15,15 @@ export interface StreamLimits {
   /** Between two chunks, once there is an endpoint; 0 for ever, since not every server sends comments. */
   readonly idleTimeoutMs: number;
   readonly maxLineBytes: number;
+}
+
+/** What a stream needs of its backend. */
+export interface StreamParts {
+  readonly connection: Connection;
+  readonly flow: Flow;
+  readonly limits: StreamLimits;
+  /** Of the client. */
+  readonly headers: ForwardedHeaders;
 }
 
 /** What a stream tells; nothing after its end. */
@@ -37,7 +47,7 @@ export interface Stream {
  */
 export function openStream(
   url: URL,
-  { connection, flow, limits }: { readonly connection: Connection; readonly flow: Flow; readonly limits: StreamLimits },
+  { connection, flow, limits, headers: ofClient }: StreamParts,
   events: StreamEvents,
 ): Stream {
   const { connectTimeoutMs, endpointTimeoutMs, idleTimeoutMs, maxLineBytes } = limits;
@@ -104,7 +114,7 @@ export function openStream(
   const run = async (): Promise<BackendEnd> => {
     try {
       limit(connectTimeoutMs, { reason: 'failed', detail: `${where} did not answer within ${connectTimeoutMs} ms.` });
-      const headers = { accept: 'text/event-stream', 'cache-control': 'no-store' };
+      const headers = { ...ofClient, accept: 'text/event-stream', 'cache-control': 'no-store' };
       const answer = await connection.request({ method: 'GET', url, headers, signal: controller.signal });
       const fault = faultOf(answer, where);
       if (fault !== undefined) return { reason: 'failed', detail: fault };

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { type RawData, WebSocket } from 'ws';
 import { flattenLineBreaks } from '../../protocol/lines.ts';
-import type { Backend, BackendEnd, BackendEvents } from '../backend.ts';
+import type { Backend, BackendEnd, BackendEvents, OpenOptions } from '../backend.ts';
 import type { UpstreamTls } from '../upstream-tls.ts';
 import { limitsOf, maxUnansweredPings, subprotocol, watchPeer } from '../websocket-peer.ts';
 import { explainAnswer, explainBreak, explainClose, explainFailure } from './explain.ts';
@@ -35,9 +35,10 @@ export interface WebSocketOptions {
  * Beyond `Backend`: messages sent before the connection stands wait. A binary frame is read like a text: the session judges
  * every message anyway. The end of the connection is the end of the backend (`exited`), and so is a server that breaks the
  * WebSocket protocol or lets `maxUnansweredPings` pass in silence. There is no process (P10): `close` asks the server to
- * close and cuts the connection after `closeGraceMs`. No redirect is followed.
+ * close and cuts the connection after `closeGraceMs`. No redirect is followed. Headers of the client go with the handshake,
+ * those of the time when the backend is opened.
  */
-export function openWebSocket(options: WebSocketOptions, events: BackendEvents): Backend {
+export function openWebSocket(options: WebSocketOptions, events: BackendEvents, opening: OpenOptions = {}): Backend {
   const {
     url,
     headers = {},
@@ -53,7 +54,7 @@ export function openWebSocket(options: WebSocketOptions, events: BackendEvents):
   const peer = new WebSocket(url, subprotocol, {
     ...tls,
     ...limitsOf(maxLineBytes, closeGraceMs),
-    headers,
+    headers: { ...headers, ...opening.headers?.() },
     followRedirects: false,
   });
   /** What was sent before the connection stands. */

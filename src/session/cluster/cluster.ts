@@ -171,9 +171,9 @@ export class Cluster {
     this.#mail.close();
   }
 
-  #exchange(visitor: Visitor, wanted: Wanted, reply: Reply): void {
+  #exchange({ key, ...of }: Visitor, wanted: Wanted, reply: Reply): void {
     const { store, limits } = this.#options;
-    const { key } = visitor;
+    const visitor = { key, ...of, forwarded: reply.forwarded };
     const gone = new AbortController();
     reply.onGone(() => gone.abort());
     const exchange: Exchange = new Exchange(key, wanted, reply, {

@@ -214,8 +214,8 @@ export class Exchange {
   }
 
   #letter(): { readonly letter: ToOwner; readonly body: readonly Buffer[] } {
-    const { accepts, isContinued } = this.#reply;
-    return letterOf(this.#wanted, { n: this.n, key: this.key, accepts, continues: isContinued, again: this.#again });
+    const { accepts, isContinued: continues, forwarded } = this.#reply;
+    return letterOf(this.#wanted, { n: this.n, key: this.key, accepts, continues, again: this.#again, forwarded });
   }
 
   #open(headers?: Readonly<Record<string, string>>): void {

@@ -57,6 +57,7 @@ describe('one server', () => {
         rerun: 'safe',
         transport: 'auto',
         headers: {},
+        forwardHeaders: [],
         upstreamCa: undefined,
         upstreamCert: undefined,
         upstreamKey: undefined,

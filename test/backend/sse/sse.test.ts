@@ -1,6 +1,8 @@
 import type { ServerResponse } from 'node:http';
 import { describe, expect, test } from 'vitest';
+import { openSse } from '../../../src/backend/sse/sse.ts';
 import { waitFor } from '../../support/wait-for.ts';
+import { openBackend } from '../open-backend.ts';
 import { accept, beginStream, endpointPath, event, open, openLive, startSseServer } from './sse-server.ts';
 
 const request = (id: number | string, method = 'tools/call') => ({ jsonrpc: '2.0', id, method, params: {} });
@@ -86,6 +88,29 @@ describe('a server of 2024-11-05', () => {
     stream.write(event('message', '{"id":0}'));
     expect(await messages.next()).toBe('{"id":0}');
     expect(failures).toEqual([]);
+  });
+
+  test("gets its client's headers with the stream that is opened, and with each message those that came with it", async () => {
+    const server = await startSseServer();
+    let newest: Record<string, string> = { authorization: 'Bearer 1' };
+    const backend = openBackend((events) =>
+      openSse({ url: server.url, headers: { 'x-own': 'o' } }, events, { headers: () => newest }),
+    ).backend;
+    newest = { authorization: 'Bearer 2' };
+    backend.send(Buffer.from(initialize), { authorization: 'Bearer 3', 'x-team': 't' });
+    backend.send(Buffer.from('2'));
+    backend.send(Buffer.from('3'), { authorization: 'Bearer 4' });
+    const seen = [
+      (await server.posts.next()).request.headers,
+      (await server.posts.next()).request.headers,
+      (await server.posts.next()).request.headers,
+    ];
+    expect(seen.map((headers) => [headers.authorization, headers['x-team'], headers['x-own']])).toEqual([
+      ['Bearer 3', 't', 'o'],
+      [undefined, undefined, 'o'],
+      ['Bearer 4', undefined, 'o'],
+    ]);
+    expect((await server.streams.next()).req.headers).toMatchObject({ authorization: 'Bearer 1', 'x-own': 'o' });
   });
 
   test('gets the configured headers with every request', async () => {

@@ -1,7 +1,9 @@
 import { once } from 'node:events';
 import { describe, expect, test } from 'vitest';
 import type { WebSocket } from 'ws';
+import { openWebSocket } from '../../../src/backend/websocket/websocket.ts';
 import { waitFor } from '../../support/wait-for.ts';
+import { openBackend } from '../open-backend.ts';
 import { listen, open } from './websocket-server.ts';
 
 /** Sends everything back. */
@@ -19,6 +21,17 @@ describe('a server on WebSocket', () => {
     expect(await messages.next()).toBe('{"a":  1}');
     expect(handshakes[0]).toMatchObject({ authorization: 'Bearer x', 'sec-websocket-protocol': 'mcp' });
     expect(handshakes[0]).not.toHaveProperty('sec-websocket-extensions');
+  });
+
+  test('gets the headers of the client with its handshake, those of the time when it is opened', async () => {
+    const { url, handshakes } = await listen(echo);
+    const headers = () => ({ 'x-client': 'c' });
+    const { messages, send } = openBackend((events) =>
+      openWebSocket({ url, headers: { 'X-Own': 'o' }, closeGraceMs: 100 }, events, { headers }),
+    );
+    send('1');
+    await messages.next();
+    expect(handshakes[0]).toMatchObject({ 'x-own': 'o', 'x-client': 'c' });
   });
 
   test('[P1] [F16] may break lines in a message, send it in fragments, as binary, or as nothing at all', async () => {
