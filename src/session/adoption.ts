@@ -1,16 +1,20 @@
 import type { Position } from '../protocol/event-id.ts';
 import type { RequestId } from '../protocol/faults.ts';
 import type { ForwardedHeaders } from '../protocol/forwarded-headers.ts';
-import { readBody } from '../protocol/message.ts';
+import { type Message, readBody } from '../protocol/message.ts';
 import type { EventLog, PendingCall } from '../store/event-log.ts';
 import type { LogState, SessionRecord } from '../store/session-records.ts';
 import { eventsPerRead } from './feed.ts';
 import { progressOf } from './progress.ts';
+import { canAsk } from './rerun.ts';
 import { getStream } from './streams.ts';
 
 /** A call that an earlier owner left unanswered, and how far it had come. */
 export interface LeftCall extends PendingCall {
-  /** The server had asked the client something on the call's stream. */
+  /** What the server knows the call by beside its id. */
+  readonly progressToken: RequestId | undefined;
+  readonly taskId: string | undefined;
+  /** The server had asked the client something on the call's stream, and on behalf of the call for all that is known. */
   readonly hasAsked: boolean;
   /** The newest progress that was reported there. */
   readonly lastProgress: number | undefined;
@@ -43,11 +47,16 @@ export async function prepareAdoption(
   const seen = new Map(
     await Promise.all(streams.map(async (stream) => [stream, await look(events, key, stream)] as const)),
   );
-  const calls = log.pending.map((call) => ({
-    ...call,
-    hasAsked: seen.get(call.stream)?.hasAsked ?? false,
-    lastProgress: seen.get(call.stream)?.lastProgress,
-  }));
+  const calls = log.pending.map((call) => {
+    const onStream = seen.get(call.stream);
+    const { progressToken, taskId } = (call.text && messageIn(call.text)) ?? nothingKnown;
+    return {
+      ...call,
+      ...{ progressToken, taskId },
+      hasAsked: (onStream?.hasAsked ?? false) && (call.stream !== getStream || canAsk(call.method)),
+      lastProgress: progressToken === undefined ? undefined : onStream?.progress.get(progressToken),
+    };
+  });
   const questions = streams.flatMap((stream) => [...(seen.get(stream)?.open ?? [])].map((id) => ({ stream, id })));
   return { record, log, calls, questions };
 }
@@ -55,34 +64,43 @@ export async function prepareAdoption(
 interface Seen {
   readonly open: ReadonlySet<RequestId>;
   readonly hasAsked: boolean;
-  readonly lastProgress: number | undefined;
+  /** The newest progress by its token: on the GET stream several calls can report. */
+  readonly progress: ReadonlyMap<RequestId, number>;
+}
+
+const nothingKnown = { progressToken: undefined, taskId: undefined };
+
+/** The message in a text of the log, if it is one. */
+function messageIn(text: Buffer): Message | undefined {
+  const body = readBody(text, Number.POSITIVE_INFINITY);
+  const [first] = body.ok ? body.messages : [];
+  return first?.ok ? first.message : undefined;
 }
 
 async function look(events: EventLog, key: string, stream: number): Promise<Seen> {
   const open = new Set<RequestId>();
   let hasAsked = false;
-  let lastProgress: number | undefined;
+  const newestProgress = new Map<RequestId, number>();
   let after: Position | undefined;
   for (;;) {
     const read = await events.read(key, stream, after, eventsPerRead);
     if (read.outcome !== 'ok') break;
     for (const { data } of read.events) {
       if (data.length === 0) continue;
-      const body = readBody(data, Number.POSITIVE_INFINITY);
-      const [first] = body.ok ? body.messages : [];
-      if (!first?.ok) continue;
-      const { kind, id, cancels, progressToken } = first.message;
+      const message = messageIn(data);
+      if (message === undefined) continue;
+      const { kind, id, cancels, progressToken } = message;
       if (kind === 'request' && id != null) {
         open.add(id);
         hasAsked = true;
       } else if (cancels !== undefined) open.delete(cancels);
       else if (progressToken !== undefined) {
         const progress = progressOf(data);
-        if (!Number.isNaN(progress)) lastProgress = progress;
+        if (!Number.isNaN(progress)) newestProgress.set(progressToken, progress);
       }
     }
     after = read.events.at(-1);
     if (read.atTail || after === undefined) break;
   }
-  return { open, hasAsked, lastProgress };
+  return { open, hasAsked, progress: newestProgress };
 }

@@ -12,6 +12,8 @@ const maxSubscriptions = 500;
  */
 export class ClientState {
   readonly initialize: Buffer;
+  /** The client has one stream, on which it hears everything, answers too (docs/decisions/0018). */
+  readonly isOneStream: boolean;
   /** How much of the GET stream was delivered: where a listener begins that names no event. */
   getCursor: Position | undefined;
   #initialized: Buffer | undefined;
@@ -21,11 +23,14 @@ export class ClientState {
   /**
    * @param initialize the client's request; copied, so that it does not keep a larger buffer alive
    * @param saved what `save` said of an earlier owner's state
+   * @param isOneStream how a new client hears; of an earlier owner's it is saved
    */
-  constructor(initialize: Buffer, saved?: Buffer) {
+  constructor(initialize: Buffer, saved?: Buffer, isOneStream = false) {
     this.initialize = Buffer.from(initialize);
+    this.isOneStream = isOneStream;
     if (saved === undefined || saved.length === 0) return;
-    const { initialized, logLevel, subscriptions, getCursor } = JSON.parse(saved.toString()) as Saved;
+    const { initialized, logLevel, subscriptions, getCursor, isOneStream: wasOneStream } = parse(saved);
+    this.isOneStream = wasOneStream ?? isOneStream;
     if (initialized !== undefined) this.#initialized = Buffer.from(initialized);
     if (logLevel !== undefined) this.#logLevel = Buffer.from(logLevel);
     for (const [uri, text] of subscriptions) this.#subscriptions.set(uri, Buffer.from(text));
@@ -36,7 +41,9 @@ export class ClientState {
   save(): Buffer {
     const subscriptions = [...this.#subscriptions].map(([uri, text]) => [uri, text.toString()] as const);
     const [initialized, logLevel] = [this.#initialized?.toString(), this.#logLevel?.toString()];
-    return Buffer.from(JSON.stringify({ initialized, logLevel, subscriptions, getCursor: this.getCursor }));
+    const isOneStream = this.isOneStream || undefined;
+    const state: Saved = { initialized, logLevel, subscriptions, getCursor: this.getCursor, isOneStream };
+    return Buffer.from(JSON.stringify(state));
   }
 
   /** Takes note of a notification that was passed on. Returns true if it changed anything. */
@@ -73,11 +80,14 @@ export class ClientState {
 }
 
 interface Saved {
-  readonly initialized?: string;
-  readonly logLevel?: string;
+  readonly initialized?: string | undefined;
+  readonly logLevel?: string | undefined;
   readonly subscriptions: readonly (readonly [string, string])[];
-  readonly getCursor?: Position;
+  readonly getCursor?: Position | undefined;
+  readonly isOneStream?: boolean | undefined;
 }
+
+const parse = (saved: Buffer): Saved => JSON.parse(saved.toString()) as Saved;
 
 /** True for the requests that change what a server keeps for its client. */
 export const isStateful = (method: string): boolean =>

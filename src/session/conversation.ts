@@ -1,24 +1,27 @@
 import type { BackendEnd } from '../backend/backend.ts';
-import type { ForwardedHeaders } from '../protocol/forwarded-headers.ts';
+import type { RequestId } from '../protocol/faults.ts';
 import { declaredListChanges, type Handshake } from '../protocol/handshake.ts';
 import type { Message } from '../protocol/message.ts';
 import { hasPrimingEvent } from '../protocol/revisions.ts';
 import type { Registration } from '../store/session-records.ts';
 import type { Adoption } from './adoption.ts';
-import type { Answer } from './answer.ts';
+import { Answer, type OpeningAnswer } from './answer.ts';
 import { type Call, Calls } from './calls.ts';
 import type { ClientState } from './client-state.ts';
 import type { Refusal } from './event-writer.ts';
 import { Inbound, idOf } from './inbound.ts';
 import type { Dropped, SessionName, SessionObserver } from './observer.ts';
+import { OneStream } from './one-stream.ts';
 import { Outbound } from './outbound.ts';
 import { patientLog } from './patient-log.ts';
+import type { Headers, Reply } from './reply.ts';
 import { Reruns } from './rerun.ts';
 import { Router } from './router.ts';
 import { cancellationOf, ServerRequests } from './server-requests.ts';
 import type { SessionEnd } from './session-end.ts';
 import type { SessionParts } from './session-parts.ts';
 import { getStream } from './streams.ts';
+import { createUnloggedStream } from './unlogged-stream.ts';
 import { Upstream } from './upstream.ts';
 
 /** So long a session that is not restored stays for its clients to be told what became of their calls. */
@@ -35,8 +38,8 @@ export interface ConversationOptions {
   /** Aborted when nothing more is asked of the store. */
   readonly signal: AbortSignal;
   protocolVersion(): string;
-  /** The response to `initialize`. */
-  onInitialized(call: Call, text: Buffer): void;
+  /** The response to `initialize`, and where its client is to be answered. */
+  onInitialized(answer: OpeningAnswer, id: RequestId, text: Buffer): void;
   /** What the client has told its server is no longer what it was. */
   onClientChanged(): void;
   /** The log does not know the session any more: says what it is again. */
@@ -62,7 +65,9 @@ export class Conversation {
   readonly #observer: SessionObserver;
   readonly #serverRequests = new ServerRequests();
   readonly #reruns: Reruns;
+  readonly #oneStream: OneStream | undefined;
   readonly #router: Router;
+  #opening: OpeningAnswer | undefined;
   /** What the server said of itself; undefined until it has answered `initialize`. */
   #handshake: Handshake | undefined;
 
@@ -72,7 +77,8 @@ export class Conversation {
     this.#options = options;
     this.#observer = observer;
     this.#reruns = new Reruns(server.rerun);
-    const primes = (): boolean => hasPrimingEvent(options.protocolVersion());
+    const { isOneStream } = client;
+    const primes = (): boolean => !isOneStream && hasPrimingEvent(options.protocolVersion());
     this.#router = new Router({
       calls: this.calls,
       serverRequests: this.#serverRequests,
@@ -83,7 +89,7 @@ export class Conversation {
       toServer: (text) => void this.upstream.send(text),
       incarnation: () => this.upstream.incarnation,
       onAnswered: (call, response) => this.#answered(call, response),
-      onInitialized: options.onInitialized,
+      onInitialized: ({ id }, text) => options.onInitialized(this.#opening as OpeningAnswer, id, text),
       onDropped: (what, text) => this.drop(what, text),
     });
     this.outbound = new Outbound({
@@ -98,6 +104,7 @@ export class Conversation {
         options.onClientChanged();
       },
       route: (line) => this.#router.receive(line),
+      isOneStream,
       primes,
       pause: () => this.upstream.pause(),
       resume: () => this.upstream.resume(),
@@ -118,6 +125,7 @@ export class Conversation {
       onRestored: () => this.#restored(),
       onGivenUp: options.onOver,
     });
+    if (isOneStream) this.#oneStream = new OneStream(this.outbound, limits.maxEventBytes);
     this.inbound = new Inbound({
       calls: this.calls,
       serverRequests: this.#serverRequests,
@@ -125,6 +133,7 @@ export class Conversation {
       outbound: this.outbound,
       reruns: this.#reruns,
       client,
+      oneStream: this.#oneStream,
       limits,
       primes,
       onDropped: (what) => this.drop(what),
@@ -132,10 +141,14 @@ export class Conversation {
     });
   }
 
-  /** Starts the server and passes `initialize` on, with the headers that came with it. */
-  start(initialize: Message, answer: Answer, forwarded: ForwardedHeaders | undefined): void {
+  /**
+   * Starts the server, passes `initialize` on, with the headers that came with it, and answers it.
+   * @param headers of a successful answer
+   */
+  start(initialize: Message, reply: Reply, headers?: Headers): void {
+    this.#opening = this.#oneStream?.opening(reply) ?? this.#answerTo(initialize, reply, headers);
     this.upstream.open();
-    this.inbound.call([initialize], answer, forwarded);
+    this.inbound.call([initialize], this.#opening, reply.forwarded);
   }
 
   /** The server has answered `initialize`, and there is a log to append to. */
@@ -164,6 +177,23 @@ export class Conversation {
   drop(what: Dropped, text?: Buffer): void {
     this.dropped[what] = (this.dropped[what] ?? 0) + 1;
     this.#observer.dropped(this.#options.name, what, text);
+  }
+
+  #answerTo(initialize: Message, reply: Reply, headers?: Headers): OpeningAnswer {
+    const { commitAfterMs, maxEventBytes } = this.#options.parts.options;
+    const stream = createUnloggedStream({
+      onUndeliverable: () => this.drop('undeliverable'),
+      onBlocked: (isBlocked) => this.outbound.hold(isBlocked),
+    });
+    return new Answer(stream, {
+      reply,
+      ids: [idOf(initialize)],
+      isBatch: false,
+      primes: false,
+      upgradeAfterMs: commitAfterMs,
+      maxEventBytes,
+      ...(headers && { headers }),
+    });
   }
 
   /** A call has its answer: what it changed or told is remembered for a restore. */

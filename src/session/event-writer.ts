@@ -36,6 +36,8 @@ export interface EventWriter {
   add(stream: number, data: Buffer, last: boolean, effects?: EventEffects): void;
   /** Starts to append what was added. Call it once at the end of a burst. */
   flush(): void;
+  /** Tells once when all that was added so far is in the log, or that it will never be. */
+  whenStored(tell: (isStored: boolean) => void): void;
   /** The store may have lost what it had confirmed: asks, and says again what is held here of it. */
   check(): void;
   /** What was added and is not known to be stored. */
@@ -80,7 +82,17 @@ export function createEventWriter(options: EventWriterOptions): EventWriter {
   let isRefused = false;
   let isDoubtful = false;
   let askedAt: number | undefined;
+  /** Who waits for events up to a number to be stored; in order. */
+  let unstored: { readonly seq: number; tell(isStored: boolean): void }[] = [];
+  /** Who waits for the append that is under way. */
   let waiting: (() => void)[] = [];
+
+  const tellStored = (isStored: boolean): void => {
+    const due = unstored.filter(({ seq: number }) => !isStored || number <= appended);
+    if (due.length === 0) return;
+    unstored = unstored.slice(due.length);
+    for (const { tell } of due) tell(isStored);
+  };
 
   const tellAppended = (): void => {
     const told = waiting;
@@ -91,6 +103,7 @@ export function createEventWriter(options: EventWriterOptions): EventWriter {
   const refuse = (why: Refusal, cause?: unknown): void => {
     isRefused = true;
     onRefused(why, cause);
+    tellStored(false);
   };
 
   /** Appends until the log has all of the batch. Returns why it will never have it. */
@@ -151,6 +164,7 @@ export function createEventWriter(options: EventWriterOptions): EventWriter {
       hold(batch);
       onStored(batch);
       tellAppended();
+      tellStored(true);
     }
   };
 
@@ -178,6 +192,10 @@ export function createEventWriter(options: EventWriterOptions): EventWriter {
       else tails.set(stream, { epoch, seq });
     },
     flush: start,
+    whenStored(tell) {
+      if (isRefused || seq === appended) tell(!isRefused);
+      else unstored.push({ seq, tell });
+    },
     check() {
       isDoubtful = true;
       start();

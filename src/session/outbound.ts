@@ -5,7 +5,7 @@ import type { LogState, Registration } from '../store/session-records.ts';
 import { createEventWriter, type EventEffects, type EventWriter, type Refusal } from './event-writer.ts';
 import { Intake } from './intake.ts';
 import type { SessionOptions } from './session-parts.ts';
-import { Streams } from './streams.ts';
+import { getStream, Streams } from './streams.ts';
 
 /** What the way of messages from the server to its client needs of the session. */
 export interface OutboundOptions {
@@ -20,6 +20,8 @@ export interface OutboundOptions {
   onGetCursor(cursor: Position | undefined): void;
   /** Brings one line of the server to where it belongs. */
   route(line: Buffer): void;
+  /** The client hears everything on its GET stream; see `StreamsOptions`. */
+  readonly isOneStream?: boolean;
   /** True if streams begin with a priming event. */
   primes(): boolean;
   /** Stops and starts reading from the server. */
@@ -55,7 +57,7 @@ export class Outbound {
   #isOpen = false;
 
   constructor(options: OutboundOptions) {
-    const { log, key, epoch, limits, earlier, getCursor, route, primes, pause, resume } = options;
+    const { log, key, epoch, limits, earlier, getCursor, isOneStream = false, route, primes, pause, resume } = options;
     const { register, onRefused, onHistoryLost, onFailed } = options;
     const { logMaxEvents, logMaxBytes, retryMs, slowReaderMs, streamMaxAgeMs } = limits;
     this.#limits = limits;
@@ -76,6 +78,7 @@ export class Outbound {
       slowReaderMs,
       streamMaxAgeMs,
       maxLag: { events: logMaxEvents / 8, bytes: logMaxBytes / 2 },
+      isOneStream,
       primes,
       beginning: { epoch, seq: 0 },
       ...(earlier && { earlier: { newestStream: earlier.newestStream, ids: idsOf(earlier) } }),
@@ -128,6 +131,11 @@ export class Outbound {
     if (this.#isOpen) this.#writer.flush();
   }
 
+  /** As `EventWriter.whenStored`. */
+  whenStored(tell: (isStored: boolean) => void): void {
+    this.#writer.whenStored(tell);
+  }
+
   /** The store may have lost what it had confirmed; see `EventWriter.check`. */
   check(): void {
     this.#writer.check();
@@ -135,10 +143,10 @@ export class Outbound {
 
   /**
    * Tells the client of a stream what the log does not take: without an event id, and as the last thing that it hears on
-   * this connection. Does nothing while the log answers.
+   * this connection. Does nothing while the log answers, nor to a client's only stream, which others' answers need.
    */
   tellUnlogged(stream: number, text: string): void {
-    if (this.#writer.waitingMs >= stuckMs) this.streams.tell(stream, text);
+    if (stream !== getStream && this.#writer.waitingMs >= stuckMs) this.streams.tell(stream, text);
   }
 
   /** Takes what the server wrote to its end, without regard to who lags. */

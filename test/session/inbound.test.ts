@@ -69,6 +69,7 @@ function createFixture(options: Partial<SessionOptions> = {}) {
     outbound: outbound as unknown as Outbound,
     reruns: new Reruns('safe'),
     client,
+    oneStream: undefined,
     limits,
     primes: () => false,
     onDropped: (what) => void dropped.push(what),

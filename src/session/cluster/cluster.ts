@@ -61,8 +61,8 @@ const longestPauseMs = 500;
 export class Cluster {
   readonly guard: Guard;
   readonly lease: Lease;
+  readonly directory: Directory;
   readonly #options: ClusterOptions;
-  readonly #directory: Directory;
   readonly #desk: OwnerDesk;
   readonly #mail: Mail;
   readonly #exchanges = new Map<number, Exchange>();
@@ -74,14 +74,14 @@ export class Cluster {
 
   constructor(options: ClusterOptions) {
     const { store, limits, find, mayAdopt, endingHere, onWornOut, onFailed } = options;
-    const { instances } = store;
     const { leaseMs, leaseRenewMs: renewMs, leaseMarginMs: marginMs, storeWaitMs, mailboxMaxBytes } = limits;
     this.#options = options;
     this.lease = new Lease({
-      instances,
+      instances: store.instances,
       leaseMs,
       renewMs,
       marginMs,
+      mailboxMaxBytes,
       onLetter: (letter) => this.#mail.take(letter),
       onHeld: () => this.guard.release(),
       onRenamed: () => this.#renamed(),
@@ -94,7 +94,7 @@ export class Cluster {
       answerWaitMs: limits.requestIdleMs,
       elsewhere: ({ key, server, principal }) => this.handleOf({ key, server, principal }),
     });
-    this.#directory = new Directory({
+    this.directory = new Directory({
       store,
       lease: this.lease,
       leaseMs,
@@ -114,7 +114,7 @@ export class Cluster {
       send: (to, letter, body) => void this.#reply(to, letter, body),
     });
     this.#mail = new Mail({
-      instances,
+      instances: store.instances,
       name: () => this.lease.name,
       requestWaitMs: storeWaitMs,
       mailboxMaxBytes,
@@ -178,13 +178,14 @@ export class Cluster {
     reply.onGone(() => gone.abort());
     const exchange: Exchange = new Exchange(key, wanted, reply, {
       earlyStreamMs,
-      admit: async (to) => (await this.#known(() => this.#directory.admits(visitor), exchange, to)) === 'yes',
+      isOneStream: visitor.isOneStream ?? false,
+      admit: async (to) => (await this.#known(() => this.directory.admits(visitor), exchange, to)) === 'yes',
       locate: async (to, failed) =>
-        (await this.#known(() => this.#directory.locate(visitor, failed), exchange, to)) ?? 'none',
+        (await this.#known(() => this.directory.locate(visitor, failed), exchange, to)) ?? 'none',
       send: (to, letter, body) => this.#mail.send(to, letter, body),
       isAlive: (peer) => isAlive(store.instances, peer, limits.leaseMs),
       replay: (after, to) => {
-        const primes = this.#directory.primes(key);
+        const primes = this.directory.primes(key);
         return replay({ log: patientLog(store.log, gone.signal), key, primes, ...limits }, after, to);
       },
       renumber: () => this.#enter(exchange),
@@ -226,8 +227,7 @@ export class Cluster {
         return undefined;
       }
       const isLate = !exchange.listens && performance.now() >= until;
-      const reason = exchange.wasHandedOver ? 'outcome_unknown' : 'store_unavailable';
-      if (isLate || this.#isClosed) reply.fault(reason, exchange.requestId);
+      if (isLate || this.#isClosed) exchange.refuse();
       else await delay(pauseMs * (0.75 + Math.random() / 2), undefined, { ref: false });
     }
     return undefined;
