@@ -6,12 +6,14 @@ import { createHttpApp, createListener } from '../http/app.ts';
 import { createEndpoint, type Endpoint } from '../http/endpoint.ts';
 import { createOriginRules, isLoopback } from '../http/origin.ts';
 import { createMessagesEndpoint, createSseStream } from '../http/sse-face.ts';
+import { createWebSocketFace, webSocketOnly } from '../http/websocket/face.ts';
 import { addHealth } from '../ops/health.ts';
 import { createSessionLog } from '../ops/session-log.ts';
+import type { Server } from '../session/session-parts.ts';
 import { Sessions } from '../session/sessions.ts';
 import type { GatewayConfig } from './configuration/config.ts';
 import type { Environment } from './configuration/environment.ts';
-import { createStore } from './create-store.ts';
+import { createConnectedStore, createStore } from './create-store.ts';
 import { missingCommand, type RunningServer, runServer } from './servers.ts';
 import { awaitStart } from './start-probe.ts';
 
@@ -45,20 +47,26 @@ export async function startGateway({ config, environment, logger, onUseless }: G
   const observer = createSessionLog(logger);
   const storeWaitMs = config.redisWaitMs;
   const cluster = config.redis === undefined ? undefined : { ...config, storeWaitMs };
+  const connectedStore = createConnectedStore(config);
   const sessions = new Sessions({ ...config, storeWaitMs, cluster, store, observer });
   const servers = await startServers({ config, environment, logger, onUseless });
   const closeParts = async (): Promise<void> => {
     await Promise.all(servers.map(({ pool }) => pool.close()));
-    await store.close();
+    await Promise.all([store.close(), connectedStore.close()]);
   };
 
   const originRules = createOriginRules(config);
   const endpoints = new Map<string, Endpoint>();
+  const onWebSocket = new Map<string, Server>();
   for (const { server, config: own } of servers) {
     const options = { ...config, server, sessions, originRules };
     const endpoint = createEndpoint(options);
     for (const prefix of prefixesOf(config, server.name)) {
       endpoints.set(prefix + config.path, endpoint);
+      if (own.ws) {
+        endpoints.set(prefix + config.wsPath, webSocketOnly);
+        onWebSocket.set(prefix + config.wsPath, server);
+      }
       if (!own.sse) continue;
       const messagesPath = prefix + config.messagesPath;
       endpoints.set(prefix + config.ssePath, createSseStream({ ...options, messagesPath }));
@@ -76,6 +84,16 @@ export async function startGateway({ config, environment, logger, onUseless }: G
     },
     createListener(app, endpoints),
   );
+  const webSockets = createWebSocketFace({
+    ...config,
+    servers: onWebSocket,
+    sessions,
+    store: connectedStore,
+    originRules,
+    maxEventBytes: config.maxLineBytes,
+    initializeTimeoutMs: config.bodyTimeoutMs,
+  });
+  webSockets.attach(http);
   // Node.js drops what follows the first 1,000 headers, and with it what the guards look at; their size is bounded anyway.
   http.maxHeadersCount = 0;
   http.maxConnections = config.maxConnections;
@@ -104,7 +122,7 @@ export async function startGateway({ config, environment, logger, onUseless }: G
       const endMs = Math.max(...servers.map(({ config: c }) => c.stdinCloseGraceMs + c.terminateGraceMs));
       await sessions.drain(Math.max(0, config.drainMs - endMs - exitMarginMs));
       await closeParts();
-      await closeServer(http);
+      await Promise.all([webSockets.close(connectionGraceMs), closeServer(http)]);
     },
   };
 }
