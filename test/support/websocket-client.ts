@@ -8,13 +8,21 @@ export interface HandshakeOptions {
   readonly headers?: OutgoingHttpHeaders;
   /** What is offered as subprotocols. */
   readonly protocols?: readonly string[];
+  /** False for a client that answers no ping. */
+  readonly autoPong?: boolean;
+}
+
+/** A message as it came and as it is. */
+export interface ReceivedText {
+  readonly text: string;
+  readonly message: Message;
 }
 
 /** One client on a WebSocket, without any SDK. */
 export interface WebSocketClient {
   readonly peer: WebSocket;
-  /** The texts that came, in order. */
-  readonly texts: Inbox<string>;
+  /** What came, in order. */
+  readonly received: Inbox<ReceivedText>;
   /** Sends any message, or text. */
   send(body: unknown): void;
   /** The next message that matches. */
@@ -35,14 +43,17 @@ export const webSocketUrlOf = (url: string): string => url.replace(/^http/, 'ws'
 /** Connects, and closes the connection with the test if it runs in one. */
 export async function connectWebSocket(url: string, options: HandshakeOptions = {}): Promise<WebSocketClient> {
   const peer = begin(url, options);
-  const texts = createInbox<string>();
+  const received = createInbox<ReceivedText>();
   const closed = new Promise<{ code: number; reason: string }>((resolve) => {
     peer.on('close', (code, reason) => {
       resolve({ code, reason: reason.toString() });
-      texts.end();
+      received.end();
     });
   });
-  peer.on('message', (text) => texts.push(String(text)));
+  peer.on('message', (data) => {
+    const text = String(data);
+    received.push({ text, message: JSON.parse(text) });
+  });
   await withDeadline(
     new Promise((resolve, reject) => {
       peer.once('open', resolve).on('error', reject);
@@ -53,10 +64,10 @@ export async function connectWebSocket(url: string, options: HandshakeOptions = 
   let lastId = 0;
   const client: WebSocketClient = {
     peer,
-    texts,
+    received,
     send: (body) => peer.send(typeof body === 'string' ? body : JSON.stringify(body)),
     next: async (matches = () => true, waiting = {}) =>
-      JSON.parse(await texts.next((text) => matches(JSON.parse(text)), { what: 'a message', ...waiting })),
+      (await received.next(({ message }) => matches(message), { what: 'a message', ...waiting })).message,
     request(method, params, id = ++lastId) {
       client.send({ jsonrpc: '2.0', id, method, ...(params && { params }) });
       return client.next((message) => message.id === id && message.method === undefined, { what: method });
@@ -98,5 +109,5 @@ export function refusedHandshake(url: string, options: HandshakeOptions = {}): P
   });
 }
 
-const begin = (url: string, { headers = {}, protocols = ['mcp'] }: HandshakeOptions): WebSocket =>
-  new WebSocket(url, [...protocols], { headers: headers as Record<string, string>, perMessageDeflate: true });
+const begin = (url: string, { headers = {}, protocols = ['mcp'], autoPong = true }: HandshakeOptions): WebSocket =>
+  new WebSocket(url, [...protocols], { headers: headers as Record<string, string>, autoPong });
