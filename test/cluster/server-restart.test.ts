@@ -1,0 +1,11 @@
+import { onTestFinished, test } from 'vitest';
+import { restartUnderBusySessions } from '../integration/busy-restart.ts';
+import { argumentsFor, startRemoteServer } from '../integration/sse-remote.ts';
+import { startFastCluster } from './fast.ts';
+
+test('[R8.04] [F28] [P3] a remote server restarted under 50 busy sessions of a cluster: all go on, calls in flight are answered', async () => {
+  const server = await startRemoteServer('sse');
+  onTestFinished(() => server.stop());
+  const { url, instances } = await startFastCluster({ args: argumentsFor(server.url) });
+  await restartUnderBusySessions(server, { url, logs: () => instances.flatMap((gateway) => gateway.logs()) });
+});
