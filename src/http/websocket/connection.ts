@@ -12,6 +12,7 @@ import { faultAtEnd, type SessionEnd } from '../../session/session-end.ts';
 import type { Server } from '../../session/session-parts.ts';
 import type { Sessions } from '../../session/sessions.ts';
 import type { Store } from '../../store/store.ts';
+import { keepApart } from '../apart.ts';
 import { anonymous } from '../endpoint.ts';
 import { readMessages } from '../posted.ts';
 import { Outlet } from './outlet.ts';
@@ -165,17 +166,21 @@ export class Connection {
 
   /** The one stream of the session: its events without their ids, with which nobody could come back. */
   #createSink(): EventSink {
-    return {
-      write: (text) => {
-        const events = decodeEvents(text);
-        // Only a client that lags further than anything is kept for it misses events, and it must not go on without them.
-        if (events.some(({ type }) => type === 'gap')) this.#cut('slow_reader');
-        return this.#outlet.send(events.flatMap(({ type, data }) => (type === 'message' && data ? [data] : [])));
-      },
+    const apart = keepApart({
+      write: (events) => this.#outlet.send(events.flatMap(({ data }) => (data === undefined ? [] : [data]))),
       onDrain: (listener) => this.#outlet.onDrain(listener),
       onClose: (listener) => void this.#onGone.add(listener),
       end: () => this.close(this.#sessionEnd === undefined ? 'internal' : reasonOf(this.#sessionEnd)),
       cut: () => this.#cut('slow_reader'),
+    });
+    return {
+      ...apart,
+      write: (text) => {
+        const events = decodeEvents(text);
+        // Only a client that lags further than anything is kept for it misses events, and it must not go on without them.
+        if (events.some(({ type }) => type === 'gap')) this.#cut('slow_reader');
+        return apart.write(events.filter(({ type, data }) => type === 'message' && data !== undefined));
+      },
     };
   }
 }
