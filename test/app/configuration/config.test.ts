@@ -56,6 +56,7 @@ describe('one server', () => {
         onBackendExit: 'restore',
         rerun: 'safe',
         sse: true,
+        ws: true,
         transport: 'auto',
         headers: {},
         forwardHeaders: [],
