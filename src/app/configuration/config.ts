@@ -4,7 +4,14 @@ import { configFileVariable, type Environment, environmentWarnings, givenByEnvir
 import type { Fault, Report } from './fault.ts';
 import { checkForwarding } from './forwarding.ts';
 import { defaultsOf, firstGiven, type Given, resolveOptions } from './given-values.ts';
-import { type GlobalOptions, globalOptions, orderedPairs, type ServerOptions, serverOptions } from './options.ts';
+import {
+  distinctPaths,
+  type GlobalOptions,
+  globalOptions,
+  orderedPairs,
+  type ServerOptions,
+  serverOptions,
+} from './options.ts';
 import type { EntryContext } from './server-entry.ts';
 import { deriveServerName, nameOfAddress, serverNameFault } from './server-name.ts';
 import { readServerUrl, type ServerAddress } from './server-url.ts';
@@ -83,6 +90,7 @@ export function readConfiguration({
   const sources = [line.given, givenByEnvironment(env), file?.given ?? new Map()];
   const globals = resolveOptions(globalOptions, sources, defaultsOf(globalOptions), report);
   checkPairs(globals, sources, report);
+  checkPaths(globals, sources, report);
   const common = resolveOptions(serverOptions, sources, defaultsOf(serverOptions), report);
   const servers = [
     ...readSingleServer(line, globals.path, common, context),
@@ -130,6 +138,15 @@ function checkPairs(globals: GlobalOptions, sources: readonly Given[], report: R
     if (given !== undefined && globals[smaller] > globals[larger]) {
       report(given.path, `${smaller} must not be larger than ${larger}: ${reason}`);
     }
+  }
+}
+
+/** One path leads to one thing. */
+function checkPaths(globals: GlobalOptions, sources: readonly Given[], report: Report): void {
+  for (const [index, key] of distinctPaths.entries()) {
+    const same = distinctPaths.slice(0, index).find((other) => globals[other] === globals[key]);
+    const given = firstGiven(sources, key) ?? (same && firstGiven(sources, same));
+    if (same !== undefined && given !== undefined) report(given.path, `${key} must not be the same as ${same}`);
   }
 }
 

@@ -64,7 +64,8 @@ servers, come in a later one. A URL must not hold a user name or password; crede
 \`mcp-gangway --transport sse --header 'Authorization: Bearer …' https://mcp.example.com/sse\`
 
 With \`--config\`, each server of the file is at \`/<name>\` followed by \`path\`, and a single one also at \`path\` itself.
-Clients that speak only HTTP+SSE (2024-11-05) find it in the same way at \`ssePath\`.
+Clients that speak only HTTP+SSE (2024-11-05) find it in the same way at \`ssePath\`, those on WebSocket at \`wsPath\`
+([websocket.md](websocket.md)).
 \`check\` takes the same arguments, tries each server and ends.
 
 ## Where values come from

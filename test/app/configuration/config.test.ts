@@ -362,6 +362,8 @@ describe('faults', () => {
       ['config.json: mcpServers.git.headers.a'],
     ],
     ['a header without a colon', { argv: ['--header', 'a', '--transport', 'sse', 'http://x'] }, ['--header']],
+    ['one path for two things', { argv: ['--ws-path', '/mcp', '--', 'x'] }, ['--ws-path']],
+    ['the same by a default', { argv: ['--path', '/ws', '--', 'x'] }, ['--path']],
     ['a header twice', { argv: ['--header', 'a: 1', '--header', 'A: 2', 'tcp://x:1'] }, ['--header']],
     ['a header of our own', { argv: ['--header', 'Host: evil', '--transport', 'sse', 'http://x'] }, ['--header']],
     ['a certificate without a key', { argv: ['--upstream-cert', 'f', 'tcp://x:1'] }, ['argument 3']],
