@@ -55,7 +55,7 @@ export class Connection {
   #session: Session | undefined;
   /** The server has answered `initialize`. */
   #isOpen = false;
-  /** Why the session ended, once it has. */
+  /** Why the session ends, once it does. */
   #sessionEnd: SessionEnd | undefined;
   #initializeTimer: NodeJS.Timeout | undefined;
   /** Who is to hear that the connection is gone. */
@@ -69,15 +69,22 @@ export class Connection {
     this.#outlet = new Outlet(peer, { socket, slowReaderMs, onSlow: () => this.#cut('slow_reader') });
     watchPeer(peer, { socket, intervalMs: keepAliveMs, onSilent: () => this.#cut('client_silent') });
     peer.on('message', (data, isBinary) => this.#take(data as Buffer, isBinary));
-    peer.on('error', () => undefined); // what breaks the WebSocket protocol; the library closes with the code for it
+    peer.on('error', () => this.#leave()); // what breaks the WebSocket protocol; the library closes with the code for it
     peer.once('close', () => this.#closed());
     this.#awaitInitialize();
   }
 
-  /** Closes the connection in order. The client has `slowReaderMs` to read what was sent before. */
+  /** Closes the connection in order, and ends its session. The client has `slowReaderMs` to read what was sent before. */
   close(reason: Reason): void {
     this.#peer.resume(); // the client's answer has to be read
     this.#peer.close(closeCodeOf(reason), reason);
+    this.#leave();
+  }
+
+  /** Nothing more is to be heard of the client. */
+  #leave(): void {
+    clearTimeout(this.#initializeTimer);
+    void this.#session?.end('client_gone');
   }
 
   #cut(reason: Reason): void {
@@ -98,6 +105,7 @@ export class Connection {
     if (this.#session === undefined && initialize !== undefined && !isBatch) return this.#open(initialize);
     if (this.#session !== undefined && initialize !== undefined) return this.#refuse('already_initialized', id);
     if (this.#session === undefined || !this.#isOpen) return this.#refuse('not_initialized', id);
+    if (this.#sessionEnd !== undefined) return this.#refuse('session_ended', id);
     this.#session.post(posted, this.#createReply());
   }
 
@@ -108,6 +116,7 @@ export class Connection {
   #open(initialize: Message): void {
     const { server, sessions, store, maxEventBytes } = this.#options;
     clearTimeout(this.#initializeTimer);
+    this.#sessionEnd = undefined;
     const onAccepted = (): void => {
       this.#isOpen = true;
       // Priming events are for clients that come back.
@@ -129,11 +138,10 @@ export class Connection {
   }
 
   #closed(): void {
-    clearTimeout(this.#initializeTimer);
     const listeners = [...this.#onGone];
     this.#onGone.clear();
     for (const listener of listeners) listener();
-    void this.#session?.end('client_gone');
+    this.#leave();
   }
 
   /** What the session has for the client; to be told that a message was accepted is of no use on a connection. */
