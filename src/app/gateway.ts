@@ -11,7 +11,9 @@ import { addHealth } from '../ops/health.ts';
 import { createSessionLog } from '../ops/session-log.ts';
 import type { Server } from '../session/session-parts.ts';
 import { Sessions } from '../session/sessions.ts';
+import type { Urls } from './banner.ts';
 import type { GatewayConfig } from './configuration/config.ts';
+import { endpointPathsOf } from './configuration/endpoint-paths.ts';
 import type { Environment } from './configuration/environment.ts';
 import { createConnectedStore, createStore } from './create-store.ts';
 import { missingCommand, type RunningServer, runServer } from './servers.ts';
@@ -29,7 +31,7 @@ export interface GatewayParts {
 /** A running gateway. */
 export interface Gateway {
   /** The endpoints, by server. */
-  readonly urls: readonly { readonly server: string; readonly url: string }[];
+  readonly urls: readonly Urls[];
   /** Ends everything in order (P9): resolves when no session, no process and no connection is left. */
   close(): Promise<void>;
 }
@@ -61,16 +63,16 @@ export async function startGateway({ config, environment, logger, onUseless }: G
   for (const { server, config: own } of servers) {
     const options = { ...config, server, sessions, originRules };
     const endpoint = createEndpoint(options);
-    for (const prefix of prefixesOf(config, server.name)) {
-      endpoints.set(prefix + config.path, endpoint);
-      if (own.ws) {
-        endpoints.set(prefix + config.wsPath, webSocketOnly);
-        onWebSocket.set(prefix + config.wsPath, server);
+    for (const { mcp, ws, old } of endpointPathsOf(config, own)) {
+      endpoints.set(mcp, endpoint);
+      if (ws !== undefined) {
+        endpoints.set(ws, webSocketOnly);
+        onWebSocket.set(ws, server);
       }
-      if (!own.sse) continue;
-      const messagesPath = prefix + config.messagesPath;
-      endpoints.set(prefix + config.ssePath, createSseStream({ ...options, messagesPath }));
-      endpoints.set(messagesPath, createMessagesEndpoint({ ...options, messagesPath }));
+      if (old === undefined) continue;
+      const face = { ...options, messagesPath: old.messages };
+      endpoints.set(old.stream, createSseStream(face));
+      endpoints.set(old.messages, createMessagesEndpoint(face));
     }
   }
   const app = createHttpApp(endpoints);
@@ -114,10 +116,11 @@ export async function startGateway({ config, environment, logger, onUseless }: G
 
   const base = `http://${displayHost(host)}:${(http.address() as AddressInfo).port}`;
   return {
-    urls: servers.map(({ server }) => ({
-      server: server.name,
-      url: base + prefixesOf(config, server.name)[0] + config.path,
-    })),
+    urls: servers.map(({ config: own }) => {
+      const [{ mcp, ws, old }] = endpointPathsOf(config, own);
+      const onWs = ws && { ws: base.replace('http', 'ws') + ws };
+      return { server: own.name, url: base + mcp, ...(old && { sse: base + old.stream }), ...onWs };
+    }),
     async close() {
       const endMs = Math.max(...servers.map(({ config: c }) => c.stdinCloseGraceMs + c.terminateGraceMs));
       await sessions.drain(Math.max(0, config.drainMs - endMs - exitMarginMs));
@@ -125,11 +128,6 @@ export async function startGateway({ config, environment, logger, onUseless }: G
       await Promise.all([webSockets.close(connectionGraceMs), closeServer(http)]);
     },
   };
-}
-
-/** What stands before the paths of a server's endpoints: its name; a single one is also, and first, reached without it. */
-function prefixesOf({ servers }: GatewayConfig, name: string): string[] {
-  return servers.length === 1 ? ['', `/${name}`] : [`/${name}`];
 }
 
 async function startServers({ config, environment, logger, onUseless }: GatewayParts): Promise<RunningServer[]> {

@@ -1,17 +1,11 @@
 import { type CommandLine, forms, readCommandLine } from './command-line.ts';
 import { type ConfigFile, readConfigFile } from './config-file.ts';
+import { hasDoublePath } from './endpoint-paths.ts';
 import { configFileVariable, type Environment, environmentWarnings, givenByEnvironment } from './environment.ts';
 import type { Fault, Report } from './fault.ts';
 import { checkForwarding } from './forwarding.ts';
 import { defaultsOf, firstGiven, type Given, resolveOptions } from './given-values.ts';
-import {
-  distinctPaths,
-  type GlobalOptions,
-  globalOptions,
-  orderedPairs,
-  type ServerOptions,
-  serverOptions,
-} from './options.ts';
+import { type GlobalOptions, globalOptions, orderedPairs, type ServerOptions, serverOptions } from './options.ts';
 import type { EntryContext } from './server-entry.ts';
 import { deriveServerName, nameOfAddress, serverNameFault } from './server-name.ts';
 import { readServerUrl, type ServerAddress } from './server-url.ts';
@@ -90,13 +84,19 @@ export function readConfiguration({
   const sources = [line.given, givenByEnvironment(env), file?.given ?? new Map()];
   const globals = resolveOptions(globalOptions, sources, defaultsOf(globalOptions), report);
   checkPairs(globals, sources, report);
-  checkPaths(globals, sources, report);
   const common = resolveOptions(serverOptions, sources, defaultsOf(serverOptions), report);
   const servers = [
     ...readSingleServer(line, globals.path, common, context),
     ...readRemoteServer(line.url, globals.path, common, report),
     ...resolveFileServers(file, globals.path, common, report),
   ];
+  if (faults.length === 0 && hasDoublePath({ ...globals, servers })) {
+    const given = ['wsPath', 'ssePath', 'messagesPath', 'path'].flatMap((key) => firstGiven(sources, key) ?? []);
+    report(
+      given[0]?.path ?? 'path',
+      'gives two endpoints one path; path, ssePath, messagesPath and wsPath must differ',
+    );
+  }
   if (faults.length > 0) return { ok: false, faults };
   return { ok: true, command, config: { ...globals, servers }, warnings: environmentWarnings(env) };
 }
@@ -138,15 +138,6 @@ function checkPairs(globals: GlobalOptions, sources: readonly Given[], report: R
     if (given !== undefined && globals[smaller] > globals[larger]) {
       report(given.path, `${smaller} must not be larger than ${larger}: ${reason}`);
     }
-  }
-}
-
-/** One path leads to one thing. */
-function checkPaths(globals: GlobalOptions, sources: readonly Given[], report: Report): void {
-  for (const [index, key] of distinctPaths.entries()) {
-    const same = distinctPaths.slice(0, index).find((other) => globals[other] === globals[key]);
-    const given = firstGiven(sources, key) ?? (same && firstGiven(sources, same));
-    if (same !== undefined && given !== undefined) report(given.path, `${key} must not be the same as ${same}`);
   }
 }
 

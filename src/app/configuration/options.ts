@@ -279,11 +279,3 @@ export const orderedPairs = [
   ['leaseRenewMs', 'leaseMs', 'a lease would lapse before it is renewed'],
   ['leaseMarginMs', 'leaseMs', 'a lease would never be relied on'],
 ] as const satisfies readonly (readonly [keyof GlobalOptions, keyof GlobalOptions, string])[];
-
-/** Options that must all differ. */
-export const distinctPaths = [
-  'path',
-  'ssePath',
-  'messagesPath',
-  'wsPath',
-] as const satisfies readonly (keyof GlobalOptions)[];
