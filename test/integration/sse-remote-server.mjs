@@ -1,7 +1,7 @@
 /**
- * Our fixture with every feature as a server that runs by itself: `node sse-remote-server.mjs sse|http [downMs]`, `ws`
- * or `tcp|unix [path]`. Prints its address. `sse` and `http` are the official SDK's transports behind node:http; SIGUSR2
- * restarts them: every connection is cut, every session forgotten, and after `downMs` without a listener they are back on
+ * Our fixture with every feature as a server that runs by itself: `node sse-remote-server.mjs sse|http|ws [downMs]` or
+ * `tcp|unix [path]`. Prints its address. `sse` and `http` are the official SDK's transports behind node:http; SIGUSR2
+ * restarts them and `ws`: every connection is cut, every session forgotten, and after `downMs` without a listener they are back on
  * their port.
  */
 import { randomUUID } from 'node:crypto';
@@ -37,8 +37,8 @@ function serveLines(path) {
 }
 
 function serveWebSocket() {
-  const server = new WebSocketServer({ port: 0, host: '127.0.0.1' });
-  server.on('connection', (peer) => {
+  const sockets = new WebSocketServer({ noServer: true });
+  sockets.on('connection', (peer) => {
     const stdin = new PassThrough();
     peer.on('message', (text) => stdin.write(`${text}\n`));
     peer.on('close', () => stdin.end());
@@ -48,7 +48,9 @@ function serveWebSocket() {
     const transport = createLineTransport({ stdin, stdout: { write }, intercept: answerRawly });
     void createEverythingServer().connect(transport);
   });
-  server.on('listening', () => tell(`ws://127.0.0.1:${server.address().port}/mcp`));
+  const upgrade = (...request) => sockets.handleUpgrade(...request, (peer) => sockets.emit('connection', peer));
+  const forget = () => sockets.clients.forEach((peer) => void peer.terminate());
+  serve('/mcp', () => undefined, forget, { scheme: 'ws', upgrade });
 }
 
 function serveSse() {
@@ -128,11 +130,12 @@ function writeAnswer(response, lines) {
   writeEvents(response, lines);
 }
 
-function serve(path, handle, forget) {
+function serve(path, handle, forget, { scheme = 'http', upgrade } = {}) {
   const server = createHttpServer(handle);
+  if (upgrade !== undefined) server.on('upgrade', upgrade);
   server.listen(0, '127.0.0.1', () => {
     const { port } = server.address();
-    tell(`http://127.0.0.1:${port}${path}`);
+    tell(`${scheme}://127.0.0.1:${port}${path}`);
     process.on('SIGUSR2', () => {
       forget();
       server.close(() => setTimeout(() => server.listen(port, '127.0.0.1'), downMs));

@@ -220,7 +220,7 @@ test('[S14] logs hold nothing of what was said, at any level', async () => {
 
 test('clients that come and go leave nothing behind', async () => {
   const { url, gateway } = await start(mini());
-  const rounds = isFull ? 2_000 : 60;
+  const rounds = isFull ? 1_000 : 60;
   const openFiles = () => readdirSync(`/proc/${gateway.pid}/fd`).length;
   await (await open(url)).peer.close();
   await waitFor(async () => (await gateway.descendants()).length === 0, { what: 'no process' });
@@ -236,4 +236,4 @@ test('clients that come and go leave nothing behind', async () => {
   }
   await waitFor(async () => (await gateway.descendants()).length === 0, { what: 'no process', deadlineMs: 30_000 });
   await waitFor(() => openFiles() <= before, { what: 'no connection' });
-}, 120_000);
+}, 600_000);
