@@ -26,8 +26,10 @@ export function createSseStream(options: SseFaceOptions): Endpoint {
     const { token, after } = place;
     const reply = createSseReply(outgoing, place, options, admitted);
     if (after.epoch === 0) {
-      reply.stream(); // which says where `initialize` is to be sent
-      sessions.expect(token, server, anonymous, after, reply);
+      const refused = sessions.expect(token, server, anonymous, after, reply);
+      if (refused === undefined)
+        reply.stream(); // which says where `initialize` is to be sent
+      else reply.fault(refused, null);
       return;
     }
     const session = sessions.atToken(token, server, anonymous, headerOf(incoming, 'mcp-protocol-version'));
