@@ -105,10 +105,8 @@ describe('a client on WebSocket', () => {
     void client.callTool('wait_for_cancel', { key: 'k' }).catch(() => undefined);
     const started = await waitFor(
       async () => {
-        const running = await gateway.descendants();
-        return (
-          running.length > before.length && running.filter(({ pid }) => !before.some((other) => other.pid === pid))
-        );
+        const found = (await gateway.descendants()).filter(({ pid }) => !before.some((other) => other.pid === pid));
+        return found.length > 0 && found;
       },
       { what: 'the process' },
     );
