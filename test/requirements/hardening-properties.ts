@@ -59,7 +59,6 @@ export const properties: readonly Requirement[] = [
   {
     id: 'S16',
     text: 'No hop-by-hop header is forwarded, and a chunked upstream request gets a fresh connection.',
-    deferredTo: openIssues.sse,
   },
   { id: 'S17', text: 'Bombs of size, depth and gzip cost neither time nor memory.', deferredTo: openIssues.safe },
   { id: 'S18', text: 'Keys such as __proto__ and constructor, wherever a peer may send them, are only keys.' },
