@@ -44,6 +44,8 @@ export interface EventWriter {
   readonly stored: { readonly tail: number; readonly log: LogState };
   /** How long the log has not answered, in milliseconds; 0 if nothing is asked of it. */
   readonly waitingMs: number;
+  /** Resolves when the append that is under way has ended, while the next one may be; undefined if there is none. */
+  appended(): Promise<void> | undefined;
   /** Resolves when nothing is queued or under way any more. */
   settled(): Promise<void>;
 }
@@ -78,6 +80,13 @@ export function createEventWriter(options: EventWriterOptions): EventWriter {
   let isRefused = false;
   let isDoubtful = false;
   let askedAt: number | undefined;
+  let waiting: (() => void)[] = [];
+
+  const tellAppended = (): void => {
+    const told = waiting;
+    waiting = [];
+    for (const tell of told) tell();
+  };
 
   const refuse = (why: Refusal, cause?: unknown): void => {
     isRefused = true;
@@ -141,6 +150,7 @@ export function createEventWriter(options: EventWriterOptions): EventWriter {
       note(batch);
       hold(batch);
       onStored(batch);
+      tellAppended();
     }
   };
 
@@ -151,6 +161,7 @@ export function createEventWriter(options: EventWriterOptions): EventWriter {
       .finally(() => {
         running = undefined;
         askedAt = undefined;
+        tellAppended();
         start(); // what was added after the last look at the queue
       });
   };
@@ -179,6 +190,9 @@ export function createEventWriter(options: EventWriterOptions): EventWriter {
     },
     get waitingMs() {
       return askedAt === undefined ? 0 : performance.now() - askedAt;
+    },
+    appended() {
+      return running && new Promise((resolve) => waiting.push(resolve));
     },
     async settled() {
       while (running !== undefined) await running;

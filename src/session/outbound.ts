@@ -46,7 +46,10 @@ export class Outbound {
   readonly streams: Streams;
   readonly #writer: EventWriter;
   readonly #intake: Intake;
-  /** What a client lags and two portions under way never evict what it has not been sent. */
+  /**
+   * What a client may lag and two portions under way never evict what it has not been sent: 1/8 and twice 3/8 of what the log
+   * keeps, which it drops by eighths. A larger portion costs less for each event.
+   */
   readonly #portion: { readonly lines: number; readonly bytes: number };
   readonly #limits: SessionOptions;
   #isOpen = false;
@@ -56,7 +59,7 @@ export class Outbound {
     const { register, onRefused, onHistoryLost, onFailed } = options;
     const { logMaxEvents, logMaxBytes, retryMs, slowReaderMs, streamMaxAgeMs } = limits;
     this.#limits = limits;
-    this.#portion = { lines: logMaxEvents / 4, bytes: logMaxBytes / 8 };
+    this.#portion = { lines: (logMaxEvents * 3) / 8, bytes: logMaxBytes / 8 };
     this.#writer = createEventWriter({
       log,
       key,
@@ -72,7 +75,7 @@ export class Outbound {
       retryMs,
       slowReaderMs,
       streamMaxAgeMs,
-      maxLag: { events: logMaxEvents / 4, bytes: logMaxBytes / 2 },
+      maxLag: { events: logMaxEvents / 8, bytes: logMaxBytes / 2 },
       primes,
       beginning: { epoch, seq: 0 },
       ...(earlier && { earlier: { newestStream: earlier.newestStream, ids: idsOf(earlier) } }),
@@ -158,9 +161,19 @@ export class Outbound {
   /** A promise to wait for if the log is slower than the server. */
   #flushed(): Promise<void> | undefined {
     this.flush();
+    return this.#isOpen && this.#isAhead ? this.#whileAhead() : undefined;
+  }
+
+  /** The next portion is handled while the last one is on its way to the log: neither waits for the other. */
+  async #whileAhead(): Promise<void> {
+    for (let step = this.#writer.appended(); this.#isAhead && step !== undefined; step = this.#writer.appended()) {
+      await step;
+    }
+  }
+
+  get #isAhead(): boolean {
     const { events, bytes } = this.#writer.pending;
-    const isAhead = events > this.#portion.lines || bytes > this.#portion.bytes;
-    return this.#isOpen && isAhead ? this.#writer.settled() : undefined;
+    return events > this.#portion.lines || bytes > this.#portion.bytes;
   }
 }
 

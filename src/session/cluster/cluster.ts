@@ -82,6 +82,7 @@ export class Cluster {
       leaseMs,
       renewMs,
       marginMs,
+      mailboxMaxBytes,
       onLetter: (letter) => this.#mail.take(letter),
       onHeld: () => this.guard.release(),
       onRenamed: () => this.#renamed(),
