@@ -105,13 +105,14 @@ function openSpare(open: OpenBackend, onUnusedEnd: (end: BackendEnd) => void): S
   const early: Buffer[] = [];
   let earlyBytes = 0;
   const backend = open({
-    onMessages(messages) {
-      if (user !== undefined) return user.onMessages(messages);
+    onMessages(messages, of) {
+      if (user !== undefined) return user.onMessages(messages, of);
       for (const message of messages) {
         earlyBytes += message.length;
         if (earlyBytes <= maxEarlyBytes) early.push(Buffer.from(message));
       }
     },
+    onUnanswered: (ids, reason) => user?.onUnanswered(ids, reason), // nothing was asked before there is a user
     onEnd(end) {
       if (user !== undefined) user.onEnd(end);
       else if (end.reason !== 'closed') onUnusedEnd(end);

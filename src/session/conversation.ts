@@ -1,7 +1,8 @@
-import type { BackendEnd } from '../backend/backend.ts';
+import type { BackendEnd, Parcel, RequestIds } from '../backend/backend.ts';
+import type { Reason } from '../protocol/faults.ts';
 import type { ForwardedHeaders } from '../protocol/forwarded-headers.ts';
 import { declaredListChanges, type Handshake } from '../protocol/handshake.ts';
-import type { Message } from '../protocol/message.ts';
+import { type Message, readBody } from '../protocol/message.ts';
 import { hasPrimingEvent } from '../protocol/revisions.ts';
 import type { Registration } from '../store/session-records.ts';
 import type { Adoption } from './adoption.ts';
@@ -111,7 +112,8 @@ export class Conversation {
       epoch,
       isAdopted: adoption !== undefined,
       maxQueuedBytes: limits.maxQueuedBytes / 2,
-      onLines: (lines) => this.outbound.take(lines),
+      onLines: (lines, of) => this.outbound.take(lines.map((text) => ({ text, of }))),
+      onUnanswered: (ids, reason) => this.#unanswered(ids, reason),
       onLost: (end) => this.#lost(end),
       onAway: (end) => observer.backendEnded(options.name, end),
       onUnsent: (message) => this.#unsent(message),
@@ -158,7 +160,7 @@ export class Conversation {
       setTimeout(() => this.#options.onOver('server_exited'), collectMs);
       return;
     }
-    this.#restore(handshake);
+    this.#restore(handshake, []);
   }
 
   drop(what: Dropped, text?: Buffer): void {
@@ -187,20 +189,44 @@ export class Conversation {
       for (const { destination, text } of this.#serverRequests.cancelAll()) this.#router.send(destination, text);
       // Whose answer was too long is not known, and would be again: nothing is run again then.
       const isSafe = reason !== 'line_too_long';
+      const untaken = (end.untaken ?? []).flatMap(readParcel);
+      const waiting = new Set(untaken.map(({ id }) => id));
       for (const call of this.calls.all()) {
-        if (!(isSafe && this.#reruns.allows(call))) this.inbound.fail(call, reason);
+        if (!waiting.has(call.id) && !(isSafe && this.#reruns.allows(call))) this.inbound.fail(call, reason);
       }
       this.outbound.flush();
-      this.#restore(this.#handshake);
+      this.#restore(this.#handshake, untaken);
     }
   }
 
-  /** Starts the server again. The calls that are left wait to be run again, before what the client sends from now on. */
-  #restore(handshake: Handshake): void {
+  /**
+   * Starts the server again. What the lost one did not take, and the calls that are left, to be run again, wait before what
+   * the client sends from now on. Answers are for the backend that asked alone.
+   */
+  #restore(handshake: Handshake, untaken: readonly ReadParcel[]): void {
     this.upstream.restore(this.#options.client, handshake);
-    for (const call of this.calls.all()) {
-      call.isRerun = true;
-      if (this.upstream.send(call.text as Buffer, call.forwarded) === 'full') this.inbound.fail(call, 'server_busy');
+    for (const { kind, text, id, headers } of untaken) {
+      const call = id == null ? undefined : this.calls.get(id);
+      if (kind === 'request' ? call !== undefined : kind === 'notification') this.#sendAgain(text, headers, call);
+    }
+    for (const call of this.calls.all()) if (!untaken.some(({ id }) => id === call.id)) this.#rerun(call);
+  }
+
+  #rerun(call: Call): void {
+    call.isRerun = true;
+    this.#sendAgain(call.text as Buffer, call.forwarded, call);
+  }
+
+  #sendAgain(text: Buffer, headers: ForwardedHeaders | undefined, call: Call | undefined): void {
+    if (this.upstream.send(text, headers) === 'full' && call !== undefined) this.inbound.fail(call, 'server_busy');
+  }
+
+  /** The server will not answer these calls, and goes on: those that can be are run again (P3). */
+  #unanswered(ids: RequestIds, reason: Reason): void {
+    this.outbound.finish(); // what the server said of them comes first
+    for (const call of ids.map((id) => this.calls.get(id)).filter((found) => found !== undefined)) {
+      if (reason === 'server_unreachable' && this.#reruns.allows(call)) this.#rerun(call);
+      else this.inbound.fail(call, reason);
     }
   }
 
@@ -219,4 +245,11 @@ export class Conversation {
     this.outbound.flush();
     this.#observer.restored(this.#options.name, { pid: this.upstream.pid, losses: this.upstream.losses });
   }
+}
+
+type ReadParcel = Message & Pick<Parcel, 'headers'>;
+
+function readParcel({ message, headers }: Parcel): ReadParcel[] {
+  const read = readBody(Buffer.from(message), Number.POSITIVE_INFINITY);
+  return read.ok ? read.messages.flatMap((each) => (each.ok ? [{ ...each.message, headers }] : [])) : [];
 }

@@ -3,7 +3,7 @@ import type { RequestId } from '../protocol/faults.ts';
 import type { EventLog } from '../store/event-log.ts';
 import type { LogState, Registration } from '../store/session-records.ts';
 import { createEventWriter, type EventEffects, type EventWriter, type Refusal } from './event-writer.ts';
-import { Intake } from './intake.ts';
+import { Intake, type Line } from './intake.ts';
 import type { SessionOptions } from './session-parts.ts';
 import { Streams } from './streams.ts';
 
@@ -19,7 +19,7 @@ export interface OutboundOptions {
   /** So much of the GET stream was delivered to a listener that is gone. */
   onGetCursor(cursor: Position | undefined): void;
   /** Brings one line of the server to where it belongs. */
-  route(line: Buffer): void;
+  route(line: Line): void;
   /** True if streams begin with a priming event. */
   primes(): boolean;
   /** Stops and starts reading from the server. */
@@ -104,7 +104,7 @@ export class Outbound {
   }
 
   /** Takes lines of the server, in order. */
-  take(lines: readonly Buffer[]): void {
+  take(lines: readonly Line[]): void {
     this.#intake.take(lines);
   }
 

@@ -1,4 +1,5 @@
-import type { Backend, BackendEnd, BackendEvents } from '../backend/backend.ts';
+import type { Backend, BackendEnd, BackendEvents, RequestIds } from '../backend/backend.ts';
+import type { Reason } from '../protocol/faults.ts';
 import { type ForwardedHeaders, noHeaders } from '../protocol/forwarded-headers.ts';
 import { canReplace, type Handshake, readHandshake } from '../protocol/handshake.ts';
 import { type Message, readBody } from '../protocol/message.ts';
@@ -17,8 +18,10 @@ export interface UpstreamOptions {
   readonly isAdopted: boolean;
   /** Messages that wait for a backend to be restored have no more bytes than this in all (P8). */
   readonly maxQueuedBytes: number;
-  /** Lines of the server, in order. */
-  onLines(lines: readonly Buffer[]): void;
+  /** Lines of the server, in order; `of` as `BackendEvents.onMessages` has it. */
+  onLines(lines: readonly Buffer[], of?: RequestIds): void;
+  /** The server will not answer these requests; see `BackendEvents.onUnanswered`. */
+  onUnanswered(ids: RequestIds, reason: Reason): void;
   /** The backend has ended by itself. What becomes of the session is the listener's to say: `restore`, or nothing. */
   onLost(end: BackendEnd): void;
   /** The first try to restore failed, for this reason. */
@@ -96,9 +99,11 @@ export class Upstream {
 
   /** Starts the server for a new session. */
   open(): void {
+    const { onLines, onUnanswered } = this.#options;
     this.#state = 'live';
     this.#backend = this.#openBackend({
-      onMessages: (lines) => this.#options.onLines(lines),
+      onMessages: onLines,
+      onUnanswered,
       onEnd: (end) => this.#lost(end),
     });
   }
@@ -145,12 +150,12 @@ export class Upstream {
     this.#timer = setTimeout(() => this.#reopen(client, handshake), this.#pauseMs());
   }
 
-  /** Ends the backend. What waits for it is dropped. */
-  async close(): Promise<void> {
+  /** Ends the backend, `isForGood` as `Backend.close` has it. What waits for it is dropped. */
+  async close(isForGood = false): Promise<void> {
     this.#state = 'closed';
     clearTimeout(this.#timer);
     this.#waiting.takeAll();
-    await this.#backend?.close();
+    await this.#backend?.close({ isForGood });
   }
 
   #openBackend(events: BackendEvents): Backend {
@@ -176,7 +181,7 @@ export class Upstream {
   }
 
   #reopen(client: ClientState, handshake: Handshake): void {
-    const { server, onLines } = this.#options;
+    const { server, onLines, onUnanswered } = this.#options;
     this.losses += 1;
     const initializeId = readOne(client.initialize)?.id;
     const early: Buffer[] = [];
@@ -192,8 +197,9 @@ export class Upstream {
       this.restore(client, handshake);
     };
     const backend = this.#openBackend({
-      onMessages: (lines) => {
-        if (isReady) return onLines(this.#withoutReplays(lines));
+      onUnanswered: (ids, reason) => isReady && onUnanswered(ids, reason),
+      onMessages: (lines, of) => {
+        if (isReady) return onLines(this.#withoutReplays(lines), of);
         for (const [index, line] of lines.entries()) {
           const message = readOne(line);
           if (message?.kind !== 'response' || message.id !== initializeId) {

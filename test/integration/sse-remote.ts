@@ -29,4 +29,4 @@ export async function startRemoteServer(...args: readonly string[]): Promise<Rem
 }
 
 /** The arguments that put a gateway in front of it. */
-export const argumentsFor = (url: string): string[] => (url.startsWith('http') ? ['--transport', 'sse', url] : [url]);
+export const argumentsFor = (url: string): string[] => [url];

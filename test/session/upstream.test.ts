@@ -48,6 +48,7 @@ function createFixture({ maxQueuedBytes = 1_000, answers = true, isAdopted = fal
       losses.push(end);
       upstream.restore(client, handshake);
     },
+    onUnanswered: () => undefined,
     onAway: (end) => void away.push(end),
     onUnsent: (unsent) => void expired.push(unsent),
     onRestored,

@@ -16,6 +16,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 describe.each([
   ['sse', ['sse']],
+  ['http', ['http']],
   ['tcp', ['tcp']],
   ['unix', ['unix', join(folder, 'server.sock')]],
 ] as const)('a server on %s', (transport, args) => {
