@@ -57,6 +57,8 @@ export const targets = {
   },
   'ours-sse': { ...remote('sse'), argv: (port, { urls }) => startOurs(port, urls.sse, '--transport', 'sse') },
   'ideal-sse': { ...remote('sse'), argv: (port, { urls }) => startIdealRemote(port, 'sse', urls.sse) },
+  'ours-http': { ...remote('http'), argv: (port, { urls }) => startOurs(port, urls.http, '--transport', 'http') },
+  'ideal-http': { ...remote('http'), argv: (port, { urls }) => startIdealRemote(port, 'http', urls.http) },
   supergateway: {
     isPeer: true,
     argv: (port, { command }) => [
