@@ -24,8 +24,8 @@ const startIdealRemote = (port, transport, url) => [
   ...['--transport', transport, url],
 ];
 
-/** Echo calls of 100 B in 16 sessions: what servers that run by themselves are measured with. */
-const isSmallEcho = ({ name }) => name.startsWith('echo-16x1-100-');
+/** Echo calls of 100 B, one at a time in a session: what servers that run by themselves are measured with. */
+const isSmallEcho = ({ name }) => /^echo-\d+x1-100-/.test(name);
 
 const remote = (transport) => ({ transport, runs: isSmallEcho, reference: `ideal-${transport}` });
 
