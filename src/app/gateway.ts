@@ -5,6 +5,7 @@ import type { Logger } from 'pino';
 import { createHttpApp, createListener } from '../http/app.ts';
 import { createEndpoint, type Endpoint } from '../http/endpoint.ts';
 import { createOriginRules, isLoopback } from '../http/origin.ts';
+import { createMessagesEndpoint, createSseStream } from '../http/sse-face.ts';
 import { addHealth } from '../ops/health.ts';
 import { createSessionLog } from '../ops/session-log.ts';
 import { Sessions } from '../session/sessions.ts';
@@ -54,9 +55,16 @@ export async function startGateway({ config, environment, logger, onUseless }: G
 
   const originRules = createOriginRules(config);
   const endpoints = new Map<string, Endpoint>();
-  for (const { server } of servers) {
-    const endpoint = createEndpoint({ ...config, server, sessions, originRules });
-    for (const path of pathsOf(config, server.name)) endpoints.set(path, endpoint);
+  for (const { server, config: own } of servers) {
+    const options = { ...config, server, sessions, originRules };
+    const endpoint = createEndpoint(options);
+    for (const prefix of prefixesOf(config, server.name)) {
+      endpoints.set(prefix + config.path, endpoint);
+      if (!own.sse) continue;
+      const messagesPath = prefix + config.messagesPath;
+      endpoints.set(prefix + config.ssePath, createSseStream({ ...options, messagesPath }));
+      endpoints.set(messagesPath, createMessagesEndpoint({ ...options, messagesPath }));
+    }
   }
   const app = createHttpApp(endpoints);
   addHealth(app, { readiness: () => sessions.readiness });
@@ -91,7 +99,7 @@ export async function startGateway({ config, environment, logger, onUseless }: G
   return {
     urls: servers.map(({ server }) => ({
       server: server.name,
-      url: base + (pathsOf(config, server.name)[0] as string),
+      url: base + prefixesOf(config, server.name)[0] + config.path,
     })),
     async close() {
       const endMs = Math.max(...servers.map(({ config: c }) => c.stdinCloseGraceMs + c.terminateGraceMs));
@@ -102,9 +110,9 @@ export async function startGateway({ config, environment, logger, onUseless }: G
   };
 }
 
-/** A single server is also reached without its name; it is the first of its paths. */
-function pathsOf({ path, servers }: GatewayConfig, name: string): string[] {
-  return servers.length === 1 ? [path, `/${name}${path}`] : [`/${name}${path}`];
+/** What stands before the paths of a server's endpoints: its name; a single one is also, and first, reached without it. */
+function prefixesOf({ servers }: GatewayConfig, name: string): string[] {
+  return servers.length === 1 ? ['', `/${name}`] : [`/${name}`];
 }
 
 async function startServers({ config, environment, logger, onUseless }: GatewayParts): Promise<RunningServer[]> {

@@ -62,6 +62,12 @@ export interface BackendEvents {
    */
   onUnanswered(ids: RequestIds, reason: Reason): void;
 
+  /**
+   * What another backend needs to go on where this one stands after what was reported so far (`OpenOptions.resume`), told
+   * seldom: only of servers whose sessions outlive a connection. It opens the session at the server: a secret (P12).
+   */
+  onState?(state: string): void;
+
   /** The backend has ended, for this reason. */
   onEnd(end: BackendEnd): void;
 }
@@ -96,6 +102,18 @@ export interface Parcel {
 export interface OpenOptions {
   /** Headers of the client for what the backend asks by itself: those of its newest request, at any time. */
   headers?(): ForwardedHeaders;
+  /** Where another backend stood, which is no more: the server's session is gone on with. Its loss is told as any end. */
+  readonly resume?: Resume | undefined;
+}
+
+/** Where to go on. */
+export interface Resume {
+  /** What `onState` told last. */
+  readonly state: string;
+  /** Requests that are not answered. Those whose answers cannot be had any more are reported as unanswered. */
+  readonly pending: RequestIds;
+  /** What was reported of the server after it had told that state; it is not reported again. */
+  readonly taken: readonly Buffer[];
 }
 
 /** Opens one backend of a configured server. Never throws for a server's fault: that is reported by `onEnd`. */

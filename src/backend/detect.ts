@@ -21,13 +21,15 @@ export interface DetectOptions {
 export function createDetector({ open, onFound }: DetectOptions): OpenBackend {
   let known: WebTransport = 'http';
   let isFound = false;
+  const note = (transport: WebTransport): void => {
+    if (isFound && transport === known) return;
+    known = transport;
+    isFound = true;
+    onFound(transport);
+  };
   return (events, options) =>
-    openEither(known, open, { events, options }, (transport) => {
-      if (isFound && transport === known) return;
-      known = transport;
-      isFound = true;
-      onFound(transport);
-    });
+    // Only Streamable HTTP has sessions that can be gone on with.
+    options?.resume === undefined ? openEither(known, open, { events, options }, note) : open.http(events, options);
 }
 
 /** Opens a backend by one transport, and by the other one if the server has not that. Nothing that was sent is lost. */
@@ -52,6 +54,7 @@ function openEither(
           events.onMessages(messages, of);
         },
         onUnanswered: events.onUnanswered,
+        onState: (state) => events.onState?.(state),
         onEnd(end) {
           if (end.isOtherTransport && !hasAnswered && !isClosed) onOther(end);
           else events.onEnd(end);

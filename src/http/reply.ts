@@ -67,7 +67,7 @@ function cutIfUnread(outgoing: ServerResponse, { slowReaderMs }: ReplyTimes): vo
 const spread = (ms: number): number => Math.ceil(ms * (0.7 + 0.3 * Math.random()));
 
 /** Sends the head of an event stream and keeps the connection from looking idle. */
-function openEventStream(outgoing: ServerResponse, times: ReplyTimes, headers?: Headers): EventSink {
+export function openEventStream(outgoing: ServerResponse, times: ReplyTimes, headers?: Headers): EventSink {
   outgoing.writeHead(200, {
     'content-type': 'text/event-stream',
     'cache-control': 'no-cache, no-transform',

@@ -8,10 +8,10 @@ export function respondWithFault(
   id: RequestId | null = null,
   data?: Record<string, unknown>,
 ): void {
-  const { status, retryAfterS } = entryOf(reason);
+  const { status, retryAfterS, allow } = entryOf(reason);
   const headers: Record<string, string> = {};
   if (retryAfterS !== undefined) headers['retry-after'] = String(retryAfterS);
-  if (reason === 'method_not_allowed') headers['allow'] = 'POST, GET, DELETE';
+  if (allow !== undefined) headers['allow'] = allow;
   respondWithJson(outgoing, status, faultMessage(reason, id, data), headers);
 }
 

@@ -16,6 +16,8 @@ interface CatalogueEntry {
   readonly message: string;
   /** Seconds after which the same request can succeed; absent where a retry does not help. */
   readonly retryAfterS?: number;
+  /** The methods that there are, where another one was used (RFC 9110, section 15.5.6). */
+  readonly allow?: string;
 }
 
 const catalogue = {
@@ -105,7 +107,25 @@ const catalogue = {
       'This protocol version is not served here. Open a session with initialize at one of the supported versions.',
   },
   bad_target: { status: 400, code: -32000, message: 'Bad request: the request target must be a path.' },
-  method_not_allowed: { status: 405, code: -32000, message: 'Method not allowed: use POST, GET or DELETE.' },
+  method_not_allowed: {
+    status: 405,
+    code: -32000,
+    message: 'Method not allowed: use POST, GET or DELETE.',
+    allow: 'POST, GET, DELETE',
+  },
+  only_a_stream: {
+    status: 405,
+    code: -32000,
+    message:
+      'Method not allowed: this is the event stream of HTTP+SSE (2024-11-05), opened by GET. Streamable HTTP has an endpoint of its own.',
+    allow: 'GET',
+  },
+  only_messages: {
+    status: 405,
+    code: -32000,
+    message: 'Method not allowed: HTTP+SSE (2024-11-05) clients POST their messages here.',
+    allow: 'POST',
+  },
   no_such_path: {
     status: 404,
     code: -32000,
@@ -123,6 +143,18 @@ const catalogue = {
     status: 404,
     code: -32001,
     message: 'Session not found: it has ended or never existed. Start a new one with initialize.',
+  },
+  unknown_token: {
+    status: 404,
+    code: -32001,
+    message:
+      'No session has this endpoint token. Open the event stream, send initialize to the endpoint that it names, and then the rest.',
+  },
+  used_token: {
+    status: 400,
+    code: -32600,
+    message:
+      'Invalid request: initialize was sent to this endpoint before. Open another event stream for another session.',
   },
   already_initialized: {
     status: 400,

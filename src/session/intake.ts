@@ -5,6 +5,8 @@ export interface Line {
   readonly text: Buffer;
   /** As `BackendEvents.onMessages` has it. */
   readonly of: RequestIds | undefined;
+  /** Not a line, but what the backend told after the lines before (`BackendEvents.onState`). */
+  readonly state?: string;
 }
 
 /** What an intake needs. */

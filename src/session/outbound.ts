@@ -5,7 +5,7 @@ import type { LogState, Registration } from '../store/session-records.ts';
 import { createEventWriter, type EventEffects, type EventWriter, type Refusal } from './event-writer.ts';
 import { Intake, type Line } from './intake.ts';
 import type { SessionOptions } from './session-parts.ts';
-import { Streams } from './streams.ts';
+import { getStream, Streams } from './streams.ts';
 
 /** What the way of messages from the server to its client needs of the session. */
 export interface OutboundOptions {
@@ -20,6 +20,8 @@ export interface OutboundOptions {
   onGetCursor(cursor: Position | undefined): void;
   /** Brings one line of the server to where it belongs. */
   route(line: Line): void;
+  /** The client hears everything on its GET stream; see `StreamsOptions`. */
+  readonly isOneStream?: boolean;
   /** True if streams begin with a priming event. */
   primes(): boolean;
   /** Stops and starts reading from the server. */
@@ -33,6 +35,11 @@ export interface OutboundOptions {
   onHistoryLost(): void;
   /** A connection was cut because the log could not be read. */
   onFailed(cause: unknown): void;
+}
+
+interface Mark {
+  readonly at: Position;
+  onStored(at: Position): void;
 }
 
 /** A log that does not answer for so long is away, or full. */
@@ -52,20 +59,27 @@ export class Outbound {
    */
   readonly #portion: { readonly lines: number; readonly bytes: number };
   readonly #limits: SessionOptions;
+  readonly #epoch: number;
+  /** Of what was added and is not known to be stored, in order. */
+  readonly #marks: Mark[] = [];
   #isOpen = false;
 
   constructor(options: OutboundOptions) {
-    const { log, key, epoch, limits, earlier, getCursor, route, primes, pause, resume } = options;
+    const { log, key, epoch, limits, earlier, getCursor, isOneStream = false, route, primes, pause, resume } = options;
     const { register, onRefused, onHistoryLost, onFailed } = options;
     const { logMaxEvents, logMaxBytes, retryMs, slowReaderMs, streamMaxAgeMs } = limits;
     this.#limits = limits;
+    this.#epoch = epoch;
     this.#portion = { lines: (logMaxEvents * 3) / 8, bytes: logMaxBytes / 8 };
     this.#writer = createEventWriter({
       log,
       key,
       epoch,
       ...(earlier && { earlier }),
-      onStored: (events) => this.streams.deliver(events),
+      onStored: (events) => {
+        this.streams.deliver(events);
+        this.#tellStored();
+      },
       register,
       onRefused,
     });
@@ -76,6 +90,7 @@ export class Outbound {
       slowReaderMs,
       streamMaxAgeMs,
       maxLag: { events: logMaxEvents / 8, bytes: logMaxBytes / 2 },
+      isOneStream,
       primes,
       beginning: { epoch, seq: 0 },
       ...(earlier && { earlier: { newestStream: earlier.newestStream, ids: idsOf(earlier) } }),
@@ -123,9 +138,30 @@ export class Outbound {
     return this.#writer.stored;
   }
 
+  /** Where the log stands once all that was added so far is stored; `onStored` is called then. */
+  mark(onStored: (at: Position) => void): void {
+    const { events } = this.#writer.pending;
+    const at = { epoch: this.#epoch, seq: this.#writer.stored.tail + events };
+    this.#marks.push({ at, onStored });
+    if (events === 0) this.#tellStored();
+  }
+
+  #tellStored(): void {
+    const { tail } = this.#writer.stored;
+    while ((this.#marks[0]?.at.seq ?? tail + 1) <= tail) {
+      const [{ at, onStored }] = this.#marks.splice(0, 1) as [Mark];
+      onStored(at);
+    }
+  }
+
   /** Stores and delivers what was added. */
   flush(): void {
     if (this.#isOpen) this.#writer.flush();
+  }
+
+  /** As `EventWriter.whenStored`. */
+  whenStored(tell: (isStored: boolean) => void): void {
+    this.#writer.whenStored(tell);
   }
 
   /** The store may have lost what it had confirmed; see `EventWriter.check`. */
@@ -135,10 +171,10 @@ export class Outbound {
 
   /**
    * Tells the client of a stream what the log does not take: without an event id, and as the last thing that it hears on
-   * this connection. Does nothing while the log answers.
+   * this connection. Does nothing while the log answers, nor to a client's only stream, which others' answers need.
    */
   tellUnlogged(stream: number, text: string): void {
-    if (this.#writer.waitingMs >= stuckMs) this.streams.tell(stream, text);
+    if (stream !== getStream && this.#writer.waitingMs >= stuckMs) this.streams.tell(stream, text);
   }
 
   /** Takes what the server wrote to its end, without regard to who lags. */

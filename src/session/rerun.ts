@@ -19,6 +19,12 @@ const harmless: ReadonlySet<string> = new Set([
 /** True for a message that may be sent to a server twice, or to a server that replaces the one that had it. */
 export const isHarmless = ({ kind, method }: Message): boolean => kind !== 'request' || harmless.has(method as string);
 
+/** Requests on whose behalf a server asks its client. */
+const asking: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read']);
+
+/** True if a server can ask its client something on behalf of such a request. */
+export const canAsk = (method: string): boolean => asking.has(method);
+
 /** Larger requests are not kept (P8): those of all calls in flight have to wait for a restored server at once. */
 const maxKeptBytes = 16 * 1024;
 

@@ -4,6 +4,7 @@ import type { Call, Calls, Destination } from './calls.ts';
 import type { Line } from './intake.ts';
 import type { Dropped } from './observer.ts';
 import { progressOf } from './progress.ts';
+import { canAsk } from './rerun.ts';
 import { ServerRequests } from './server-requests.ts';
 
 /** What routing needs of its session. */
@@ -27,9 +28,6 @@ export interface RouterOptions {
   onInitialized(call: Call, text: Buffer): void;
   onDropped(what: Dropped, text?: Buffer): void;
 }
-
-/** Requests on whose behalf a server asks its client. */
-const canAsk: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read']);
 
 /** Brings each message of the server to the answer or stream where it belongs (P2), as the text that it is (P1). */
 export class Router {
@@ -113,7 +111,7 @@ export class Router {
     if (message.method === 'ping') return;
     if (destination !== 'get') destination.hasAsked = true;
     if (destination !== 'get' && of.includes(destination.id)) return;
-    for (const call of this.#options.calls.all()) if (canAsk.has(call.method)) call.hasAsked = true;
+    for (const call of this.#options.calls.all()) if (canAsk(call.method)) call.hasAsked = true;
   }
 
   /** False for progress of a call that is run again, up to where its client was told before. */

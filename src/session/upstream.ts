@@ -1,4 +1,4 @@
-import type { Backend, BackendEnd, BackendEvents, RequestIds } from '../backend/backend.ts';
+import type { Backend, BackendEnd, BackendEvents, RequestIds, Resume } from '../backend/backend.ts';
 import type { Reason } from '../protocol/faults.ts';
 import { type ForwardedHeaders, noHeaders } from '../protocol/forwarded-headers.ts';
 import { canReplace, type Handshake, readHandshake } from '../protocol/handshake.ts';
@@ -22,6 +22,8 @@ export interface UpstreamOptions {
   onLines(lines: readonly Buffer[], of?: RequestIds): void;
   /** The server will not answer these requests; see `BackendEvents.onUnanswered`. */
   onUnanswered(ids: RequestIds, reason: Reason): void;
+  /** Where the backend stands; see `BackendEvents.onState`. */
+  onState(state: string): void;
   /** The backend has ended by itself. What becomes of the session is the listener's to say: `restore`, or nothing. */
   onLost(end: BackendEnd): void;
   /** The first try to restore failed, for this reason. */
@@ -69,6 +71,8 @@ export class Upstream {
   /** What the next backend is told, and how many requests of the gateway's own that took so far. */
   #replay: ReturnType<ClientState['replay']> = { texts: [], ids: new Set() };
   #replayed = 0;
+  /** An earlier owner's first backend is gone on with: the server's session is the same as from the start. */
+  #isStillFirst = false;
   /** Of the client's newest request that had any. */
   #newestHeaders = noHeaders;
   /** Requests of the replay that the server has not answered; the answers are nobody else's. */
@@ -94,18 +98,25 @@ export class Upstream {
    */
   get incarnation(): string {
     const { epoch, isAdopted } = this.#options;
-    return this.losses === 0 && !isAdopted ? '' : `${epoch}-${this.losses}`;
+    return this.losses === 0 && (!isAdopted || this.#isStillFirst) ? '' : `${epoch}-${this.losses}`;
   }
 
   /** Starts the server for a new session. */
   open(): void {
-    const { onLines, onUnanswered } = this.#options;
+    this.#begin();
+  }
+
+  /** Goes on with the server's session that an earlier owner had; `isFirst` as `incarnation` has it. */
+  attach(resume: Resume, isFirst: boolean): void {
+    this.#isStillFirst = isFirst;
+    this.#begin(resume);
+  }
+
+  #begin(resume?: Resume): void {
+    const { onLines, onUnanswered, onState } = this.#options;
     this.#state = 'live';
-    this.#backend = this.#openBackend({
-      onMessages: onLines,
-      onUnanswered,
-      onEnd: (end) => this.#lost(end),
-    });
+    const events = { onMessages: onLines, onUnanswered, onState, onEnd: (end: BackendEnd) => this.#lost(end) };
+    this.#backend = this.#openBackend(events, resume);
   }
 
   /** A request of the client brought these. One that brought none changes nothing: not every request of a client may. */
@@ -158,8 +169,8 @@ export class Upstream {
     await this.#backend?.close({ isForGood });
   }
 
-  #openBackend(events: BackendEvents): Backend {
-    return this.#options.server.open(events, { headers: () => this.#newestHeaders });
+  #openBackend(events: BackendEvents, resume?: Resume): Backend {
+    return this.#options.server.open(events, { headers: () => this.#newestHeaders, resume });
   }
 
   /** Counts a loss. True if it is one too many. */
@@ -181,7 +192,7 @@ export class Upstream {
   }
 
   #reopen(client: ClientState, handshake: Handshake): void {
-    const { server, onLines, onUnanswered } = this.#options;
+    const { server, onLines, onUnanswered, onState } = this.#options;
     this.losses += 1;
     const initializeId = readOne(client.initialize)?.id;
     const early: Buffer[] = [];
@@ -198,6 +209,7 @@ export class Upstream {
     };
     const backend = this.#openBackend({
       onUnanswered: (ids, reason) => isReady && onUnanswered(ids, reason),
+      onState: (state) => isReady && onState(state),
       onMessages: (lines, of) => {
         if (isReady) return onLines(this.#withoutReplays(lines), of);
         for (const [index, line] of lines.entries()) {

@@ -12,6 +12,8 @@ export interface Visitor {
   readonly version?: string | undefined;
   /** What the request brings for the server. */
   readonly forwarded?: ForwardedHeaders | undefined;
+  /** The client hears everything on one stream, and may not know how to come back to it. */
+  readonly isOneStream?: boolean;
 }
 
 /** True if both are the same in all their parts. */

@@ -1,7 +1,11 @@
-/** Flags that are not named by their keys: one is given for each header, while the file has all of them in one place. */
+/**
+ * Flags that are not named by their keys: one is given for each header, while the file has all of them in one place; and
+ * one that turns off what its key names.
+ */
 const flagNames = new Map([
   ['headers', '--header'],
   ['forwardHeaders', '--forward-header'],
+  ['sse', '--no-sse'],
 ]);
 
 /** `maxBodyBytes` → `--max-body-bytes`. */

@@ -7,6 +7,8 @@ import { type Answer, type Connection, maxIdleBytes } from '../web/connection.ts
 import type { Flow } from '../web/flow.ts';
 import { readJson } from '../web/json-body.ts';
 import { idsOf, messagesIn } from '../web/messages.ts';
+import { explainStatus, isModernError } from './refusal.ts';
+import type { LeaveOut } from './repeats.ts';
 import { isUnsent, maxAwayMs, pause } from './retry.ts';
 import type { ServerSession } from './server-session.ts';
 import { followStream } from './stream.ts';
@@ -24,6 +26,8 @@ export interface ExchangeParts {
   /** Headers of the client for what is asked beside its messages. */
   clientHeaders(): ForwardedHeaders;
   onMessages(messages: Buffer[], of: RequestIds): void;
+  /** A stream that answers requests has its first event id, or a further one. */
+  onCursor(isFirst: boolean): void;
 }
 
 /** One message that goes to the server. */
@@ -34,6 +38,14 @@ export interface Outgoing extends Parcel {
   readonly isInitialize: boolean;
   /** Not sent before. */
   readonly after?: Promise<unknown>;
+}
+
+/** The answer to a message that an earlier backend posted: a stream, and its last event that was read. */
+export interface Resumed {
+  readonly ids: RequestIds;
+  readonly cursor: string;
+  /** Leaves out what the stream repeats. */
+  readonly leaveOut: LeaveOut;
 }
 
 /** How an exchange ended. */
@@ -52,6 +64,8 @@ export interface Exchange {
   readonly ended: Promise<ExchangeEnd>;
   /** The requests that are not answered yet. */
   readonly open: ReadonlySet<RequestId>;
+  /** The last event that was read of a stream that answers it; undefined while it cannot be resumed. */
+  readonly cursor: string | undefined;
   /** Nobody waits for the answer any more. */
   abandon(): void;
 }
@@ -59,16 +73,17 @@ export interface Exchange {
 /**
  * Posts one message (2025-11-25, basic/transports, "Sending Messages to the Server") and takes its answer: 202, JSON, or
  * a stream, which is resumed where it breaks. A POST for which no connection comes about is tried again for `maxAwayMs`:
- * the server has not seen it. Any other is sent once.
+ * the server has not seen it. Any other is sent once. Or goes on with the answer to what another backend has posted.
  */
-export function startExchange(outgoing: Outgoing, parts: ExchangeParts): Exchange {
-  const { message, ids, isInitialize, after } = outgoing;
+export function startExchange(what: Outgoing | Resumed, parts: ExchangeParts): Exchange {
+  const { ids } = what;
   const { url, connection, flow, session, maxLineBytes, onMessages } = parts;
   const where = url.origin;
   const controller = new AbortController();
   const { signal } = controller;
   const open = new Set(ids);
   let isExpired = false;
+  let cursor = 'cursor' in what ? what.cursor : undefined;
   let tellTaken: () => void;
   const taken = new Promise<void>((resolve) => {
     tellTaken = resolve;
@@ -76,15 +91,15 @@ export function startExchange(outgoing: Outgoing, parts: ExchangeParts): Exchang
 
   const deliver = (messages: Buffer[]): void => {
     for (const text of messages) for (const id of idsOf(messagesIn(text), 'response')) open.delete(id);
-    onMessages(messages, ids);
+    if (messages.length > 0) onMessages(messages, ids);
   };
 
-  const post = async (): Promise<Answer> => {
+  const post = async ({ message, headers: forwarded, isInitialize }: Outgoing): Promise<Answer> => {
     const startedAt = performance.now();
     for (let failures = 0; ; failures++) {
       try {
         const own = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
-        const headers = { ...outgoing.headers, ...own, ...session.headers };
+        const headers = { ...forwarded, ...own, ...session.headers };
         return await connection.request({ method: 'POST', url, headers, body: message, signal });
       } catch (cause) {
         const isTooLate = isInitialize || performance.now() - startedAt > maxAwayMs;
@@ -103,13 +118,19 @@ export function startExchange(outgoing: Outgoing, parts: ExchangeParts): Exchang
     return complete();
   };
 
-  const takeStream = async (answer: Answer): Promise<ExchangeEnd> => {
-    const end = await followStream(answer, {
+  const takeStream = async (first?: Answer): Promise<ExchangeEnd> => {
+    const leaveOut: LeaveOut = 'cursor' in what ? what.leaveOut : (messages) => messages;
+    const end = await followStream({
       ...parts,
-      signal,
+      ...{ signal, first, cursor, isStandalone: false },
       open: (lastEventId) => openStream(parts, lastEventId, signal),
       isComplete: () => open.size === 0,
-      onMessages: deliver,
+      onMessages: (messages) => deliver(leaveOut(messages)),
+      onCursor(id) {
+        const isFirst = cursor === undefined;
+        cursor = id;
+        if (open.size > 0) parts.onCursor(isFirst);
+      },
     });
     if (end.outcome === 'complete') return complete();
     if (end.outcome === 'forgotten') return { outcome: 'forgotten', isTaken: true };
@@ -136,7 +157,7 @@ export function startExchange(outgoing: Outgoing, parts: ExchangeParts): Exchang
     return { outcome: 'failed', reason: 'server_refused', detail: explainStatus(status, where), status };
   };
 
-  const takeAnswer = async (answer: Answer): Promise<ExchangeEnd> => {
+  const takeAnswer = async (answer: Answer, isInitialize: boolean): Promise<ExchangeEnd> => {
     const { status, mediaType, body } = answer;
     if (status === 404 && session.hasId) {
       await body.dump({ limit: maxIdleBytes });
@@ -154,17 +175,21 @@ export function startExchange(outgoing: Outgoing, parts: ExchangeParts): Exchang
   const run = async (): Promise<ExchangeEnd> => {
     let timer: NodeJS.Timeout | undefined;
     try {
-      await after;
+      if ('cursor' in what) {
+        tellTaken();
+        return await takeStream();
+      }
+      await what.after;
       if (ids.length === 0) {
         timer = setTimeout(() => {
           isExpired = true;
           controller.abort();
         }, parts.postTimeoutMs);
       }
-      const answer = await post();
+      const answer = await post(what);
       clearTimeout(timer);
       tellTaken();
-      return await takeAnswer(answer);
+      return await takeAnswer(answer, what.isInitialize);
     } catch (cause) {
       if (isExpired) {
         const detail = `${where} did not accept a message within ${parts.postTimeoutMs} ms.`;
@@ -177,7 +202,13 @@ export function startExchange(outgoing: Outgoing, parts: ExchangeParts): Exchang
     }
   };
 
-  return { taken, ended: run(), open, abandon: () => controller.abort() };
+  return {
+    ...{ taken, ended: run(), open },
+    get cursor() {
+      return cursor;
+    },
+    abandon: () => controller.abort(),
+  };
 }
 
 /** Asks for the stream that follows an event, or for the standalone stream. */
@@ -190,27 +221,4 @@ export function openStream(
   const own = { accept: 'text/event-stream', 'cache-control': 'no-store' };
   const headers = { ...clientHeaders(), ...own, ...session.headers, ...cursor };
   return connection.request({ method: 'GET', url, headers, signal });
-}
-
-/** Errors that only servers of the modern era have (2026-07-28, basic): headers, capabilities, version. */
-const modernCodes: ReadonlySet<unknown> = new Set([-32020, -32021, -32022]);
-
-const isModernError = (json: Buffer): boolean =>
-  messagesIn(json).some(({ kind, text }) => {
-    if (kind !== 'response') return false;
-    const { error } = JSON.parse(text.toString()) as { error?: { code?: unknown } | null };
-    return modernCodes.has(error?.code);
-  });
-
-function explainStatus(status: number, where: string): string {
-  if (status >= 300 && status < 400) {
-    return `${where} answered with a redirect (${status}), and none is followed. Configure the URL that it leads to.`;
-  }
-  if (status === 401 || status === 403) {
-    return `${where} refused access (${status}). Give it credentials with --header 'Authorization: …' or headers.`;
-  }
-  if (status === 404 || status === 405) {
-    return `${where} takes no messages at this path (${status}). Correct the URL; it often ends in /mcp.`;
-  }
-  return `${where} answered a POST with status ${status}.`;
 }

@@ -1,14 +1,16 @@
 import type { RequestId } from '../../protocol/faults.ts';
 import { noHeaders } from '../../protocol/forwarded-headers.ts';
 import { flattenLineBreaks } from '../../protocol/lines.ts';
-import type { Backend, BackendEnd, BackendEvents, OpenOptions, Parcel, RequestIds } from '../backend.ts';
+import type { Backend, BackendEnd, BackendEvents, OpenOptions, Parcel, RequestIds, Resume } from '../backend.ts';
 import { settlesWithin } from '../settles-within.ts';
 import { maxIdleBytes, openConnection, type UpstreamTls } from '../web/connection.ts';
 import { createFlow } from '../web/flow.ts';
 import { idsOf, messagesIn } from '../web/messages.ts';
 import { createSender, type Delivery } from '../web/sender.ts';
 import { type Exchange, type ExchangeEnd, openStream, startExchange } from './exchange.ts';
+import { createRepeats, type LeaveOut } from './repeats.ts';
 import { ServerSession } from './server-session.ts';
+import { createStateTeller, type HttpState, readState } from './state.ts';
 import { followStream } from './stream.ts';
 
 /** A server of the Streamable HTTP transport and the limits of its backend. */
@@ -78,7 +80,7 @@ const closed: BackendEnd = { reason: 'closed', detail: 'The backend was closed.'
 export function openHttp(
   options: HttpOptions,
   events: BackendEvents,
-  { headers: clientHeaders = () => noHeaders }: OpenOptions = {},
+  { headers: clientHeaders = () => noHeaders, resume }: OpenOptions = {},
 ): Backend {
   const {
     url,
@@ -99,6 +101,7 @@ export function openHttp(
   const over = new AbortController();
   const untaken: Parcel[] = [];
   let hasStream = false;
+  let cursor: string | undefined;
   let isForgotten = false;
   let dropped = 0;
   let isClosing = false;
@@ -110,6 +113,7 @@ export function openHttp(
     ending ??= (async () => {
       isOver = true;
       sender.hold();
+      teller.stop();
       over.abort();
       for (const { abandon } of exchanges) abandon();
       await null; // never inside another call into the backend
@@ -134,10 +138,15 @@ export function openHttp(
   };
 
   const deliver = (messages: Buffer[], of: RequestIds): void => {
-    if (!isOver) events.onMessages(messages, of);
+    if (!isOver && messages.length > 0) events.onMessages(messages, of);
   };
   const limits = { maxLineBytes, idleTimeoutMs, postTimeoutMs };
-  const parts = { url, connection, flow, session, ...limits, clientHeaders, onMessages: deliver };
+  const onCursor = (isFirst: boolean): void => (isFirst ? teller.changed() : teller.moved());
+  const parts = { url, connection, flow, session, ...limits, clientHeaders, onMessages: deliver, onCursor };
+  const teller = createStateTeller(
+    () => ({ ...session.state, cursor, streams: [...exchanges].flatMap(placeOf) }),
+    (state) => isOver || events.onState?.(state),
+  );
 
   /** @param parcel what the server refused for it */
   const forgotten = (parcel?: Parcel): void => {
@@ -152,15 +161,20 @@ export function openHttp(
     });
   };
 
-  const listen = async (): Promise<void> => {
+  const listen = async (from?: string, leaveOut: LeaveOut = (messages) => messages): Promise<void> => {
     if (hasStream || isOver) return;
     hasStream = true;
-    const end = await followStream(undefined, {
+    cursor = from;
+    const end = await followStream({
       ...parts,
-      signal: over.signal,
+      ...{ signal: over.signal, cursor, isStandalone: true },
       open: (lastEventId) => openStream(parts, lastEventId, over.signal),
       isComplete: () => false,
-      onMessages: (messages) => deliver(messages, []),
+      onMessages: (messages) => deliver(leaveOut(messages), []),
+      onCursor(id) {
+        onCursor(cursor === undefined);
+        cursor = id;
+      },
     });
     if (isOver) return;
     if (end.outcome === 'forgotten') forgotten();
@@ -183,7 +197,7 @@ export function openHttp(
   const exchangeOf = (id: RequestId | undefined): Exchange | undefined =>
     id === undefined ? undefined : [...exchanges].find(({ open }) => open.has(id));
 
-  const settle = (parcel: Parcel, exchange: Exchange, end: ExchangeEnd, isInitialize: boolean): void => {
+  const settle = (exchange: Exchange, end: ExchangeEnd, parcel?: Parcel, isInitialize = false): void => {
     exchanges.delete(exchange);
     if (isOver || end.outcome === 'done') return;
     if (end.outcome === 'forgotten') return forgotten(end.isTaken ? undefined : parcel);
@@ -215,7 +229,7 @@ export function openHttp(
     exchanges.add(exchange);
     if (cancelled !== undefined) setTimeout(() => cancelled.abandon(), abandonAfterMs).unref();
     const ended = exchange.ended.then((end) => {
-      settle(parcel, exchange, end, isInitialize);
+      settle(exchange, end, parcel, isInitialize);
       if (end.outcome === 'done' && first?.method === 'notifications/initialized') void listen();
     });
     if (isInitialize) return { passed: Promise.race([greeted, ended]), settled: exchange.taken };
@@ -235,8 +249,27 @@ export function openHttp(
       tellGreeted();
     }
     deliver(messages, of);
+    teller.began();
   };
 
+  /** Goes on where another backend stood. */
+  const goOn = ({ state, pending, taken }: Resume): void => {
+    const { cursor: from, streams, ...known } = readState(state);
+    const repeats = createRepeats(taken);
+    session.resume(known);
+    const left = new Set(pending);
+    for (const stream of streams) {
+      const ids = stream.ids.filter((id) => left.delete(id));
+      if (ids.length === 0) continue;
+      const exchange = startExchange({ ids, cursor: stream.cursor, leaveOut: repeats() }, parts);
+      exchanges.add(exchange);
+      void exchange.ended.then((end) => settle(exchange, end));
+    }
+    void listen(from, repeats());
+    if (left.size > 0) queueMicrotask(() => isOver || events.onUnanswered([...left], 'outcome_unknown'));
+  };
+
+  if (resume !== undefined) goOn(resume);
   sender.start(post);
   return {
     pid: undefined,
@@ -250,3 +283,7 @@ export function openHttp(
     },
   };
 }
+
+/** Where a stream stands that answers requests; nothing for an answer that cannot be resumed. */
+const placeOf = ({ open, cursor }: Exchange): HttpState['streams'] =>
+  cursor === undefined || open.size === 0 ? [] : [{ ids: [...open], cursor }];

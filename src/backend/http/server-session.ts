@@ -1,5 +1,6 @@
 import { readHandshake } from '../../protocol/handshake.ts';
 import type { Answer } from '../web/connection.ts';
+import type { HttpState } from './state.ts';
 
 /** Longer ids are refused: each request would be as long. */
 const maxIdLength = 1024;
@@ -13,6 +14,17 @@ const idHeader = 'mcp-session-id';
 export class ServerSession {
   #id: string | undefined;
   #version: string | undefined;
+
+  /** Goes on with a session that another backend began. */
+  resume({ id, version }: Pick<HttpState, 'id' | 'version'>): void {
+    this.#id = id;
+    this.#version = version;
+  }
+
+  /** What `resume` needs. */
+  get state(): Pick<HttpState, 'id' | 'version'> {
+    return { id: this.#id, version: this.#version };
+  }
 
   get hasId(): boolean {
     return this.#id !== undefined;

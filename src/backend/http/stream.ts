@@ -22,11 +22,22 @@ export interface StreamParts {
   readonly idleTimeoutMs: number;
   /** Aborted when nobody waits any more. */
   readonly signal: AbortSignal;
+  /** The answer to a POST, where that is to be read first. */
+  readonly first?: Answer | undefined;
+  /** Where an earlier reader of the stream stood. */
+  readonly cursor?: string | undefined;
+  /**
+   * True for the GET stream, which is opened again for as long as the backend lives, from its beginning too. The answer to
+   * a POST can only be resumed after an event with an id, and is given up after `maxAwayMs`.
+   */
+  readonly isStandalone: boolean;
   /** Asks for what follows this event; for a stream of its own if there is none. Rejects if the server is not reached. */
   open(lastEventId: string | undefined): Promise<Answer>;
   /** True once nothing more need come. */
   isComplete(): boolean;
   onMessages(messages: Buffer[]): void;
+  /** The event with this id was read, and all before it. */
+  onCursor(cursor: string): void;
 }
 
 /** So long a server may leave a stream open that has told all; then its connection is cut. */
@@ -39,14 +50,12 @@ const passing: ReadonlySet<number> = new Set([408, 409, 425, 429, 500, 502, 503,
  * Reads an SSE stream over all connections that it takes (2025-11-25, basic/transports, "Resumability and Redelivery"):
  * when it ends or breaks before it is complete, it is resumed after its last event id. Nothing is told twice, as far as the
  * server keeps to its ids.
- * @param first the answer to a POST, which can be resumed only after an event with an id, and for as long as a client
- *   waits; undefined for the standalone stream, which is opened, and opened again for as long as the backend lives
  */
-export async function followStream(first: Answer | undefined, parts: StreamParts): Promise<StreamEnd> {
-  const { signal } = parts;
-  let answer = first;
-  let wasOpen = first !== undefined;
-  let lastEventId: string | undefined;
+export async function followStream(parts: StreamParts): Promise<StreamEnd> {
+  const { signal, isStandalone } = parts;
+  let answer = parts.first;
+  let lastEventId = parts.cursor;
+  let wasOpen = answer !== undefined || lastEventId !== undefined;
   let askedMs: number | undefined;
   let failures = 0;
   let awaySince = performance.now();
@@ -57,7 +66,7 @@ export async function followStream(first: Answer | undefined, parts: StreamParts
       if (read.isTooLong) return { outcome: 'lost', reason: 'line_too_long' };
       lastEventId = read.lastEventId ?? lastEventId;
       askedMs = read.retryMs ?? askedMs;
-      if (first !== undefined && lastEventId === undefined) return { outcome: 'lost', reason: 'server_unreachable' };
+      if (!isStandalone && lastEventId === undefined) return { outcome: 'lost', reason: 'server_unreachable' };
       awaySince = performance.now();
       failures = 0;
     }
@@ -71,7 +80,7 @@ export async function followStream(first: Answer | undefined, parts: StreamParts
     await answer?.body.dump({ limit: maxIdleBytes }).catch(() => undefined); // what it says is of no interest
     if (status === 404 && wasOpen) return { outcome: 'forgotten' };
     if (status !== undefined && !passing.has(status)) return { outcome: 'refused', status };
-    if (first !== undefined && performance.now() - awaySince > maxAwayMs) {
+    if (!isStandalone && performance.now() - awaySince > maxAwayMs) {
       return { outcome: 'lost', reason: 'server_unreachable' };
     }
     answer = undefined;
@@ -81,21 +90,21 @@ export async function followStream(first: Answer | undefined, parts: StreamParts
 }
 
 /** Reads one connection of the stream to its end, however it ends. */
-async function readEvents(
-  { body }: Answer,
-  { flow, maxLineBytes, idleTimeoutMs, isComplete, onMessages }: StreamParts,
-) {
+async function readEvents({ body }: Answer, parts: StreamParts) {
+  const { flow, maxLineBytes, idleTimeoutMs, isComplete, onMessages, onCursor } = parts;
   const reader = createEventReader({ maxEventBytes: maxLineBytes });
   let lastEventId: string | undefined;
   let linger: NodeJS.Timeout | undefined;
   const take = (chunk: Buffer): void => {
     const messages: Buffer[] = [];
+    const before = lastEventId;
     for (const { type, data, id } of reader.push(chunk)) {
       lastEventId = id ?? lastEventId;
       // Without data it only says from where to resume.
       if (type === 'message' && data !== '') messages.push(Buffer.from(data.replaceAll('\n', ' ')));
     }
     if (messages.length > 0) onMessages(messages);
+    if (lastEventId !== undefined && lastEventId !== before) onCursor(lastEventId);
     if (reader.overflow !== undefined) body.destroy();
     else if (isComplete()) linger ??= setTimeout(() => body.destroy(), lingerMs);
   };

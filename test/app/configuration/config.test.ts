@@ -55,6 +55,7 @@ describe('one server', () => {
         env: {},
         onBackendExit: 'restore',
         rerun: 'safe',
+        sse: true,
         transport: 'auto',
         headers: {},
         forwardHeaders: [],
@@ -163,8 +164,8 @@ describe('the order of sources', () => {
         redisPrefix: 'team:x',
         leaseMs: '170', // the only one of which 70 is too little
       };
-      const text = texts[key] ?? (kind === 'integer' ? '70' : '/x');
-      const wanted = { [key]: kind === 'integer' ? Number(text) : text };
+      const text = texts[key] ?? (kind === 'integer' ? '70' : kind === 'boolean' ? 'false' : '/x');
+      const wanted = { [key]: kind === 'integer' ? Number(text) : kind === 'boolean' ? false : text };
       const large = {
         logMaxBytes: 2 ** 30,
         maxQueuedBytes: 2 ** 30,
@@ -181,7 +182,7 @@ describe('the order of sources', () => {
       };
       const results = [
         configOf({
-          argv: ['--config', 'config.json', flagOf(key), text],
+          argv: ['--config', 'config.json', flagOf(key), ...(kind === 'boolean' ? [] : [text])],
           file: { ...file, ...large, [key]: undefined },
         }),
         configOf({ env: { [environmentNameOf(key)]: text }, file: { ...file, ...large, [key]: undefined } }),
