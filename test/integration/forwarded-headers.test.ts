@@ -8,22 +8,21 @@ import { startTokenServer, type TokenServer, toldToken } from '../support/token-
 import { waitFor } from '../support/wait-for.ts';
 
 let server: TokenServer;
-let gateway: Gateway;
+const gateways = {} as Record<'sse' | 'http', Gateway>;
 beforeAll(async () => {
   server = await startTokenServer();
-  const forwarded = ['--forward-header', 'Authorization', '--forward-header', 'X-Team'];
-  const args = ['--log-level', 'trace', '--transport', 'sse', ...forwarded, server.url];
-  gateway = await startGateway({ args });
+  for (const transport of ['sse', 'http'] as const) {
+    const forwarded = ['--forward-header', 'Authorization', '--forward-header', 'X-Team'];
+    const args = ['--log-level', 'trace', '--transport', transport, ...forwarded, server.urls[transport]];
+    gateways[transport] = await startGateway({ args });
+  }
 });
 afterAll(async () => {
-  await gateway.stop();
+  await Promise.all(Object.values(gateways).map((gateway) => gateway.stop()));
   server.close();
 });
 
 const bearer = (token: string) => ({ Authorization: `Bearer ${token}` });
-const open = (token: string, more: object = {}): Promise<Session> =>
-  initialize(gateway.url, { headers: { ...bearer(token), ...more } });
-
 /** The token that the server got with a call. */
 async function tokenOfCall(session: Session, headers?: Record<string, string>): Promise<string> {
   const params = { name: 'token', arguments: {} };
@@ -31,17 +30,22 @@ async function tokenOfCall(session: Session, headers?: Record<string, string>): 
   return toldToken(messages[0]?.result?.content[0].text ?? '');
 }
 
-describe("a client's headers", () => {
+describe.each(['sse', 'http'] as const)("a client's headers, with a server of %s", (transport) => {
+  const urlOf = (): string => gateways[transport].url;
+  const open = (token: string, more: object = {}): Promise<Session> =>
+    initialize(urlOf(), { headers: { ...bearer(token), ...more } });
+
   test('[P12] that are on the list go on, no others do, and none of them is in the log', async () => {
     const session = await open('first-secret', { 'X-Team': 'team-secret', Cookie: 'c=1', 'X-Other': 'o' });
     const before = server.seen.length;
     expect(await tokenOfCall(session)).toBe('first-secret');
     const { headers } = server.seen[before] as (typeof server.seen)[number];
     expect(headers).toMatchObject({ authorization: 'Bearer first-secret', 'x-team': 'team-secret' });
-    for (const name of ['cookie', 'x-other', 'mcp-session-id', 'origin']) expect(headers).not.toHaveProperty(name);
-    expect(headers.host).toBe(new URL(server.url).host);
+    for (const name of ['cookie', 'x-other', 'origin']) expect(headers).not.toHaveProperty(name);
+    expect(headers['mcp-session-id']).not.toBe(session.id);
+    expect(headers.host).toBe(new URL(server.urls.sse).host);
     await session.delete();
-    expect(gateway.stdout() + gateway.stderr()).not.toMatch(/-secret|Bearer/);
+    expect(gateways[transport].stdout() + gateways[transport].stderr()).not.toMatch(/-secret|Bearer/);
   });
 
   test('of the newest request go with it: a token that was refreshed works at once', async () => {
@@ -56,7 +60,7 @@ describe("a client's headers", () => {
     expect(await Promise.all([tokenOfCall(session), tokenOfCall(other)])).toEqual(['mine', 'theirs']);
     const params = { name: 'token', arguments: {} };
     const stolen = await post(
-      gateway.url,
+      urlOf(),
       { jsonrpc: '2.0', id: 'x', method: 'tools/call', params },
       { 'Mcp-Session-Id': session.id },
     );
@@ -69,9 +73,10 @@ describe("a client's headers", () => {
     const session = await open('old');
     expect(await tokenOfCall(session, bearer('new'))).toBe('new');
     const before = server.tokensOf('notifications/initialized').length;
-    server.cutStreams();
+    server.restart();
+    if (transport === 'http') await session.request('ping', {}, { headers: bearer('new') }); // only then it is noticed
     await waitFor(() => server.tokensOf('notifications/initialized').length > before, { what: 'the restore' });
-    expect(server.tokensOf('stream').at(-1)).toBe('new');
+    await waitFor(() => server.tokensOf('stream').at(-1) === 'new', { what: 'the stream' });
     expect(server.tokensOf('initialize').at(-1)).toBe('new');
     expect(server.tokensOf('notifications/initialized').at(-1)).toBe('new');
     expect(await tokenOfCall(session, bearer('newer'))).toBe('newer');
@@ -80,15 +85,15 @@ describe("a client's headers", () => {
 
   test('without a token the server refuses the session, and the client is told so', async () => {
     const params = { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'x', version: '1' } };
-    const { status, json } = await post(gateway.url, { jsonrpc: '2.0', id: 0, method: 'initialize', params });
+    const { status, json } = await post(urlOf(), { jsonrpc: '2.0', id: 0, method: 'initialize', params });
     expect([status, json.error.data.reason]).toEqual([502, 'server_start_failed']);
-    expect(gateway.stderr()).toContain('refused access (401)');
+    expect(gateways[transport].stderr()).toContain('refused access (401)');
   });
 
   test('come from a client of the official SDK as it has them', async () => {
     const client = new Client({ name: 'sdk', version: '1' });
     let token = 'sdk-1';
-    const transport = new StreamableHTTPClientTransport(new URL(gateway.url), {
+    const transport = new StreamableHTTPClientTransport(new URL(urlOf()), {
       fetch: (url, init) => {
         const headers = new Headers(init?.headers);
         headers.set('authorization', `Bearer ${token}`);
@@ -111,7 +116,7 @@ describe('headers that go on', () => {
       '\r\n',
     );
   const statusFor = async (...lines: string[]): Promise<[number, string]> => {
-    const { status, json } = await sendRaw(gateway.port, `${head(...lines)}\r\n\r\n{}`);
+    const { status, json } = await sendRaw(gateways.sse.port, `${head(...lines)}\r\n\r\n{}`);
     return [status, json.error.data.reason];
   };
 
@@ -133,7 +138,7 @@ describe('headers that go on', () => {
 });
 
 test('[S16] no header for the next hop goes on, and a body in chunks goes on with its length', async () => {
-  const session = await open('chunks');
+  const session = await initialize(gateways.sse.url, { headers: bearer('chunks') });
   const body = JSON.stringify({ jsonrpc: '2.0', method: 'notifications/chunks' });
   const lines = [
     'POST /mcp HTTP/1.1',
@@ -149,7 +154,7 @@ test('[S16] no header for the next hop goes on, and a body in chunks goes on wit
     'Transfer-Encoding: chunked',
   ];
   const chunks = `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`;
-  expect((await sendRaw(gateway.port, `${lines.join('\r\n')}\r\n\r\n${chunks}`)).status).toBe(202);
+  expect((await sendRaw(gateways.sse.port, `${lines.join('\r\n')}\r\n\r\n${chunks}`)).status).toBe(202);
   await waitFor(() => server.tokensOf('notifications/chunks').length > 0, { what: 'the notification' });
   const { headers } = server.seen.at(-1) as (typeof server.seen)[number];
   expect(headers).toMatchObject({ 'content-length': `${body.length}`, authorization: 'Bearer chunks' });
@@ -159,7 +164,7 @@ test('[S16] no header for the next hop goes on, and a body in chunks goes on wit
 });
 
 test('[S16] a server gets no header of a client unless it is named', async () => {
-  const args = ['--transport', 'sse', '--header', 'Authorization: Bearer own', server.url];
+  const args = ['--transport', 'sse', '--header', 'Authorization: Bearer own', server.urls.sse];
   const plain = await startGateway({ args });
   const session = await initialize(plain.url, { headers: { ...bearer('client'), 'X-Team': 't' } });
   expect(await tokenOfCall(session)).toBe('own');

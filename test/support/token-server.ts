@@ -10,14 +10,17 @@ export interface Seen {
   readonly headers: IncomingMessage['headers'];
 }
 
-/** An HTTP+SSE server that serves nobody without a token, on any request, and whose only tool tells the token of its call; see `toldToken`. */
+/**
+ * A server that serves nobody without a token, on any request, and whose only tool tells the token of its call; see
+ * `toldToken`. HTTP+SSE at `/sse`, and Streamable HTTP at `/mcp`.
+ */
 export interface TokenServer {
-  readonly url: string;
+  readonly urls: { readonly sse: string; readonly http: string };
   readonly seen: readonly Seen[];
   /** The tokens of requests of this kind, in order. */
   tokensOf(what: string): readonly (string | undefined)[];
-  /** Cuts every stream, as a restart does. */
-  cutStreams(): void;
+  /** Cuts every stream and forgets every session, as a restart does. */
+  restart(): void;
   close(): void;
 }
 
@@ -27,36 +30,51 @@ const tokenOf = ({ headers }: Pick<IncomingMessage, 'headers'>): string | undefi
 /** Starts one. Whoever starts it closes it. */
 export async function startTokenServer(): Promise<TokenServer> {
   const streams = new Map<string, ServerResponse>();
+  const sessions = new Set<unknown>();
   const seen: Seen[] = [];
+
+  const openStream = (path: string, response: ServerResponse): void => {
+    const own = randomUUID();
+    streams.set(own, response);
+    response.on('close', () => streams.delete(own));
+    response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders();
+    if (path === '/sse') response.write(`event: endpoint\ndata: /messages?s=${own}\n\n`);
+  };
 
   const server = createServer(async (request, response) => {
     const token = tokenOf(request);
-    const id = new URL(request.url ?? '', 'http://localhost').searchParams.get('s') ?? '';
-    if (request.method === 'GET') {
-      seen.push({ what: 'stream', headers: request.headers });
-      if (token === undefined) return void response.writeHead(401).end();
-      const own = randomUUID();
-      streams.set(own, response);
-      response.on('close', () => streams.delete(own));
-      return void response
-        .writeHead(200, { 'content-type': 'text/event-stream' })
-        .write(`event: endpoint\ndata: /messages?s=${own}\n\n`);
+    const { pathname, searchParams } = new URL(request.url ?? '', 'http://localhost');
+    const see = (what: string): void => void seen.push({ what, headers: request.headers });
+    if (request.method !== 'POST') {
+      see(request.method === 'GET' ? 'stream' : 'delete');
+      if (token === undefined) response.writeHead(401).end();
+      else if (request.method === 'GET') openStream(pathname, response);
+      else response.writeHead(200).end();
+      return;
     }
     const message = JSON.parse(Buffer.concat(await request.toArray()).toString()) as { id?: unknown; method?: string };
-    seen.push({ what: message.method ?? 'response', headers: request.headers });
+    see(message.method ?? 'response');
     if (token === undefined) return void response.writeHead(401).end();
-    response.writeHead(202).end();
+    const isHttp = pathname === '/mcp';
+    const isKnown = message.method === 'initialize' || sessions.has(request.headers['mcp-session-id']);
+    if (isHttp && !isKnown) return void response.writeHead(404).end();
+    const answer = JSON.stringify({ jsonrpc: '2.0', id: message.id, result: resultOf(message.method, token) });
+    if (message.id === undefined || !isHttp) response.writeHead(202).end();
     if (message.id === undefined) return;
-    const answer = { jsonrpc: '2.0', id: message.id, result: resultOf(message.method, token) };
-    streams.get(id)?.write(`event: message\ndata: ${JSON.stringify(answer)}\n\n`);
+    if (!isHttp) return void streams.get(searchParams.get('s') ?? '')?.write(`event: message\ndata: ${answer}\n\n`);
+    const id = message.method === 'initialize' ? randomUUID() : undefined;
+    if (id !== undefined) sessions.add(id);
+    response.writeHead(200, { 'content-type': 'application/json', ...(id && { 'mcp-session-id': id }) }).end(answer);
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
+  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/sse`,
+    urls: { sse: `${origin}/sse`, http: `${origin}/mcp` },
     seen,
     tokensOf: (what) => seen.filter((each) => each.what === what).map(tokenOf),
-    cutStreams() {
+    restart() {
+      sessions.clear();
       for (const response of streams.values()) response.destroy();
     },
     close() {
