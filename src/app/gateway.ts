@@ -10,6 +10,7 @@ import { addHealth } from '../ops/health.ts';
 import { createSessionLog } from '../ops/session-log.ts';
 import { Sessions } from '../session/sessions.ts';
 import type { GatewayConfig } from './configuration/config.ts';
+import { endpointPathsOf } from './configuration/endpoint-paths.ts';
 import type { Environment } from './configuration/environment.ts';
 import { createStore } from './create-store.ts';
 import { logListeners } from './server-listeners.ts';
@@ -27,8 +28,8 @@ export interface GatewayParts {
 
 /** A running gateway. */
 export interface Gateway {
-  /** The endpoints, by server. */
-  readonly urls: readonly { readonly server: string; readonly url: string }[];
+  /** The endpoints, by server; `sse` is for clients that speak only HTTP+SSE (2024-11-05). */
+  readonly urls: readonly { readonly server: string; readonly url: string; readonly sse?: string }[];
   /** Ends everything in order (P9): resolves when no session, no process and no connection is left. */
   close(): Promise<void>;
 }
@@ -58,12 +59,12 @@ export async function startGateway({ config, environment, logger, onUseless }: G
   for (const { server, config: own } of servers) {
     const options = { ...config, server, sessions, originRules };
     const endpoint = createEndpoint(options);
-    for (const prefix of prefixesOf(config, server.name)) {
-      endpoints.set(prefix + config.path, endpoint);
-      if (!own.sse) continue;
-      const messagesPath = prefix + config.messagesPath;
-      endpoints.set(prefix + config.ssePath, createSseStream({ ...options, messagesPath }));
-      endpoints.set(messagesPath, createMessagesEndpoint({ ...options, messagesPath }));
+    for (const { mcp, old } of endpointPathsOf(config, own)) {
+      endpoints.set(mcp, endpoint);
+      if (old === undefined) continue;
+      const face = { ...options, messagesPath: old.messages };
+      endpoints.set(old.stream, createSseStream(face));
+      endpoints.set(old.messages, createMessagesEndpoint(face));
     }
   }
   const app = createHttpApp(endpoints);
@@ -97,10 +98,10 @@ export async function startGateway({ config, environment, logger, onUseless }: G
 
   const base = `http://${displayHost(host)}:${(http.address() as AddressInfo).port}`;
   return {
-    urls: servers.map(({ server }) => ({
-      server: server.name,
-      url: base + prefixesOf(config, server.name)[0] + config.path,
-    })),
+    urls: servers.map(({ config: own }) => {
+      const [{ mcp, old }] = endpointPathsOf(config, own);
+      return { server: own.name, url: base + mcp, ...(old && { sse: base + old.stream }) };
+    }),
     async close() {
       const endMs = Math.max(...servers.map(({ config: c }) => c.stdinCloseGraceMs + c.terminateGraceMs));
       await sessions.drain(Math.max(0, config.drainMs - endMs - exitMarginMs));
@@ -108,11 +109,6 @@ export async function startGateway({ config, environment, logger, onUseless }: G
       await closeServer(http);
     },
   };
-}
-
-/** What stands before the paths of a server's endpoints: its name; a single one is also, and first, reached without it. */
-function prefixesOf({ servers }: GatewayConfig, name: string): string[] {
-  return servers.length === 1 ? ['', `/${name}`] : [`/${name}`];
 }
 
 async function startServers({ config, environment, logger, onUseless }: GatewayParts): Promise<RunningServer[]> {

@@ -23,7 +23,7 @@ else if (kind === 'http') serveHttp();
 else serveLines(parameter);
 
 function serveLines(path) {
-  const server = createServer((socket) => {
+  const server = createServer({ noDelay: true }, (socket) => {
     socket.on('error', () => undefined);
     const transport = createLineTransport({ stdin: socket, stdout: socket, intercept: answerRawly });
     void createEverythingServer().connect(transport);
