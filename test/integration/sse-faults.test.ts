@@ -1,51 +1,10 @@
-import { once } from 'node:events';
-import { writeFileSync } from 'node:fs';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
-import { makeFolder } from '../fault/moody.ts';
-import { type Gateway, startGateway } from '../support/gateway.ts';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { expect, test } from 'vitest';
 import { initialize, post } from '../support/http-client.ts';
 import { waitFor } from '../support/wait-for.ts';
+import { expectNoSecret, type Handler, initializeBody, startBehind, stream } from './hostile-server.ts';
 
-const initializeBody = {
-  jsonrpc: '2.0',
-  id: 0,
-  method: 'initialize',
-  params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'x', version: '1' } },
-};
 const endpoint = 'event: endpoint\ndata: /messages?sessionId=upstream-secret\n\n';
-
-type Handler = (request: IncomingMessage, response: ServerResponse) => void;
-
-const stream = (response: ServerResponse): ServerResponse =>
-  response.writeHead(200, { 'content-type': 'text/event-stream' });
-
-/** A server whose stream is `onGet`'s, and a gateway in front of it that also has another server, so that it starts. */
-async function startBehind(onGet: Handler, onPost: Handler, options: object = {}) {
-  const server = createServer((request, response) => {
-    if (request.method === 'GET') onGet(request, response);
-    else onPost(request, response);
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/sse?key=url-secret`;
-  const file = join(makeFolder(), 'gangway.json');
-  const headers = { Authorization: 'Bearer header-secret' };
-  const hostile = { url, transport: 'sse', headers, startTimeoutMs: 1000, endpointTimeoutMs: 500, ...options };
-  writeFileSync(file, JSON.stringify({ mcpServers: { hostile, other: { url: 'tcp://127.0.0.1:1' } } }));
-  const gateway = await startGateway({ args: ['--config', file, '--log-level', 'trace'] });
-  return { gateway, server };
-}
-
-/** P12: what the server and the operator keep secret is nowhere in what the gateway writes, at any level. */
-const expectNoSecret = (gateway: Gateway, ...more: string[]) =>
-  expect([gateway.stdout(), gateway.stderr(), ...more].join('\n')).not.toMatch(/(upstream|url|header)-secret/);
 
 const accept: Handler = (_, response) => void response.writeHead(202).end();
 const begin: Handler = (_, response) => void stream(response).write(endpoint);
@@ -72,14 +31,14 @@ test.each<[string, Handler, Handler, number, string]>([
   ['202 for the POST but no answer', begin, accept, 504, 'server_start_timeout'],
   ['no answer to the POST at all', begin, () => undefined, 504, 'server_start_timeout'],
 ])('[F28] [S11] %s: initialize is answered', async (_, onGet, onPost, status, reason) => {
-  const { gateway } = await startBehind(onGet, onPost);
+  const { gateway } = await startBehind('sse', onGet, onPost);
   const answer = await post(`${gateway.baseUrl}/hostile/mcp`, initializeBody);
   expect([answer.status, answer.json.error.data.reason]).toEqual([status, reason]);
   expectNoSecret(gateway, answer.text);
 });
 
 test('[F28] a server that is not there, in a file with others: 502, and the gateway runs', async () => {
-  const { gateway } = await startBehind(begin, accept);
+  const { gateway } = await startBehind('sse', begin, accept);
   const answer = await post(`${gateway.baseUrl}/other/mcp`, initializeBody);
   expect([answer.status, answer.json.error.data.reason]).toEqual([502, 'server_start_failed']);
 });
@@ -87,6 +46,7 @@ test('[F28] a server that is not there, in a file with others: 502, and the gate
 test('[R8.03] [R8.04] [F28] [S11] later: a POST that fails, a drop in a call and one without an answer are told in band', async () => {
   const streams: ServerResponse[] = [];
   const { gateway } = await startBehind(
+    'sse',
     (request, response) => {
       begin(request, response);
       streams.push(response);
@@ -125,6 +85,7 @@ test('[R8.05] [R8.06] [S16] initialize passes unchanged on a stream of its own, 
   const requests: IncomingMessage[] = [];
   const texts: string[] = [];
   const { gateway } = await startBehind(
+    'sse',
     (request, response) => {
       requests.push(request);
       begin(request, response);
