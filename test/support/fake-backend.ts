@@ -1,4 +1,12 @@
-import type { Backend, BackendEnd, BackendEvents, OpenBackend } from '../../src/backend/backend.ts';
+import type {
+  Backend,
+  BackendEnd,
+  BackendEvents,
+  OpenBackend,
+  OpenOptions,
+  RequestIds,
+} from '../../src/backend/backend.ts';
+import type { Reason } from '../../src/protocol/faults.ts';
 import { type Message, readBody } from '../../src/protocol/message.ts';
 import { createInbox, type Inbox } from './wait-for.ts';
 
@@ -15,6 +23,14 @@ export interface FakeBackend extends Backend {
   answerToSend: 'sent' | 'full' | 'ended';
   /** Writes lines in one burst: values as JSON, text and bytes as they are. */
   says(...lines: readonly unknown[]): void;
+  /** As `says`, beside these requests. */
+  saysBeside(of: RequestIds, ...lines: readonly unknown[]): void;
+  /** What it was opened with. */
+  readonly openedWith: OpenOptions | undefined;
+  /** Will not answer these, and goes on. */
+  leaves(ids: RequestIds, reason: Reason): void;
+  /** Says where it stands. */
+  tells(state: string): void;
   /** Ends by itself. */
   ends(end?: Partial<BackendEnd>): void;
 }
@@ -46,8 +62,8 @@ export function createFakeServer(
       if (newest === undefined) throw new Error('no backend was opened');
       return newest;
     },
-    open(events) {
-      const backend = createFakeBackend(1000 + opened.length, events, {
+    open(events, options) {
+      const backend = createFakeBackend(1000 + opened.length, events, options, {
         onSend: (message) => onSend?.(message, backend),
         onEnd: () => ended.add(backend),
       });
@@ -62,7 +78,12 @@ interface Listeners {
   onEnd(): void;
 }
 
-function createFakeBackend(pid: number, events: BackendEvents, { onSend, onEnd }: Listeners): FakeBackend {
+function createFakeBackend(
+  pid: number,
+  events: BackendEvents,
+  openedWith: OpenOptions | undefined,
+  { onSend, onEnd }: Listeners,
+): FakeBackend {
   const sent = createInbox<Record<string, unknown>>();
   let pauses = 0;
   let isPaused = false;
@@ -79,6 +100,7 @@ function createFakeBackend(pid: number, events: BackendEvents, { onSend, onEnd }
   const backend: FakeBackend = {
     pid,
     sent,
+    openedWith,
     answerToSend: 'sent',
     get isPaused() {
       return isPaused;
@@ -112,6 +134,11 @@ function createFakeBackend(pid: number, events: BackendEvents, { onSend, onEnd }
     says(...lines) {
       if (!hasEnded && !isClosed) events.onMessages(lines.map(toLine));
     },
+    saysBeside(of, ...lines) {
+      if (!hasEnded && !isClosed) events.onMessages(lines.map(toLine), of);
+    },
+    leaves: (ids, reason) => events.onUnanswered(ids, reason),
+    tells: (state) => events.onState?.(state),
     ends: (told = {}) => end({ reason: 'exited', detail: 'It exited with code 1.', ...told }),
   };
   return backend;
