@@ -1,6 +1,7 @@
 import type { Reason, RequestId } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/forwarded-headers.ts';
 import { flattenLineBreaks } from '../../protocol/lines.ts';
+import type { Message } from '../../protocol/message.ts';
 import type { Parcel, RequestIds } from '../backend.ts';
 import { explainConnectFailure } from '../connect-failure.ts';
 import { type Answer, type Connection, maxIdleBytes } from '../web/connection.ts';
@@ -89,9 +90,12 @@ export function startExchange(what: Outgoing | Resumed, parts: ExchangeParts): E
     tellTaken = resolve;
   });
 
-  const deliver = (messages: Buffer[]): void => {
-    for (const text of messages) for (const id of idsOf(messagesIn(text), 'response')) open.delete(id);
-    if (messages.length > 0) onMessages(messages, ids);
+  const note = (messages: readonly Message[]): void => {
+    for (const id of idsOf(messages, 'response')) open.delete(id);
+  };
+  const deliver = (texts: Buffer[]): void => {
+    for (const text of texts) note(messagesIn(text));
+    if (texts.length > 0) onMessages(texts, ids);
   };
 
   const post = async ({ message, headers: forwarded, isInitialize }: Outgoing): Promise<Answer> => {
@@ -114,7 +118,9 @@ export function startExchange(what: Outgoing | Resumed, parts: ExchangeParts): E
       const detail = `${where} answered a POST with more than ${maxLineBytes} bytes.`;
       return { outcome: 'failed', reason: 'line_too_long', detail };
     }
-    if (messagesIn(json).length > 0) deliver([Buffer.from(flattenLineBreaks(json))]);
+    const messages = messagesIn(json);
+    note(messages);
+    if (messages.length > 0) onMessages([flattenLineBreaks(json)], ids);
     return complete();
   };
 
@@ -148,7 +154,7 @@ export function startExchange(what: Outgoing | Resumed, parts: ExchangeParts): E
     const json = mediaType === 'application/json' ? await readJson(body, flow, maxLineBytes) : undefined;
     if (mediaType !== 'application/json') await body.dump({ limit: maxIdleBytes });
     const isAnswer = json !== undefined && idsOf(messagesIn(json), 'response').some((id) => open.has(id));
-    if (isAnswer) deliver([Buffer.from(flattenLineBreaks(json))]);
+    if (isAnswer) deliver([flattenLineBreaks(json)]);
     if (isAnswer && open.size === 0) return { outcome: 'done' };
     if (json !== undefined && isModernError(json)) {
       const detail = `${where} speaks revision 2026-07-28 or later only, which this version does not.`;
