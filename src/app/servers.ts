@@ -120,7 +120,7 @@ function identityOf(config: ServerConfig): unknown[] {
     const { command, args, cwd, env } = config;
     return [command, args, cwd ?? null, Object.keys(env).sort()];
   }
-  if (address.transport !== 'sse') return [address];
+  if (!('url' in address)) return [address];
   const { transport, url } = address;
   const headers = Object.keys(config.headers).map((name) => name.toLowerCase());
   const forwarded = [...new Set(config.forwardHeaders)].sort();

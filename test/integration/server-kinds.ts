@@ -98,12 +98,14 @@ export const fixtureKinds: readonly ServerKind[] = [
   ofFixture('tcp', () => readyRemote('tcp')),
   ofFixture('unix', readyUnix),
   ofFixture('sse', () => readyRemote('sse')),
+  ofFixture('http', () => readyRemote('http')),
 ];
 
 /** The reference server on every transport that it has. */
 export const referenceKinds: readonly ServerKind[] = [
   ofReference('stdio', () => startedByGateway(everythingReference)),
   ofReference('sse', () => readyReference('sse', '/sse')),
+  ofReference('http', () => readyReference('streamableHttp', '/mcp')),
 ];
 
 /** Every kind of server that a gateway has as its backend. */
