@@ -1,13 +1,12 @@
-import type { Backend, BackendEnd, OpenBackend } from '../backend/backend.ts';
-import { readBody } from '../protocol/message.ts';
-import { legacyRevisions } from '../protocol/revisions.ts';
 import type { GatewayConfig, ServerConfig } from './configuration/config.ts';
 import type { Environment } from './configuration/environment.ts';
 import { openerOf } from './servers.ts';
-import { version } from './version.ts';
+import { initialize, openTrial, type Trial } from './trial.ts';
 
 /** What a server said of itself. */
 interface Findings {
+  /** How it is reached, found out where that was left to the gateway. */
+  readonly transport: string;
   readonly revision: string;
   readonly name: string;
   readonly startMs: number;
@@ -46,45 +45,37 @@ export async function checkServers(
   return isFine;
 }
 
-function renderFindings(server: ServerConfig, { revision, name, startMs, counts }: Findings): string {
+function renderFindings(server: ServerConfig, { transport, revision, name, startMs, counts }: Findings): string {
   const offers = Object.entries(counts).map(([what, count]) => `, ${count} ${count === 1 ? what.slice(0, -1) : what}`);
-  const transport = server.address?.transport ?? 'stdio';
   return `OK    ${server.name}: ${name}, ${transport}, legacy era, revision ${revision}${offers.join('')}, started in ${startMs} ms\n`;
 }
 
 async function examine(server: ServerConfig, config: GatewayConfig, environment: Environment): Promise<Findings> {
-  const client = connect(openerOf(server, config, environment, {}), server.startTimeoutMs);
+  let transport: string = server.address?.transport ?? 'stdio';
+  const onTransport = (found: string): void => {
+    transport = found;
+  };
+  const trial = openTrial(openerOf(server, config, environment, { onTransport }), server.startTimeoutMs);
   const startedAt = performance.now();
   try {
-    const result = (await client.request('initialize', {
-      protocolVersion: legacyRevisions.at(-1),
-      capabilities: {},
-      clientInfo: { name: 'mcp-gangway check', version },
-    })) as InitializeResult;
+    const result = await initialize(trial);
     const startMs = Math.round(performance.now() - startedAt);
-    client.notify('notifications/initialized');
     const counts: Record<string, number> = {};
     for (const [what, method] of lists) {
-      if (result.capabilities?.[what] !== undefined) counts[what] = await countItems(client, what, method);
+      if (result.capabilities?.[what] !== undefined) counts[what] = await countItems(trial, what, method);
     }
     const { name = 'unnamed', version: itsVersion = '' } = result.serverInfo ?? {};
-    return { revision: result.protocolVersion, name: `${name} ${itsVersion}`.trim(), startMs, counts };
+    return { transport, revision: result.protocolVersion, name: `${name} ${itsVersion}`.trim(), startMs, counts };
   } finally {
-    await client.close();
+    await trial.close();
   }
 }
 
-interface InitializeResult {
-  readonly protocolVersion: string;
-  readonly capabilities?: Readonly<Record<string, unknown>>;
-  readonly serverInfo?: { readonly name?: string; readonly version?: string };
-}
-
-async function countItems(client: Client, what: string, method: string): Promise<number> {
+async function countItems(trial: Trial, what: string, method: string): Promise<number> {
   let count = 0;
   let cursor: unknown;
   for (let page = 0; page < maxPages; page++) {
-    const result = (await client.request(method, cursor === undefined ? {} : { cursor })) as Record<string, unknown>;
+    const result = (await trial.request(method, cursor === undefined ? {} : { cursor })) as Record<string, unknown>;
     const items = result[what];
     if (!Array.isArray(items)) throw new Error(`It answered ${method} without a list of ${what}.`);
     count += items.length;
@@ -92,70 +83,4 @@ async function countItems(client: Client, what: string, method: string): Promise
     if (typeof cursor !== 'string') break;
   }
   return count;
-}
-
-interface Client {
-  /** The result; rejects with a sentence for the operator if there is an error, no answer in time, or the server ends. */
-  request(method: string, params: object): Promise<unknown>;
-  notify(method: string): void;
-  close(): Promise<void>;
-}
-
-interface Waiting {
-  readonly method: string;
-  resolve(result: unknown): void;
-  reject(error: Error): void;
-}
-
-/** The few lines of a client that a check needs: one request at a time, everything else the server says is ignored. */
-function connect(open: OpenBackend, timeoutMs: number): Client {
-  let waiting: Waiting | undefined;
-  let lastId = 0;
-  let end: BackendEnd | undefined;
-
-  const settle = (line: Buffer): void => {
-    const body = readBody(line, Number.POSITIVE_INFINITY);
-    const isAnswer =
-      body.ok &&
-      body.messages.some((read) => read.ok && read.message.kind === 'response' && read.message.id === lastId);
-    if (!isAnswer || waiting === undefined) return;
-    const { result, error } = JSON.parse(line.toString()) as { result?: unknown; error?: { message?: unknown } };
-    if (error === undefined) waiting.resolve(result);
-    else waiting.reject(new Error(`It answered ${waiting.method} with the error: ${String(error.message)}`));
-  };
-
-  const backend: Backend = open({
-    onMessages: (lines) => lines.forEach(settle),
-    onEnd(told) {
-      end = told;
-      waiting?.reject(explainEnd(told));
-    },
-  });
-
-  return {
-    async request(method, params) {
-      lastId += 1;
-      let timer: NodeJS.Timeout | undefined;
-      try {
-        return await new Promise((resolve, reject) => {
-          waiting = { method, resolve, reject };
-          const late = `It did not answer ${method} within ${timeoutMs} ms. Is it an MCP server?`;
-          timer = setTimeout(() => reject(new Error(late)), timeoutMs);
-          if (end !== undefined) reject(explainEnd(end));
-          backend.send(Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: lastId, method, params })));
-        });
-      } finally {
-        clearTimeout(timer);
-        waiting = undefined;
-      }
-    },
-    notify: (method) => void backend.send(Buffer.from(JSON.stringify({ jsonrpc: '2.0', method }))),
-    close: () => backend.close(),
-  };
-}
-
-function explainEnd({ reason, detail, lastOutput = [] }: BackendEnd): Error {
-  if (reason === 'failed') return new Error(detail);
-  const output = lastOutput.map((line) => `\n        | ${line}`).join('');
-  return new Error(`It ended before it answered. ${detail}${output}`);
 }

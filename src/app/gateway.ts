@@ -16,6 +16,7 @@ import type { GatewayConfig } from './configuration/config.ts';
 import { endpointPathsOf } from './configuration/endpoint-paths.ts';
 import type { Environment } from './configuration/environment.ts';
 import { createConnectedStore, createStore } from './create-store.ts';
+import { logListeners } from './server-listeners.ts';
 import { missingCommand, type RunningServer, runServer } from './servers.ts';
 import { awaitStart } from './start-probe.ts';
 
@@ -140,11 +141,7 @@ async function startServers({ config, environment, logger, onUseless }: GatewayP
     const log = logger.child({ server: server.name });
     const missing = missingCommand(server, environment);
     if (missing !== undefined) log.warn({ detail: missing }, 'server cannot be started; its sessions will fail');
-    return runServer(server, config, environment, {
-      onPostFailed: (detail, dropped) => log.debug({ detail, dropped }, 'a message was not taken by the server'),
-      onStderr: (line, pid) => log.debug({ pid, stderr: line }, 'server wrote to stderr'),
-      onSpareEnd: ({ reason, detail }) => log.warn({ reason, detail }, 'spare server ended'),
-    });
+    return runServer(server, config, environment, logListeners(log));
   });
 }
 

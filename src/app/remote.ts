@@ -1,9 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { createSecureContext } from 'node:tls';
 import type { OpenBackend } from '../backend/backend.ts';
+import { createDetector, type WebTransport } from '../backend/detect.ts';
+import { openHttp } from '../backend/http/http.ts';
 import { openSocket } from '../backend/socket/socket.ts';
 import { openSse } from '../backend/sse/sse.ts';
-import type { UpstreamTls } from '../backend/upstream-tls.ts';
+import type { UpstreamTls } from '../backend/web/connection.ts';
 import { openWebSocket } from '../backend/websocket/websocket.ts';
 import type { GatewayConfig, RemoteServer } from './configuration/config.ts';
 import { flagOf } from './configuration/option-names.ts';
@@ -16,17 +18,25 @@ import type { ServerListeners } from './server-listeners.ts';
 export function openerOfRemote(
   { address, headers, connectTimeoutMs, endpointTimeoutMs, postTimeoutMs, upstreamIdleMs, ...files }: RemoteServer,
   { maxLineBytes, maxQueuedBytes, keepAliveMs }: GatewayConfig,
-  { onStarted, onPostFailed }: ServerListeners,
+  { onStarted, onPostFailed, onTransport }: ServerListeners,
 ): OpenBackend {
-  const common = { connectTimeoutMs, maxLineBytes, maxQueuedBytes, onStarted: () => onStarted?.() };
-  if (!('url' in address)) return (events) => openSocket({ ...common, address }, events);
-  const { transport, url } = address;
+  const common = { connectTimeoutMs, maxLineBytes, maxQueuedBytes };
+  const told = { onStarted: () => onStarted?.() };
+  if (!('url' in address)) return (events) => openSocket({ ...common, ...told, address }, events);
+  const { url, transport } = address;
   const tls = url.protocol === 'https:' || url.protocol === 'wss:' ? readTls(files) : {};
-  const web = { ...common, url, headers, tls };
-  if (transport === 'ws') return (events, opening) => openWebSocket({ ...web, keepAliveMs }, events, opening);
-  const options = { ...web, endpointTimeoutMs, postTimeoutMs, idleTimeoutMs: upstreamIdleMs };
-  return (events, opening) =>
-    openSse({ ...options, onPostFailed: (detail, dropped) => onPostFailed?.(detail, dropped) }, events, opening);
+  if (transport === 'ws') {
+    const options = { ...common, ...told, url, headers, tls, keepAliveMs };
+    return (events, opening) => openWebSocket(options, events, opening);
+  }
+  const onFailed = (detail: string, dropped: number): void => onPostFailed?.(detail, dropped);
+  const web = { ...common, url, headers, tls, postTimeoutMs, idleTimeoutMs: upstreamIdleMs, onPostFailed: onFailed };
+  const open: Readonly<Record<WebTransport, OpenBackend>> = {
+    http: (events, opening) => openHttp(web, events, opening),
+    sse: (events, opening) => openSse({ ...web, ...told, endpointTimeoutMs }, events, opening),
+  };
+  if (transport !== 'auto') return open[transport];
+  return createDetector({ open, onFound: (found) => onTransport?.(found) });
 }
 
 function readTls(files: Pick<RemoteServer, 'upstreamCa' | 'upstreamCert' | 'upstreamKey'>): UpstreamTls {

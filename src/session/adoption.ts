@@ -4,6 +4,7 @@ import type { ForwardedHeaders } from '../protocol/forwarded-headers.ts';
 import { type Message, readBody } from '../protocol/message.ts';
 import type { EventLog, PendingCall } from '../store/event-log.ts';
 import type { LogState, SessionRecord } from '../store/session-records.ts';
+import { backendPlaceIn } from './client-state.ts';
 import { eventsPerRead } from './feed.ts';
 import { progressOf } from './progress.ts';
 import { canAsk } from './rerun.ts';
@@ -32,6 +33,8 @@ export interface Adoption {
   readonly log: LogState;
   readonly calls: readonly LeftCall[];
   readonly questions: readonly LeftQuestion[];
+  /** What the log had of the server after its backend had told where it stands (`BackendPlace.at`). */
+  readonly taken: readonly Buffer[];
   /** What the request that caused the takeover brings for the server: of earlier ones nothing is kept. */
   readonly forwarded?: ForwardedHeaders | undefined;
 }
@@ -43,9 +46,10 @@ export async function prepareAdoption(
   record: SessionRecord,
   log: LogState,
 ): Promise<Adoption> {
+  const at = backendPlaceIn(record.clientState)?.at;
   const streams = [...new Set([getStream, ...log.pending.map(({ stream }) => stream)])];
   const seen = new Map(
-    await Promise.all(streams.map(async (stream) => [stream, await look(events, key, stream)] as const)),
+    await Promise.all(streams.map(async (stream) => [stream, await look(events, key, stream, at)] as const)),
   );
   const calls = log.pending.map((call) => {
     const onStream = seen.get(call.stream);
@@ -58,7 +62,8 @@ export async function prepareAdoption(
     };
   });
   const questions = streams.flatMap((stream) => [...(seen.get(stream)?.open ?? [])].map((id) => ({ stream, id })));
-  return { record, log, calls, questions };
+  const taken = [...seen.values()].flatMap((stream) => stream.taken);
+  return { record, log, calls, questions, taken };
 }
 
 interface Seen {
@@ -66,6 +71,7 @@ interface Seen {
   readonly hasAsked: boolean;
   /** The newest progress by its token: on the GET stream several calls can report. */
   readonly progress: ReadonlyMap<RequestId, number>;
+  readonly taken: readonly Buffer[];
 }
 
 const nothingKnown = { progressToken: undefined, taskId: undefined };
@@ -77,7 +83,9 @@ function messageIn(text: Buffer): Message | undefined {
   return first?.ok ? first.message : undefined;
 }
 
-async function look(events: EventLog, key: string, stream: number): Promise<Seen> {
+/** @param at what comes after it is `taken`; nothing if it is undefined */
+async function look(events: EventLog, key: string, stream: number, at: Position | undefined): Promise<Seen> {
+  const taken: Buffer[] = [];
   const open = new Set<RequestId>();
   let hasAsked = false;
   const newestProgress = new Map<RequestId, number>();
@@ -85,8 +93,9 @@ async function look(events: EventLog, key: string, stream: number): Promise<Seen
   for (;;) {
     const read = await events.read(key, stream, after, eventsPerRead);
     if (read.outcome !== 'ok') break;
-    for (const { data } of read.events) {
+    for (const { data, epoch, seq } of read.events) {
       if (data.length === 0) continue;
+      if (at !== undefined && (epoch > at.epoch || (epoch === at.epoch && seq > at.seq))) taken.push(data);
       const message = messageIn(data);
       if (message === undefined) continue;
       const { kind, id, cancels, progressToken } = message;
@@ -102,5 +111,5 @@ async function look(events: EventLog, key: string, stream: number): Promise<Seen
     after = read.events.at(-1);
     if (read.atTail || after === undefined) break;
   }
-  return { open, hasAsked, progress: newestProgress };
+  return { open, hasAsked, progress: newestProgress, taken };
 }

@@ -16,6 +16,8 @@ export class ClientState {
   readonly isOneStream: boolean;
   /** How much of the GET stream was delivered: where a listener begins that names no event. */
   getCursor: Position | undefined;
+  /** Where the backend stands, where another one can go on from there. */
+  backend: BackendPlace | undefined;
   #initialized: Buffer | undefined;
   #logLevel: Buffer | undefined;
   readonly #subscriptions = new Map<string, Buffer>();
@@ -29,12 +31,13 @@ export class ClientState {
     this.initialize = Buffer.from(initialize);
     this.isOneStream = isOneStream;
     if (saved === undefined || saved.length === 0) return;
-    const { initialized, logLevel, subscriptions, getCursor, isOneStream: wasOneStream } = parse(saved);
+    const { initialized, logLevel, subscriptions, getCursor, isOneStream: wasOneStream, backend } = parse(saved);
     this.isOneStream = wasOneStream ?? isOneStream;
     if (initialized !== undefined) this.#initialized = Buffer.from(initialized);
     if (logLevel !== undefined) this.#logLevel = Buffer.from(logLevel);
     for (const [uri, text] of subscriptions) this.#subscriptions.set(uri, Buffer.from(text));
     this.getCursor = getCursor;
+    this.backend = backend;
   }
 
   /** For the session's record, so that another owner can go on from here. */
@@ -42,7 +45,8 @@ export class ClientState {
     const subscriptions = [...this.#subscriptions].map(([uri, text]) => [uri, text.toString()] as const);
     const [initialized, logLevel] = [this.#initialized?.toString(), this.#logLevel?.toString()];
     const isOneStream = this.isOneStream || undefined;
-    const state: Saved = { initialized, logLevel, subscriptions, getCursor: this.getCursor, isOneStream };
+    const { getCursor, backend } = this;
+    const state: Saved = { initialized, logLevel, subscriptions, getCursor, isOneStream, backend };
     return Buffer.from(JSON.stringify(state));
   }
 
@@ -85,9 +89,24 @@ interface Saved {
   readonly subscriptions: readonly (readonly [string, string])[];
   readonly getCursor?: Position | undefined;
   readonly isOneStream?: boolean | undefined;
+  readonly backend?: BackendPlace | undefined;
 }
 
 const parse = (saved: Buffer): Saved => JSON.parse(saved.toString()) as Saved;
+
+/** Where a backend stood, for the next owner of the session to go on with its server (DESIGN decision 5). */
+export interface BackendPlace {
+  /** As `BackendEvents.onState` told it. */
+  readonly state: string;
+  /** Up to here the log had what the server had said by then. */
+  readonly at: Position;
+  /** True for the first of the session: its questions have the ids that the server gave them (`ServerRequests`). */
+  readonly isFirst: boolean;
+}
+
+/** Where the backend of a session stood that an earlier owner had; undefined if nothing can be gone on with. */
+export const backendPlaceIn = (clientState: Buffer): BackendPlace | undefined =>
+  clientState.length === 0 ? undefined : parse(clientState).backend;
 
 /** True for the requests that change what a server keeps for its client. */
 export const isStateful = (method: string): boolean =>

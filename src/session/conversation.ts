@@ -10,6 +10,7 @@ import { type Call, Calls } from './calls.ts';
 import type { ClientState } from './client-state.ts';
 import type { Refusal } from './event-writer.ts';
 import { Inbound, idOf } from './inbound.ts';
+import { LostCalls, readUntaken, type Untaken } from './lost-calls.ts';
 import type { Dropped, SessionName, SessionObserver } from './observer.ts';
 import { OneStream } from './one-stream.ts';
 import { Outbound } from './outbound.ts';
@@ -65,6 +66,7 @@ export class Conversation {
   readonly #observer: SessionObserver;
   readonly #serverRequests = new ServerRequests();
   readonly #reruns: Reruns;
+  readonly #lostCalls: LostCalls;
   readonly #oneStream: OneStream | undefined;
   readonly #router: Router;
   #opening: OpeningAnswer | undefined;
@@ -103,7 +105,7 @@ export class Conversation {
         client.getCursor = cursor;
         options.onClientChanged();
       },
-      route: (line) => this.#router.receive(line),
+      route: (line) => (line.state === undefined ? this.#router.receive(line) : this.#noteState(line.state)),
       isOneStream,
       primes,
       pause: () => this.upstream.pause(),
@@ -118,10 +120,15 @@ export class Conversation {
       epoch,
       isAdopted: adoption !== undefined,
       maxQueuedBytes: limits.maxQueuedBytes / 2,
-      onLines: (lines) => this.outbound.take(lines),
+      onLines: (lines, of) => this.outbound.take(lines.map((text) => ({ text, of }))),
+      onUnanswered: (ids, reason) => {
+        this.outbound.finish(); // what the server said of them comes first
+        this.#lostCalls.unanswered(ids, reason);
+      },
+      onState: (state) => this.outbound.take([{ text: Buffer.alloc(0), of: undefined, state }]),
       onLost: (end) => this.#lost(end),
       onAway: (end) => observer.backendEnded(options.name, end),
-      onUnsent: (message) => this.#unsent(message),
+      onUnsent: (message) => this.#lostCalls.unsent(message),
       onRestored: () => this.#restored(),
       onGivenUp: options.onOver,
     });
@@ -138,6 +145,13 @@ export class Conversation {
       primes,
       onDropped: (what) => this.drop(what),
       onClientChanged: options.onClientChanged,
+    });
+    this.#lostCalls = new LostCalls({
+      calls: this.calls,
+      reruns: this.#reruns,
+      upstream: this.upstream,
+      inbound: this.inbound,
+      onUndeliverable: () => this.drop('undeliverable'),
     });
   }
 
@@ -157,12 +171,23 @@ export class Conversation {
     this.outbound.open();
   }
 
-  /** Goes on where an earlier owner was lost: what it left unanswered is answered, or run again by a new server. */
-  adopt({ calls, questions, forwarded }: Adoption, handshake: Handshake): void {
+  /**
+   * Goes on where an earlier owner was lost: with its server's session where that outlives a connection. Else what it left
+   * unanswered is answered, or run again by a new server.
+   */
+  adopt({ calls, questions, taken, forwarded }: Adoption, handshake: Handshake): void {
     if (forwarded !== undefined) this.upstream.hear(forwarded);
+    const place = this.#options.client.backend;
+    if (place !== undefined) {
+      const adopted = this.inbound.adopt(calls);
+      this.#adoptQuestions(questions, adopted, place.isFirst);
+      this.open(handshake);
+      this.upstream.attach({ state: place.state, pending: adopted.map(({ id }) => id), taken }, place.isFirst);
+      return;
+    }
     for (const { stream, id } of questions) this.outbound.add(stream, cancellationOf(id), false);
     for (const call of this.inbound.adopt(calls)) {
-      if (!this.#reruns.allows(call)) this.inbound.fail(call, 'outcome_unknown');
+      if (!this.#reruns.allows(call, 'loss')) this.inbound.fail(call, 'outcome_unknown');
     }
     this.open(handshake);
     // What was in the process is gone; the client is to know (DESIGN decision 5).
@@ -171,7 +196,7 @@ export class Conversation {
       setTimeout(() => this.#options.onOver('server_exited'), collectMs);
       return;
     }
-    this.#restore(handshake);
+    this.#restore(handshake, []);
   }
 
   drop(what: Dropped, text?: Buffer): void {
@@ -209,36 +234,51 @@ export class Conversation {
   #lost(end: BackendEnd): void {
     this.#observer.backendEnded(this.#options.name, end);
     this.outbound.finish();
+    this.#forgetPlace();
     const reason = end.reason === 'line_too_long' ? 'line_too_long' : 'server_exited';
     if (this.#handshake === undefined) this.#options.onOver('server_start_failed');
     else if (this.#options.parts.server.onBackendExit === 'end') this.#options.onOver(reason);
     else {
       // First, so that a cancellation still finds the stream where its request went.
       for (const { destination, text } of this.#serverRequests.cancelAll()) this.#router.send(destination, text);
-      // Whose answer was too long is not known, and would be again: nothing is run again then.
-      const isSafe = reason !== 'line_too_long';
-      for (const call of this.calls.all()) {
-        if (!(isSafe && this.#reruns.allows(call))) this.inbound.fail(call, reason);
-      }
+      const untaken = readUntaken(end.untaken);
+      this.#lostCalls.end(reason, untaken);
       this.outbound.flush();
-      this.#restore(this.#handshake);
+      this.#restore(this.#handshake, untaken);
     }
   }
 
-  /** Starts the server again. The calls that are left wait to be run again, before what the client sends from now on. */
-  #restore(handshake: Handshake): void {
+  /** Starts the server again; what it has to have again waits before what the client sends from now on. */
+  #restore(handshake: Handshake, untaken: readonly Untaken[]): void {
     this.upstream.restore(this.#options.client, handshake);
-    for (const call of this.calls.all()) {
-      call.isRerun = true;
-      if (this.upstream.send(call.text as Buffer, call.forwarded) === 'full') this.inbound.fail(call, 'server_busy');
+    this.#lostCalls.sendAgain(untaken);
+  }
+
+  /** The server still waits for answers to its questions, where those can be told apart from another backend's. */
+  #adoptQuestions(questions: Adoption['questions'], calls: readonly Call[], isFirst: boolean): void {
+    for (const { stream, id } of questions) {
+      const call = calls.find(({ answer }) => answer.stream === stream);
+      if (isFirst) this.#serverRequests.adopt(id, call ?? 'get');
+      else this.outbound.add(stream, cancellationOf(id), false);
     }
   }
 
-  /** The server was away for too long for this message. */
-  #unsent(message: Message | undefined): void {
-    const call = message?.kind === 'request' ? this.calls.get(idOf(message)) : undefined;
-    if (call !== undefined) this.inbound.fail(call, 'server_unreachable');
-    else this.drop('undeliverable');
+  #forgetPlace(): void {
+    const { client, onClientChanged } = this.#options;
+    if (client.backend === undefined) return;
+    client.backend = undefined;
+    onClientChanged();
+  }
+
+  /** Where the backend stands: the record says so once the log has what came before. */
+  #noteState(state: string): void {
+    const { client, onClientChanged } = this.#options;
+    const { incarnation } = this.upstream;
+    this.outbound.mark((at) => {
+      if (incarnation !== this.upstream.incarnation) return; // another backend has taken its place
+      client.backend = { state, at, isFirst: incarnation === '' };
+      onClientChanged();
+    });
   }
 
   /** The new backend is where the lost one was: the client looks anew. */

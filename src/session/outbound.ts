@@ -3,7 +3,7 @@ import type { RequestId } from '../protocol/faults.ts';
 import type { EventLog } from '../store/event-log.ts';
 import type { LogState, Registration } from '../store/session-records.ts';
 import { createEventWriter, type EventEffects, type EventWriter, type Refusal } from './event-writer.ts';
-import { Intake } from './intake.ts';
+import { Intake, type Line } from './intake.ts';
 import type { SessionOptions } from './session-parts.ts';
 import { getStream, Streams } from './streams.ts';
 
@@ -19,7 +19,7 @@ export interface OutboundOptions {
   /** So much of the GET stream was delivered to a listener that is gone. */
   onGetCursor(cursor: Position | undefined): void;
   /** Brings one line of the server to where it belongs. */
-  route(line: Buffer): void;
+  route(line: Line): void;
   /** The client hears everything on its GET stream; see `StreamsOptions`. */
   readonly isOneStream?: boolean;
   /** True if streams begin with a priming event. */
@@ -35,6 +35,11 @@ export interface OutboundOptions {
   onHistoryLost(): void;
   /** A connection was cut because the log could not be read. */
   onFailed(cause: unknown): void;
+}
+
+interface Mark {
+  readonly at: Position;
+  onStored(at: Position): void;
 }
 
 /** A log that does not answer for so long is away, or full. */
@@ -54,6 +59,9 @@ export class Outbound {
    */
   readonly #portion: { readonly lines: number; readonly bytes: number };
   readonly #limits: SessionOptions;
+  readonly #epoch: number;
+  /** Of what was added and is not known to be stored, in order. */
+  readonly #marks: Mark[] = [];
   #isOpen = false;
 
   constructor(options: OutboundOptions) {
@@ -61,13 +69,17 @@ export class Outbound {
     const { register, onRefused, onHistoryLost, onFailed } = options;
     const { logMaxEvents, logMaxBytes, retryMs, slowReaderMs, streamMaxAgeMs } = limits;
     this.#limits = limits;
+    this.#epoch = epoch;
     this.#portion = { lines: (logMaxEvents * 3) / 8, bytes: logMaxBytes / 8 };
     this.#writer = createEventWriter({
       log,
       key,
       epoch,
       ...(earlier && { earlier }),
-      onStored: (events) => this.streams.deliver(events),
+      onStored: (events) => {
+        this.streams.deliver(events);
+        this.#tellStored();
+      },
       register,
       onRefused,
     });
@@ -107,7 +119,7 @@ export class Outbound {
   }
 
   /** Takes lines of the server, in order. */
-  take(lines: readonly Buffer[]): void {
+  take(lines: readonly Line[]): void {
     this.#intake.take(lines);
   }
 
@@ -124,6 +136,22 @@ export class Outbound {
   /** What is known to be in the log. */
   get stored(): EventWriter['stored'] {
     return this.#writer.stored;
+  }
+
+  /** Where the log stands once all that was added so far is stored; `onStored` is called then. */
+  mark(onStored: (at: Position) => void): void {
+    const { events } = this.#writer.pending;
+    const at = { epoch: this.#epoch, seq: this.#writer.stored.tail + events };
+    this.#marks.push({ at, onStored });
+    if (events === 0) this.#tellStored();
+  }
+
+  #tellStored(): void {
+    const { tail } = this.#writer.stored;
+    while ((this.#marks[0]?.at.seq ?? tail + 1) <= tail) {
+      const [{ at, onStored }] = this.#marks.splice(0, 1) as [Mark];
+      onStored(at);
+    }
   }
 
   /** Stores and delivers what was added. */

@@ -204,7 +204,10 @@ export class Session implements SessionHandle {
     this.#forgotten = this.#try(
       reason === 'moved' ? undefined : () => this.#talk.outbound.close(reason === 'released'),
     ).then(() => this.#try(this.#forget(reason)));
-    await Promise.all([this.#forgotten, this.#forgotten.then(() => this.#try(() => this.#talk.upstream.close()))]);
+    await Promise.all([
+      this.#forgotten,
+      this.#forgotten.then(() => this.#try(() => this.#talk.upstream.close(reason === 'deleted'))),
+    ]);
     observer.ended(this.name, { reason, dropped: this.#talk.dropped });
     onEnded();
   }

@@ -1,4 +1,5 @@
-import type { Backend, BackendEnd, BackendEvents } from '../backend/backend.ts';
+import type { Backend, BackendEnd, BackendEvents, RequestIds, Resume } from '../backend/backend.ts';
+import type { Reason } from '../protocol/faults.ts';
 import { type ForwardedHeaders, noHeaders } from '../protocol/forwarded-headers.ts';
 import { canReplace, type Handshake, readHandshake } from '../protocol/handshake.ts';
 import { type Message, readBody } from '../protocol/message.ts';
@@ -17,8 +18,12 @@ export interface UpstreamOptions {
   readonly isAdopted: boolean;
   /** Messages that wait for a backend to be restored have no more bytes than this in all (P8). */
   readonly maxQueuedBytes: number;
-  /** Lines of the server, in order. */
-  onLines(lines: readonly Buffer[]): void;
+  /** Lines of the server, in order; `of` as `BackendEvents.onMessages` has it. */
+  onLines(lines: readonly Buffer[], of?: RequestIds): void;
+  /** The server will not answer these requests; see `BackendEvents.onUnanswered`. */
+  onUnanswered(ids: RequestIds, reason: Reason): void;
+  /** Where the backend stands; see `BackendEvents.onState`. */
+  onState(state: string): void;
   /** The backend has ended by itself. What becomes of the session is the listener's to say: `restore`, or nothing. */
   onLost(end: BackendEnd): void;
   /** The first try to restore failed, for this reason. */
@@ -66,6 +71,8 @@ export class Upstream {
   /** What the next backend is told, and how many requests of the gateway's own that took so far. */
   #replay: ReturnType<ClientState['replay']> = { texts: [], ids: new Set() };
   #replayed = 0;
+  /** An earlier owner's first backend is gone on with: the server's session is the same as from the start. */
+  #isStillFirst = false;
   /** Of the client's newest request that had any. */
   #newestHeaders = noHeaders;
   /** Requests of the replay that the server has not answered; the answers are nobody else's. */
@@ -91,16 +98,25 @@ export class Upstream {
    */
   get incarnation(): string {
     const { epoch, isAdopted } = this.#options;
-    return this.losses === 0 && !isAdopted ? '' : `${epoch}-${this.losses}`;
+    return this.losses === 0 && (!isAdopted || this.#isStillFirst) ? '' : `${epoch}-${this.losses}`;
   }
 
   /** Starts the server for a new session. */
   open(): void {
+    this.#begin();
+  }
+
+  /** Goes on with the server's session that an earlier owner had; `isFirst` as `incarnation` has it. */
+  attach(resume: Resume, isFirst: boolean): void {
+    this.#isStillFirst = isFirst;
+    this.#begin(resume);
+  }
+
+  #begin(resume?: Resume): void {
+    const { onLines, onUnanswered, onState } = this.#options;
     this.#state = 'live';
-    this.#backend = this.#openBackend({
-      onMessages: (lines) => this.#options.onLines(lines),
-      onEnd: (end) => this.#lost(end),
-    });
+    const events = { onMessages: onLines, onUnanswered, onState, onEnd: (end: BackendEnd) => this.#lost(end) };
+    this.#backend = this.#openBackend(events, resume);
   }
 
   /** A request of the client brought these. One that brought none changes nothing: not every request of a client may. */
@@ -145,16 +161,16 @@ export class Upstream {
     this.#timer = setTimeout(() => this.#reopen(client, handshake), this.#pauseMs());
   }
 
-  /** Ends the backend. What waits for it is dropped. */
-  async close(): Promise<void> {
+  /** Ends the backend, `isForGood` as `Backend.close` has it. What waits for it is dropped. */
+  async close(isForGood = false): Promise<void> {
     this.#state = 'closed';
     clearTimeout(this.#timer);
     this.#waiting.takeAll();
-    await this.#backend?.close();
+    await this.#backend?.close({ isForGood });
   }
 
-  #openBackend(events: BackendEvents): Backend {
-    return this.#options.server.open(events, { headers: () => this.#newestHeaders });
+  #openBackend(events: BackendEvents, resume?: Resume): Backend {
+    return this.#options.server.open(events, { headers: () => this.#newestHeaders, resume });
   }
 
   /** Counts a loss. True if it is one too many. */
@@ -176,7 +192,7 @@ export class Upstream {
   }
 
   #reopen(client: ClientState, handshake: Handshake): void {
-    const { server, onLines } = this.#options;
+    const { server, onLines, onUnanswered, onState } = this.#options;
     this.losses += 1;
     const initializeId = readOne(client.initialize)?.id;
     const early: Buffer[] = [];
@@ -192,8 +208,10 @@ export class Upstream {
       this.restore(client, handshake);
     };
     const backend = this.#openBackend({
-      onMessages: (lines) => {
-        if (isReady) return onLines(this.#withoutReplays(lines));
+      onUnanswered: (ids, reason) => isReady && onUnanswered(ids, reason),
+      onState: (state) => isReady && onState(state),
+      onMessages: (lines, of) => {
+        if (isReady) return onLines(this.#withoutReplays(lines), of);
         for (const [index, line] of lines.entries()) {
           const message = readOne(line);
           if (message?.kind !== 'response' || message.id !== initializeId) {

@@ -8,7 +8,7 @@ const installMs = 300_000;
 const suiteMs = 300_000;
 
 /** Servers that differ in how the gateway reads and writes them: by lines, and by HTTP. */
-const transports = ['stdio', 'sse'];
+const transports = ['stdio', 'sse', 'http'];
 const kinds = fixtureKinds.filter(({ transport }) => transports.includes(transport));
 
 /** What the suite runs against. */

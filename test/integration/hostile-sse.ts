@@ -1,10 +1,10 @@
 import { once } from 'node:events';
-import { writeFileSync } from 'node:fs';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, onTestFinished } from 'vitest';
-import { makeFolder } from '../fault/moody.ts';
+import { expect, onTestFinished, TestRunner } from 'vitest';
 import { type Gateway, startGateway } from '../support/gateway.ts';
 
 export type Handler = (request: IncomingMessage, response: ServerResponse) => void;
@@ -19,31 +19,48 @@ export const greet: Handler = (_, response) => void beginStream(response).write(
 
 export const accept: Handler = (_, response) => void response.writeHead(202).end();
 
-/** Starts a server of which every byte is the test's, in front of nothing. */
-export async function startHostile(handle: Handler): Promise<{ readonly server: Server; readonly origin: string }> {
+/** Starts a server of which every byte is the test's. One started inside a test is stopped with it. */
+export async function startHostile(handle: Handler) {
   const server = createServer(handle);
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
-  onTestFinished(() => {
+  const stop = (): void => {
     server.closeAllConnections();
     server.close();
-  });
-  return { server, origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}` };
+  };
+  if (TestRunner.getCurrentTest() !== undefined) onTestFinished(stop);
+  return { server, origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, stop };
 }
 
-/** A server whose stream is `onGet`'s, and a gateway in front of it that also has another server, so that it starts. */
+/**
+ * A server whose stream is `onGet`'s, and a gateway in front of it that also has another server, so that it starts. Both
+ * stop with the test; stop what a hook started in the hook that belongs to it.
+ */
 export async function startBehind(onGet: Handler, onPost: Handler, options: object = {}, args: readonly string[] = []) {
-  const { server, origin } = await startHostile((request, response) => {
+  const { server, origin, stop } = await startHostile((request, response) => {
     if (request.method === 'GET') onGet(request, response);
     else onPost(request, response);
   });
   const url = `${origin}/sse?key=url-secret`;
-  const file = join(makeFolder(), 'gangway.json');
   const headers = { Authorization: 'Bearer header-secret' };
   const hostile = { url, transport: 'sse', headers, startTimeoutMs: 1000, endpointTimeoutMs: 500, ...options };
-  writeFileSync(file, JSON.stringify({ mcpServers: { hostile, other: { url: 'tcp://127.0.0.1:1' } } }));
-  const gateway = await startGateway({ args: ['--config', file, '--log-level', 'trace', ...args] });
-  return { gateway, server, url: `${gateway.baseUrl}/hostile/mcp` };
+  const folder = await mkdtemp(join(tmpdir(), 'gangway-hostile-'));
+  try {
+    const file = join(folder, 'gangway.json');
+    await writeFile(file, JSON.stringify({ mcpServers: { hostile, other: { url: 'tcp://127.0.0.1:1' } } }));
+    const gateway = await startGateway({ args: ['--config', file, '--log-level', 'trace', ...args] });
+    return {
+      gateway,
+      server,
+      url: `${gateway.baseUrl}/hostile/mcp`,
+      async stop() {
+        await gateway.stop();
+        stop();
+      },
+    };
+  } finally {
+    await rm(folder, { recursive: true });
+  }
 }
 
 /** P12: what the server and the operator keep secret is nowhere in what the gateway writes, at any level. */

@@ -98,6 +98,7 @@ export const fixtureKinds: readonly ServerKind[] = [
   ofFixture('tcp', () => readyRemote('tcp')),
   ofFixture('unix', readyUnix),
   ofFixture('sse', () => readyRemote('sse')),
+  ofFixture('http', () => readyRemote('http')),
   ofFixture('ws', () => readyRemote('ws')),
 ];
 
@@ -105,6 +106,7 @@ export const fixtureKinds: readonly ServerKind[] = [
 export const referenceKinds: readonly ServerKind[] = [
   ofReference('stdio', () => startedByGateway(everythingReference)),
   ofReference('sse', () => readyReference('sse', '/sse')),
+  ofReference('http', () => readyReference('streamableHttp', '/mcp')),
 ];
 
 /** Every kind of server that a gateway has as its backend. */

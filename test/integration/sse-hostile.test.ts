@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import { describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { rssMiB } from '../fault/memory.ts';
 import { initialize, type Message, post, type Session } from '../support/http-client.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -201,11 +201,17 @@ async function startMoody() {
 
 const responsesIn = (messages: readonly Message[]) => messages.filter(({ result, error }) => result ?? error);
 
-describe('a session whose server misbehaves in a call', async () => {
+describe('a session whose server misbehaves in a call', () => {
+  let moody: Awaited<ReturnType<typeof startMoody>>;
+  beforeAll(async () => {
+    moody = await startMoody();
+  });
+  afterAll(() => moody?.stop());
+
   test.each(Object.entries(deeds))(
     '[F28] [S11] [P3] [P12] %s: answered once, as defined; the session goes on, and nothing is left',
     async (name, [, reason]) => {
-      const { gateway, url, open } = await startMoody();
+      const { gateway, url, open } = moody;
       const session: Session = await initialize(url);
       const before = rssMiB(gateway.pid);
       const { messages, text } = await session.request('tools/call', { name });

@@ -1,17 +1,17 @@
 /**
  * Our fixture with every feature as a server that runs by itself: `node sse-remote-server.mjs sse|http|ws [downMs]` or
  * `tcp|unix [path]`. Prints its address. `sse` and `http` are the official SDK's transports behind node:http; SIGUSR2
- * restarts them and `ws`: every connection is cut, every session forgotten, and after `downMs` without a listener they are back on
- * their port.
+ * restarts them and `ws`: every connection is cut, every session forgotten, and after `downMs` without a listener they are
+ * back on their port. `http` prints a line `session` for each one that begins, and `ended` for each that its client ends.
  */
 import { randomUUID } from 'node:crypto';
 import { createServer as createHttpServer } from 'node:http';
 import { createServer } from 'node:net';
 import { PassThrough } from 'node:stream';
-import { InMemoryEventStore } from '@modelcontextprotocol/sdk/examples/shared/inMemoryEventStore.js';
 import { SSEServerTransport } from '@modelcontextprotocol/sdk/server/sse.js';
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
 import { WebSocketServer } from 'ws';
+import { createEventStore } from '../fixtures/everything/event-store.mjs';
 import { createLineTransport } from '../fixtures/everything/line-transport.mjs';
 import { answerRawly } from '../fixtures/everything/raw-tools.mjs';
 import { createEverythingServer } from '../fixtures/everything/server.mjs';
@@ -94,10 +94,16 @@ function serveHttp() {
 async function begin(sessions) {
   const transport = new StreamableHTTPServerTransport({
     sessionIdGenerator: randomUUID,
-    eventStore: new InMemoryEventStore(),
+    eventStore: createEventStore(),
     retryInterval: 100,
-    onsessioninitialized: (id) => void sessions.set(id, transport),
-    onsessionclosed: (id) => void sessions.delete(id),
+    onsessioninitialized(id) {
+      sessions.set(id, transport);
+      tell('session');
+    },
+    onsessionclosed(id) {
+      sessions.delete(id);
+      tell('ended');
+    },
   });
   await createEverythingServer().connect(withoutSessionId(transport));
   return transport;

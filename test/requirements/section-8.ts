@@ -1,4 +1,3 @@
-import { openIssues } from './open-issues.ts';
 import type { ProtocolRequirement } from './requirement.ts';
 
 /** PROTOCOL.md, section 8: HTTP+SSE servers, and old clients. */
@@ -44,6 +43,5 @@ export const section8: readonly ProtocolRequirement[] = [
     source: 'S26',
     level: 'SHOULD',
     text: 'Streamable HTTP falls back to HTTP+SSE on 400, 404 or 405 without a recognized modern error.',
-    deferredTo: openIssues.sse,
   },
 ];

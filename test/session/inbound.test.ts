@@ -36,6 +36,8 @@ function createFixture(options: Partial<SessionOptions> = {}) {
     maxQueuedBytes: 1_000,
     onLines: () => undefined,
     onLost: () => undefined,
+    onUnanswered: () => undefined,
+    onState: () => undefined,
     onAway: () => undefined,
     onUnsent: () => undefined,
     onRestored: () => undefined,

@@ -5,6 +5,7 @@ import {
   ElicitRequestSchema,
   ListRootsRequestSchema,
 } from '@modelcontextprotocol/sdk/types.js';
+import { deliverOneByOne } from './one-by-one.ts';
 import {
   type CommonSpeech,
   newestSpeech,
@@ -90,6 +91,7 @@ const answerRoots = () => ({ roots: [...answers.roots] });
 export async function connectV1(url: string, { over, revision }: Speech = newestSpeech): Promise<SdkClient> {
   const client = new ClientV1(clientInfo, { capabilities: capabilitiesAt(revision) });
   const transport = transportsV1[over](url);
+  if (over !== 'http') deliverOneByOne(transport);
   const inboxes = receive(client);
   client.setRequestHandler(CreateMessageRequestSchema, inboxes.answering(answerSample));
   if (hasElicitation(revision)) client.setRequestHandler(ElicitRequestSchema, inboxes.answering(answerElicitation));
@@ -104,6 +106,7 @@ export async function connectV1(url: string, { over, revision }: Speech = newest
 export async function connectV2(url: string, { over, revision }: CommonSpeech = newestSpeech): Promise<SdkClient> {
   const client = new ClientV2(clientInfo, { capabilities: capabilitiesAt(revision) });
   const transport = transportsV2[over](url);
+  if (over !== 'http') deliverOneByOne(transport);
   const inboxes = receive(client);
   client.setRequestHandler('sampling/createMessage', inboxes.answering(answerSample));
   if (hasElicitation(revision)) client.setRequestHandler('elicitation/create', inboxes.answering(answerElicitation));

@@ -45,7 +45,7 @@ export const featuresOfFixture: readonly Feature[] = [
   [
     'progress, in order and complete, with and without time between',
     async (client) => {
-      for (const gapMs of [0, 10]) {
+      for (const gapMs of [0, 2]) {
         const { text, steps } = await callWithProgress(client, 'progress', { count: 20, gapMs, marker: 'm' });
         expect(text).toBe('m');
         expect(steps).toEqual(countTo(20));

@@ -49,8 +49,8 @@ const forwardHeader = z
 export const remoteOptions = {
   transport: text<TransportChoice>(
     'auto',
-    z.enum(['auto', 'sse'], { error: 'must be auto or sse; other transports come in a later version' }),
-    'What an http(s):// server speaks; sse is HTTP+SSE.',
+    z.enum(['auto', 'http', 'sse'], { error: 'must be auto, http or sse' }),
+    'Of an http(s):// server: http, sse or auto.',
     { inHelp: true },
   ),
   headers: {
@@ -92,11 +92,11 @@ export const remoteOptions = {
   postTimeoutMs: integer(
     60 * second,
     [1, longestMs],
-    'Milliseconds that an HTTP+SSE server has to answer a POST; the next message waits for that.',
+    'Milliseconds that an http(s):// server has to accept a message; of Streamable HTTP a request may take longer.',
   ),
   upstreamIdleMs: integer(
     0,
     [0, longestMs],
-    'Milliseconds that the stream of an HTTP+SSE server may be silent, for servers that send comments; 0 for ever.',
+    'Milliseconds that a stream of an http(s):// server may be silent, for servers that send comments; 0 for ever.',
   ),
 } as const;

@@ -1,11 +1,11 @@
 /** Where a remote server is, and what is spoken there. */
 export type ServerAddress =
-  | { readonly transport: 'sse' | 'ws'; readonly url: URL }
+  | { readonly transport: TransportChoice | 'ws'; readonly url: URL }
   | { readonly transport: 'tcp'; readonly host: string; readonly port: number }
   | { readonly transport: 'unix'; readonly path: string };
 
-/** How a URL of http or https is spoken to. */
-export type TransportChoice = 'auto' | 'sse';
+/** How a URL of http or https is spoken to: Streamable HTTP, HTTP+SSE, or what is found out. */
+export type TransportChoice = 'auto' | 'http' | 'sse';
 
 /** An address, or what is wrong with the text; never the text, which may hold a secret (P12). */
 export type ReadUrl =
@@ -15,13 +15,17 @@ export type ReadUrl =
 /** What operating systems take as the path of a socket: 107 bytes on Linux, 103 on macOS. */
 const maxSocketPathBytes = 103;
 
-/** Reads the URL of a server: http(s):// for HTTP+SSE, ws(s):// for WebSocket, tcp:// and unix:// for lines on a socket. */
+/**
+ * Reads the URL of a server: http(s):// for Streamable HTTP and HTTP+SSE, ws(s):// for WebSocket, tcp:// and unix:// for
+ * lines on a socket.
+ */
 export function readServerUrl(text: string, transport: TransportChoice): ReadUrl {
   const scheme = /^([a-z][a-z0-9+.-]*):\/\//i.exec(text)?.[1]?.toLowerCase() ?? '';
   if (scheme === 'http' || scheme === 'https') return readHttpUrl(text, transport);
   const read = readers.get(scheme);
   if (read === undefined) return fault('must begin with http://, https://, ws://, wss://, tcp:// or unix://');
-  if (transport !== 'auto') return fault(`is for another transport than sse; leave the transport out for ${scheme}://`);
+  if (transport !== 'auto')
+    return fault(`is for another transport than sse and http; leave the transport out for ${scheme}://`);
   return read(text);
 }
 
@@ -30,11 +34,6 @@ const fault = (message: string): ReadUrl => ({ ok: false, message });
 function readHttpUrl(text: string, transport: TransportChoice): ReadUrl {
   const url = readUrl(text);
   if (typeof url === 'string') return fault(url);
-  if (transport === 'auto') {
-    return fault(
-      'needs its transport in this version: add --transport sse (in the file "transport": "sse") for an HTTP+SSE server; finding it out and Streamable HTTP servers come in a later one',
-    );
-  }
   return { ok: true, address: { transport, url } };
 }
 

@@ -1,5 +1,4 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Reason } from '../../protocol/faults.ts';
 import type { Store } from '../../store/store.ts';
 import type { Adoption } from '../adoption.ts';
 import { patientLog } from '../patient-log.ts';
@@ -8,10 +7,10 @@ import type { Session } from '../session.ts';
 import type { SessionHandle } from '../session-handle.ts';
 import type { Server } from '../session-parts.ts';
 import type { Visitor } from '../visitor.ts';
-import type { ContinuedReply } from './continued-reply.ts';
 import { Directory, type DirectoryOptions } from './directory.ts';
 import { Exchange } from './exchange.ts';
 import { Guard } from './guard.ts';
+import { askUntilKnown } from './insistence.ts';
 import { Lease } from './lease.ts';
 import type { ToIngress, ToOwner } from './letters.ts';
 import { isAlive } from './liveness.ts';
@@ -53,9 +52,8 @@ const watchMs = 500;
 /** A GET gets its head after this time, whoever will answer it. */
 const earlyStreamMs = 1_000;
 
-/** The pauses between questions that could not be answered yet. */
-const firstPauseMs = 50;
-const longestPauseMs = 500;
+/** The pause between looks whether the instance is ready, or nobody waits any more. */
+const pauseMs = 50;
 
 /** The instances that share a store, as one of them sees it: any instance serves any session (docs/decisions/0015). */
 export class Cluster {
@@ -133,7 +131,7 @@ export class Cluster {
   /** Resolves when this instance may open sessions; false if it could not within the time. */
   async isReady(): Promise<boolean> {
     const until = performance.now() + this.#options.limits.storeWaitMs;
-    while (!this.lease.isHeld && performance.now() < until) await delay(firstPauseMs);
+    while (!this.lease.isHeld && performance.now() < until) await delay(pauseMs);
     return this.lease.isHeld;
   }
 
@@ -176,12 +174,15 @@ export class Cluster {
     const visitor = { key, ...of, forwarded: reply.forwarded };
     const gone = new AbortController();
     reply.onGone(() => gone.abort());
+    // A lost owner may seem to live for a lease.
+    const insistence = { waitMs: limits.storeWaitMs + limits.leaseMs, isClosed: () => this.#isClosed };
     const exchange: Exchange = new Exchange(key, wanted, reply, {
       earlyStreamMs,
       isOneStream: visitor.isOneStream ?? false,
-      admit: async (to) => (await this.#known(() => this.directory.admits(visitor), exchange, to)) === 'yes',
+      admit: async (to) =>
+        (await askUntilKnown(() => this.directory.admits(visitor), exchange, to, insistence)) === 'yes',
       locate: async (to, failed) =>
-        (await this.#known(() => this.directory.locate(visitor, failed), exchange, to)) ?? 'none',
+        (await askUntilKnown(() => this.directory.locate(visitor, failed), exchange, to, insistence)) ?? 'none',
       send: (to, letter, body) => this.#mail.send(to, letter, body),
       isAlive: (peer) => isAlive(store.instances, peer, limits.leaseMs),
       replay: (after, to) => {
@@ -206,31 +207,6 @@ export class Cluster {
     const n = ++this.#lastExchange;
     this.#exchanges.set(n, exchange);
     return n;
-  }
-
-  /**
-   * Asks until there is an answer: for a POST as long as it may wait and a lost owner may seem to live, for a GET for ever
-   * (P7). A fault is answered here; undefined then.
-   */
-  async #known<T extends object | string>(
-    ask: () => Promise<T | { readonly fault: Reason } | 'later'>,
-    exchange: Exchange,
-    reply: ContinuedReply,
-  ): Promise<T | undefined> {
-    const { storeWaitMs, leaseMs } = this.#options.limits;
-    const until = performance.now() + storeWaitMs + leaseMs;
-    for (let pauseMs = firstPauseMs; !reply.isDone; pauseMs = Math.min(1.5 * pauseMs, longestPauseMs)) {
-      const said = await ask();
-      if (said !== 'later') {
-        if (typeof said !== 'object' || !('fault' in said)) return said;
-        reply.fault(said.fault, exchange.requestId);
-        return undefined;
-      }
-      const isLate = !exchange.listens && performance.now() >= until;
-      if (isLate || this.#isClosed) exchange.refuse();
-      else await delay(pauseMs * (0.75 + Math.random() / 2), undefined, { ref: false });
-    }
-    return undefined;
   }
 
   async #reply(to: string, letter: ToIngress, body?: Buffer): Promise<void> {
@@ -295,6 +271,6 @@ export class Cluster {
 
   /** Resolves when no client waits for another instance. */
   async #isQuiet(): Promise<void> {
-    while (this.#exchanges.size > 0 && !this.#isClosed) await delay(firstPauseMs);
+    while (this.#exchanges.size > 0 && !this.#isClosed) await delay(pauseMs);
   }
 }
