@@ -5,7 +5,7 @@ import { createDetector, type WebTransport } from '../backend/detect.ts';
 import { openHttp } from '../backend/http/http.ts';
 import { openSocket } from '../backend/socket/socket.ts';
 import { openSse } from '../backend/sse/sse.ts';
-import type { UpstreamTls } from '../backend/web/connection.ts';
+import type { UpstreamTls } from '../backend/upstream-tls.ts';
 import { openWebSocket } from '../backend/websocket/websocket.ts';
 import type { GatewayConfig, RemoteServer } from './configuration/config.ts';
 import { flagOf } from './configuration/option-names.ts';
@@ -25,15 +25,13 @@ export function openerOfRemote(
   if (!('url' in address)) return (events) => openSocket({ ...common, ...told, address }, events);
   const { url, transport } = address;
   const tls = url.protocol === 'https:' || url.protocol === 'wss:' ? readTls(files) : {};
-  if (transport === 'ws') {
-    const options = { ...common, ...told, url, headers, tls, keepAliveMs };
-    return (events, opening) => openWebSocket(options, events, opening);
-  }
+  const web = { ...common, url, headers, tls };
+  if (transport === 'ws') return (events, opening) => openWebSocket({ ...web, ...told, keepAliveMs }, events, opening);
   const onFailed = (detail: string, dropped: number): void => onPostFailed?.(detail, dropped);
-  const web = { ...common, url, headers, tls, postTimeoutMs, idleTimeoutMs: upstreamIdleMs, onPostFailed: onFailed };
+  const http = { ...web, postTimeoutMs, idleTimeoutMs: upstreamIdleMs, onPostFailed: onFailed };
   const open: Readonly<Record<WebTransport, OpenBackend>> = {
-    http: (events, opening) => openHttp(web, events, opening),
-    sse: (events, opening) => openSse({ ...web, ...told, endpointTimeoutMs }, events, opening),
+    http: (events, opening) => openHttp(http, events, opening),
+    sse: (events, opening) => openSse({ ...http, ...told, endpointTimeoutMs }, events, opening),
   };
   if (transport !== 'auto') return open[transport];
   return createDetector({ open, onFound: (found) => onTransport?.(found) });

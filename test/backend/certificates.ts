@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { onTestFinished } from 'vitest';
-import type { UpstreamTls } from '../../src/backend/web/connection.ts';
+import type { UpstreamTls } from '../../src/backend/upstream-tls.ts';
 
 /** A throw-away authority, and a certificate of it for `localhost` and for clients. Fails where openssl is missing. */
 export async function makeCertificates(): Promise<Required<UpstreamTls>> {

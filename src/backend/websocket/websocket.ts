@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { type RawData, WebSocket } from 'ws';
 import { flattenLineBreaks } from '../../protocol/lines.ts';
 import type { Backend, BackendEnd, BackendEvents, OpenOptions } from '../backend.ts';
-import type { UpstreamTls } from '../web/connection.ts';
+import type { UpstreamTls } from '../upstream-tls.ts';
 import { limitsOf, maxUnansweredPings, subprotocol, watchPeer } from '../websocket-peer.ts';
 import { explainAnswer, explainBreak, explainClose, explainFailure } from './explain.ts';
 

@@ -6,7 +6,7 @@ import { limitsOf, subprotocol } from '../../backend/websocket-peer.ts';
 import type { Reason } from '../../protocol/faults.ts';
 import type { Server } from '../../session/session-parts.ts';
 import type { Endpoint } from '../endpoint.ts';
-import { createGuard } from '../guards.ts';
+import { createGuard } from '../guard.ts';
 import type { OriginRules } from '../origin.ts';
 import { respondWithFault } from '../respond.ts';
 import { Connection, type ConnectionOptions } from './connection.ts';

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import type { UpstreamTls } from '../../../src/backend/web/connection.ts';
+import type { UpstreamTls } from '../../../src/backend/upstream-tls.ts';
 import { makeCertificates } from '../certificates.ts';
 import { beginStream, event, open } from './sse-server.ts';
 

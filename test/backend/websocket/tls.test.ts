@@ -3,7 +3,7 @@ import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { WebSocketServer } from 'ws';
-import type { UpstreamTls } from '../../../src/backend/web/connection.ts';
+import type { UpstreamTls } from '../../../src/backend/upstream-tls.ts';
 import { makeCertificates } from '../certificates.ts';
 import { open } from './websocket-server.ts';
 
