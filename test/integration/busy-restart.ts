@@ -75,7 +75,7 @@ export async function restartUnderBusySessions(server: RemoteServer, { url, logs
   server.restart();
 
   for (const exchange of hung) {
-    const answer = await exchange.nextMessage(({ id }) => String(id).startsWith('hang-'));
+    const answer = await exchange.nextMessage(({ id }) => String(id).startsWith('hang-'), { deadlineMs: 30_000 });
     expect(answer.error.data.reason).toBe('server_exited');
   }
   const restored = () => logs().filter(({ msg }) => msg === 'server restored').length;
