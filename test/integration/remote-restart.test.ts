@@ -2,7 +2,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { startGateway } from '../support/gateway.ts';
 import { initialize } from '../support/http-client.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { restartUnderBusySessions } from './busy-restart.ts';
+import { busyRestartMs, restartUnderBusySessions } from './busy-restart.ts';
 import { argumentsFor, startRemoteServer } from './sse-remote.ts';
 
 /**
@@ -19,6 +19,7 @@ test.each(['sse', 'http'])(
     const gateway = await startGateway({ args: argumentsFor(server.url) });
     await restartUnderBusySessions(server, gateway);
   },
+  busyRestartMs,
 );
 
 test('[F28] [P3] a call that waits for a remote server that stays away is answered; the session lives on', async () => {
