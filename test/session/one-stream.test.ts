@@ -181,6 +181,21 @@ describe('a session of one stream', () => {
     expect(sink.messages[1]).toEqual(errorTo(7, 'server_busy'));
   });
 
+  it('[P3] tells of a lost server on the stream, and goes on with the next one', async () => {
+    const { sink, post, fake } = await opened();
+    await post(request(7)).answered();
+    await post(request(8, 'tools/list', {})).answered();
+    fake.backend.ends();
+    await waitFor(() => fake.opened.length === 2 && fake.backend.sent.items.some(({ id }) => id === 8));
+    fake.backend.says(response(8));
+    await waitFor(() => sink.messages.some(({ id }) => id === 8));
+    expect(sink.messages.slice(1).filter(({ method }) => method === undefined)).toEqual([
+      errorTo(7, 'server_exited'),
+      response(8),
+    ]);
+    expect(sink.state).toBe('open');
+  });
+
   it('goes on behind an event, without what has no data', async () => {
     const { sink, post, fake, listen } = await opened();
     await post(request(7)).answered();
@@ -209,7 +224,7 @@ describe('a session of one stream', () => {
     await waitFor(() => fake.living.length === 0);
   });
 
-  it('[P11] does not exist for anybody else, who cannot take its name either', async () => {
+  it('[S01b] [P11] does not exist for anybody else, who cannot take its name either', async () => {
     const { sessions, server, open, expecting } = await opened({ sseLingerMs: 1 });
     expect(sessions.atToken(token, server, somebody, undefined)).toBe('unknown_session');
     expect(sessions.atToken(token, { ...server }, nobody, undefined)).toBe('unknown_session');
