@@ -89,9 +89,10 @@ export function startExchange(what: Outgoing | Resumed, parts: ExchangeParts): E
     tellTaken = resolve;
   });
 
-  const deliver = (messages: Buffer[]): void => {
-    for (const text of messages) for (const id of idsOf(messagesIn(text), 'response')) open.delete(id);
-    if (messages.length > 0) onMessages(messages, ids);
+  /** @param read the messages in the texts */
+  const deliver = (texts: Buffer[], read = texts.flatMap(messagesIn)): void => {
+    for (const id of idsOf(read, 'response')) open.delete(id);
+    if (texts.length > 0) onMessages(texts, ids);
   };
 
   const post = async ({ message, headers: forwarded, isInitialize }: Outgoing): Promise<Answer> => {
@@ -114,7 +115,8 @@ export function startExchange(what: Outgoing | Resumed, parts: ExchangeParts): E
       const detail = `${where} answered a POST with more than ${maxLineBytes} bytes.`;
       return { outcome: 'failed', reason: 'line_too_long', detail };
     }
-    if (messagesIn(json).length > 0) deliver([Buffer.from(flattenLineBreaks(json))]);
+    const read = messagesIn(json);
+    if (read.length > 0) deliver([flattenLineBreaks(json)], read);
     return complete();
   };
 
@@ -148,7 +150,7 @@ export function startExchange(what: Outgoing | Resumed, parts: ExchangeParts): E
     const json = mediaType === 'application/json' ? await readJson(body, flow, maxLineBytes) : undefined;
     if (mediaType !== 'application/json') await body.dump({ limit: maxIdleBytes });
     const isAnswer = json !== undefined && idsOf(messagesIn(json), 'response').some((id) => open.has(id));
-    if (isAnswer) deliver([Buffer.from(flattenLineBreaks(json))]);
+    if (isAnswer) deliver([flattenLineBreaks(json)]);
     if (isAnswer && open.size === 0) return { outcome: 'done' };
     if (json !== undefined && isModernError(json)) {
       const detail = `${where} speaks revision 2026-07-28 or later only, which this version does not.`;
