@@ -91,7 +91,7 @@ export function startExchange(what: Outgoing | Resumed, parts: ExchangeParts): E
   });
 
   /** @param read the messages in the texts */
-  const deliver = (texts: Buffer[], read = texts.flatMap(messagesIn)): void => {
+  const deliver = (texts: Buffer[], read: readonly Message[] = texts.flatMap(messagesIn)): void => {
     for (const id of idsOf(read, 'response')) open.delete(id);
     if (texts.length > 0) onMessages(texts, ids);
   };
