@@ -6,12 +6,16 @@ import { createHttpApp, createListener } from '../http/app.ts';
 import { createEndpoint, type Endpoint } from '../http/endpoint.ts';
 import { createOriginRules, isLoopback } from '../http/origin.ts';
 import { createMessagesEndpoint, createSseStream } from '../http/sse-face.ts';
+import { createWebSocketFace, webSocketOnly } from '../http/websocket/face.ts';
 import { addHealth } from '../ops/health.ts';
 import { createSessionLog } from '../ops/session-log.ts';
+import type { Server } from '../session/session-parts.ts';
 import { Sessions } from '../session/sessions.ts';
+import type { Urls } from './banner.ts';
 import type { GatewayConfig } from './configuration/config.ts';
+import { endpointPathsOf } from './configuration/endpoint-paths.ts';
 import type { Environment } from './configuration/environment.ts';
-import { createStore } from './create-store.ts';
+import { createConnectedStore, createStore } from './create-store.ts';
 import { logListeners } from './server-listeners.ts';
 import { missingCommand, type RunningServer, runServer } from './servers.ts';
 import { awaitStart } from './start-probe.ts';
@@ -28,7 +32,7 @@ export interface GatewayParts {
 /** A running gateway. */
 export interface Gateway {
   /** The endpoints, by server. */
-  readonly urls: readonly { readonly server: string; readonly url: string }[];
+  readonly urls: readonly Urls[];
   /** Ends everything in order (P9): resolves when no session, no process and no connection is left. */
   close(): Promise<void>;
 }
@@ -46,24 +50,30 @@ export async function startGateway({ config, environment, logger, onUseless }: G
   const observer = createSessionLog(logger);
   const storeWaitMs = config.redisWaitMs;
   const cluster = config.redis === undefined ? undefined : { ...config, storeWaitMs };
+  const connectedStore = createConnectedStore(config);
   const sessions = new Sessions({ ...config, storeWaitMs, cluster, store, observer });
   const servers = await startServers({ config, environment, logger, onUseless });
   const closeParts = async (): Promise<void> => {
     await Promise.all(servers.map(({ pool }) => pool.close()));
-    await store.close();
+    await Promise.all([store.close(), connectedStore.close()]);
   };
 
   const originRules = createOriginRules(config);
   const endpoints = new Map<string, Endpoint>();
+  const onWebSocket = new Map<string, Server>();
   for (const { server, config: own } of servers) {
     const options = { ...config, server, sessions, originRules };
     const endpoint = createEndpoint(options);
-    for (const prefix of prefixesOf(config, server.name)) {
-      endpoints.set(prefix + config.path, endpoint);
-      if (!own.sse) continue;
-      const messagesPath = prefix + config.messagesPath;
-      endpoints.set(prefix + config.ssePath, createSseStream({ ...options, messagesPath }));
-      endpoints.set(messagesPath, createMessagesEndpoint({ ...options, messagesPath }));
+    for (const { mcp, ws, old } of endpointPathsOf(config, own)) {
+      endpoints.set(mcp, endpoint);
+      if (ws !== undefined) {
+        endpoints.set(ws, webSocketOnly);
+        onWebSocket.set(ws, server);
+      }
+      if (old === undefined) continue;
+      const face = { ...options, messagesPath: old.messages };
+      endpoints.set(old.stream, createSseStream(face));
+      endpoints.set(old.messages, createMessagesEndpoint(face));
     }
   }
   const app = createHttpApp(endpoints);
@@ -77,6 +87,16 @@ export async function startGateway({ config, environment, logger, onUseless }: G
     },
     createListener(app, endpoints),
   );
+  const webSockets = createWebSocketFace({
+    ...config,
+    servers: onWebSocket,
+    sessions,
+    store: connectedStore,
+    originRules,
+    maxEventBytes: config.maxLineBytes,
+    initializeTimeoutMs: config.bodyTimeoutMs,
+  });
+  webSockets.attach(http);
   // Node.js drops what follows the first 1,000 headers, and with it what the guards look at; their size is bounded anyway.
   http.maxHeadersCount = 0;
   http.maxConnections = config.maxConnections;
@@ -97,22 +117,18 @@ export async function startGateway({ config, environment, logger, onUseless }: G
 
   const base = `http://${displayHost(host)}:${(http.address() as AddressInfo).port}`;
   return {
-    urls: servers.map(({ server }) => ({
-      server: server.name,
-      url: base + prefixesOf(config, server.name)[0] + config.path,
-    })),
+    urls: servers.map(({ config: own }) => {
+      const [{ mcp, ws, old }] = endpointPathsOf(config, own);
+      const onWs = ws && { ws: base.replace('http', 'ws') + ws };
+      return { server: own.name, url: base + mcp, ...(old && { sse: base + old.stream }), ...onWs };
+    }),
     async close() {
       const endMs = Math.max(...servers.map(({ config: c }) => c.stdinCloseGraceMs + c.terminateGraceMs));
       await sessions.drain(Math.max(0, config.drainMs - endMs - exitMarginMs));
       await closeParts();
-      await closeServer(http);
+      await Promise.all([webSockets.close(connectionGraceMs), closeServer(http)]);
     },
   };
-}
-
-/** What stands before the paths of a server's endpoints: its name; a single one is also, and first, reached without it. */
-function prefixesOf({ servers }: GatewayConfig, name: string): string[] {
-  return servers.length === 1 ? ['', `/${name}`] : [`/${name}`];
 }
 
 async function startServers({ config, environment, logger, onUseless }: GatewayParts): Promise<RunningServer[]> {

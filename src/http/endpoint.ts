@@ -7,7 +7,7 @@ import type { SessionHandle } from '../session/session-handle.ts';
 import type { Server } from '../session/session-parts.ts';
 import type { Sessions } from '../session/sessions.ts';
 import type { Principal } from '../store/session-records.ts';
-import { createGuard, headerOf } from './guards.ts';
+import { createGuard, headerOf } from './guard.ts';
 import type { OriginRules } from './origin.ts';
 import { readPosted } from './posted.ts';
 import { createReply } from './reply.ts';
@@ -88,11 +88,11 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
   ]);
 
   return (incoming, outgoing) => {
-    const forwarded = guard(incoming);
-    if (typeof forwarded === 'string') return respondWithFault(outgoing, forwarded);
+    const admitted = guard(incoming);
+    if (typeof admitted === 'string') return respondWithFault(outgoing, admitted);
     const answer = methods.get(incoming.method);
     if (answer === undefined) return respondWithFault(outgoing, 'method_not_allowed');
-    answer(incoming, outgoing, forwarded);
+    answer(incoming, outgoing, admitted);
   };
 }
 

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Reason, RequestId } from '../protocol/faults.ts';
 import { isJsonContentType } from '../protocol/media-types.ts';
-import { type Message, type ReadBody, readBody } from '../protocol/message.ts';
+import { type Message, readBody } from '../protocol/message.ts';
 import { legacyRevisions } from '../protocol/revisions.ts';
 import { readRequestBody } from './body.ts';
 
@@ -45,7 +45,7 @@ export function readPosted(
   const refused = refuseHeaders(incoming) ?? (isAcceptable ? undefined : 'not_acceptable');
   if (refused !== undefined) return done(refusal(refused));
   readRequestBody(incoming, limits.maxBodyBytes, (body) => {
-    if (body.ok) done(examine(readBody(withoutBom(body.bytes), limits.maxDepth)));
+    if (body.ok) done(readMessages(body.bytes, limits.maxDepth));
     else if (body.reason !== 'aborted') done(refusal(body.reason));
   });
 }
@@ -64,7 +64,9 @@ function refuseHeaders({ headers }: IncomingMessage): Reason | undefined {
   return isJsonContentType(headers['content-type']) ? undefined : 'bad_content_type';
 }
 
-function examine(body: ReadBody): Posted {
+/** Reads the messages in a text that a client sent. */
+export function readMessages(bytes: Buffer, maxDepth: number): Posted {
+  const body = readBody(withoutBom(bytes), maxDepth);
   if (!body.ok) return refusal(body.reason);
   const messages: Message[] = [];
   for (const read of body.messages) {

@@ -20,8 +20,8 @@ export interface Call {
   hasAsked?: boolean;
   /** The newest progress that the client was told. */
   lastProgress?: number;
-  /** The call runs for a second time: progress that was told already is not told again. */
-  isRerun?: boolean;
+  /** Why it was run again, if it was: its POST broke while its server went on, or the server was lost. */
+  rerunAfter?: 'broken_post' | 'loss';
   /** When the call was sent or last reported progress, and when it was sent, on the monotonic clock in milliseconds. */
   activeAt: number;
   readonly startedAt: number;

@@ -187,7 +187,7 @@ export class Conversation {
     }
     for (const { stream, id } of questions) this.outbound.add(stream, cancellationOf(id), false);
     for (const call of this.inbound.adopt(calls)) {
-      if (!this.#reruns.allows(call)) this.inbound.fail(call, 'outcome_unknown');
+      if (!this.#reruns.allows(call, 'loss')) this.inbound.fail(call, 'outcome_unknown');
     }
     this.open(handshake);
     // What was in the process is gone; the client is to know (DESIGN decision 5).

@@ -42,7 +42,7 @@ export class LostCalls {
     // Whose answer was too long is not known, and would be again: nothing is run again then.
     const isSafe = reason !== 'line_too_long';
     for (const call of calls.all()) {
-      if (!kept.has(call.id) && !(isSafe && reruns.allows(call))) inbound.fail(call, reason);
+      if (!kept.has(call.id) && !(isSafe && reruns.allows(call, 'loss'))) inbound.fail(call, reason);
     }
   }
 
@@ -56,7 +56,7 @@ export class LostCalls {
       const call = id == null ? undefined : calls.get(id);
       if (kind === 'request' ? call !== undefined : kind === 'notification') this.#send(text, headers, call);
     }
-    for (const call of calls.all()) if (!untaken.some(({ id }) => id === call.id)) this.#rerun(call);
+    for (const call of calls.all()) if (!untaken.some(({ id }) => id === call.id)) this.#rerun(call, 'loss');
   }
 
   /** The backend goes on, and will not answer these. */
@@ -64,7 +64,7 @@ export class LostCalls {
     const { calls, reruns, inbound } = this.#options;
     const mayRunAgain = reason === 'server_unreachable' || reason === 'outcome_unknown';
     for (const call of ids.map((id) => calls.get(id)).filter((found) => found !== undefined)) {
-      if (mayRunAgain && reruns.allows(call)) this.#rerun(call);
+      if (mayRunAgain && reruns.allows(call, 'broken_post')) this.#rerun(call, 'broken_post');
       else inbound.fail(call, reason);
     }
   }
@@ -77,8 +77,8 @@ export class LostCalls {
     else onUndeliverable();
   }
 
-  #rerun(call: Call): void {
-    call.isRerun = true;
+  #rerun(call: Call, after: NonNullable<Call['rerunAfter']>): void {
+    call.rerunAfter = after;
     this.#send(call.text as Buffer, call.forwarded, call);
   }
 

@@ -51,10 +51,12 @@ export class Reruns {
     return harmless.has(method) || (this.#usesHints && method === 'tools/call');
   }
 
-  /** True if this call may be run again. */
-  allows({ method, text, hasAsked, isRerun, cancelTimer }: Call): boolean {
-    // A second rerun would let one request that its server always dies of drive the session into a crash loop.
-    if (text === undefined || hasAsked || isRerun || cancelTimer !== undefined) return false;
+  /** True if this call may be run again, now that its POST broke or its server was lost. */
+  allows({ method, text, hasAsked, rerunAfter, cancelTimer }: Call, after: NonNullable<Call['rerunAfter']>): boolean {
+    // A second rerun would let one request that its server always dies of drive the session into a crash loop. But a server
+    // that is lost breaks POSTs a moment before: that is one loss.
+    if (rerunAfter === 'loss' || rerunAfter === after) return false;
+    if (text === undefined || hasAsked || cancelTimer !== undefined) return false;
     return harmless.has(method) || (this.#usesHints && this.#isHarmless(toolOf(text)));
   }
 

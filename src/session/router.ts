@@ -118,8 +118,8 @@ export class Router {
   #isNews(message: Message, destination: Destination): boolean {
     if (destination === 'get' || message.progressToken === undefined || destination.text === undefined) return true;
     const progress = progressOf(message.text);
-    const { lastProgress, isRerun } = destination;
-    if (isRerun && lastProgress !== undefined && progress <= lastProgress) return false;
+    const { lastProgress, rerunAfter } = destination;
+    if (rerunAfter !== undefined && lastProgress !== undefined && progress <= lastProgress) return false;
     destination.lastProgress = progress;
     return true;
   }

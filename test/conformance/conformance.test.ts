@@ -1,4 +1,4 @@
-import { everythingFixture, startGateway } from '../support/gateway.ts';
+import { startGateway } from '../support/gateway.ts';
 import { testConformance } from './suite-tests.ts';
 
-testConformance('the gateway', () => startGateway({ command: everythingFixture }));
+testConformance('the gateway', ({ args, command }) => startGateway({ args, command }));

@@ -1,13 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Readable } from 'node:stream';
 import { Agent } from 'undici';
-
-/** How the server's certificate is checked and what is shown to it, as PEM. */
-export interface UpstreamTls {
-  readonly ca?: Buffer;
-  readonly cert?: Buffer;
-  readonly key?: Buffer;
-}
+import type { UpstreamTls } from '../upstream-tls.ts';
 
 /** The head of an answer and its body, not yet read. */
 export interface Answer {

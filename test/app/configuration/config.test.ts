@@ -56,6 +56,7 @@ describe('one server', () => {
         onBackendExit: 'restore',
         rerun: 'safe',
         sse: true,
+        ws: true,
         transport: 'auto',
         headers: {},
         forwardHeaders: [],
@@ -190,6 +191,35 @@ describe('the order of sources', () => {
       ];
       for (const config of results) expect({ ...config.servers[0], ...config }).toMatchObject(wanted);
     }
+  });
+});
+
+describe('the face for HTTP+SSE', () => {
+  const both = { mcpServers: { a: { command: 'x' }, b: { command: 'y', sse: false } } };
+
+  it('is there unless it is turned off, for all or for one', () => {
+    const turned = (given: Given) => configOf(given).servers.map(({ sse }) => sse);
+    expect(turned({ file: both })).toEqual([true, false]);
+    expect(turned({ argv: ['--no-sse', '--config', 'config.json'], file: both })).toEqual([false, false]);
+    expect(turned({ argv: ['--no-sse', '--', 'x'] })).toEqual([false]);
+    expect(turned({ argv: ['--', 'x'], env: { GANGWAY_SSE: 'false' } })).toEqual([false]);
+  });
+
+  it.each<[Given, string, string]>([
+    [{ argv: ['--no-sse=1', '--', 'x'] }, '--no-sse', 'takes no value'],
+    [{ argv: ['--no-sse', '--no-sse', '--', 'x'] }, '--no-sse', 'more than once'],
+    [{ argv: ['--', 'x'], env: { GANGWAY_SSE: 'no' } }, 'GANGWAY_SSE', 'true or false'],
+    [{ argv: ['--sse-path', '/mcp', '--', 'x'] }, '--sse-path', 'one path'],
+    [{ argv: ['--messages-path', '/sse', '--', 'x'] }, '--messages-path', 'one path'],
+    [{ argv: ['--path', '/messages', '--', 'x'] }, '--path', 'one path'],
+    [{ argv: ['--sse-path', '/foo/mcp', '--', 'foo'] }, '--sse-path', 'one path'],
+  ])('refuses %j', (given, path, message) => {
+    const result = read(given);
+    expect(result).toMatchObject({ ok: false, faults: [{ path, message: expect.stringContaining(message) }] });
+  });
+
+  it('has no path to collide with where it is turned off', () => {
+    expect(configOf({ argv: ['--no-sse', '--sse-path', '/mcp', '--', 'x'] }).path).toBe('/mcp');
   });
 });
 
@@ -357,6 +387,8 @@ describe('faults', () => {
       ['config.json: mcpServers.git.headers.a'],
     ],
     ['a header without a colon', { argv: ['--header', 'a', '--transport', 'sse', 'http://x'] }, ['--header']],
+    ['one path for two things', { argv: ['--ws-path', '/mcp', '--', 'x'] }, ['--ws-path']],
+    ['the same by a default', { argv: ['--path', '/ws', '--', 'x'] }, ['--path']],
     ['a header twice', { argv: ['--header', 'a: 1', '--header', 'A: 2', 'tcp://x:1'] }, ['--header']],
     ['a header of our own', { argv: ['--header', 'Host: evil', '--transport', 'sse', 'http://x'] }, ['--header']],
     ['a certificate without a key', { argv: ['--upstream-cert', 'f', 'tcp://x:1'] }, ['argument 3']],

@@ -222,6 +222,31 @@ describe('a stream that goes wrong later', () => {
     expect(messages.items.join()).not.toContain('smuggled');
   });
 
+  test('[A11] [S16] a request that a lenient server could take for two has a length, no chunks, and no line break in it', async () => {
+    const received = createInbox<string>();
+    const lenient = createServer((socket) => {
+      let text = '';
+      socket.setEncoding('latin1').on('error', () => undefined);
+      socket.on('data', (chunk) => {
+        text += chunk;
+        if (text.startsWith('GET'))
+          socket.write(`HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n${event('endpoint', '/m')}`);
+        else if (text.endsWith('"end"')) received.push(text);
+      });
+    });
+    lenient.listen(0, '127.0.0.1');
+    await once(lenient, 'listening');
+    onTestFinished(() => void lenient.close());
+    const { send } = open(new URL(`http://127.0.0.1:${(lenient.address() as AddressInfo).port}/sse`));
+    const message =
+      '"ä",\r\n\r\nPOST /smuggled HTTP/1.1\r\nContent-Length: 0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"end"';
+    send(message);
+    const [head = '', ...bodies] = (await received.next()).split('\r\n\r\n');
+    expect(head).not.toMatch(/transfer-encoding/i);
+    expect(head.match(/content-length: \d+/gi)).toEqual([`content-length: ${Buffer.byteLength(message)}`]);
+    expect(bodies).toEqual([Buffer.from(message.replace(/[\r\n]/g, ' ')).toString('latin1')]);
+  });
+
   test('[F28] silence after the POST: the request is left to its own time limit, others go on', async () => {
     const { send, stream, messages, ends } = await openLive();
     send(request(1));
