@@ -10,7 +10,7 @@ import { readJson } from '../web/json-body.ts';
 import { idsOf, messagesIn } from '../web/messages.ts';
 import { explainStatus, isModernError } from './refusal.ts';
 import type { LeaveOut } from './repeats.ts';
-import { isUnsent, maxAwayMs, pause } from './retry.ts';
+import { isUnsentAfter, maxAwayMs, pause } from './retry.ts';
 import type { ServerSession } from './server-session.ts';
 import { followStream } from './stream.ts';
 
@@ -59,6 +59,10 @@ export type ExchangeEnd =
 
 /** One POST and its answer. */
 export interface Exchange {
+  /** What is posted; undefined if another backend has posted it. */
+  readonly parcel: Parcel | undefined;
+  /** No connection has come about yet: the server has seen nothing of it. */
+  readonly isUnsent: boolean;
   /** The head of the answer came, or never will. */
   readonly taken: Promise<void>;
   /** Never rejects. */
@@ -78,12 +82,14 @@ export interface Exchange {
  */
 export function startExchange(what: Outgoing | Resumed, parts: ExchangeParts): Exchange {
   const { ids } = what;
+  const isInitialize = 'message' in what && what.isInitialize;
   const { url, connection, flow, session, maxLineBytes, onMessages } = parts;
   const where = url.origin;
   const controller = new AbortController();
   const { signal } = controller;
   const open = new Set(ids);
   let isExpired = false;
+  let isUnsent = false;
   let cursor = 'cursor' in what ? what.cursor : undefined;
   let tellTaken: () => void;
   const taken = new Promise<void>((resolve) => {
@@ -96,7 +102,7 @@ export function startExchange(what: Outgoing | Resumed, parts: ExchangeParts): E
     if (texts.length > 0) onMessages(texts, ids);
   };
 
-  const post = async ({ message, headers: forwarded, isInitialize }: Outgoing): Promise<Answer> => {
+  const post = async ({ message, headers: forwarded }: Outgoing): Promise<Answer> => {
     const startedAt = performance.now();
     for (let failures = 0; ; failures++) {
       try {
@@ -105,7 +111,10 @@ export function startExchange(what: Outgoing | Resumed, parts: ExchangeParts): E
         return await connection.request({ method: 'POST', url, headers, body: message, signal });
       } catch (cause) {
         const isTooLate = isInitialize || performance.now() - startedAt > maxAwayMs;
-        if (isTooLate || !isUnsent(cause) || !(await pause(failures, { signal }))) throw cause;
+        if (isTooLate || !isUnsentAfter(cause)) throw cause;
+        isUnsent = true;
+        if (!(await pause(failures, { signal }))) throw cause;
+        isUnsent = false;
       }
     }
   };
@@ -160,7 +169,7 @@ export function startExchange(what: Outgoing | Resumed, parts: ExchangeParts): E
     return { outcome: 'failed', reason: 'server_refused', detail: explainStatus(status, where), status };
   };
 
-  const takeAnswer = async (answer: Answer, isInitialize: boolean): Promise<ExchangeEnd> => {
+  const takeAnswer = async (answer: Answer): Promise<ExchangeEnd> => {
     const { status, mediaType, body } = answer;
     if (status === 404 && session.hasId) {
       await body.dump({ limit: maxIdleBytes });
@@ -192,7 +201,7 @@ export function startExchange(what: Outgoing | Resumed, parts: ExchangeParts): E
       const answer = await post(what);
       clearTimeout(timer);
       tellTaken();
-      return await takeAnswer(answer, what.isInitialize);
+      return await takeAnswer(answer);
     } catch (cause) {
       if (isExpired) {
         const detail = `${where} did not accept a message within ${parts.postTimeoutMs} ms.`;
@@ -205,8 +214,19 @@ export function startExchange(what: Outgoing | Resumed, parts: ExchangeParts): E
     }
   };
 
+  /** A connection that broke seldom breaks alone: what is run again at once would meet the next one of the pool. */
+  const runAndSettle = async (): Promise<ExchangeEnd> => {
+    const end = await run();
+    if (end.outcome === 'failed' && end.reason === 'server_unreachable') await pause(0, { signal });
+    return end;
+  };
+
   return {
-    ...{ taken, ended: run(), open },
+    ...{ taken, ended: isInitialize ? run() : runAndSettle(), open },
+    parcel: 'message' in what ? what : undefined,
+    get isUnsent() {
+      return isUnsent;
+    },
     get cursor() {
       return cursor;
     },
