@@ -1,6 +1,7 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { EventId } from '../../src/protocol/event-id.ts';
 import { Sessions, type SessionsOptions } from '../../src/session/sessions.ts';
+import type { AppendOutcome } from '../../src/store/event-log.ts';
 import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
 import { StoreUnavailable } from '../../src/store/store-unavailable.ts';
 import { createFakeServer, readMessage } from '../support/fake-backend.ts';
@@ -253,6 +254,21 @@ describe('a session of one stream', () => {
       fake.backend.says(response(7));
       await pass(60_000);
       expect(observer.ends.items).toEqual(['client_gone']);
+    });
+
+    it('[P7] tells a POST at the limit of a request that its outcome is not known, while the store is away', async () => {
+      const { store, post } = await openedOnAClock({ requestIdleMs: 60_000 });
+      let comeBack = (_outcome: AppendOutcome): void => undefined;
+      const away = new Promise<AppendOutcome>((resolve) => {
+        comeBack = resolve;
+      });
+      Object.assign(store.log, { append: () => away });
+      const call = post(request(7));
+      await pass(59_000);
+      expect(call.given).toBeUndefined();
+      await pass(1_000);
+      expect(call.given).toEqual({ kind: 'fault', reason: 'outcome_unknown', id: 7 });
+      comeBack({ outcome: 'stored' });
     });
 
     it('goes on for a client that comes back in time', async () => {
