@@ -1,6 +1,7 @@
 import type { Reason, RequestId } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/forwarded-headers.ts';
 import { flattenLineBreaks } from '../../protocol/lines.ts';
+import type { Message } from '../../protocol/message.ts';
 import type { Parcel, RequestIds } from '../backend.ts';
 import { explainConnectFailure } from '../connect-failure.ts';
 import { type Answer, type Connection, maxIdleBytes } from '../web/connection.ts';
@@ -90,7 +91,7 @@ export function startExchange(what: Outgoing | Resumed, parts: ExchangeParts): E
   });
 
   /** @param read the messages in the texts */
-  const deliver = (texts: Buffer[], read = texts.flatMap(messagesIn)): void => {
+  const deliver = (texts: Buffer[], read: readonly Message[] = texts.flatMap(messagesIn)): void => {
     for (const id of idsOf(read, 'response')) open.delete(id);
     if (texts.length > 0) onMessages(texts, ids);
   };
