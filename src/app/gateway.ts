@@ -5,7 +5,10 @@ import type { Logger } from 'pino';
 import { createHttpApp, createListener } from '../http/app.ts';
 import { createEndpoint, type Endpoint } from '../http/endpoint.ts';
 import { createOriginRules, isLoopback } from '../http/origin.ts';
+import { ModernServer } from '../modern/modern-server.ts';
+import type { ModernObserver } from '../modern/observer.ts';
 import { addHealth } from '../ops/health.ts';
+import { createModernLog } from '../ops/modern-log.ts';
 import { createSessionLog } from '../ops/session-log.ts';
 import { Sessions } from '../session/sessions.ts';
 import type { GatewayConfig } from './configuration/config.ts';
@@ -13,6 +16,7 @@ import type { Environment } from './configuration/environment.ts';
 import { createStore } from './create-store.ts';
 import { missingCommand, type RunningServer, runServer } from './servers.ts';
 import { awaitStart } from './start-probe.ts';
+import { version } from './version.ts';
 
 /** What a gateway is started with. */
 export interface GatewayParts {
@@ -51,10 +55,12 @@ export async function startGateway({ config, environment, logger, onUseless }: G
     await store.close();
   };
 
+  const modernObserver = createModernLog(logger);
+  const modernServers = new Map(servers.map((running) => [running, runModern(running, config, modernObserver)]));
   const originRules = createOriginRules(config);
   const endpoints = new Map<string, Endpoint>();
-  for (const { server } of servers) {
-    const endpoint = createEndpoint({ ...config, server, sessions, originRules });
+  for (const [{ server }, modern] of modernServers) {
+    const endpoint = createEndpoint({ ...config, server, sessions, modern, originRules });
     for (const path of pathsOf(config, server.name)) endpoints.set(path, endpoint);
   }
   const app = createHttpApp(endpoints);
@@ -94,11 +100,27 @@ export async function startGateway({ config, environment, logger, onUseless }: G
     })),
     async close() {
       const endMs = Math.max(...servers.map(({ config: c }) => c.stdinCloseGraceMs + c.terminateGraceMs));
-      await sessions.drain(Math.max(0, config.drainMs - endMs - exitMarginMs));
+      const graceMs = Math.max(0, config.drainMs - endMs - exitMarginMs);
+      await Promise.all([
+        sessions.drain(graceMs),
+        ...[...modernServers.values()].map((modern) => modern.drain(graceMs)),
+      ]);
       await closeParts();
       await closeServer(http);
     },
   };
+}
+
+/** A server as clients of the modern era meet it. Remote ones have their eras told apart by their transports. */
+function runModern(
+  { config, server, openSibling }: RunningServer,
+  gateway: GatewayConfig,
+  observer: ModernObserver,
+): ModernServer {
+  const era = config.address === undefined ? config.era : 'legacy';
+  const modern = new ModernServer({ server, era, openSibling, version, limits: gateway, observer });
+  modern.start();
+  return modern;
 }
 
 /** A single server is also reached without its name; it is the first of its paths. */

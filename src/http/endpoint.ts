@@ -1,15 +1,17 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { ModernServer } from '../modern/modern-server.ts';
 import { type EventId, parseEventId } from '../protocol/event-id.ts';
 import type { Reason, RequestId } from '../protocol/faults.ts';
 import { isJsonContentType, readAccept } from '../protocol/media-types.ts';
 import { type Message, type ReadBody, readBody } from '../protocol/message.ts';
-import { legacyRevisions } from '../protocol/revisions.ts';
+import { namesModernRevision } from '../protocol/revisions.ts';
 import type { Reply } from '../session/reply.ts';
 import type { SessionHandle } from '../session/session-handle.ts';
 import type { Server } from '../session/session-parts.ts';
 import type { Sessions } from '../session/sessions.ts';
 import type { Principal } from '../store/session-records.ts';
 import { readRequestBody } from './body.ts';
+import { createModernFace } from './modern-face.ts';
 import { isHost, type OriginRules } from './origin.ts';
 import { createReply } from './reply.ts';
 import { respondWithFault } from './respond.ts';
@@ -19,11 +21,14 @@ import { hasSingleHeaders } from './single-headers.ts';
 export interface EndpointOptions {
   readonly server: Server;
   readonly sessions: Sessions;
+  /** The server as clients of the modern era meet it. */
+  readonly modern: ModernServer;
   readonly originRules: OriginRules;
   readonly maxBodyBytes: number;
   readonly maxDepth: number;
   readonly keepAliveMs: number;
   readonly slowReaderMs: number;
+  readonly commitAfterMs: number;
 }
 
 /** Answers one HTTP request to an endpoint. */
@@ -39,10 +44,12 @@ const sessionIdForm = /^[\x21-\x7e]{1,128}$/;
 
 /**
  * The Streamable HTTP endpoint of one server (2025-11-25, basic/transports): POST brings messages, GET opens the
- * standalone stream or resumes one, DELETE ends the session.
+ * standalone stream or resumes one, DELETE ends the session. What is of the modern era goes to its own face, whatever
+ * session it names (2026-07-28, basic/versioning).
  */
 export function createEndpoint(options: EndpointOptions): Endpoint {
-  const { server, sessions, originRules } = options;
+  const { server, sessions, modern, originRules } = options;
+  const modernFace = createModernFace(options);
 
   const findSession = (incoming: IncomingMessage): SessionHandle | Reason => {
     const id = incoming.headers['mcp-session-id'];
@@ -50,6 +57,12 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
     if (typeof id !== 'string' || !sessionIdForm.test(id)) return 'bad_session_id';
     const version = incoming.headers['mcp-protocol-version'];
     return sessions.at(id, server, anonymous, version === undefined ? undefined : String(version));
+  };
+
+  /** True for a client of the modern era: it has no session that a GET or DELETE could be about. */
+  const hasPostOnly = ({ headers }: IncomingMessage): boolean => {
+    if (!modern.servesLegacy) return true;
+    return headers['mcp-session-id'] === undefined && namesModernRevision(headers['mcp-protocol-version']?.toString());
   };
 
   const post: Endpoint = (incoming, outgoing) => {
@@ -76,8 +89,11 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
     const [first] = messages;
     if (first === undefined) return reply.fault('empty_batch', null);
     const id = body.batch ? null : requestId(first);
-    const modern = messages.find((message) => message.isModern);
-    if (modern !== undefined) return reply.fault('modern_not_served', id, { supported: legacyRevisions });
+    if (messages.some((message) => modernFace.takes(message, incoming.headers))) {
+      if (body.batch) return reply.fault('modern_batch', null);
+      return modernFace.post(first, incoming.headers, reply);
+    }
+    if (!modern.servesLegacy) return reply.fault('legacy_not_served', id, { supported: modern.revisions });
     const opens = messages.some((message) => message.method === 'initialize' && message.kind === 'request');
     if (opens && incoming.headers['mcp-session-id'] !== undefined) return reply.fault('already_initialized', id);
     if (opens && !body.batch) return sessions.open(server, anonymous, first, reply);
@@ -117,6 +133,7 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
     if (!originRules.allowsOrigin(headers.origin)) return respondWithFault(outgoing, 'origin_not_allowed');
     const answer = methods.get(method);
     if (answer === undefined) return respondWithFault(outgoing, 'method_not_allowed');
+    if (method !== 'POST' && hasPostOnly(incoming)) return respondWithFault(outgoing, 'post_only');
     answer(incoming, outgoing);
   };
 }

@@ -83,6 +83,13 @@ export function readBody(text: Buffer, maxDepth: number): ReadBody {
   return { ok: true, batch: scan.batch, messages: scan.values.map((value) => readMessage(text, value)) };
 }
 
+/** The response that a line of a server is; undefined if it is anything else. */
+export function readResponse(line: Buffer): Message | undefined {
+  const body = readBody(line, Number.POSITIVE_INFINITY);
+  const [read] = body.ok && !body.batch ? body.messages : [];
+  return read?.ok && read.message.kind === 'response' ? read.message : undefined;
+}
+
 /** Values that are met in nearly every message. */
 const commonStrings = shortTexts([
   '2.0',

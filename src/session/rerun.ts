@@ -4,6 +4,7 @@ import type { Call } from './calls.ts';
 /** Requests that only read: a server can answer them twice. */
 const harmless: ReadonlySet<string> = new Set([
   'ping',
+  'server/discover',
   'tools/list',
   'prompts/list',
   'prompts/get',
@@ -18,6 +19,9 @@ const harmless: ReadonlySet<string> = new Set([
 
 /** True for a message that may be sent to a server twice, or to a server that replaces the one that had it. */
 export const isHarmless = ({ kind, method }: Message): boolean => kind !== 'request' || harmless.has(method as string);
+
+/** What decides whether a call may be run again. */
+type Rerunnable = Pick<Call, 'method' | 'text' | 'hasAsked' | 'isRerun' | 'cancelTimer'>;
 
 /** Larger requests are not kept (P8): those of all calls in flight have to wait for a restored server at once. */
 const maxKeptBytes = 16 * 1024;
@@ -46,7 +50,7 @@ export class Reruns {
   }
 
   /** True if this call may be run again. */
-  allows({ method, text, hasAsked, isRerun, cancelTimer }: Call): boolean {
+  allows({ method, text, hasAsked, isRerun, cancelTimer }: Rerunnable): boolean {
     // A second rerun would let one request that its server always dies of drive the session into a crash loop.
     if (text === undefined || hasAsked || isRerun || cancelTimer !== undefined) return false;
     return harmless.has(method) || (this.#usesHints && this.#isHarmless(toolOf(text)));
