@@ -28,9 +28,20 @@ export interface FakeSink extends EventSink {
 /** What a reply was answered with. */
 export type Given =
   // biome-ignore lint/suspicious/noExplicitAny: a test reads messages of every shape
-  | { readonly kind: 'json'; readonly json: any; readonly text: string; readonly headers: Headers | undefined; readonly status?: number }
+  | {
+      readonly kind: 'json';
+      readonly json: any;
+      readonly text: string;
+      readonly headers: Headers | undefined;
+      readonly status?: number;
+    }
   | { readonly kind: 'accepted' | 'nothing' | 'removed' }
-  | { readonly kind: 'fault'; readonly reason: Reason; readonly id: RequestId | null; readonly data?: Record<string, unknown> }
+  | {
+      readonly kind: 'fault';
+      readonly reason: Reason;
+      readonly id: RequestId | null;
+      readonly data?: Record<string, unknown>;
+    }
   | { readonly kind: 'stream'; readonly sink: FakeSink; readonly headers: Headers | undefined };
 
 /** A reply without a connection. It throws if it is answered twice. */
