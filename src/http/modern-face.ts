@@ -40,30 +40,49 @@ const removedMethods: ReadonlySet<string | undefined> = new Set([
 /**
  * The Streamable HTTP endpoint of 2026-07-28 (basic/transports/streamable-http): every POST stands for itself. Wrong ones
  * are refused in the order of the official server: envelope, headers that disagree with the body, version, headers that are
- * missing, mirrored parameters; what is left is the server's to answer.
+ * missing, mirrored parameters; what is left is the server's to answer. What is wrong in itself starts no server.
  */
 export function createModernFace({ modern, commitAfterMs, slowReaderMs }: ModernFaceOptions): ModernFace {
   const request = (message: Message, headers: RequestHeaders, reply: Reply): void => {
     const hidesServerErrors = message.method === 'server/discover';
     const answer = new Answer({ reply, id: message.id as RequestId, commitAfterMs, slowReaderMs, hidesServerErrors });
-    const refuse = ({ reason, data }: Refusal): void => answer.fault(reason, data);
-    if (!message.isModern) return refuse({ reason: 'bad_envelope', data: { missing: [protocolVersionKey] } });
-    const serve = (era: Era | Reason): void => {
+    const read = readEnvelope(message);
+    if (!read.ok) return answer.fault('bad_envelope', { missing: read.missing });
+    const { envelope } = read;
+    const header = disagreeingHeader(message, envelope.protocolVersion, headers);
+    if (header !== undefined) return answer.fault('header_mismatch', { header });
+    whenEraIsKnown((era) => {
       if (answer.isOver) return;
-      if (era === 'legacy') return refuse({ reason: 'modern_not_served', data: { supported: legacyRevisions } });
-      if (era !== 'modern') return answer.fault(era);
-      const read = readEnvelope(message);
-      if (!read.ok) return refuse({ reason: 'bad_envelope', data: { missing: read.missing } });
-      const refusal = refusalOf(message, read.envelope, headers, modern.revisions);
-      if (refusal !== undefined) return refuse(refusal);
-      if (message.method === 'subscriptions/listen' && !reply.accepts.sse) return refuse({ reason: 'not_acceptable' });
-      const pass = (): void => modern.request(message, read.envelope.logLevel, answer);
+      const refusal = refusalOf(era, message, envelope, headers);
+      if (refusal !== undefined) return answer.fault(refusal.reason, refusal.data);
+      if (message.method === 'subscriptions/listen' && !reply.accepts.sse) return answer.fault('not_acceptable');
+      const pass = (): void => modern.request(message, envelope.logLevel, answer);
       if (message.method === 'tools/call') checkParams(message, headers, answer, pass);
       else pass();
-    };
+    });
+  };
+
+  const whenEraIsKnown = (serve: (era: Era | Reason) => void): void => {
     const { era } = modern;
     if (era !== undefined) serve(era);
     else void modern.findEra().then(serve);
+  };
+
+  /** What is wrong with a request of this server, by what is the same for every tool. */
+  const refusalOf = (
+    era: Era | Reason,
+    message: Message,
+    { protocolVersion }: Envelope,
+    headers: RequestHeaders,
+  ): Refusal | undefined => {
+    if (era === 'legacy') return { reason: 'modern_not_served', data: { supported: legacyRevisions } };
+    if (era !== 'modern') return { reason: era };
+    if (!(modernRevisions as readonly string[]).includes(protocolVersion)) {
+      return { reason: 'version_not_served', data: { supported: modern.revisions, requested: protocolVersion } };
+    }
+    const header = missingHeader(message, headers);
+    if (header !== undefined) return { reason: 'header_mismatch', data: { header } };
+    return removedMethods.has(message.method) ? { reason: 'method_removed' } : undefined;
   };
 
   const checkParams = (message: Message, headers: RequestHeaders, answer: Answer, pass: () => void): void => {
@@ -85,15 +104,12 @@ export function createModernFace({ modern, commitAfterMs, slowReaderMs }: Modern
     }
     const header = disagreeingHeader(message, version, headers);
     if (header !== undefined) return reply.fault('header_mismatch', null, { header });
-    const serve = (era: Era | Reason): void => {
+    whenEraIsKnown((era) => {
       if (era === 'legacy') return reply.fault('modern_not_served', null, { supported: legacyRevisions });
       const reason = era === 'modern' ? modern.notify(message) : era;
       if (reason === undefined) reply.accepted();
       else reply.fault(reason, null);
-    };
-    const { era } = modern;
-    if (era !== undefined) serve(era);
-    else void modern.findEra().then(serve);
+    });
   };
 
   return {
@@ -104,21 +120,4 @@ export function createModernFace({ modern, commitAfterMs, slowReaderMs }: Modern
       else reply.fault('modern_response', null);
     },
   };
-}
-
-/** What is wrong with a request by its envelope and the headers that are the same for every tool. */
-function refusalOf(
-  message: Message,
-  { protocolVersion }: Envelope,
-  headers: RequestHeaders,
-  supported: readonly string[],
-): Refusal | undefined {
-  const differing = disagreeingHeader(message, protocolVersion, headers);
-  if (differing !== undefined) return { reason: 'header_mismatch', data: { header: differing } };
-  if (!(modernRevisions as readonly string[]).includes(protocolVersion)) {
-    return { reason: 'version_not_served', data: { supported, requested: protocolVersion } };
-  }
-  const missing = missingHeader(message, headers);
-  if (missing !== undefined) return { reason: 'header_mismatch', data: { header: missing } };
-  return removedMethods.has(message.method) ? { reason: 'method_removed' } : undefined;
 }

@@ -31,7 +31,7 @@ const endWindowMs = 60_000;
 /** How long a server in a crash loop is left alone. */
 const crashLoopPauseMs = 30_000;
 
-/** The pause before a start that follows an end; the first follows at once. It doubles each time, up to a limit. */
+/** The pause before a start that follows the second end in a row; after the first there is none. It doubles, up to a limit. */
 const firstPauseMs = 250;
 const maxPauseMs = 5_000;
 
@@ -69,7 +69,7 @@ export class SharedProcess {
   start(): void {
     if (this.#state !== 'idle') return;
     this.#state = 'starting';
-    const pauseMs = this.#failures === 0 ? 0 : Math.min(firstPauseMs * 2 ** (this.#failures - 1), maxPauseMs);
+    const pauseMs = this.#failures < 2 ? 0 : Math.min(firstPauseMs * 2 ** (this.#failures - 2), maxPauseMs);
     this.#timer = setTimeout(() => this.#open(), pauseMs);
   }
 

@@ -27,9 +27,9 @@ export interface FakeSink extends EventSink {
 
 /** What a reply was answered with. */
 export type Given =
-  // biome-ignore lint/suspicious/noExplicitAny: a test reads messages of every shape
   | {
       readonly kind: 'json';
+      // biome-ignore lint/suspicious/noExplicitAny: a test reads messages of every shape
       readonly json: any;
       readonly text: string;
       readonly headers: Headers | undefined;
