@@ -46,6 +46,7 @@ export class ModernServer {
   #probing: Promise<Era | Reason> | undefined;
   #failed: { readonly reason: Reason; readonly until: number } | undefined;
   #probe: EraProbe | undefined;
+  #isDraining = false;
   #revisions: readonly string[] = modernRevisions;
 
   constructor(options: ModernServerOptions) {
@@ -89,6 +90,7 @@ export class ModernServer {
 
   /** Finds out the era, once for all requests that wait for it. Resolves with the reason if the server does not start. */
   async findEra(): Promise<Era | Reason> {
+    if (this.#isDraining) return 'draining';
     if (this.#failed !== undefined && performance.now() < this.#failed.until) return this.#failed.reason;
     this.#probing ??= this.#find().finally(() => {
       this.#probing = undefined;
@@ -118,6 +120,7 @@ export class ModernServer {
 
   /** Ends the server in order (P9). Resolves when no process is left. */
   async drain(graceMs: number): Promise<void> {
+    this.#isDraining = true;
     await Promise.all([this.#shared.drain(graceMs), this.#probe?.close()]);
   }
 
