@@ -1,6 +1,8 @@
 import type { Backend, BackendEnd, OpenBackend } from '../backend/backend.ts';
-import { readBody } from '../protocol/message.ts';
-import { legacyRevisions } from '../protocol/revisions.ts';
+import { probeEra } from '../modern/era-probe.ts';
+import { readResponse } from '../protocol/message.ts';
+import { ownRequest } from '../protocol/modern/envelope.ts';
+import { type Era, legacyRevisions, modernRevisions } from '../protocol/revisions.ts';
 import type { GatewayConfig, ServerConfig } from './configuration/config.ts';
 import type { Environment } from './configuration/environment.ts';
 import { openerOf } from './servers.ts';
@@ -8,7 +10,9 @@ import { version } from './version.ts';
 
 /** What a server said of itself. */
 interface Findings {
-  readonly revision: string;
+  readonly eras: readonly Era[];
+  /** The newest revision of each of its eras. */
+  readonly revisions: readonly string[];
   readonly name: string;
   readonly startMs: number;
   /** How many tools, prompts and resources it lists; absent where it declares none. */
@@ -26,7 +30,7 @@ const lists = [
 const maxPages = 100;
 
 /**
- * Tries each server: starts it, opens a session, counts what it offers, ends it. Prints a line for each.
+ * Tries each server: starts it, finds out its era, counts what it offers, ends it. Prints a line for each.
  * @returns true if every server works
  */
 export async function checkServers(
@@ -46,14 +50,35 @@ export async function checkServers(
   return isFine;
 }
 
-function renderFindings(server: ServerConfig, { revision, name, startMs, counts }: Findings): string {
+function renderFindings(server: ServerConfig, { eras, revisions, name, startMs, counts }: Findings): string {
   const offers = Object.entries(counts).map(([what, count]) => `, ${count} ${count === 1 ? what.slice(0, -1) : what}`);
   const transport = server.address?.transport ?? 'stdio';
-  return `OK    ${server.name}: ${name}, ${transport}, legacy era, revision ${revision}${offers.join('')}, started in ${startMs} ms\n`;
+  const era = eras.length > 1 ? 'both eras, revisions' : `${eras.join()} era, revision`;
+  return `OK    ${server.name}: ${name}, ${transport}, ${era} ${revisions.join(' and ')}${offers.join('')}, started in ${startMs} ms\n`;
 }
 
 async function examine(server: ServerConfig, config: GatewayConfig, environment: Environment): Promise<Findings> {
-  const client = connect(openerOf(server, config, environment, {}), server.startTimeoutMs);
+  const open = openerOf(server, config, environment, {});
+  const { startTimeoutMs: timeoutMs } = server;
+  const isAsked = server.address === undefined && server.era === 'auto';
+  const era = isAsked ? await findEra(open, timeoutMs) : server.era;
+  if (era !== 'modern') return examineLegacy(connect(open, timeoutMs, 'legacy'));
+  const modern = await examineModern(connect(open, timeoutMs, 'modern'));
+  // The official SDK serves both eras with one program, and says nothing of the one in the answers of the other.
+  const legacy = isAsked && (await examineLegacy(connect(open, timeoutMs, 'legacy')).catch(() => undefined));
+  if (!legacy) return modern;
+  return { ...modern, eras: ['modern', 'legacy'], revisions: [...modern.revisions, ...legacy.revisions] };
+}
+
+async function findEra(open: OpenBackend, timeoutMs: number): Promise<Era> {
+  const probe = probeEra({ open, version, timeoutMs });
+  const outcome = await probe.outcome;
+  await probe.close();
+  if (outcome.era !== undefined) return outcome.era;
+  throw outcome.end === undefined ? new Error(explainSilence('initialize', timeoutMs)) : explainEnd(outcome.end);
+}
+
+async function examineLegacy(client: Client): Promise<Findings> {
   const startedAt = performance.now();
   try {
     const result = (await client.request('initialize', {
@@ -63,21 +88,54 @@ async function examine(server: ServerConfig, config: GatewayConfig, environment:
     })) as InitializeResult;
     const startMs = Math.round(performance.now() - startedAt);
     client.notify('notifications/initialized');
-    const counts: Record<string, number> = {};
-    for (const [what, method] of lists) {
-      if (result.capabilities?.[what] !== undefined) counts[what] = await countItems(client, what, method);
-    }
-    const { name = 'unnamed', version: itsVersion = '' } = result.serverInfo ?? {};
-    return { revision: result.protocolVersion, name: `${name} ${itsVersion}`.trim(), startMs, counts };
+    const counts = await countAll(client, result.capabilities);
+    return { eras: ['legacy'], revisions: [result.protocolVersion], name: nameOf(result.serverInfo), startMs, counts };
   } finally {
     await client.close();
   }
 }
 
+async function examineModern(client: Client): Promise<Findings> {
+  const startedAt = performance.now();
+  try {
+    const result = (await client.request('server/discover', {})) as DiscoverResult;
+    const startMs = Math.round(performance.now() - startedAt);
+    const revisions = modernRevisions.filter((revision) => result.supportedVersions?.includes(revision));
+    if (revisions.length === 0) throw new Error('It serves no revision of the modern era that this gateway knows.');
+    const counts = await countAll(client, result.capabilities);
+    const name = nameOf(result._meta?.['io.modelcontextprotocol/serverInfo']);
+    return { eras: ['modern'], revisions, name, startMs, counts };
+  } finally {
+    await client.close();
+  }
+}
+
+const nameOf = ({ name = 'unnamed', version: itsVersion = '' }: ServerInfo = {}): string =>
+  `${name} ${itsVersion}`.trim();
+
+interface ServerInfo {
+  readonly name?: string;
+  readonly version?: string;
+}
+
+interface DiscoverResult {
+  readonly supportedVersions?: readonly string[];
+  readonly capabilities?: Readonly<Record<string, unknown>>;
+  readonly _meta?: { readonly 'io.modelcontextprotocol/serverInfo'?: ServerInfo };
+}
+
 interface InitializeResult {
   readonly protocolVersion: string;
   readonly capabilities?: Readonly<Record<string, unknown>>;
-  readonly serverInfo?: { readonly name?: string; readonly version?: string };
+  readonly serverInfo?: ServerInfo;
+}
+
+async function countAll(client: Client, capabilities: InitializeResult['capabilities']): Promise<Findings['counts']> {
+  const counts: Record<string, number> = {};
+  for (const [what, method] of lists) {
+    if (capabilities?.[what] !== undefined) counts[what] = await countItems(client, what, method);
+  }
+  return counts;
 }
 
 async function countItems(client: Client, what: string, method: string): Promise<number> {
@@ -108,20 +166,22 @@ interface Waiting {
 }
 
 /** The few lines of a client that a check needs: one request at a time, everything else the server says is ignored. */
-function connect(open: OpenBackend, timeoutMs: number): Client {
+function connect(open: OpenBackend, timeoutMs: number, era: Era): Client {
   let waiting: Waiting | undefined;
   let lastId = 0;
   let end: BackendEnd | undefined;
 
   const settle = (line: Buffer): void => {
-    const body = readBody(line, Number.POSITIVE_INFINITY);
-    const isAnswer =
-      body.ok &&
-      body.messages.some((read) => read.ok && read.message.kind === 'response' && read.message.id === lastId);
-    if (!isAnswer || waiting === undefined) return;
+    if (readResponse(line)?.id !== lastId || waiting === undefined) return;
     const { result, error } = JSON.parse(line.toString()) as { result?: unknown; error?: { message?: unknown } };
     if (error === undefined) waiting.resolve(result);
     else waiting.reject(new Error(`It answered ${waiting.method} with the error: ${String(error.message)}`));
+  };
+
+  const textOf = (id: number, method: string, params: object): Buffer => {
+    if (era === 'legacy') return Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, method, params }));
+    const [protocolVersion] = modernRevisions.slice(-1) as [string];
+    return ownRequest(id, method, { ...params }, { version, protocolVersion });
   };
 
   const backend: Backend = open({
@@ -139,10 +199,9 @@ function connect(open: OpenBackend, timeoutMs: number): Client {
       try {
         return await new Promise((resolve, reject) => {
           waiting = { method, resolve, reject };
-          const late = `It did not answer ${method} within ${timeoutMs} ms. Is it an MCP server?`;
-          timer = setTimeout(() => reject(new Error(late)), timeoutMs);
+          timer = setTimeout(() => reject(new Error(explainSilence(method, timeoutMs))), timeoutMs);
           if (end !== undefined) reject(explainEnd(end));
-          backend.send(Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: lastId, method, params })));
+          backend.send(textOf(lastId, method, params));
         });
       } finally {
         clearTimeout(timer);
@@ -153,6 +212,9 @@ function connect(open: OpenBackend, timeoutMs: number): Client {
     close: () => backend.close(),
   };
 }
+
+const explainSilence = (method: string, timeoutMs: number): string =>
+  `It did not answer ${method} within ${timeoutMs} ms. Is it an MCP server?`;
 
 function explainEnd({ reason, detail, lastOutput = [] }: BackendEnd): Error {
   if (reason === 'failed') return new Error(detail);

@@ -222,7 +222,6 @@ export const serverOptions = {
     'auto',
     z.enum(['auto', 'legacy', 'modern'], { error: 'must be auto, legacy or modern' }),
     'What the server speaks: legacy opens with initialize, modern is 2026-07-28; auto finds out at the first modern request.',
-    { inHelp: true },
   ),
   startTimeoutMs: integer(
     60 * second,
