@@ -5,6 +5,7 @@ import type { Logger } from 'pino';
 import { createHttpApp, createListener } from '../http/app.ts';
 import { createEndpoint, type Endpoint } from '../http/endpoint.ts';
 import { createOriginRules, isLoopback } from '../http/origin.ts';
+import { createMessagesEndpoint, createSseStream } from '../http/sse-face.ts';
 import { ModernServer } from '../modern/modern-server.ts';
 import type { ModernObserver } from '../modern/observer.ts';
 import { addHealth } from '../ops/health.ts';
@@ -14,6 +15,7 @@ import { Sessions } from '../session/sessions.ts';
 import type { GatewayConfig } from './configuration/config.ts';
 import type { Environment } from './configuration/environment.ts';
 import { createStore } from './create-store.ts';
+import { logListeners } from './server-listeners.ts';
 import { missingCommand, type RunningServer, runServer } from './servers.ts';
 import { awaitStart } from './start-probe.ts';
 import { version } from './version.ts';
@@ -59,9 +61,16 @@ export async function startGateway({ config, environment, logger, onUseless }: G
   const modernServers = new Map(servers.map((running) => [running, runModern(running, config, modernObserver)]));
   const originRules = createOriginRules(config);
   const endpoints = new Map<string, Endpoint>();
-  for (const [{ server }, modern] of modernServers) {
-    const endpoint = createEndpoint({ ...config, server, sessions, modern, originRules });
-    for (const path of pathsOf(config, server.name)) endpoints.set(path, endpoint);
+  for (const [{ server, config: own }, modern] of modernServers) {
+    const options = { ...config, server, sessions, modern, originRules };
+    const endpoint = createEndpoint(options);
+    for (const prefix of prefixesOf(config, server.name)) {
+      endpoints.set(prefix + config.path, endpoint);
+      if (!own.sse) continue;
+      const messagesPath = prefix + config.messagesPath;
+      endpoints.set(prefix + config.ssePath, createSseStream({ ...options, messagesPath }));
+      endpoints.set(messagesPath, createMessagesEndpoint({ ...options, messagesPath }));
+    }
   }
   const app = createHttpApp(endpoints);
   addHealth(app, { readiness: () => sessions.readiness });
@@ -96,7 +105,7 @@ export async function startGateway({ config, environment, logger, onUseless }: G
   return {
     urls: servers.map(({ server }) => ({
       server: server.name,
-      url: base + (pathsOf(config, server.name)[0] as string),
+      url: base + prefixesOf(config, server.name)[0] + config.path,
     })),
     async close() {
       const endMs = Math.max(...servers.map(({ config: c }) => c.stdinCloseGraceMs + c.terminateGraceMs));
@@ -111,7 +120,7 @@ export async function startGateway({ config, environment, logger, onUseless }: G
   };
 }
 
-/** A server as clients of the modern era meet it. Remote ones have their eras told apart by their transports. */
+/** A server as clients of the modern era meet it. So far it is only one that the gateway starts. */
 function runModern(
   { config, server, openSibling }: RunningServer,
   gateway: GatewayConfig,
@@ -123,25 +132,22 @@ function runModern(
   return modern;
 }
 
-/** A single server is also reached without its name; it is the first of its paths. */
-function pathsOf({ path, servers }: GatewayConfig, name: string): string[] {
-  return servers.length === 1 ? [path, `/${name}${path}`] : [`/${name}${path}`];
+/** What stands before the paths of a server's endpoints: its name; a single one is also, and first, reached without it. */
+function prefixesOf({ servers }: GatewayConfig, name: string): string[] {
+  return servers.length === 1 ? ['', `/${name}`] : [`/${name}`];
 }
 
 async function startServers({ config, environment, logger, onUseless }: GatewayParts): Promise<RunningServer[]> {
   const [only, ...others] = config.servers;
-  if (only !== undefined && others.length === 0) {
+  // A server that is to get headers of clients may want them from the first connection on: it cannot be tried without.
+  if (only !== undefined && others.length === 0 && only.forwardHeaders.length === 0) {
     return [await awaitStart({ config: only, gateway: config, environment, logger, onUseless })];
   }
   return config.servers.map((server) => {
     const log = logger.child({ server: server.name });
     const missing = missingCommand(server, environment);
     if (missing !== undefined) log.warn({ detail: missing }, 'server cannot be started; its sessions will fail');
-    return runServer(server, config, environment, {
-      onPostFailed: (detail, dropped) => log.debug({ detail, dropped }, 'a message was not taken by the server'),
-      onStderr: (line, pid) => log.debug({ pid, stderr: line }, 'server wrote to stderr'),
-      onSpareEnd: ({ reason, detail }) => log.warn({ reason, detail }, 'spare server ended'),
-    });
+    return runServer(server, config, environment, logListeners(log));
   });
 }
 

@@ -1,9 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { createSecureContext } from 'node:tls';
 import type { OpenBackend } from '../backend/backend.ts';
+import { createDetector, type WebTransport } from '../backend/detect.ts';
+import { openHttp } from '../backend/http/http.ts';
 import { openSocket } from '../backend/socket/socket.ts';
-import type { UpstreamTls } from '../backend/sse/connection.ts';
 import { openSse } from '../backend/sse/sse.ts';
+import type { UpstreamTls } from '../backend/web/connection.ts';
 import type { GatewayConfig, RemoteServer } from './configuration/config.ts';
 import { flagOf } from './configuration/option-names.ts';
 import type { ServerListeners } from './server-listeners.ts';
@@ -15,15 +17,21 @@ import type { ServerListeners } from './server-listeners.ts';
 export function openerOfRemote(
   { address, headers, connectTimeoutMs, endpointTimeoutMs, postTimeoutMs, upstreamIdleMs, ...files }: RemoteServer,
   { maxLineBytes, maxQueuedBytes }: GatewayConfig,
-  { onStarted, onPostFailed }: ServerListeners,
+  { onStarted, onPostFailed, onTransport }: ServerListeners,
 ): OpenBackend {
-  const common = { connectTimeoutMs, maxLineBytes, maxQueuedBytes, onStarted: () => onStarted?.() };
-  if (address.transport !== 'sse') return (events) => openSocket({ ...common, address }, events);
-  const { url } = address;
+  const common = { connectTimeoutMs, maxLineBytes, maxQueuedBytes };
+  const told = { onStarted: () => onStarted?.() };
+  if (!('url' in address)) return (events) => openSocket({ ...common, ...told, address }, events);
+  const { url, transport } = address;
   const tls = url.protocol === 'https:' ? readTls(files) : {};
-  const options = { ...common, url, headers, tls, endpointTimeoutMs, postTimeoutMs, idleTimeoutMs: upstreamIdleMs };
-  return (events) =>
-    openSse({ ...options, onPostFailed: (detail, dropped) => onPostFailed?.(detail, dropped) }, events);
+  const onFailed = (detail: string, dropped: number): void => onPostFailed?.(detail, dropped);
+  const web = { ...common, url, headers, tls, postTimeoutMs, idleTimeoutMs: upstreamIdleMs, onPostFailed: onFailed };
+  const open: Readonly<Record<WebTransport, OpenBackend>> = {
+    http: (events, opening) => openHttp(web, events, opening),
+    sse: (events, opening) => openSse({ ...web, ...told, endpointTimeoutMs }, events, opening),
+  };
+  if (transport !== 'auto') return open[transport];
+  return createDetector({ open, onFound: (found) => onTransport?.(found) });
 }
 
 function readTls(files: Pick<RemoteServer, 'upstreamCa' | 'upstreamCert' | 'upstreamKey'>): UpstreamTls {

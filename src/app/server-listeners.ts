@@ -1,4 +1,6 @@
+import type { Logger } from 'pino';
 import type { BackendEnd } from '../backend/backend.ts';
+import type { WebTransport } from '../backend/detect.ts';
 
 /** What is told of a server's processes outside of sessions. */
 export interface ServerListeners {
@@ -8,6 +10,16 @@ export interface ServerListeners {
   onStderr?(line: string, pid: number | undefined): void;
   /** A remote server did not take a message: one sentence, and how many notifications and answers were lost so in all. */
   onPostFailed?(detail: string, dropped: number): void;
+  /** An http(s):// server whose transport was to be found out has answered by this one. */
+  onTransport?(transport: WebTransport): void;
   /** A spare ended before anybody used it. */
   onSpareEnd?(end: BackendEnd): void;
 }
+
+/** Logs what is told of one server. */
+export const logListeners = (logger: Logger): ServerListeners => ({
+  onStderr: (line, pid) => logger.debug({ pid, stderr: line }, 'server wrote to stderr'),
+  onPostFailed: (detail, dropped) => logger.debug({ detail, dropped }, 'a message was not taken by the server'),
+  onTransport: (transport) => logger.info({ transport }, 'found out the transport of the server'),
+  onSpareEnd: ({ reason, detail }) => logger.warn({ reason, detail }, 'spare server ended'),
+});

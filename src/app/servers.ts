@@ -100,11 +100,11 @@ export function runServer(
     size: config.warm,
     onSpareEnd: (end) => listeners.onSpareEnd?.(end),
   });
-  const { name, startTimeoutMs, onBackendExit, rerun } = config;
+  const { name, startTimeoutMs, onBackendExit, rerun, forwardHeaders } = config;
   const digest = digestOf(config);
   const isRemote = config.address !== undefined;
-  const server = { name, digest, open: pool.open, isRemote, startTimeoutMs, onBackendExit, rerun };
-  return { config, pool, openSibling, server };
+  const options = { startTimeoutMs, onBackendExit, rerun, forwardHeaders };
+  return { config, pool, openSibling, server: { name, digest, open: pool.open, isRemote, ...options } };
 }
 
 /**
@@ -123,10 +123,11 @@ function identityOf(config: ServerConfig): unknown[] {
     const { command, args, cwd, env } = config;
     return [command, args, cwd ?? null, Object.keys(env).sort()];
   }
-  if (address.transport !== 'sse') return [address];
+  if (!('url' in address)) return [address];
   const { transport, url } = address;
   const headers = Object.keys(config.headers).map((name) => name.toLowerCase());
-  return [transport, url.origin, url.pathname, [...new Set(url.searchParams.keys())].sort(), headers.sort()];
+  const forwarded = [...new Set(config.forwardHeaders)].sort();
+  return [transport, url.origin, url.pathname, [...new Set(url.searchParams.keys())].sort(), headers.sort(), forwarded];
 }
 
 /** Goes up when what a session's record means changes: an instance of an older version leaves such sessions alone. */

@@ -2,7 +2,9 @@ import type { Logger } from 'pino';
 import type { BackendEnd, OpenBackend } from '../backend/backend.ts';
 import type { GatewayConfig, ServerConfig } from './configuration/config.ts';
 import type { Environment } from './configuration/environment.ts';
+import { logListeners } from './server-listeners.ts';
 import { type RunningServer, runServer } from './servers.ts';
+import { initialize, openTrial } from './trial.ts';
 
 /** How long a server that nobody used yet must live to count as started: `npx` needs seconds to find a typo in a name. */
 const probeMs = 10_000;
@@ -25,32 +27,54 @@ export interface StartProbe {
  * not wasted: the first session takes it. Rejects if it cannot be started.
  */
 export async function awaitStart(probe: StartProbe): Promise<RunningServer> {
+  return saysNothingFirst(probe.config) ? awaitAnswer(probe) : awaitSpare(probe);
+}
+
+/** A Streamable HTTP server does nothing until it is asked something. */
+const saysNothingFirst = ({ address }: ServerConfig): boolean =>
+  address !== undefined && 'url' in address && address.transport !== 'sse';
+
+async function awaitAnswer({ config, gateway, environment, logger }: StartProbe): Promise<RunningServer> {
+  const running = runServer(config, gateway, environment, logListeners(logger.child({ server: config.name })));
+  const trial = openTrial(running.server.open, config.startTimeoutMs);
+  try {
+    await initialize(trial);
+    return running;
+  } catch (error) {
+    await running.pool.close();
+    throw error;
+  } finally {
+    await trial.close();
+  }
+}
+
+async function awaitSpare(probe: StartProbe): Promise<RunningServer> {
   const { config, gateway, environment, onUseless } = probe;
   const logger = probe.logger.child({ server: config.name });
+  const listeners = logListeners(logger);
   const startedAt = performance.now();
   let hasStarted = false;
   /** A session has a process of the server: from now on one that ends is that session's matter. */
   let isUsed = false;
   return new Promise((resolve, reject) => {
     const running = runServer(config, gateway, environment, {
+      ...listeners,
       onStarted() {
         if (hasStarted) return;
         hasStarted = true;
         resolve({ ...running, server: { ...running.server, open: use } });
       },
-      onPostFailed: (detail, dropped) => logger.debug({ detail, dropped }, 'a message was not taken by the server'),
-      onStderr: (line, pid) => logger.debug({ pid, stderr: line }, 'server wrote to stderr'),
       onSpareEnd(end) {
         // A remote server is of use again when it is back, and may well close a connection that nobody uses.
         const isUseless = config.address === undefined && !isUsed && performance.now() - startedAt < probeMs;
         if (!hasStarted) void running.pool.close().then(() => reject(new Error(explain(end))));
         else if (isUseless) onUseless(explain(end));
-        else logger.warn({ reason: end.reason, detail: end.detail }, 'spare server ended');
+        else listeners.onSpareEnd?.(end);
       },
     });
-    const use: OpenBackend = (events) => {
+    const use: OpenBackend = (events, options) => {
       isUsed = true;
-      return running.pool.open(events);
+      return running.pool.open(events, options);
     };
     running.pool.addSpare(firstSpareMs);
   });

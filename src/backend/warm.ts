@@ -69,9 +69,9 @@ export function createWarmPool({ open, size, onSpareEnd }: WarmPoolOptions): War
 
   fill();
   return {
-    open(events) {
-      const spare = spares.shift();
-      if (spare === undefined) return open(events);
+    open(events, options) {
+      const spare = options?.resume === undefined ? spares.shift() : undefined;
+      if (spare === undefined) return open(events, options);
       restartMs = firstRestartMs;
       // A start holds this process up for milliseconds: the clients of a burst should not wait for it.
       refillTimer ??= setTimeout(refill, refillAfterMs).unref();
@@ -105,13 +105,15 @@ function openSpare(open: OpenBackend, onUnusedEnd: (end: BackendEnd) => void): S
   const early: Buffer[] = [];
   let earlyBytes = 0;
   const backend = open({
-    onMessages(messages) {
-      if (user !== undefined) return user.onMessages(messages);
+    onMessages(messages, of) {
+      if (user !== undefined) return user.onMessages(messages, of);
       for (const message of messages) {
         earlyBytes += message.length;
         if (earlyBytes <= maxEarlyBytes) early.push(Buffer.from(message));
       }
     },
+    onUnanswered: (ids, reason) => user?.onUnanswered(ids, reason), // nothing was asked before there is a user
+    onState: (state) => user?.onState?.(state),
     onEnd(end) {
       if (user !== undefined) user.onEnd(end);
       else if (end.reason !== 'closed') onUnusedEnd(end);

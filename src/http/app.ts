@@ -28,9 +28,10 @@ export function createHttpApp(endpoints: ReadonlyMap<string, Endpoint>): HttpApp
 }
 
 /**
- * What answers every request of the server. The exact path of an endpoint is answered by the endpoint itself, which
- * needs nothing of hono's request, response and routing (docs/decisions/0013); the rest by the application. A target
- * that is a whole URL is refused: a proxy in front and we could take different parts of it for the host.
+ * What answers every request of the server. The exact path of an endpoint, with or without a query, is answered by the
+ * endpoint itself, which needs nothing of hono's request, response and routing (docs/decisions/0013); the rest by the
+ * application. A target that is a whole URL is refused: a proxy in front and we could take different parts of it for the
+ * host.
  */
 export function createListener(app: HttpApp, endpoints: ReadonlyMap<string, Endpoint>): RequestListener {
   const others = getRequestListener((request, bindings) => app.fetch(request, bindings as HttpBindings), {
@@ -38,11 +39,16 @@ export function createListener(app: HttpApp, endpoints: ReadonlyMap<string, Endp
   });
   return (incoming, outgoing) => {
     const target = incoming.url ?? '';
-    const endpoint = endpoints.get(target);
+    const endpoint = endpoints.get(pathOf(target));
     if (endpoint !== undefined) endpoint(incoming, outgoing);
     else if (target.startsWith('/')) {
       incoming.headers.host ??= 'localhost'; // health checks in HTTP/1.0 name none; only the path counts here
       void others(incoming, outgoing);
     } else respondWithFault(outgoing, 'bad_target');
   };
+}
+
+function pathOf(target: string): string {
+  const query = target.indexOf('?');
+  return query < 0 ? target : target.slice(0, query);
 }

@@ -4,7 +4,7 @@ import type { Reason, RequestId } from '../protocol/faults.ts';
 import { type Message, memberValue, protocolVersionKey } from '../protocol/message.ts';
 import { type Envelope, readEnvelope } from '../protocol/modern/envelope.ts';
 import { disagreeingHeader, missingHeader, type RequestHeaders } from '../protocol/modern/mirrored-headers.ts';
-import { type Era, legacyRevisions, modernRevisions, namesModernRevision } from '../protocol/revisions.ts';
+import { type Era, legacyRevisions, modernRevisions } from '../protocol/revisions.ts';
 import type { Reply } from '../session/reply.ts';
 
 /** What the face needs. */
@@ -16,9 +16,7 @@ export interface ModernFaceOptions {
 
 /** The endpoint of one server for clients of the modern era, who have POST only. */
 export interface ModernFace {
-  /** True if a POST with these headers and this message is of the modern era, or claims to be. */
-  takes(message: Message, headers: RequestHeaders): boolean;
-  /** Answers it. */
+  /** Answers a POST of the modern era, or one that claims to be. */
   post(message: Message, headers: RequestHeaders, reply: Reply): void;
 }
 
@@ -113,7 +111,6 @@ export function createModernFace({ modern, commitAfterMs, slowReaderMs }: Modern
   };
 
   return {
-    takes: ({ isModern }, headers) => isModern || namesModernRevision(headers['mcp-protocol-version']?.toString()),
     post(message, headers, reply) {
       if (message.kind === 'request') request(message, headers, reply);
       else if (message.kind === 'notification') notify(message, headers, reply);

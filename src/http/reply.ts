@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import type { ForwardedHeaders } from '../protocol/forwarded-headers.ts';
 import type { Accepts } from '../protocol/media-types.ts';
 import { keepAliveComment } from '../protocol/sse.ts';
 import type { EventSink, Headers, Reply } from '../session/reply.ts';
@@ -25,9 +26,15 @@ export interface ReplyTimes {
 }
 
 /** A session's reply on a Node.js response. */
-export function createReply(outgoing: ServerResponse, accepts: Accepts, times: ReplyTimes): Reply {
+export function createReply(
+  outgoing: ServerResponse,
+  accepts: Accepts,
+  times: ReplyTimes,
+  forwarded?: ForwardedHeaders,
+): Reply {
   return {
     accepts,
+    forwarded,
     get isGone() {
       return outgoing.destroyed;
     },
@@ -60,7 +67,7 @@ function cutIfUnread(outgoing: ServerResponse, { slowReaderMs }: ReplyTimes): vo
 const spread = (ms: number): number => Math.ceil(ms * (0.7 + 0.3 * Math.random()));
 
 /** Sends the head of an event stream and keeps the connection from looking idle. */
-function openEventStream(outgoing: ServerResponse, times: ReplyTimes, headers?: Headers): EventSink {
+export function openEventStream(outgoing: ServerResponse, times: ReplyTimes, headers?: Headers): EventSink {
   outgoing.writeHead(200, {
     'content-type': 'text/event-stream',
     'cache-control': 'no-cache, no-transform',

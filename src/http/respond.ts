@@ -12,11 +12,10 @@ export function respondWithFault(
   id: RequestId | null = null,
   data?: Record<string, unknown>,
 ): void {
-  const { status, retryAfterS } = entryOf(reason);
+  const { status, retryAfterS, allow } = entryOf(reason);
   const headers: Record<string, string> = {};
   if (retryAfterS !== undefined) headers['retry-after'] = String(retryAfterS);
-  if (reason === 'method_not_allowed') headers['allow'] = 'POST, GET, DELETE';
-  if (reason === 'post_only') headers['allow'] = 'POST';
+  if (allow !== undefined) headers['allow'] = allow;
   const version = outgoing.req.headers['mcp-protocol-version'];
   const era = namesModernRevision(version?.toString()) ? 'modern' : 'legacy';
   respondWithJson(outgoing, status, faultMessage(reason, id, data, era), headers);

@@ -61,6 +61,7 @@ export function probeEra({ open, version, timeoutMs }: ProbeOptions): EraProbe {
         timer = setTimeout(() => settle({ era: 'legacy', hasEnded: false }), laggardMs);
       }
     },
+    onUnanswered: () => void settle({ era: undefined, end: undefined }),
     onEnd: (end) => void settle(end.reason === 'exited' ? { era: 'legacy', hasEnded: true } : { era: undefined, end }),
   });
   const [protocolVersion] = modernRevisions.slice(-1) as [string];

@@ -1,4 +1,4 @@
-import type { Backend, BackendEnd } from '../backend/backend.ts';
+import type { Backend, BackendEnd, RequestIds } from '../backend/backend.ts';
 import type { Reason } from '../protocol/faults.ts';
 import { readResponse } from '../protocol/message.ts';
 import { readDiscovery } from '../protocol/modern/discovery.ts';
@@ -17,6 +17,8 @@ export interface SharedProcessOptions {
   onLines(lines: readonly Buffer[]): void;
   /** A process has answered `server/discover`: what waits can be sent. */
   onReady(details: { readonly revisions: readonly string[]; readonly startMs: number }): void;
+  /** Requests that it will not answer, for this reason. */
+  onUnanswered(ids: RequestIds, reason: Reason): void;
   /** The process has ended by itself. */
   onLost(end: BackendEnd): void;
   /** No process came of a start. */
@@ -113,6 +115,7 @@ export class SharedProcess {
           void backend.close();
         }
       },
+      onUnanswered: (ids, why) => this.#options.onUnanswered(ids, why),
       onEnd: (end) => this.#ended(end, reason),
     });
     this.#backend = backend;

@@ -1,4 +1,4 @@
-import type { BackendEnd } from '../backend/backend.ts';
+import type { BackendEnd, RequestIds } from '../backend/backend.ts';
 import type { Reason } from '../protocol/faults.ts';
 import type { Message } from '../protocol/message.ts';
 import type { LogLevel } from '../protocol/modern/log-levels.ts';
@@ -74,6 +74,7 @@ export class SharedServer {
       nextNumber: () => ++this.#lastNumber,
       onLines: (lines) => this.#deliveries.take(lines),
       onReady: ({ revisions, startMs }) => this.#ready(revisions, startMs),
+      onUnanswered: (ids, reason) => this.#unanswered(ids, reason),
       onLost: (end) => this.#lost(end),
       onStartFailed: (reason, end) => this.#startFailed(reason, end),
       onCrashLoop: (pauseMs) => this.#giveUp(pauseMs),
@@ -197,6 +198,13 @@ export class SharedServer {
     if (method === 'tools/list') this.#options.onTools(text);
   }
 
+  #unanswered(ids: RequestIds, reason: Reason): void {
+    for (const id of ids) {
+      const call = this.#calls.get(id);
+      if (call !== undefined) this.#fail(call, reason);
+    }
+  }
+
   #lost(end: BackendEnd): void {
     const { server, observer } = this.#options;
     const calls = this.#calls.all();
@@ -216,7 +224,7 @@ export class SharedServer {
   }
 
   #mayRunAgain({ method, text, isRerun }: SharedCall): boolean {
-    return this.#reruns.allows({ method, text, isRerun });
+    return this.#reruns.allows({ method, text, ...(isRerun && { rerunAfter: 'loss' }) }, 'loss');
   }
 
   #startFailed(reason: Reason, end: BackendEnd): void {

@@ -19,6 +19,8 @@ interface CatalogueEntry {
   readonly message: string;
   /** Seconds after which the same request can succeed; absent where a retry does not help. */
   readonly retryAfterS?: number;
+  /** The methods that there are, where another one was used (RFC 9110, section 15.5.6). */
+  readonly allow?: string;
 }
 
 const catalogue = {
@@ -75,6 +77,11 @@ const catalogue = {
     status: 400,
     code: -32000,
     message: 'A header that may be sent only once was sent twice, or holds characters that are not visible ASCII.',
+  },
+  forwarded_too_large: {
+    status: 431,
+    code: -32000,
+    message: 'The headers of this request that go on to the MCP server are larger than this gateway accepts.',
   },
   origin_not_allowed: {
     status: 403,
@@ -140,9 +147,32 @@ const catalogue = {
     code: -32600,
     message: 'Invalid request: in this protocol version a client answers no requests. Send the input with a retry.',
   },
-  post_only: { status: 405, code: -32000, message: 'Method not allowed: this protocol version has POST only.' },
+  post_only: {
+    status: 405,
+    code: -32000,
+    message: 'Method not allowed: this protocol version has POST only.',
+    allow: 'POST',
+  },
   bad_target: { status: 400, code: -32000, message: 'Bad request: the request target must be a path.' },
-  method_not_allowed: { status: 405, code: -32000, message: 'Method not allowed: use POST, GET or DELETE.' },
+  method_not_allowed: {
+    status: 405,
+    code: -32000,
+    message: 'Method not allowed: use POST, GET or DELETE.',
+    allow: 'POST, GET, DELETE',
+  },
+  only_a_stream: {
+    status: 405,
+    code: -32000,
+    message:
+      'Method not allowed: this is the event stream of HTTP+SSE (2024-11-05), opened by GET. Streamable HTTP has an endpoint of its own.',
+    allow: 'GET',
+  },
+  only_messages: {
+    status: 405,
+    code: -32000,
+    message: 'Method not allowed: HTTP+SSE (2024-11-05) clients POST their messages here.',
+    allow: 'POST',
+  },
   no_such_path: {
     status: 404,
     code: -32000,
@@ -160,6 +190,18 @@ const catalogue = {
     status: 404,
     code: -32001,
     message: 'Session not found: it has ended or never existed. Start a new one with initialize.',
+  },
+  unknown_token: {
+    status: 404,
+    code: -32001,
+    message:
+      'No session has this endpoint token. Open the event stream, send initialize to the endpoint that it names, and then the rest.',
+  },
+  used_token: {
+    status: 400,
+    code: -32600,
+    message:
+      'Invalid request: initialize was sent to this endpoint before. Open another event stream for another session.',
   },
   already_initialized: {
     status: 400,

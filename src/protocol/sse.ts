@@ -32,18 +32,86 @@ export function encodeEvents(events: readonly SseEvent[], retryMs: number): Buff
   return text;
 }
 
-/** The text of one message as an event without an id: it cannot be resumed from. */
-export const encodeMessage = (text: Buffer): Buffer =>
-  Buffer.concat([Buffer.from(messageHead), text, Buffer.from('\n\n')]);
+/** An event with all that it can have, each only where it was written. */
+export interface DecodedEvent {
+  readonly id?: string;
+  /** The reconnection time in milliseconds. */
+  readonly retryMs?: number;
+  /** `message` for the messages of MCP. */
+  readonly type?: string;
+  /** One line; empty for a priming event. */
+  readonly data?: Buffer;
+}
 
-/** A comment line: keeps a connection from looking idle; clients ignore it. */
-export const keepAliveComment = Buffer.from(': keep-alive\n\n');
+/** The text of one event of any kind. */
+export function encodeEvent({ id, retryMs, type, data }: DecodedEvent): Buffer {
+  const head = [
+    id === undefined ? '' : `id: ${id}\n`,
+    retryMs === undefined ? '' : `retry: ${retryMs}\n`,
+    type === undefined ? '' : `event: ${type}\n`,
+  ].join('');
+  if (data === undefined) return Buffer.from(`${head}\n`);
+  return Buffer.concat([Buffer.from(`${head}data: `), data, Buffer.from('\n\n')]);
+}
+
+/**
+ * The events in a text that the functions of this file wrote, for those who carry them in another form: the exact inverse
+ * of `encodeEvents` and `encodeEvent`. Throws for any other text, which would be a fault of the gateway. The data are parts
+ * of `text`, not copies.
+ */
+export function decodeEvents(text: Buffer): DecodedEvent[] {
+  const events: DecodedEvent[] = [];
+  let event: { -readonly [K in keyof DecodedEvent]: DecodedEvent[K] } = {};
+  let at = 0;
+  while (at < text.length) {
+    const end = text.indexOf(lineFeed, at);
+    if (end < 0) break;
+    if (end === at) {
+      events.push(event);
+      event = {};
+    } else if (!readField(event, text.subarray(at, end))) break;
+    at = end + 1;
+  }
+  if (at < text.length || Object.keys(event).length > 0) throw new Error('a text that is no sequence of events');
+  return events;
+}
+
+/** Reads one line; false for one that is not written here. */
+function readField(event: { -readonly [K in keyof DecodedEvent]: DecodedEvent[K] }, line: Buffer): boolean {
+  const colon = line.indexOf(': ');
+  const value = line.subarray(colon + 2);
+  switch (line.toString('latin1', 0, Math.max(0, colon))) {
+    case 'data':
+      event.data = value;
+      return true;
+    case 'id':
+      event.id = value.toString('latin1');
+      return true;
+    case 'event':
+      event.type = value.toString('latin1');
+      return true;
+    case 'retry':
+      event.retryMs = Number(value.toString('latin1'));
+      return true;
+    default:
+      return false;
+  }
+}
+
+/** The text of one message as an event without an id: it cannot be resumed from. */
+export const encodeMessage = (text: Buffer): Buffer => encodeEvent({ type: 'message', data: text });
+
+/**
+ * A comment line: keeps a connection from looking idle; clients ignore it. No empty line follows it: some readers take one
+ * for the end of an event as soon as they have seen an id.
+ */
+export const keepAliveComment = Buffer.from(': keep-alive\n');
 
 /**
  * Tells a reader of a stream that events before the following ones are no longer kept. Its type is unknown to MCP
  * clients, which skip it; people and tools can see it.
  */
-export const gapEvent = Buffer.from('event: gap\ndata: {"reason":"history_lost"}\n\n');
+export const gapEvent = encodeEvent({ type: 'gap', data: Buffer.from('{"reason":"history_lost"}') });
 
 /** The reconnection time alone, without an event (WHATWG HTML, section 9.2.6). */
-export const encodeRetry = (ms: number): Buffer => Buffer.from(`retry: ${Math.ceil(ms)}\n\n`);
+export const encodeRetry = (ms: number): Buffer => encodeEvent({ retryMs: Math.ceil(ms) });

@@ -31,6 +31,12 @@ export interface CallAnswer {
   abandon(id: RequestId): void;
 }
 
+/** The answer to `initialize`. */
+export interface OpeningAnswer extends CallAnswer {
+  /** The server answered with an error, or with what is no answer: it goes to the client, and there is no session. */
+  refused(id: RequestId, text: Buffer): void;
+}
+
 /** How one POST is to be answered. */
 export interface AnswerOptions {
   readonly reply: Reply;
@@ -55,7 +61,7 @@ const nothing = Buffer.alloc(0);
  * other message or after `upgradeAfterMs` on, an event stream. A client whose connection breaks before an event was
  * sent has lost the answer; after that it can resume.
  */
-export class Answer implements CallAnswer {
+export class Answer implements OpeningAnswer {
   readonly #host: AnswerHost;
   readonly #options: AnswerOptions;
   readonly #collected: { readonly id: RequestId; readonly text: Buffer }[] = [];
@@ -120,9 +126,9 @@ export class Answer implements CallAnswer {
     if (this.#state === 'waiting') this.fail(id, 'outcome_unknown');
   }
 
-  /** Sends no headers of a success: the response to `initialize` was an error, there is no session. */
-  dropHeaders(): void {
-    this.#headers = undefined;
+  refused(id: RequestId, text: Buffer): void {
+    this.#headers = undefined; // those of a success
+    this.response(id, text);
   }
 
   #upgrade(): void {

@@ -1,4 +1,6 @@
+import type { RequestIds } from '../backend/backend.ts';
 import type { RequestId } from '../protocol/faults.ts';
+import type { ForwardedHeaders } from '../protocol/forwarded-headers.ts';
 import type { Message } from '../protocol/message.ts';
 import type { CallAnswer } from './answer.ts';
 
@@ -12,12 +14,14 @@ export interface Call {
   answer: CallAnswer;
   /** The request as it was sent, where that may be needed again. */
   readonly text: Buffer | undefined;
+  /** What its client's request brought for the server; undefined if an earlier owner had it. */
+  readonly forwarded?: ForwardedHeaders;
   /** The server has asked its client something on behalf of the call. */
   hasAsked?: boolean;
   /** The newest progress that the client was told. */
   lastProgress?: number;
-  /** The call runs for a second time: progress that was told already is not told again. */
-  isRerun?: boolean;
+  /** Why it was run again, if it was: its POST broke while its server went on, or the server was lost. */
+  rerunAfter?: 'broken_post' | 'loss';
   /** When the call was sent or last reported progress, and when it was sent, on the monotonic clock in milliseconds. */
   activeAt: number;
   readonly startedAt: number;
@@ -116,13 +120,17 @@ export class Calls {
   }
 
   /**
-   * Where a request or notification of the server belongs (P2). Known by progress token or task: there. Else, one call
-   * in flight: its stream. Several: the GET stream if open, else the newest call's. None: the GET stream, which keeps
-   * it for the next GET. A call whose client accepts only JSON, or is gone, counts as having no stream.
+   * Where a request or notification of the server belongs (P2). Known by progress token, task or the stream on which the
+   * server sent it: there. Else, one call in flight: its stream. Several: the GET stream if open, else the newest call's.
+   * None: the GET stream, which keeps it for the next GET. A call whose client accepts only JSON, or is gone, counts as
+   * having no stream.
+   * @param of as `BackendEvents.onMessages` has it: what the server sent beside no request goes to the GET stream if that
+   *   is open
    */
-  attribute(message: Message, hasGetStream: boolean): Destination {
-    const known = this.#known(message);
+  attribute(message: Message, hasGetStream: boolean, of?: RequestIds): Destination {
+    const known = this.#known(message) ?? this.#newestOf(of);
     if (known !== undefined) return known.answer.hasStream ? known : 'get';
+    if (of?.length === 0 && hasGetStream) return 'get';
     let newest: Call | undefined;
     let count = 0;
     for (const call of this.#byId.values()) {
@@ -136,6 +144,11 @@ export class Calls {
   #tellEmpty(): void {
     this.emptySince = performance.now();
     for (const tell of this.#waiting.splice(0)) tell();
+  }
+
+  /** Of a batch the newest, which is as good as any: they have one stream. */
+  #newestOf(of: RequestIds = []): Call | undefined {
+    return of.map((id) => this.#byId.get(id)).findLast((call) => call !== undefined);
   }
 
   #known(message: Message): Call | undefined {

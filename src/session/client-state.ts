@@ -12,8 +12,12 @@ const maxSubscriptions = 500;
  */
 export class ClientState {
   readonly initialize: Buffer;
+  /** The client has one stream, on which it hears everything, answers too (docs/decisions/0018). */
+  readonly isOneStream: boolean;
   /** How much of the GET stream was delivered: where a listener begins that names no event. */
   getCursor: Position | undefined;
+  /** Where the backend stands, where another one can go on from there. */
+  backend: BackendPlace | undefined;
   #initialized: Buffer | undefined;
   #logLevel: Buffer | undefined;
   readonly #subscriptions = new Map<string, Buffer>();
@@ -21,22 +25,29 @@ export class ClientState {
   /**
    * @param initialize the client's request; copied, so that it does not keep a larger buffer alive
    * @param saved what `save` said of an earlier owner's state
+   * @param isOneStream how a new client hears; of an earlier owner's it is saved
    */
-  constructor(initialize: Buffer, saved?: Buffer) {
+  constructor(initialize: Buffer, saved?: Buffer, isOneStream = false) {
     this.initialize = Buffer.from(initialize);
+    this.isOneStream = isOneStream;
     if (saved === undefined || saved.length === 0) return;
-    const { initialized, logLevel, subscriptions, getCursor } = JSON.parse(saved.toString()) as Saved;
+    const { initialized, logLevel, subscriptions, getCursor, isOneStream: wasOneStream, backend } = parse(saved);
+    this.isOneStream = wasOneStream ?? isOneStream;
     if (initialized !== undefined) this.#initialized = Buffer.from(initialized);
     if (logLevel !== undefined) this.#logLevel = Buffer.from(logLevel);
     for (const [uri, text] of subscriptions) this.#subscriptions.set(uri, Buffer.from(text));
     this.getCursor = getCursor;
+    this.backend = backend;
   }
 
   /** For the session's record, so that another owner can go on from here. */
   save(): Buffer {
     const subscriptions = [...this.#subscriptions].map(([uri, text]) => [uri, text.toString()] as const);
     const [initialized, logLevel] = [this.#initialized?.toString(), this.#logLevel?.toString()];
-    return Buffer.from(JSON.stringify({ initialized, logLevel, subscriptions, getCursor: this.getCursor }));
+    const isOneStream = this.isOneStream || undefined;
+    const { getCursor, backend } = this;
+    const state: Saved = { initialized, logLevel, subscriptions, getCursor, isOneStream, backend };
+    return Buffer.from(JSON.stringify(state));
   }
 
   /** Takes note of a notification that was passed on. Returns true if it changed anything. */
@@ -73,11 +84,29 @@ export class ClientState {
 }
 
 interface Saved {
-  readonly initialized?: string;
-  readonly logLevel?: string;
+  readonly initialized?: string | undefined;
+  readonly logLevel?: string | undefined;
   readonly subscriptions: readonly (readonly [string, string])[];
-  readonly getCursor?: Position;
+  readonly getCursor?: Position | undefined;
+  readonly isOneStream?: boolean | undefined;
+  readonly backend?: BackendPlace | undefined;
 }
+
+const parse = (saved: Buffer): Saved => JSON.parse(saved.toString()) as Saved;
+
+/** Where a backend stood, for the next owner of the session to go on with its server (DESIGN decision 5). */
+export interface BackendPlace {
+  /** As `BackendEvents.onState` told it. */
+  readonly state: string;
+  /** Up to here the log had what the server had said by then. */
+  readonly at: Position;
+  /** True for the first of the session: its questions have the ids that the server gave them (`ServerRequests`). */
+  readonly isFirst: boolean;
+}
+
+/** Where the backend of a session stood that an earlier owner had; undefined if nothing can be gone on with. */
+export const backendPlaceIn = (clientState: Buffer): BackendPlace | undefined =>
+  clientState.length === 0 ? undefined : parse(clientState).backend;
 
 /** True for the requests that change what a server keeps for its client. */
 export const isStateful = (method: string): boolean =>

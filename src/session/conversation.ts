@@ -1,23 +1,28 @@
 import type { BackendEnd } from '../backend/backend.ts';
+import type { RequestId } from '../protocol/faults.ts';
 import { declaredListChanges, type Handshake } from '../protocol/handshake.ts';
 import type { Message } from '../protocol/message.ts';
 import { hasPrimingEvent } from '../protocol/revisions.ts';
 import type { Registration } from '../store/session-records.ts';
 import type { Adoption } from './adoption.ts';
-import type { Answer } from './answer.ts';
+import { Answer, type OpeningAnswer } from './answer.ts';
 import { type Call, Calls } from './calls.ts';
 import type { ClientState } from './client-state.ts';
 import type { Refusal } from './event-writer.ts';
 import { Inbound, idOf } from './inbound.ts';
+import { LostCalls, readUntaken, type Untaken } from './lost-calls.ts';
 import type { Dropped, SessionName, SessionObserver } from './observer.ts';
+import { OneStream } from './one-stream.ts';
 import { Outbound } from './outbound.ts';
 import { patientLog } from './patient-log.ts';
+import type { Headers, Reply } from './reply.ts';
 import { Reruns } from './rerun.ts';
 import { Router } from './router.ts';
 import { cancellationOf, ServerRequests } from './server-requests.ts';
 import type { SessionEnd } from './session-end.ts';
 import type { SessionParts } from './session-parts.ts';
 import { getStream } from './streams.ts';
+import { createUnloggedStream } from './unlogged-stream.ts';
 import { Upstream } from './upstream.ts';
 
 /** So long a session that is not restored stays for its clients to be told what became of their calls. */
@@ -34,8 +39,8 @@ export interface ConversationOptions {
   /** Aborted when nothing more is asked of the store. */
   readonly signal: AbortSignal;
   protocolVersion(): string;
-  /** The response to `initialize`. */
-  onInitialized(call: Call, text: Buffer): void;
+  /** The response to `initialize`, and where its client is to be answered. */
+  onInitialized(answer: OpeningAnswer, id: RequestId, text: Buffer): void;
   /** What the client has told its server is no longer what it was. */
   onClientChanged(): void;
   /** The log does not know the session any more: says what it is again. */
@@ -61,7 +66,10 @@ export class Conversation {
   readonly #observer: SessionObserver;
   readonly #serverRequests = new ServerRequests();
   readonly #reruns: Reruns;
+  readonly #lostCalls: LostCalls;
+  readonly #oneStream: OneStream | undefined;
   readonly #router: Router;
+  #opening: OpeningAnswer | undefined;
   /** What the server said of itself; undefined until it has answered `initialize`. */
   #handshake: Handshake | undefined;
 
@@ -71,7 +79,8 @@ export class Conversation {
     this.#options = options;
     this.#observer = observer;
     this.#reruns = new Reruns(server.rerun);
-    const primes = (): boolean => hasPrimingEvent(options.protocolVersion());
+    const { isOneStream } = client;
+    const primes = (): boolean => !isOneStream && hasPrimingEvent(options.protocolVersion());
     this.#router = new Router({
       calls: this.calls,
       serverRequests: this.#serverRequests,
@@ -82,7 +91,7 @@ export class Conversation {
       toServer: (text) => void this.upstream.send(text),
       incarnation: () => this.upstream.incarnation,
       onAnswered: (call, response) => this.#answered(call, response),
-      onInitialized: options.onInitialized,
+      onInitialized: ({ id }, text) => options.onInitialized(this.#opening as OpeningAnswer, id, text),
       onDropped: (what, text) => this.drop(what, text),
     });
     this.outbound = new Outbound({
@@ -96,7 +105,8 @@ export class Conversation {
         client.getCursor = cursor;
         options.onClientChanged();
       },
-      route: (line) => this.#router.receive(line),
+      route: (line) => (line.state === undefined ? this.#router.receive(line) : this.#noteState(line.state)),
+      isOneStream,
       primes,
       pause: () => this.upstream.pause(),
       resume: () => this.upstream.resume(),
@@ -110,13 +120,19 @@ export class Conversation {
       epoch,
       isAdopted: adoption !== undefined,
       maxQueuedBytes: limits.maxQueuedBytes / 2,
-      onLines: (lines) => this.outbound.take(lines),
+      onLines: (lines, of) => this.outbound.take(lines.map((text) => ({ text, of }))),
+      onUnanswered: (ids, reason) => {
+        this.outbound.finish(); // what the server said of them comes first
+        this.#lostCalls.unanswered(ids, reason);
+      },
+      onState: (state) => this.outbound.take([{ text: Buffer.alloc(0), of: undefined, state }]),
       onLost: (end) => this.#lost(end),
       onAway: (end) => observer.backendEnded(options.name, end),
-      onUnsent: (message) => this.#unsent(message),
+      onUnsent: (message) => this.#lostCalls.unsent(message),
       onRestored: () => this.#restored(),
       onGivenUp: options.onOver,
     });
+    if (isOneStream) this.#oneStream = new OneStream(this.outbound, limits.maxEventBytes);
     this.inbound = new Inbound({
       calls: this.calls,
       serverRequests: this.#serverRequests,
@@ -124,17 +140,29 @@ export class Conversation {
       outbound: this.outbound,
       reruns: this.#reruns,
       client,
+      oneStream: this.#oneStream,
       limits,
       primes,
       onDropped: (what) => this.drop(what),
       onClientChanged: options.onClientChanged,
     });
+    this.#lostCalls = new LostCalls({
+      calls: this.calls,
+      reruns: this.#reruns,
+      upstream: this.upstream,
+      inbound: this.inbound,
+      onUndeliverable: () => this.drop('undeliverable'),
+    });
   }
 
-  /** Starts the server and passes `initialize` on. */
-  start(initialize: Message, answer: Answer): void {
+  /**
+   * Starts the server, passes `initialize` on, with the headers that came with it, and answers it.
+   * @param headers of a successful answer
+   */
+  start(initialize: Message, reply: Reply, headers?: Headers): void {
+    this.#opening = this.#oneStream?.opening(reply) ?? this.#answerTo(initialize, reply, headers);
     this.upstream.open();
-    this.inbound.call([initialize], answer);
+    this.inbound.call([initialize], this.#opening, reply.forwarded);
   }
 
   /** The server has answered `initialize`, and there is a log to append to. */
@@ -143,11 +171,23 @@ export class Conversation {
     this.outbound.open();
   }
 
-  /** Goes on where an earlier owner was lost: what it left unanswered is answered, or run again by a new server. */
-  adopt({ calls, questions }: Adoption, handshake: Handshake): void {
+  /**
+   * Goes on where an earlier owner was lost: with its server's session where that outlives a connection. Else what it left
+   * unanswered is answered, or run again by a new server.
+   */
+  adopt({ calls, questions, taken, forwarded }: Adoption, handshake: Handshake): void {
+    if (forwarded !== undefined) this.upstream.hear(forwarded);
+    const place = this.#options.client.backend;
+    if (place !== undefined) {
+      const adopted = this.inbound.adopt(calls);
+      this.#adoptQuestions(questions, adopted, place.isFirst);
+      this.open(handshake);
+      this.upstream.attach({ state: place.state, pending: adopted.map(({ id }) => id), taken }, place.isFirst);
+      return;
+    }
     for (const { stream, id } of questions) this.outbound.add(stream, cancellationOf(id), false);
     for (const call of this.inbound.adopt(calls)) {
-      if (!this.#reruns.allows(call)) this.inbound.fail(call, 'outcome_unknown');
+      if (!this.#reruns.allows(call, 'loss')) this.inbound.fail(call, 'outcome_unknown');
     }
     this.open(handshake);
     // What was in the process is gone; the client is to know (DESIGN decision 5).
@@ -156,12 +196,29 @@ export class Conversation {
       setTimeout(() => this.#options.onOver('server_exited'), collectMs);
       return;
     }
-    this.#restore(handshake);
+    this.#restore(handshake, []);
   }
 
   drop(what: Dropped, text?: Buffer): void {
     this.dropped[what] = (this.dropped[what] ?? 0) + 1;
     this.#observer.dropped(this.#options.name, what, text);
+  }
+
+  #answerTo(initialize: Message, reply: Reply, headers?: Headers): OpeningAnswer {
+    const { commitAfterMs, maxEventBytes } = this.#options.parts.options;
+    const stream = createUnloggedStream({
+      onUndeliverable: () => this.drop('undeliverable'),
+      onBlocked: (isBlocked) => this.outbound.hold(isBlocked),
+    });
+    return new Answer(stream, {
+      reply,
+      ids: [idOf(initialize)],
+      isBatch: false,
+      primes: false,
+      upgradeAfterMs: commitAfterMs,
+      maxEventBytes,
+      ...(headers && { headers }),
+    });
   }
 
   /** A call has its answer: what it changed or told is remembered for a restore. */
@@ -177,36 +234,51 @@ export class Conversation {
   #lost(end: BackendEnd): void {
     this.#observer.backendEnded(this.#options.name, end);
     this.outbound.finish();
+    this.#forgetPlace();
     const reason = end.reason === 'line_too_long' ? 'line_too_long' : 'server_exited';
     if (this.#handshake === undefined) this.#options.onOver('server_start_failed');
     else if (this.#options.parts.server.onBackendExit === 'end') this.#options.onOver(reason);
     else {
       // First, so that a cancellation still finds the stream where its request went.
       for (const { destination, text } of this.#serverRequests.cancelAll()) this.#router.send(destination, text);
-      // Whose answer was too long is not known, and would be again: nothing is run again then.
-      const isSafe = reason !== 'line_too_long';
-      for (const call of this.calls.all()) {
-        if (!(isSafe && this.#reruns.allows(call))) this.inbound.fail(call, reason);
-      }
+      const untaken = readUntaken(end.untaken);
+      this.#lostCalls.end(reason, untaken);
       this.outbound.flush();
-      this.#restore(this.#handshake);
+      this.#restore(this.#handshake, untaken);
     }
   }
 
-  /** Starts the server again. The calls that are left wait to be run again, before what the client sends from now on. */
-  #restore(handshake: Handshake): void {
+  /** Starts the server again; what it has to have again waits before what the client sends from now on. */
+  #restore(handshake: Handshake, untaken: readonly Untaken[]): void {
     this.upstream.restore(this.#options.client, handshake);
-    for (const call of this.calls.all()) {
-      call.isRerun = true;
-      if (this.upstream.send(call.text as Buffer) === 'full') this.inbound.fail(call, 'server_busy');
+    this.#lostCalls.sendAgain(untaken);
+  }
+
+  /** The server still waits for answers to its questions, where those can be told apart from another backend's. */
+  #adoptQuestions(questions: Adoption['questions'], calls: readonly Call[], isFirst: boolean): void {
+    for (const { stream, id } of questions) {
+      const call = calls.find(({ answer }) => answer.stream === stream);
+      if (isFirst) this.#serverRequests.adopt(id, call ?? 'get');
+      else this.outbound.add(stream, cancellationOf(id), false);
     }
   }
 
-  /** The server was away for too long for this message. */
-  #unsent(message: Message | undefined): void {
-    const call = message?.kind === 'request' ? this.calls.get(idOf(message)) : undefined;
-    if (call !== undefined) this.inbound.fail(call, 'server_unreachable');
-    else this.drop('undeliverable');
+  #forgetPlace(): void {
+    const { client, onClientChanged } = this.#options;
+    if (client.backend === undefined) return;
+    client.backend = undefined;
+    onClientChanged();
+  }
+
+  /** Where the backend stands: the record says so once the log has what came before. */
+  #noteState(state: string): void {
+    const { client, onClientChanged } = this.#options;
+    const { incarnation } = this.upstream;
+    this.outbound.mark((at) => {
+      if (incarnation !== this.upstream.incarnation) return; // another backend has taken its place
+      client.backend = { state, at, isFirst: incarnation === '' };
+      onClientChanged();
+    });
   }
 
   /** The new backend is where the lost one was: the client looks anew. */

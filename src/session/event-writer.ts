@@ -36,6 +36,8 @@ export interface EventWriter {
   add(stream: number, data: Buffer, last: boolean, effects?: EventEffects): void;
   /** Starts to append what was added. Call it once at the end of a burst. */
   flush(): void;
+  /** Tells once when all that was added so far is in the log, or that it will never be. */
+  whenStored(tell: (isStored: boolean) => void): void;
   /** The store may have lost what it had confirmed: asks, and says again what is held here of it. */
   check(): void;
   /** What was added and is not known to be stored. */
@@ -44,6 +46,8 @@ export interface EventWriter {
   readonly stored: { readonly tail: number; readonly log: LogState };
   /** How long the log has not answered, in milliseconds; 0 if nothing is asked of it. */
   readonly waitingMs: number;
+  /** Resolves when the append that is under way has ended, while the next one may be; undefined if there is none. */
+  appended(): Promise<void> | undefined;
   /** Resolves when nothing is queued or under way any more. */
   settled(): Promise<void>;
 }
@@ -78,10 +82,28 @@ export function createEventWriter(options: EventWriterOptions): EventWriter {
   let isRefused = false;
   let isDoubtful = false;
   let askedAt: number | undefined;
+  /** Who waits for the append that is under way. */
+  let steps: (() => void)[] = [];
+  /** Who waits for events up to a number to be stored; in order. */
+  let waiting: { readonly seq: number; tell(isStored: boolean): void }[] = [];
+
+  const tellStep = (): void => {
+    const told = steps;
+    steps = [];
+    for (const tell of told) tell();
+  };
+
+  const tellWaiting = (isStored: boolean): void => {
+    const due = waiting.filter(({ seq: number }) => !isStored || number <= appended);
+    if (due.length === 0) return;
+    waiting = waiting.slice(due.length);
+    for (const { tell } of due) tell(isStored);
+  };
 
   const refuse = (why: Refusal, cause?: unknown): void => {
     isRefused = true;
     onRefused(why, cause);
+    tellWaiting(false);
   };
 
   /** Appends until the log has all of the batch. Returns why it will never have it. */
@@ -141,6 +163,8 @@ export function createEventWriter(options: EventWriterOptions): EventWriter {
       note(batch);
       hold(batch);
       onStored(batch);
+      tellWaiting(true);
+      tellStep();
     }
   };
 
@@ -151,6 +175,7 @@ export function createEventWriter(options: EventWriterOptions): EventWriter {
       .finally(() => {
         running = undefined;
         askedAt = undefined;
+        tellStep();
         start(); // what was added after the last look at the queue
       });
   };
@@ -167,6 +192,10 @@ export function createEventWriter(options: EventWriterOptions): EventWriter {
       else tails.set(stream, { epoch, seq });
     },
     flush: start,
+    whenStored(tell) {
+      if (isRefused || seq === appended) tell(!isRefused);
+      else waiting.push({ seq, tell });
+    },
     check() {
       isDoubtful = true;
       start();
@@ -179,6 +208,9 @@ export function createEventWriter(options: EventWriterOptions): EventWriter {
     },
     get waitingMs() {
       return askedAt === undefined ? 0 : performance.now() - askedAt;
+    },
+    appended() {
+      return running && new Promise((resolve) => steps.push(resolve));
     },
     async settled() {
       while (running !== undefined) await running;

@@ -1,18 +1,21 @@
 import { faultMessage, type Reason, type RequestId } from '../protocol/faults.ts';
-import { type Message, readBody } from '../protocol/message.ts';
+import { type ForwardedHeaders, noHeaders } from '../protocol/forwarded-headers.ts';
+import type { Message } from '../protocol/message.ts';
 import type { PendingCall } from '../store/event-log.ts';
 import type { LeftCall } from './adoption.ts';
-import { Answer } from './answer.ts';
+import { Answer, type CallAnswer } from './answer.ts';
 import type { Call, Calls } from './calls.ts';
 import type { ClientState } from './client-state.ts';
 import { LoggedAnswer } from './logged-answer.ts';
 import type { Dropped } from './observer.ts';
+import type { OneStream } from './one-stream.ts';
 import type { Outbound } from './outbound.ts';
 import type { Reply } from './reply.ts';
 import { isHarmless, type Reruns } from './rerun.ts';
 import type { ServerRequests } from './server-requests.ts';
 import type { Post } from './session-handle.ts';
 import type { SessionOptions } from './session-parts.ts';
+import { getStream } from './streams.ts';
 import type { Upstream } from './upstream.ts';
 
 /** What the way of messages from the client to its server needs of the session. */
@@ -23,6 +26,8 @@ export interface InboundOptions {
   readonly outbound: Outbound;
   readonly reruns: Reruns;
   readonly client: ClientState;
+  /** Set for a client that hears everything on one stream. */
+  readonly oneStream: OneStream | undefined;
   readonly limits: SessionOptions;
   /** True if streams begin with a priming event. */
   primes(): boolean;
@@ -41,9 +46,10 @@ export class Inbound {
 
   /** Passes the messages of one POST on, in order, and answers the POST. */
   post({ messages, isBatch, again }: Post, reply: Reply): void {
-    const { calls, limits } = this.#options;
+    const { calls, oneStream, limits } = this.#options;
     const requests = messages.filter((message) => message.kind === 'request');
     const ids = requests.map(idOf);
+    if (again && oneStream?.knows(ids)) return oneStream.confirm(ids, reply);
     if (again && ids.some((id) => calls.has(id))) return this.#rejoin(requests, isBatch, reply);
     if (again && !messages.every(isHarmless)) return reply.fault('outcome_unknown', ids[0] ?? null);
     const repeated = ids.find((id) => calls.has(id));
@@ -52,11 +58,15 @@ export class Inbound {
     if (calls.size + ids.length > limits.maxCalls) return reply.fault('too_many_calls', ids[0] ?? null);
     for (const message of messages) {
       if (message.kind === 'request') continue;
-      const refused = this.#forward(message);
+      const refused = this.#forward(message, reply.forwarded ?? noHeaders);
       if (refused !== undefined && requests.length === 0) return reply.fault(refused, null);
     }
     if (requests.length === 0) reply.accepted();
-    else this.call(requests, this.#createAnswer(ids, isBatch, reply));
+    else if (oneStream === undefined) this.call(requests, this.#createAnswer(ids, isBatch, reply), reply.forwarded);
+    else {
+      this.call(requests, oneStream.answer(ids.length), reply.forwarded);
+      oneStream.accept(ids, this.#pendingOn(getStream, ids), reply);
+    }
   }
 
   /**
@@ -74,16 +84,16 @@ export class Inbound {
     for (const call of running) call.answer = answer;
     const others = requests.filter((request) => !running.some(({ id }) => id === idOf(request)));
     for (const request of others) if (!isHarmless(request)) answer.fail(idOf(request), 'outcome_unknown');
-    this.call(others.filter(isHarmless), answer);
+    this.call(others.filter(isHarmless), answer, reply.forwarded);
   }
 
-  /** Passes requests on that one answer answers. */
-  call(requests: readonly Message[], answer: Answer): void {
+  /** Passes requests on that one answer answers, with the headers that came with them. */
+  call(requests: readonly Message[], answer: CallAnswer, forwarded: ForwardedHeaders = noHeaders): void {
     const { calls, upstream } = this.#options;
-    const added = requests.map((request) => this.#toCall(request, answer));
+    const added = requests.map((request) => this.#toCall(request, answer, forwarded));
     for (const call of added) calls.add(call);
     for (const [index, request] of requests.entries()) {
-      const sent = upstream.send(request.text);
+      const sent = upstream.send(request.text, forwarded);
       // `ended`: the backend is about to report its end, which decides about the call with what is known then.
       if (sent === 'full') this.fail(added[index] as Call, 'server_busy');
     }
@@ -93,20 +103,18 @@ export class Inbound {
   adopt(left: readonly LeftCall[]): readonly Call[] {
     const missing = new Map<number, number>();
     for (const { stream } of left) missing.set(stream, (missing.get(stream) ?? 0) + 1);
+    this.#options.oneStream?.note(left.map(({ id }) => id));
     const answers = new Map<number, LoggedAnswer>();
     const host = {
       emit: (stream: number, text: Buffer, last: boolean, settles?: RequestId) =>
         this.#options.outbound.add(stream, text, last, { settles }),
     };
-    return left.map(({ stream, id, method, text, hasAsked, lastProgress }) => {
+    return left.map(({ stream, id, method, text, progressToken, taskId, hasAsked, lastProgress }) => {
       const answer =
         answers.get(stream) ??
         new LoggedAnswer(host, stream, missing.get(stream) as number, this.#options.limits.maxEventBytes);
       answers.set(stream, answer);
       const now = performance.now();
-      const body = text && readBody(text, Number.POSITIVE_INFINITY);
-      const [first] = body?.ok ? body.messages : [];
-      const { progressToken, taskId } = first?.ok ? first.message : { progressToken: undefined, taskId: undefined };
       const call: Call = { id, method, progressToken, taskId, answer, text, hasAsked, activeAt: now, startedAt: now };
       if (lastProgress !== undefined) call.lastProgress = lastProgress;
       this.#options.calls.add(call);
@@ -144,9 +152,9 @@ export class Inbound {
       {
         openStream: (sink, of) => outbound.streams.open(sink, of),
         emit: (stream, text, last, settles) => {
-          const opens = isOpened ? undefined : this.#pendingOn(stream, ids);
+          const opens = isOpened ? [] : this.#pendingOn(stream, ids);
           isOpened = true;
-          outbound.add(stream, text, last, { opens, settles });
+          outbound.add(stream, text, last, { opens: opens.length > 0 ? opens : undefined, settles });
         },
         flush: () => outbound.flush(),
         onUndeliverable: () => onDropped('undeliverable'),
@@ -156,13 +164,12 @@ export class Inbound {
   }
 
   /** The calls that a stream has yet to answer: whoever takes the session over finds them in its log. */
-  #pendingOn(stream: number, ids: readonly RequestId[]): readonly PendingCall[] | undefined {
+  #pendingOn(stream: number, ids: readonly RequestId[]): readonly PendingCall[] {
     const calls = ids.map((id) => this.#options.calls.get(id)).filter((call) => call !== undefined);
-    if (calls.length === 0) return undefined;
     return calls.map(({ id, method, text }) => ({ stream, id, method, text }));
   }
 
-  #toCall(request: Message, answer: Answer): Call {
+  #toCall(request: Message, answer: CallAnswer, forwarded: ForwardedHeaders): Call {
     const method = request.method as string;
     const now = performance.now();
     return {
@@ -174,11 +181,12 @@ export class Inbound {
       taskId: request.taskId,
       answer,
       text: this.#options.reruns.mayNeed(method, request.text) ? request.text : undefined,
+      forwarded,
     };
   }
 
   /** Passes on a notification or response of the client. Returns why it could not be taken. */
-  #forward(message: Message): Reason | undefined {
+  #forward(message: Message, forwarded: ForwardedHeaders): Reason | undefined {
     const { serverRequests, upstream, client, onClientChanged, onDropped } = this.#options;
     const text = message.kind === 'response' ? serverRequests.settle(message) : message.text;
     if (text === undefined) {
@@ -187,7 +195,7 @@ export class Inbound {
     }
     if (message.cancels !== undefined && !this.#cancel(message.cancels)) return undefined;
     if (client.sent(message)) onClientChanged();
-    return upstream.send(text) === 'full' ? 'server_busy' : undefined;
+    return upstream.send(text, forwarded) === 'full' ? 'server_busy' : undefined;
   }
 
   /** Notes that the client cancels a call. False if the server must not hear of it. */

@@ -1,9 +1,20 @@
+import type { RequestIds } from '../backend/backend.ts';
+
+/** A line of the server. */
+export interface Line {
+  readonly text: Buffer;
+  /** As `BackendEvents.onMessages` has it. */
+  readonly of: RequestIds | undefined;
+  /** Not a line, but what the backend told after the lines before (`BackendEvents.onState`). */
+  readonly state?: string;
+}
+
 /** What an intake needs. */
 export interface IntakeOptions {
   /** How much is handled before it is stored and sent. */
   readonly portion: { readonly lines: number; readonly bytes: number };
   /** Brings one line to where it belongs. */
-  handle(line: Buffer): void;
+  handle(line: Line): void;
   /** Starts to store what was handled. Returns a promise where the next portion has to wait for that. */
   flush(): Promise<void> | undefined;
   /** Stops and starts reading from the server. */
@@ -18,7 +29,7 @@ export interface IntakeOptions {
  */
 export class Intake {
   readonly #options: IntakeOptions;
-  #waiting: readonly Buffer[] = [];
+  #waiting: readonly Line[] = [];
   /** How many of the waiting lines are handled. */
   #handled = 0;
   #isHeld = false;
@@ -30,7 +41,7 @@ export class Intake {
   }
 
   /** Takes lines of the server, in order. */
-  take(lines: readonly Buffer[]): void {
+  take(lines: readonly Line[]): void {
     const left = this.#waiting.slice(this.#handled);
     this.#waiting = left.length > 0 ? left.concat(lines) : lines;
     this.#handled = 0;
@@ -73,7 +84,7 @@ export class Intake {
       if (lines > 0 && (lines >= portion.lines || bytes >= portion.bytes)) return;
       this.#handled += 1;
       lines += 1;
-      bytes += line.length;
+      bytes += line.text.length;
       handle(line);
     }
     this.#waiting = [];

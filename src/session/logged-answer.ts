@@ -1,11 +1,12 @@
 import { faultMessage, type Reason, type RequestId } from '../protocol/faults.ts';
 import { type AnswerHost, asEvent, type CallAnswer } from './answer.ts';
+import { getStream } from './streams.ts';
 
 type Host = Pick<AnswerHost, 'emit'>;
 
 /**
- * The answer of a call whose stream an earlier owner of the session had opened: its messages go to that stream of the
- * log, where whoever waits for them resumes.
+ * The answer of a call that goes to a stream of the log which it has not opened: one of an earlier owner of the session, or
+ * the GET stream of a client that hears everything there. Whoever waits for it follows, or resumes, that stream.
  */
 export class LoggedAnswer implements CallAnswer {
   readonly hasStream = true;
@@ -28,7 +29,8 @@ export class LoggedAnswer implements CallAnswer {
 
   response(id: RequestId, text: Buffer): void {
     this.#missing -= 1;
-    this.#host.emit(this.stream, asEvent(id, text, this.#maxEventBytes), this.#missing === 0, id);
+    const isLast = this.#missing === 0 && this.stream !== getStream; // which never ends
+    this.#host.emit(this.stream, asEvent(id, text, this.#maxEventBytes), isLast, id);
   }
 
   fail(id: RequestId, reason: Reason): void {

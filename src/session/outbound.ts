@@ -3,9 +3,9 @@ import type { RequestId } from '../protocol/faults.ts';
 import type { EventLog } from '../store/event-log.ts';
 import type { LogState, Registration } from '../store/session-records.ts';
 import { createEventWriter, type EventEffects, type EventWriter, type Refusal } from './event-writer.ts';
-import { Intake } from './intake.ts';
+import { Intake, type Line } from './intake.ts';
 import type { SessionOptions } from './session-parts.ts';
-import { Streams } from './streams.ts';
+import { getStream, Streams } from './streams.ts';
 
 /** What the way of messages from the server to its client needs of the session. */
 export interface OutboundOptions {
@@ -19,7 +19,9 @@ export interface OutboundOptions {
   /** So much of the GET stream was delivered to a listener that is gone. */
   onGetCursor(cursor: Position | undefined): void;
   /** Brings one line of the server to where it belongs. */
-  route(line: Buffer): void;
+  route(line: Line): void;
+  /** The client hears everything on its GET stream; see `StreamsOptions`. */
+  readonly isOneStream?: boolean;
   /** True if streams begin with a priming event. */
   primes(): boolean;
   /** Stops and starts reading from the server. */
@@ -35,6 +37,11 @@ export interface OutboundOptions {
   onFailed(cause: unknown): void;
 }
 
+interface Mark {
+  readonly at: Position;
+  onStored(at: Position): void;
+}
+
 /** A log that does not answer for so long is away, or full. */
 const stuckMs = 1_000;
 
@@ -46,23 +53,33 @@ export class Outbound {
   readonly streams: Streams;
   readonly #writer: EventWriter;
   readonly #intake: Intake;
-  /** What a client lags and two portions under way never evict what it has not been sent. */
+  /**
+   * What a client may lag and two portions under way never evict what it has not been sent: 1/8 and twice 3/8 of what the log
+   * keeps, which it drops by eighths. A larger portion costs less for each event.
+   */
   readonly #portion: { readonly lines: number; readonly bytes: number };
   readonly #limits: SessionOptions;
+  readonly #epoch: number;
+  /** Of what was added and is not known to be stored, in order. */
+  readonly #marks: Mark[] = [];
   #isOpen = false;
 
   constructor(options: OutboundOptions) {
-    const { log, key, epoch, limits, earlier, getCursor, route, primes, pause, resume } = options;
+    const { log, key, epoch, limits, earlier, getCursor, isOneStream = false, route, primes, pause, resume } = options;
     const { register, onRefused, onHistoryLost, onFailed } = options;
     const { logMaxEvents, logMaxBytes, retryMs, slowReaderMs, streamMaxAgeMs } = limits;
     this.#limits = limits;
-    this.#portion = { lines: logMaxEvents / 4, bytes: logMaxBytes / 8 };
+    this.#epoch = epoch;
+    this.#portion = { lines: (logMaxEvents * 3) / 8, bytes: logMaxBytes / 8 };
     this.#writer = createEventWriter({
       log,
       key,
       epoch,
       ...(earlier && { earlier }),
-      onStored: (events) => this.streams.deliver(events),
+      onStored: (events) => {
+        this.streams.deliver(events);
+        this.#tellStored();
+      },
       register,
       onRefused,
     });
@@ -72,7 +89,8 @@ export class Outbound {
       retryMs,
       slowReaderMs,
       streamMaxAgeMs,
-      maxLag: { events: logMaxEvents / 4, bytes: logMaxBytes / 2 },
+      maxLag: { events: logMaxEvents / 8, bytes: logMaxBytes / 2 },
+      isOneStream,
       primes,
       beginning: { epoch, seq: 0 },
       ...(earlier && { earlier: { newestStream: earlier.newestStream, ids: idsOf(earlier) } }),
@@ -101,7 +119,7 @@ export class Outbound {
   }
 
   /** Takes lines of the server, in order. */
-  take(lines: readonly Buffer[]): void {
+  take(lines: readonly Line[]): void {
     this.#intake.take(lines);
   }
 
@@ -120,9 +138,30 @@ export class Outbound {
     return this.#writer.stored;
   }
 
+  /** Where the log stands once all that was added so far is stored; `onStored` is called then. */
+  mark(onStored: (at: Position) => void): void {
+    const { events } = this.#writer.pending;
+    const at = { epoch: this.#epoch, seq: this.#writer.stored.tail + events };
+    this.#marks.push({ at, onStored });
+    if (events === 0) this.#tellStored();
+  }
+
+  #tellStored(): void {
+    const { tail } = this.#writer.stored;
+    while ((this.#marks[0]?.at.seq ?? tail + 1) <= tail) {
+      const [{ at, onStored }] = this.#marks.splice(0, 1) as [Mark];
+      onStored(at);
+    }
+  }
+
   /** Stores and delivers what was added. */
   flush(): void {
     if (this.#isOpen) this.#writer.flush();
+  }
+
+  /** As `EventWriter.whenStored`. */
+  whenStored(tell: (isStored: boolean) => void): void {
+    this.#writer.whenStored(tell);
   }
 
   /** The store may have lost what it had confirmed; see `EventWriter.check`. */
@@ -132,10 +171,10 @@ export class Outbound {
 
   /**
    * Tells the client of a stream what the log does not take: without an event id, and as the last thing that it hears on
-   * this connection. Does nothing while the log answers.
+   * this connection. Does nothing while the log answers, nor to a client's only stream, which others' answers need.
    */
   tellUnlogged(stream: number, text: string): void {
-    if (this.#writer.waitingMs >= stuckMs) this.streams.tell(stream, text);
+    if (stream !== getStream && this.#writer.waitingMs >= stuckMs) this.streams.tell(stream, text);
   }
 
   /** Takes what the server wrote to its end, without regard to who lags. */
@@ -158,9 +197,19 @@ export class Outbound {
   /** A promise to wait for if the log is slower than the server. */
   #flushed(): Promise<void> | undefined {
     this.flush();
+    return this.#isOpen && this.#isAhead ? this.#whileAhead() : undefined;
+  }
+
+  /** The next portion is handled while the last one is on its way to the log: neither waits for the other. */
+  async #whileAhead(): Promise<void> {
+    for (let step = this.#writer.appended(); this.#isAhead && step !== undefined; step = this.#writer.appended()) {
+      await step;
+    }
+  }
+
+  get #isAhead(): boolean {
     const { events, bytes } = this.#writer.pending;
-    const isAhead = events > this.#portion.lines || bytes > this.#portion.bytes;
-    return this.#isOpen && isAhead ? this.#writer.settled() : undefined;
+    return events > this.#portion.lines || bytes > this.#portion.bytes;
   }
 }
 

@@ -1,4 +1,5 @@
 import type { Reason, RequestId } from '../protocol/faults.ts';
+import type { ForwardedHeaders } from '../protocol/forwarded-headers.ts';
 import type { Accepts } from '../protocol/media-types.ts';
 
 /**
@@ -8,6 +9,8 @@ import type { Accepts } from '../protocol/media-types.ts';
 export interface Reply {
   /** What the client's `Accept` allows. */
   readonly accepts: Accepts;
+  /** What the client's request brings for the session's server; absent for nothing. */
+  readonly forwarded?: ForwardedHeaders | undefined;
   /** True if the client has an event id of this very stream already, on this connection: it needs no priming event. */
   readonly isContinued?: boolean;
   /** True once the client's connection is gone; answering then does nothing. */

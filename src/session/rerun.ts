@@ -20,8 +20,14 @@ const harmless: ReadonlySet<string> = new Set([
 /** True for a message that may be sent to a server twice, or to a server that replaces the one that had it. */
 export const isHarmless = ({ kind, method }: Message): boolean => kind !== 'request' || harmless.has(method as string);
 
+/** Requests on whose behalf a server asks its client. */
+const asking: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read']);
+
+/** True if a server can ask its client something on behalf of such a request. */
+export const canAsk = (method: string): boolean => asking.has(method);
+
 /** What decides whether a call may be run again. */
-type Rerunnable = Pick<Call, 'method' | 'text' | 'hasAsked' | 'isRerun' | 'cancelTimer'>;
+type Rerunnable = Pick<Call, 'method' | 'text' | 'hasAsked' | 'rerunAfter' | 'cancelTimer'>;
 
 /** Larger requests are not kept (P8): those of all calls in flight have to wait for a restored server at once. */
 const maxKeptBytes = 16 * 1024;
@@ -49,10 +55,15 @@ export class Reruns {
     return harmless.has(method) || (this.#usesHints && method === 'tools/call');
   }
 
-  /** True if this call may be run again. */
-  allows({ method, text, hasAsked, isRerun, cancelTimer }: Rerunnable): boolean {
-    // A second rerun would let one request that its server always dies of drive the session into a crash loop.
-    if (text === undefined || hasAsked || isRerun || cancelTimer !== undefined) return false;
+  /** True if this call may be run again, now that its POST broke or its server was lost. */
+  allows(
+    { method, text, hasAsked, rerunAfter, cancelTimer }: Rerunnable,
+    after: NonNullable<Call['rerunAfter']>,
+  ): boolean {
+    // A second rerun would let one request that its server always dies of drive the session into a crash loop. But a server
+    // that is lost breaks POSTs a moment before: that is one loss.
+    if (rerunAfter === 'loss' || rerunAfter === after) return false;
+    if (text === undefined || hasAsked || cancelTimer !== undefined) return false;
     return harmless.has(method) || (this.#usesHints && this.#isHarmless(toolOf(text)));
   }
 

@@ -1,7 +1,10 @@
+import type { RequestIds } from '../backend/backend.ts';
 import { type Message, readBody } from '../protocol/message.ts';
 import type { Call, Calls, Destination } from './calls.ts';
+import type { Line } from './intake.ts';
 import type { Dropped } from './observer.ts';
 import { progressOf } from './progress.ts';
+import { canAsk } from './rerun.ts';
 import { ServerRequests } from './server-requests.ts';
 
 /** What routing needs of its session. */
@@ -26,9 +29,6 @@ export interface RouterOptions {
   onDropped(what: Dropped, text?: Buffer): void;
 }
 
-/** Requests on whose behalf a server asks its client. */
-const canAsk: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read']);
-
 /** Brings each message of the server to the answer or stream where it belongs (P2), as the text that it is (P1). */
 export class Router {
   readonly #options: RouterOptions;
@@ -41,14 +41,14 @@ export class Router {
    * Takes one line of the server. An array is taken apart: only 2025-03-26 has batches, but in any revision dropping one
    * would leave its requests without an answer.
    */
-  receive(line: Buffer): void {
+  receive({ text: line, of }: Line): void {
     const body = readBody(line, Number.POSITIVE_INFINITY);
     const messages = body.ok ? body.messages : [];
     if (messages.length === 0) this.#options.onDropped('noise', line);
     for (const read of messages) {
       if (!read.ok) this.#options.onDropped('noise', line);
       else if (read.message.kind === 'response') this.#routeResponse(read.message);
-      else this.#route(read.message);
+      else this.#route(read.message, of);
     }
   }
 
@@ -69,7 +69,7 @@ export class Router {
     }
   }
 
-  #route(message: Message): void {
+  #route(message: Message, of: RequestIds | undefined): void {
     const { calls, serverRequests, hasGetStream, onDropped } = this.#options;
     const cancelled = serverRequests.cancelledBy(message);
     if (cancelled !== undefined) {
@@ -80,11 +80,11 @@ export class Router {
       onDropped('late', message.text);
       return;
     }
-    const destination = calls.attribute(message, hasGetStream());
+    const destination = calls.attribute(message, hasGetStream(), of);
     if (message.progressToken !== undefined) calls.noteProgress(message.progressToken);
     const fault = this.#faultOf(message, destination);
     if (fault !== undefined) onDropped(fault, message.text);
-    if (message.kind === 'request') this.#ask(message, fault === undefined ? destination : undefined);
+    if (message.kind === 'request') this.#ask(message, fault === undefined ? destination : undefined, of);
     else if (fault === undefined && this.#isNews(message, destination)) this.send(destination, message.text);
   }
 
@@ -95,30 +95,31 @@ export class Router {
   }
 
   /** Passes a request of the server on, or refuses it, so that the server does not wait. */
-  #ask(message: Message, destination: Destination | undefined): void {
+  #ask(message: Message, destination: Destination | undefined, of: RequestIds | undefined): void {
     const { serverRequests, incarnation, toServer } = this.#options;
     const text = destination && serverRequests.add(message, incarnation(), destination);
     if (destination === undefined || text === undefined) {
       toServer(ServerRequests.refusal(message));
       return;
     }
-    this.#noteAsked(message, destination);
+    this.#noteAsked(message, destination, of);
     this.send(destination, text);
   }
 
   /** Notes who may have asked: where that is not known, all calls that can ask. One that did must not ask twice. */
-  #noteAsked(message: Message, destination: Destination): void {
+  #noteAsked(message: Message, destination: Destination, of: RequestIds = []): void {
     if (message.method === 'ping') return;
     if (destination !== 'get') destination.hasAsked = true;
-    for (const call of this.#options.calls.all()) if (canAsk.has(call.method)) call.hasAsked = true;
+    if (destination !== 'get' && of.includes(destination.id)) return;
+    for (const call of this.#options.calls.all()) if (canAsk(call.method)) call.hasAsked = true;
   }
 
   /** False for progress of a call that is run again, up to where its client was told before. */
   #isNews(message: Message, destination: Destination): boolean {
     if (destination === 'get' || message.progressToken === undefined || destination.text === undefined) return true;
     const progress = progressOf(message.text);
-    const { lastProgress, isRerun } = destination;
-    if (isRerun && lastProgress !== undefined && progress <= lastProgress) return false;
+    const { lastProgress, rerunAfter } = destination;
+    if (rerunAfter !== undefined && lastProgress !== undefined && progress <= lastProgress) return false;
     destination.lastProgress = progress;
     return true;
   }

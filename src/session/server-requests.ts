@@ -38,6 +38,13 @@ export class ServerRequests {
     return clientId === serverId ? message.text : spliceId(message.text, JSON.stringify(clientId));
   }
 
+  /** A request that an earlier owner passed on, of a backend that keeps its ids: the server still waits for its answer. */
+  adopt(id: RequestId, destination: Destination): void {
+    if (this.#open.size >= maxOpen) return;
+    this.#open.set(id, { destination, serverId: id });
+    this.#clientIds.set(id, id);
+  }
+
   /** The client's response as its server is to see it; undefined if nothing with its id is open. */
   settle({ id, text }: Message): Buffer | undefined {
     const open = id == null ? undefined : this.#open.get(id);

@@ -9,6 +9,8 @@ export interface Server {
   /** Tells two configurations of the server apart: an instance with another one must not restore its sessions. */
   readonly digest: string;
   readonly open: OpenBackend;
+  /** The headers of its clients that it is to get, in small letters; absent for none. */
+  readonly forwardHeaders?: readonly string[];
   /** True if somebody else runs it: it may be away for a while, and is back without the gateway starting it. */
   readonly isRemote: boolean;
   /** How long a new backend may take to answer `initialize`. */

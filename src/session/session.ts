@@ -3,27 +3,27 @@ import type { RequestId } from '../protocol/faults.ts';
 import { type Handshake, readHandshake } from '../protocol/handshake.ts';
 import type { Message } from '../protocol/message.ts';
 import { allowsBatches, assumedRevision } from '../protocol/revisions.ts';
-import type { Principal, Registration } from '../store/session-records.ts';
+import { type Principal, type Registration, SessionExists } from '../store/session-records.ts';
 import { StoreUnavailable } from '../store/store-unavailable.ts';
 import type { Adoption } from './adoption.ts';
-import { Answer } from './answer.ts';
+import type { OpeningAnswer } from './answer.ts';
 import { ClientState } from './client-state.ts';
 import { Conversation } from './conversation.ts';
 import type { Refusal } from './event-writer.ts';
-import { idOf } from './inbound.ts';
 import { nameOf, type SessionName } from './observer.ts';
 import { RecordKeeper } from './record-keeper.ts';
-import type { Reply } from './reply.ts';
+import type { Headers, Reply } from './reply.ts';
 import { faultAtEnd, type SessionEnd } from './session-end.ts';
 import type { Post, SessionHandle } from './session-handle.ts';
 import type { Server, SessionParts } from './session-parts.ts';
-import { createUnloggedStream } from './unlogged-stream.ts';
 
 /** How a session begins: with a client's `initialize`, or where an earlier owner left it. */
 export interface SessionStart {
   readonly epoch: number;
   /** The client's request, as it was sent. */
   readonly initialize: Buffer;
+  /** The client hears everything on one stream (docs/decisions/0018); an earlier owner's record says it by itself. */
+  readonly isOneStream?: boolean;
   readonly adoption?: Adoption;
 }
 
@@ -49,8 +49,6 @@ export class Session implements SessionHandle {
   readonly #startedAt = performance.now();
   /** The server has answered `initialize`, and the record is there. */
   #isOpen = false;
-  /** The answer to `initialize`, until it is given. */
-  #starting: Answer | undefined;
   #startTimer: NodeJS.Timeout | undefined;
   #lastActivityAt = performance.now();
   #ending: Promise<void> | undefined;
@@ -59,14 +57,14 @@ export class Session implements SessionHandle {
 
   constructor(parts: SessionParts, start: SessionStart) {
     const { key, server, principal, store, instance, storeSignal } = parts;
-    const { epoch, initialize, adoption } = start;
+    const { epoch, initialize, isOneStream, adoption } = start;
     this.key = key;
     this.epoch = epoch;
     this.principal = principal;
     this.server = server;
     this.name = nameOf(key, server.name);
     this.#parts = parts;
-    this.#client = new ClientState(initialize, adoption?.record.clientState);
+    this.#client = new ClientState(initialize, adoption?.record.clientState, isOneStream);
     this.#record = new RecordKeeper({
       sessions: store.sessions,
       key,
@@ -87,7 +85,7 @@ export class Session implements SessionHandle {
       adoption,
       signal: this.#over.signal,
       protocolVersion: () => this.protocolVersion,
-      onInitialized: ({ id }, text) => void this.#initialized(id, text),
+      onInitialized: (answer, id, text) => void this.#initialized(answer, id, text),
       onClientChanged: () => this.#record.amend(),
       register: () => this.register(),
       onRefused: (why, cause) => this.#refused(why, cause),
@@ -96,34 +94,21 @@ export class Session implements SessionHandle {
     if (adoption !== undefined) this.#adopt(adoption);
   }
 
-  /** Opens a backend, passes the client's `initialize` on and answers it. `id` goes out with a successful answer. */
-  start(message: Message, id: string, reply: Reply): void {
+  /** Opens a backend, passes the client's `initialize` on and answers it; `headers` go out with a successful answer. */
+  start(message: Message, reply: Reply, headers?: Headers): void {
     const initialize = { ...message, text: this.#client.initialize };
     reply.onGone(() => {
       if (!this.#isOpen) void this.end('client_gone');
     });
     this.#startTimer = setTimeout(() => void this.end('server_start_timeout'), this.server.startTimeoutMs);
-    const { commitAfterMs, maxEventBytes } = this.#parts.options;
-    const stream = createUnloggedStream({
-      onUndeliverable: () => this.#talk.drop('undeliverable'),
-      onBlocked: (isBlocked) => this.#talk.outbound.hold(isBlocked),
-    });
-    const answer = new Answer(stream, {
-      reply,
-      ids: [idOf(initialize)],
-      isBatch: false,
-      primes: false,
-      upgradeAfterMs: commitAfterMs,
-      maxEventBytes,
-      headers: { 'mcp-session-id': id },
-    });
-    this.#starting = answer;
-    this.#talk.start(initialize, answer);
+    this.#hear(reply);
+    this.#talk.start(initialize, reply, headers);
   }
 
   /** Passes the messages of one POST to the server and answers the POST. */
   post(post: Post, reply: Reply): void {
     this.#lastActivityAt = performance.now();
+    this.#hear(reply);
     if (post.isBatch && !allowsBatches(this.protocolVersion)) return reply.fault('batch_not_allowed', null);
     this.#talk.inbound.post(post, reply);
   }
@@ -131,14 +116,25 @@ export class Session implements SessionHandle {
   /** Opens the standalone GET stream, or continues the stream that `lastEventId` belongs to. */
   listen(lastEventId: EventId | undefined, reply: Reply): void {
     this.#lastActivityAt = performance.now();
+    this.#hear(reply);
     if (lastEventId === undefined) this.#talk.outbound.streams.listen(reply);
     else void this.#talk.outbound.streams.resume(reply, lastEventId);
   }
 
-  /** True if no request is in flight and the client has sent nothing for so long. An open GET alone is no activity. */
+  /**
+   * True if no request is in flight and the client has sent nothing for so long. An open GET alone is no activity, unless it
+   * is all that the client has.
+   */
   isIdleSince(ms: number): boolean {
+    if (this.#client.isOneStream && this.#talk.outbound.streams.hasGet) return false;
     const lastActivityAt = Math.max(this.#lastActivityAt, this.#talk.calls.emptySince);
     return this.#talk.calls.size === 0 && performance.now() - lastActivityAt >= ms;
+  }
+
+  /** True if the client has but one stream, has not listened to it for so long, and waits for no answer. */
+  isDesertedSince(ms: number): boolean {
+    const { calls, outbound } = this.#talk;
+    return this.#client.isOneStream && calls.size === 0 && outbound.streams.unheardMs >= ms;
   }
 
   /** Ends calls that take too long. */
@@ -189,6 +185,7 @@ export class Session implements SessionHandle {
 
   /** As `end`; resolves when no instance knows the session any more, while the backend may still be ending. */
   remove(reply: Reply): void {
+    this.#hear(reply);
     void this.end('deleted');
     void this.#forgotten?.then(() => reply.removed());
   }
@@ -207,7 +204,10 @@ export class Session implements SessionHandle {
     this.#forgotten = this.#try(
       reason === 'moved' ? undefined : () => this.#talk.outbound.close(reason === 'released'),
     ).then(() => this.#try(this.#forget(reason)));
-    await Promise.all([this.#forgotten, this.#forgotten.then(() => this.#try(() => this.#talk.upstream.close()))]);
+    await Promise.all([
+      this.#forgotten,
+      this.#forgotten.then(() => this.#try(() => this.#talk.upstream.close(reason === 'deleted'))),
+    ]);
     observer.ended(this.name, { reason, dropped: this.#talk.dropped });
     onEnded();
   }
@@ -223,13 +223,11 @@ export class Session implements SessionHandle {
   }
 
   /** The server has answered `initialize`: only now there is a session for others to see. */
-  async #initialized(id: RequestId, text: Buffer): Promise<void> {
-    const answer = this.#starting as Answer;
+  async #initialized(answer: OpeningAnswer, id: RequestId, text: Buffer): Promise<void> {
     clearTimeout(this.#startTimer);
     const handshake = readHandshake(text);
     if (handshake === undefined) {
-      answer.dropHeaders();
-      answer.response(id, text);
+      answer.refused(id, text);
       await this.end('refused');
       return;
     }
@@ -238,9 +236,12 @@ export class Session implements SessionHandle {
     try {
       await this.#record.create(text, handshake.protocolVersion);
     } catch (cause) {
-      this.#report(cause);
-      answer.fail(id, cause instanceof StoreUnavailable ? 'store_unavailable' : 'internal');
-      await this.end('internal');
+      // Where the client names the session itself, only the store knows all that there are and were.
+      const isTaken = this.#client.isOneStream && cause instanceof SessionExists;
+      if (!isTaken) this.#report(cause);
+      if (isTaken) answer.fail(id, 'already_initialized');
+      else answer.fail(id, cause instanceof StoreUnavailable ? 'store_unavailable' : 'internal');
+      await this.end(isTaken ? 'refused' : 'internal');
       return;
     } finally {
       clearTimeout(tooLate);
@@ -257,6 +258,12 @@ export class Session implements SessionHandle {
     const startMs = Math.round(performance.now() - this.#startedAt);
     const { protocolVersion } = handshake;
     this.#parts.observer.started(this.name, { protocolVersion, startMs, pid: this.#talk.upstream.pid });
+  }
+
+  /** What a request brings for the server goes with what the gateway itself asks of it from now on. */
+  #hear({ forwarded, isContinued }: Reply): void {
+    // A stream that goes on where an earlier owner left it is no news: its client opened it long ago.
+    if (forwarded !== undefined && !isContinued) this.#talk.upstream.hear(forwarded);
   }
 
   #adopt(adoption: Adoption): void {

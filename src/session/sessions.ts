@@ -1,16 +1,19 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
+import type { EventId } from '../protocol/event-id.ts';
 import type { Reason } from '../protocol/faults.ts';
 import type { Message } from '../protocol/message.ts';
 import type { Principal } from '../store/session-records.ts';
 import type { Store } from '../store/store.ts';
 import type { Adoption } from './adoption.ts';
 import { Cluster, type ClusterLimits } from './cluster/cluster.ts';
+import { Expected } from './expected.ts';
 import { nameOf, type SessionObserver } from './observer.ts';
-import type { Reply } from './reply.ts';
+import type { Headers, Reply } from './reply.ts';
 import { Session, type SessionStart } from './session.ts';
 import type { SessionHandle } from './session-handle.ts';
+import { keyOfId, keyOfToken } from './session-key.ts';
 import type { Server, SessionOptions, SessionParts } from './session-parts.ts';
-import { isRevisionOf, isSame } from './visitor.ts';
+import { isRevisionOf, isSame, type Visitor } from './visitor.ts';
 
 /** What the sessions of an instance share. */
 export interface SessionsOptions extends SessionOptions {
@@ -18,6 +21,8 @@ export interface SessionsOptions extends SessionOptions {
   readonly observer: SessionObserver;
   readonly maxSessions: number;
   readonly sessionIdleMs: number;
+  /** How long a session of one stream lives without that stream, and the stream without its session. */
+  readonly sseLingerMs: number;
   /** Set if other instances share the store. */
   readonly cluster?: ClusterLimits | undefined;
 }
@@ -42,16 +47,19 @@ export class Sessions {
   readonly #ending = new Map<string, Session>();
   readonly #sweep: NodeJS.Timeout;
   readonly #cluster: Cluster | undefined;
+  /** Clients of one stream, which listen before they open their session. */
+  readonly #expected: Expected;
   readonly #closing = new AbortController();
   #isDraining = false;
   #renewedAt = performance.now();
 
   constructor(options: SessionsOptions) {
     this.#options = options;
-    const { cluster, store, sessionIdleMs, requestIdleMs, requestMaxMs } = options;
+    const { cluster, store, sessionIdleMs, sseLingerMs, requestIdleMs, requestMaxMs } = options;
     const renewMs = (cluster?.recordTtlMs ?? Number.POSITIVE_INFINITY) / renewalsPerLife;
-    const shortestMs = Math.min(sessionIdleMs, requestIdleMs, requestMaxMs, renewMs);
+    const shortestMs = Math.min(sessionIdleMs, sseLingerMs, requestIdleMs, requestMaxMs, renewMs);
     this.#sweep = setInterval(() => this.#endOverdue(), Math.min(maxSweepMs, Math.ceil(shortestMs / 4))).unref();
+    this.#expected = new Expected({ look: (visitor) => this.#look(visitor), maxWaiting: options.maxSessions });
     if (cluster === undefined) return;
     this.#cluster = new Cluster({
       store,
@@ -87,13 +95,18 @@ export class Sessions {
 
   /** Opens a session for a client's `initialize` and answers it. */
   open(server: Server, principal: Principal, initialize: Message, reply: Reply): void {
-    const cluster = this.#cluster;
-    if (cluster === undefined || cluster.lease.isHeld) return this.#open(server, principal, initialize, reply);
-    void cluster.isReady().then((isReady) => {
-      if (reply.isGone) return;
-      if (isReady) this.#open(server, principal, initialize, reply);
-      else reply.fault('store_unavailable', initialize.id ?? null);
-    });
+    const id = randomBytes(32).toString('base64url');
+    const visitor = { key: keyOfId(id), server, principal };
+    this.#openSoon(visitor, initialize, reply, { 'mcp-session-id': id }).catch(this.#failed(reply));
+  }
+
+  /**
+   * Opens a session under an endpoint token, for a client that hears everything, this answer too, on one stream
+   * (docs/decisions/0018). The reply is `accepted` when the session is there, or `json` with the server's refusal.
+   */
+  openOneStream(token: string, server: Server, principal: Principal, initialize: Message, reply: Reply): void {
+    const visitor = { key: keyOfToken(token), server, principal, isOneStream: true };
+    this.#openSoon(visitor, initialize, reply).catch(this.#failed(reply));
   }
 
   /**
@@ -101,12 +114,19 @@ export class Sessions {
    * @param version what the request says of its revision, if it does
    */
   at(id: string, server: Server, principal: Principal, version: string | undefined): SessionHandle | Reason {
-    const key = keyOf(id);
-    const session = this.#byKey.get(key);
-    if (session === undefined) return this.#cluster?.handleOf({ key, server, principal, version }) ?? 'unknown_session';
-    if (session.server !== server || !isSame(session.principal, principal)) return 'unknown_session';
-    if (!isRevisionOf(session, version)) return 'unsupported_version';
-    return this.#cluster?.guard.handleOf(session) ?? session;
+    return this.#find({ key: keyOfId(id), server, principal, version });
+  }
+
+  /** The session under this endpoint token, as `at`. */
+  atToken(token: string, server: Server, principal: Principal, version: string | undefined): SessionHandle | Reason {
+    return this.#find({ key: keyOfToken(token), server, principal, version, isOneStream: true });
+  }
+
+  /** Listens to the session that a client is about to open under this endpoint token, wherever its `initialize` lands. */
+  expect(token: string, server: Server, principal: Principal, after: EventId, reply: Reply): void {
+    const visitor = { key: keyOfToken(token), server, principal, isOneStream: true };
+    const withinMs = this.#options.sseLingerMs + server.startTimeoutMs;
+    this.#expected.listen(visitor, withinMs, after, reply).catch(this.#failed(reply));
   }
 
   /**
@@ -116,6 +136,7 @@ export class Sessions {
   async drain(graceMs: number): Promise<void> {
     this.#isDraining = true;
     clearInterval(this.#sweep);
+    this.#expected.close();
     const reason = this.#cluster === undefined ? 'draining' : 'released';
     let timer: NodeJS.Timeout | undefined;
     const deadline = new Promise<void>((resolve) => {
@@ -135,14 +156,60 @@ export class Sessions {
     await this.#cluster?.close();
   }
 
-  #open(server: Server, principal: Principal, initialize: Message, reply: Reply): void {
+  /** Answers a request after a fault of the gateway. */
+  #failed(reply: Reply): (cause: unknown) => void {
+    return (cause) => {
+      this.#options.observer.clusterFailed(cause);
+      if (!reply.isGone) reply.fault('internal', null);
+    };
+  }
+
+  #find(visitor: Visitor): SessionHandle | Reason {
+    const { key, server, principal, version, isOneStream } = visitor;
+    const session = this.#byKey.get(key);
+    // Other instances do not know of one that is not ready, and its client sends nothing before it is.
+    if (session === undefined || (isOneStream && !session.isReady))
+      return this.#cluster?.handleOf(visitor) ?? 'unknown_session';
+    if (session.server !== server || !isSame(session.principal, principal)) return 'unknown_session';
+    if (!isRevisionOf(session, version)) return 'unsupported_version';
+    return this.#cluster?.guard.handleOf(session) ?? session;
+  }
+
+  /** Whether there is a session, here or elsewhere. */
+  async #look(visitor: Visitor): Promise<SessionHandle | Reason | 'later'> {
+    if (this.#byKey.get(visitor.key)?.isReady === false) return 'later';
+    if (this.#cluster === undefined) return this.#find(visitor);
+    const said = await this.#cluster.directory.admits(visitor);
+    if (said === 'later') return said;
+    return said === 'yes' ? this.#find(visitor) : said.fault;
+  }
+
+  async #openSoon(visitor: Visitor, initialize: Message, reply: Reply, headers?: Headers): Promise<void> {
+    const cluster = this.#cluster;
+    const id = initialize.id ?? null;
+    if (cluster !== undefined && !cluster.lease.isHeld && !(await cluster.isReady())) {
+      if (!reply.isGone) reply.fault('store_unavailable', id);
+      return;
+    }
+    // Only a client that names its session itself can name one that there is.
+    if (visitor.isOneStream && typeof (await this.#look(visitor)) === 'object')
+      return reply.fault('already_initialized', id);
+    if (!reply.isGone) this.#open(visitor, initialize, reply, headers);
+  }
+
+  #open(
+    { key, server, principal, isOneStream = false }: Visitor,
+    initialize: Message,
+    reply: Reply,
+    headers?: Headers,
+  ) {
     const { maxSessions } = this.#options;
-    if (this.#isDraining) return reply.fault('draining', initialize.id ?? null);
-    if (this.#byKey.size + this.#ending.size >= maxSessions)
-      return reply.fault('too_many_sessions', initialize.id ?? null);
-    const id = randomBytes(32).toString('base64url');
-    const session = this.#create(keyOf(id), server, principal, { epoch: Date.now(), initialize: initialize.text });
-    session.start(initialize, id, reply);
+    const id = initialize.id ?? null;
+    if (this.#isDraining) return reply.fault('draining', id);
+    if (this.#byKey.has(key) || this.#ending.has(key)) return reply.fault('already_initialized', id);
+    if (this.#byKey.size + this.#ending.size >= maxSessions) return reply.fault('too_many_sessions', id);
+    const start = { epoch: Date.now(), initialize: initialize.text, isOneStream };
+    this.#create(key, server, principal, start).start(initialize, reply, headers);
   }
 
   #adopt(key: string, server: Server, adoption: Adoption): Session {
@@ -165,7 +232,10 @@ export class Sessions {
       storeSignal: this.#closing.signal,
       options: this.#options,
       observer,
-      onReady: () => void cluster?.opened(session, term),
+      onReady: () => {
+        void cluster?.opened(session, term);
+        this.#expected.arrived(key);
+      },
       onEnding: () => {
         if (this.#byKey.get(key) === session) this.#byKey.delete(key);
         this.#ending.set(key, session);
@@ -175,7 +245,7 @@ export class Sessions {
         if (this.#ending.get(key) === session) this.#ending.delete(key);
       },
     };
-    const session = new Session(parts, start);
+    const session: Session = new Session(parts, start);
     this.#byKey.set(key, session);
     return session;
   }
@@ -184,6 +254,7 @@ export class Sessions {
     for (const session of this.#byKey.values()) {
       session.endOverdueCalls();
       if (session.isIdleSince(this.#options.sessionIdleMs)) void session.end('idle');
+      if (session.isDesertedSince(this.#options.sseLingerMs)) void session.end('client_gone');
     }
     const { cluster } = this.#options;
     if (cluster === undefined || performance.now() - this.#renewedAt < cluster.recordTtlMs / renewalsPerLife) return;
@@ -195,6 +266,3 @@ export class Sessions {
 
 /** An instance that shares its store with nobody. */
 const alone = { name: '', term: 0 };
-
-/** The name of a session in the store, which does not open it (P12). */
-const keyOf = (id: string): string => createHash('sha256').update(id).digest('base64url');

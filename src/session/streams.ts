@@ -41,6 +41,11 @@ export interface StreamsOptions {
   readonly getCursor?: Position | undefined;
   /** So much of the GET stream was delivered to a listener that is gone. */
   onGetCursor(cursor: Position | undefined): void;
+  /**
+   * The client hears everything on its GET stream, and may be one that does not reconnect: a stream that it loses is its
+   * session, so it is not ended for its age, nor before the end of a drain.
+   */
+  readonly isOneStream?: boolean;
   /** True if streams begin with a priming event; known once `initialize` is answered. */
   primes(): boolean;
   /** A client was told that events which it lacks are no longer kept. */
@@ -59,6 +64,8 @@ export class Streams {
   readonly #ids: Map<number, readonly RequestId[]>;
   #next: number;
   #getCursor: Position | undefined;
+  /** Since when nobody listens to the GET stream, on the monotonic clock in milliseconds. */
+  #unheardSince = performance.now();
   #pressureIsHigh = false;
 
   constructor(options: StreamsOptions) {
@@ -68,10 +75,17 @@ export class Streams {
     this.#getCursor = options.getCursor;
   }
 
-  /** True if some client has no event id on its stream yet, and could not come back to it elsewhere. */
+  /** True if some client cannot come back to its stream elsewhere: it has no event id on it yet, or may not know how. */
   get hasPlaceless(): boolean {
-    if (this.#options.primes()) return false;
-    return [...this.#feeds.values()].some(({ cursor }) => cursor === undefined);
+    const { isOneStream, primes } = this.#options;
+    const feeds = [...this.#feeds.values()];
+    if (isOneStream) return feeds.some(({ sink }) => sink.handOver === undefined);
+    return !primes() && feeds.some(({ cursor }) => cursor === undefined);
+  }
+
+  /** For how long nobody has listened to the GET stream, in milliseconds; 0 while somebody does. */
+  get unheardMs(): number {
+    return this.hasGet ? 0 : performance.now() - this.#unheardSince;
   }
 
   /** True if a client listens to the GET stream. */
@@ -175,20 +189,21 @@ export class Streams {
   /**
    * Ends all connections in order.
    * @param goOn their clients can go on with another instance, and are told to come back at different times: the next
-   *   priming event has the usual time again, so that this one does not stay with them
+   *   stream begins with the usual time again, so that this one does not stay with them
    */
   closeAll(goOn = false): void {
     for (const feed of [...this.#feeds.values()]) {
       if (goOn && feed.sink.handOver !== undefined) feed.sink.handOver();
-      else if (goOn && this.#options.primes()) feed.sink.write(encodeRetry(Math.random() * returnWindowMs));
+      else if (goOn && (this.#options.primes() || this.#options.isOneStream))
+        feed.sink.write(encodeRetry(Math.random() * returnWindowMs));
       feed.close();
     }
   }
 
   #attach(stream: number, sink: EventSink, after: Position | undefined, live: boolean): void {
-    const { log, key, retryMs, slowReaderMs, streamMaxAgeMs, onFailed } = this.#options;
+    const { log, key, retryMs, slowReaderMs, streamMaxAgeMs, isOneStream, onFailed } = this.#options;
     // The answer to a POST can be cut only where its client has an event id to come back with.
-    const hasAge = stream === getStream || after !== undefined || this.#options.primes();
+    const hasAge = !isOneStream && (stream === getStream || after !== undefined || this.#options.primes());
     const age = hasAge ? setTimeout(() => feed.close(), withJitter(streamMaxAgeMs)) : undefined;
     const feed: Feed = new Feed(
       {
@@ -214,6 +229,7 @@ export class Streams {
 
   #detach(feed: Feed): void {
     if (feed.stream === getStream) {
+      this.#unheardSince = performance.now();
       this.#getCursor = feed.cursor;
       this.#options.onGetCursor(feed.cursor);
     }

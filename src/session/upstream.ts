@@ -1,4 +1,6 @@
-import type { Backend, BackendEnd } from '../backend/backend.ts';
+import type { Backend, BackendEnd, BackendEvents, RequestIds, Resume } from '../backend/backend.ts';
+import type { Reason } from '../protocol/faults.ts';
+import { type ForwardedHeaders, noHeaders } from '../protocol/forwarded-headers.ts';
 import { canReplace, type Handshake, readHandshake } from '../protocol/handshake.ts';
 import { type Message, readBody } from '../protocol/message.ts';
 import type { ClientState } from './client-state.ts';
@@ -16,8 +18,12 @@ export interface UpstreamOptions {
   readonly isAdopted: boolean;
   /** Messages that wait for a backend to be restored have no more bytes than this in all (P8). */
   readonly maxQueuedBytes: number;
-  /** Lines of the server, in order. */
-  onLines(lines: readonly Buffer[]): void;
+  /** Lines of the server, in order; `of` as `BackendEvents.onMessages` has it. */
+  onLines(lines: readonly Buffer[], of?: RequestIds): void;
+  /** The server will not answer these requests; see `BackendEvents.onUnanswered`. */
+  onUnanswered(ids: RequestIds, reason: Reason): void;
+  /** Where the backend stands; see `BackendEvents.onState`. */
+  onState(state: string): void;
   /** The backend has ended by itself. What becomes of the session is the listener's to say: `restore`, or nothing. */
   onLost(end: BackendEnd): void;
   /** The first try to restore failed, for this reason. */
@@ -65,6 +71,10 @@ export class Upstream {
   /** What the next backend is told, and how many requests of the gateway's own that took so far. */
   #replay: ReturnType<ClientState['replay']> = { texts: [], ids: new Set() };
   #replayed = 0;
+  /** An earlier owner's first backend is gone on with: the server's session is the same as from the start. */
+  #isStillFirst = false;
+  /** Of the client's newest request that had any. */
+  #newestHeaders = noHeaders;
   /** Requests of the replay that the server has not answered; the answers are nobody else's. */
   #replayIds: ReadonlySet<string> = new Set();
 
@@ -88,23 +98,42 @@ export class Upstream {
    */
   get incarnation(): string {
     const { epoch, isAdopted } = this.#options;
-    return this.losses === 0 && !isAdopted ? '' : `${epoch}-${this.losses}`;
+    return this.losses === 0 && (!isAdopted || this.#isStillFirst) ? '' : `${epoch}-${this.losses}`;
   }
 
   /** Starts the server for a new session. */
   open(): void {
-    this.#state = 'live';
-    this.#backend = this.#options.server.open({
-      onMessages: (lines) => this.#options.onLines(lines),
-      onEnd: (end) => this.#lost(end),
-    });
+    this.#begin();
   }
 
-  /** As `Backend.send`; while a backend is being restored the message waits. */
-  send(message: Buffer): 'sent' | 'full' | 'ended' {
+  /** Goes on with the server's session that an earlier owner had; `isFirst` as `incarnation` has it. */
+  attach(resume: Resume, isFirst: boolean): void {
+    this.#isStillFirst = isFirst;
+    this.#begin(resume);
+  }
+
+  #begin(resume?: Resume): void {
+    const { onLines, onUnanswered, onState } = this.#options;
+    this.#state = 'live';
+    const events = { onMessages: onLines, onUnanswered, onState, onEnd: (end: BackendEnd) => this.#lost(end) };
+    this.#backend = this.#openBackend(events, resume);
+  }
+
+  /** A request of the client brought these. One that brought none changes nothing: not every request of a client may. */
+  hear(headers: ForwardedHeaders): void {
+    if (Object.keys(headers).length > 0) this.#newestHeaders = headers;
+  }
+
+  /**
+   * As `Backend.send`; while a backend is being restored the message waits.
+   * @param headers of the client's request that brought the message, and none of another one: whoever knows the id of a
+   *   session could else speak with the client's credentials (docs/decisions/0020). Undefined for a message of the gateway
+   *   itself, which goes with the newest
+   */
+  send(message: Buffer, headers?: ForwardedHeaders): 'sent' | 'full' | 'ended' {
     if (this.#state === 'closed') return 'ended';
-    if (this.#state === 'live') return (this.#backend as Backend).send(message);
-    return this.#waiting.add(message) ? 'sent' : 'full';
+    if (this.#state === 'live') return (this.#backend as Backend).send(message, headers ?? this.#newestHeaders);
+    return this.#waiting.add({ message, headers }) ? 'sent' : 'full';
   }
 
   pause(): void {
@@ -132,12 +161,16 @@ export class Upstream {
     this.#timer = setTimeout(() => this.#reopen(client, handshake), this.#pauseMs());
   }
 
-  /** Ends the backend. What waits for it is dropped. */
-  async close(): Promise<void> {
+  /** Ends the backend, `isForGood` as `Backend.close` has it. What waits for it is dropped. */
+  async close(isForGood = false): Promise<void> {
     this.#state = 'closed';
     clearTimeout(this.#timer);
     this.#waiting.takeAll();
-    await this.#backend?.close();
+    await this.#backend?.close({ isForGood });
+  }
+
+  #openBackend(events: BackendEvents, resume?: Resume): Backend {
+    return this.#options.server.open(events, { headers: () => this.#newestHeaders, resume });
   }
 
   /** Counts a loss. True if it is one too many. */
@@ -159,7 +192,7 @@ export class Upstream {
   }
 
   #reopen(client: ClientState, handshake: Handshake): void {
-    const { server, onLines } = this.#options;
+    const { server, onLines, onUnanswered, onState } = this.#options;
     this.losses += 1;
     const initializeId = readOne(client.initialize)?.id;
     const early: Buffer[] = [];
@@ -174,9 +207,11 @@ export class Upstream {
       this.#failures += 1;
       this.restore(client, handshake);
     };
-    const backend = server.open({
-      onMessages: (lines) => {
-        if (isReady) return onLines(this.#withoutReplays(lines));
+    const backend = this.#openBackend({
+      onUnanswered: (ids, reason) => isReady && onUnanswered(ids, reason),
+      onState: (state) => isReady && onState(state),
+      onMessages: (lines, of) => {
+        if (isReady) return onLines(this.#withoutReplays(lines), of);
         for (const [index, line] of lines.entries()) {
           const message = readOne(line);
           if (message?.kind !== 'response' || message.id !== initializeId) {
@@ -196,7 +231,7 @@ export class Upstream {
     });
     this.#backend = backend;
     this.#timer = setTimeout(() => void backend.close(), server.startTimeoutMs); // its end starts the next try
-    backend.send(client.initialize);
+    backend.send(client.initialize, this.#newestHeaders);
   }
 
   /** The new backend has answered `initialize`: brings it to where the lost one was. False if it is another server now. */
@@ -213,8 +248,8 @@ export class Upstream {
     const { texts, ids } = this.#replay;
     this.#replayIds = ids;
     const backend = this.#backend as Backend;
-    for (const text of texts) backend.send(text);
-    for (const message of this.#waiting.takeAll()) backend.send(message);
+    for (const text of texts) backend.send(text, this.#newestHeaders);
+    for (const { message, headers } of this.#waiting.takeAll()) backend.send(message, headers ?? this.#newestHeaders);
     this.#options.onRestored();
     if (this.#isPaused) backend.pause();
     return true;

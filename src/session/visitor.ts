@@ -1,3 +1,4 @@
+import type { ForwardedHeaders } from '../protocol/forwarded-headers.ts';
 import { isServedRevision } from '../protocol/revisions.ts';
 import type { Principal } from '../store/session-records.ts';
 import type { Server } from './session-parts.ts';
@@ -9,6 +10,10 @@ export interface Visitor {
   readonly principal: Principal;
   /** What the request says of its revision, if it does. */
   readonly version?: string | undefined;
+  /** What the request brings for the server. */
+  readonly forwarded?: ForwardedHeaders | undefined;
+  /** The client hears everything on one stream, and may not know how to come back to it. */
+  readonly isOneStream?: boolean;
 }
 
 /** True if both are the same in all their parts. */

@@ -1,3 +1,11 @@
+import type { ForwardedHeaders } from '../protocol/forwarded-headers.ts';
+
+/** A message and the headers that go with it; see `Upstream.send`. */
+export interface WaitingMessage {
+  readonly message: Buffer;
+  readonly headers: ForwardedHeaders | undefined;
+}
+
 /** What the messages that wait for a server need. */
 export interface WaitingOptions {
   /** They have no more bytes than this in all (P8). */
@@ -11,7 +19,7 @@ export interface WaitingOptions {
 /** The messages of a session that wait for its server to be back, in order. */
 export class Waiting {
   readonly #options: WaitingOptions;
-  #entries: { readonly message: Buffer; readonly since: number }[] = [];
+  #entries: (WaitingMessage & { readonly since: number })[] = [];
   #bytes = 0;
   #timer: NodeJS.Timeout | undefined;
 
@@ -20,9 +28,9 @@ export class Waiting {
   }
 
   /** False if there is no room for the message. */
-  add(message: Buffer): boolean {
+  add({ message, headers }: WaitingMessage): boolean {
     if (this.#bytes + message.length > this.#options.maxBytes) return false;
-    this.#entries.push({ message, since: performance.now() });
+    this.#entries.push({ message, headers, since: performance.now() });
     this.#bytes += message.length;
     const { maxMs } = this.#options;
     if (maxMs !== undefined) this.#timer ??= setTimeout(() => this.#expire(maxMs), maxMs);
@@ -30,13 +38,13 @@ export class Waiting {
   }
 
   /** Takes all messages out. */
-  takeAll(): Buffer[] {
+  takeAll(): readonly WaitingMessage[] {
     const entries = this.#entries;
     this.#entries = [];
     this.#bytes = 0;
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    return entries.map(({ message }) => message);
+    return entries;
   }
 
   #expire(maxMs: number): void {

@@ -56,6 +56,13 @@ export type TakeOver =
 /** See `SessionRecords.register`. */
 export type Registration = 'registered' | 'fenced' | 'ended' | 'outdated';
 
+/** There is, or was, another session under a key. */
+export class SessionExists extends Error {
+  constructor() {
+    super('a session with this key exists or existed already');
+  }
+}
+
 /**
  * The records of sessions. The epoch in a record is the fence (P6): whoever writes under another one is refused.
  * A rejection with `StoreUnavailable` is an unknown outcome; every method may be called again with the same arguments.
@@ -63,9 +70,9 @@ export type Registration = 'registered' | 'fenced' | 'ended' | 'outdated';
  */
 export interface SessionRecords {
   /**
-   * Stores a new session's record; from then on `append` accepts its epoch. Rejects if there is another one under this
-   * key, or one has ended: two sessions must never become one (P11). The same record again, by owner and epoch, is the
-   * caller's own retry.
+   * Stores a new session's record; from then on `append` accepts its epoch. Rejects with `SessionExists` if there is another
+   * one under this key, or one has ended: two sessions must never become one (P11). The same record again, by owner and
+   * epoch, is the caller's own retry.
    */
   create(key: string, record: SessionRecord): Promise<void>;
   /** The record, or undefined for a session that is unknown or has ended. */

@@ -1,11 +1,14 @@
 import { onTestFinished } from 'vitest';
-import type { Backend, BackendEnd, BackendEvents, OpenBackend } from '../../src/backend/backend.ts';
+import type { Backend, BackendEnd, BackendEvents, OpenBackend, RequestIds } from '../../src/backend/backend.ts';
+import type { Reason } from '../../src/protocol/faults.ts';
 import { createInbox, type Inbox, withDeadline } from '../support/wait-for.ts';
 
 /** A backend, and what it reported. */
 export interface Opened {
   readonly backend: Backend;
   readonly messages: Inbox<string>;
+  /** What the server will not answer. */
+  readonly unanswered: Inbox<{ readonly ids: RequestIds; readonly reason: Reason }>;
   readonly ends: readonly BackendEnd[];
   send(message: object | string): ReturnType<Backend['send']>;
   end(): Promise<BackendEnd>;
@@ -14,16 +17,21 @@ export interface Opened {
 /** Opens a backend that is closed with the test, and checks what holds for every kind: one end, and nothing after it. */
 export function openBackend(open: OpenBackend, onMessages: BackendEvents['onMessages'] = () => undefined): Opened {
   const messages = createInbox<string>();
+  const unanswered: Opened['unanswered'] = createInbox();
   const ends: BackendEnd[] = [];
   let tellEnd: (end: BackendEnd) => void;
   const ended = new Promise<BackendEnd>((resolve) => {
     tellEnd = resolve;
   });
   const backend = open({
-    onMessages(found) {
+    onMessages(found, of) {
       if (ends.length > 0) throw new Error('onMessages after onEnd');
       for (const message of found) messages.push(message.toString());
-      onMessages(found);
+      onMessages(found, of);
+    },
+    onUnanswered(ids, reason) {
+      if (ends.length > 0) throw new Error('onUnanswered after onEnd');
+      unanswered.push({ ids, reason });
     },
     onEnd(end) {
       if (ends.length > 0) throw new Error('onEnd twice');
@@ -35,6 +43,7 @@ export function openBackend(open: OpenBackend, onMessages: BackendEvents['onMess
   return {
     backend,
     messages,
+    unanswered,
     ends,
     send: (message) => backend.send(Buffer.from(typeof message === 'string' ? message : JSON.stringify(message))),
     end: () => withDeadline(ended, { what: 'the end of the backend' }),

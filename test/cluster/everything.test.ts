@@ -1,14 +1,15 @@
 import { expect } from 'vitest';
 import { testConformance } from '../conformance/suite-tests.ts';
+import { type ReadyServer, serverKinds } from '../integration/server-kinds.ts';
+import { newestClients } from '../support/client-kinds.ts';
 import type { Cluster } from '../support/cluster.ts';
-import { everythingFixture } from '../support/gateway.ts';
+import { hastyArgs, testCross } from '../support/cross-suite.ts';
 import type { RoutedRequest } from '../support/round-robin.ts';
-import { testSdkClients } from '../support/sdk-suite.ts';
 import { childrenOf, startFastCluster } from './fast.ts';
 
 /** Three instances behind a balancer that sends each request to the next one, as one endpoint. */
-async function startBalanced(command: readonly string[]) {
-  const cluster = await startFastCluster({ command });
+async function startBalanced({ args, command }: Pick<ReadyServer, 'args' | 'command'>) {
+  const cluster = await startFastCluster({ args: [...hastyArgs, ...args], command });
   return {
     url: cluster.url,
     descendants: () => childrenOf(cluster),
@@ -32,5 +33,5 @@ function expectSpread({ balancer, instances }: Cluster): void {
 const idOf = ({ headers }: RoutedRequest) => headers['mcp-session-id'];
 const backendsOf = (requests: readonly RoutedRequest[]) => new Set(requests.map(({ backend }) => backend));
 
-testConformance('three instances behind a balancer', () => startBalanced(everythingFixture));
-testSdkClients(startBalanced);
+testConformance('three instances behind a balancer', startBalanced);
+testCross({ servers: serverKinds, clients: newestClients, start: startBalanced });

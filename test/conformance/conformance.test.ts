@@ -1,17 +1,14 @@
-import { everythingFixture, modernFixture, startGateway } from '../support/gateway.ts';
+import { modernFixture, startGateway } from '../support/gateway.ts';
 import { scenarios2026 } from './scenarios.ts';
-import { testConformance } from './suite-tests.ts';
+import { type TestedServer, testConformance } from './suite-tests.ts';
 
-testConformance('the gateway', () => startGateway({ command: everythingFixture }));
+const start = ({ args, command }: TestedServer) => startGateway({ args, command });
 
-testConformance(
-  'the gateway in front of a server of the modern era',
-  () => startGateway({ command: modernFixture, args: ['--era', 'modern'] }),
-  scenarios2026,
-);
+testConformance('the gateway', start);
 
-testConformance(
-  'the gateway in front of a server of both eras',
-  () => startGateway({ command: [...modernFixture, '--dual'] }),
-  scenarios2026,
-);
+const modernKinds = [
+  { name: 'a server that is said to be modern', args: ['--era', 'modern'], command: modernFixture },
+  { name: 'a server of both eras', args: [], command: [...modernFixture, '--dual'] },
+].map(({ name, ...server }) => ({ name, ready: async () => ({ ...server, stop: async () => undefined }) }));
+
+testConformance('the gateway', start, scenarios2026, modernKinds);

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { fixtureKinds, type ReadyServer, type ServerKind } from '../integration/server-kinds.ts';
 import { type Scenarios, scenarios2025 } from './scenarios.ts';
 import { installSuite, requirementsOfSuite, runSuite, type SuiteRun, suiteNodeName } from './suite.ts';
 
@@ -6,28 +7,42 @@ import { installSuite, requirementsOfSuite, runSuite, type SuiteRun, suiteNodeNa
 const installMs = 300_000;
 const suiteMs = 300_000;
 
-/** What the suite runs against, in front of our own fixture. */
+/** Servers that differ in how the gateway reads and writes them: by lines, and by HTTP. */
+const transports = ['stdio', 'sse', 'http'];
+const fixtures = fixtureKinds.filter(({ transport }) => transports.includes(transport));
+
+/** What the suite runs against. */
 export interface Tested {
   readonly url: string;
   stop(): Promise<unknown>;
 }
 
-/** The conformance suite, a test for each of its scenarios. */
+/** What an endpoint is started with. */
+export type TestedServer = Pick<ReadyServer, 'args' | 'command'>;
+
+/** The conformance suite, a test for each of its scenarios, in front of each kind of server. */
 export function testConformance(
   tested: string,
-  start: () => Promise<Tested>,
+  start: (server: TestedServer) => Promise<Tested>,
   { revision, required, unscored }: Scenarios = scenarios2025,
+  kinds: readonly Pick<ServerKind, 'name' | 'ready'>[] = fixtures,
 ): void {
-  describe(`the conformance suite for ${revision}, on ${suiteNodeName}, against ${tested} on ${process.version}`, () => {
+  const title = `the conformance suite for ${revision}, on ${suiteNodeName}, against ${tested} on ${process.version}`;
+  describe.each(kinds)(`${title}, in front of $name`, ({ ready }) => {
+    let server: ReadyServer | undefined;
     let endpoint: Tested | undefined;
     let suite: SuiteRun;
 
     beforeAll(async () => {
       await installSuite();
-      endpoint = await start();
+      server = await ready();
+      endpoint = await start(server);
       suite = await runSuite(endpoint.url, revision);
     }, installMs + suiteMs);
-    afterAll(async () => void (await endpoint?.stop()));
+    afterAll(async () => {
+      await endpoint?.stop();
+      await server?.stop();
+    });
 
     test(`requires the ${required.length} scenarios that are tested here`, async () => {
       expect((await requirementsOfSuite(revision)).sort()).toEqual([...required].sort());

@@ -61,6 +61,7 @@ describe('session ids of one instance', () => {
     },
     maxSessions: 20_000,
     sessionIdleMs: 600_000,
+    sseLingerMs: 600_000,
     upgradeAfterMs: 60_000,
     commitAfterMs: 60_000,
     requestIdleMs: 600_000,

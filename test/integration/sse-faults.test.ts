@@ -1,13 +1,8 @@
-import { once } from 'node:events';
-import { writeFileSync } from 'node:fs';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
-import { makeFolder } from '../fault/moody.ts';
-import { type Gateway, startGateway } from '../support/gateway.ts';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { expect, test } from 'vitest';
 import { initialize, post } from '../support/http-client.ts';
 import { waitFor } from '../support/wait-for.ts';
+import { accept, beginStream, expectNoSecret, greet, type Handler, startBehind } from './hostile-sse.ts';
 
 const initializeBody = {
   jsonrpc: '2.0',
@@ -15,48 +10,13 @@ const initializeBody = {
   method: 'initialize',
   params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'x', version: '1' } },
 };
-const endpoint = 'event: endpoint\ndata: /messages?sessionId=upstream-secret\n\n';
-
-type Handler = (request: IncomingMessage, response: ServerResponse) => void;
-
-const stream = (response: ServerResponse): ServerResponse =>
-  response.writeHead(200, { 'content-type': 'text/event-stream' });
-
-/** A server whose stream is `onGet`'s, and a gateway in front of it that also has another server, so that it starts. */
-async function startBehind(onGet: Handler, onPost: Handler, options: object = {}) {
-  const server = createServer((request, response) => {
-    if (request.method === 'GET') onGet(request, response);
-    else onPost(request, response);
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/sse?key=url-secret`;
-  const file = join(makeFolder(), 'gangway.json');
-  const headers = { Authorization: 'Bearer header-secret' };
-  const hostile = { url, transport: 'sse', headers, startTimeoutMs: 1000, endpointTimeoutMs: 500, ...options };
-  writeFileSync(file, JSON.stringify({ mcpServers: { hostile, other: { url: 'tcp://127.0.0.1:1' } } }));
-  const gateway = await startGateway({ args: ['--config', file, '--log-level', 'trace'] });
-  return { gateway, server };
-}
-
-/** P12: what the server and the operator keep secret is nowhere in what the gateway writes, at any level. */
-const expectNoSecret = (gateway: Gateway, ...more: string[]) =>
-  expect([gateway.stdout(), gateway.stderr(), ...more].join('\n')).not.toMatch(/(upstream|url|header)-secret/);
-
-const accept: Handler = (_, response) => void response.writeHead(202).end();
-const begin: Handler = (_, response) => void stream(response).write(endpoint);
-
 test.each<[string, Handler, Handler, number, string]>([
   ['5xx for the stream', (_, r) => void r.writeHead(500).end(), accept, 502, 'server_start_failed'],
   ['a wrong content type', (_, r) => void r.writeHead(200).end('{}'), accept, 502, 'server_start_failed'],
-  ['no endpoint', (_, r) => void stream(r).write(': hi\n\n'), accept, 502, 'server_start_failed'],
+  ['no endpoint', (_, r) => void beginStream(r).write(': hi\n\n'), accept, 502, 'server_start_failed'],
   [
     'an endpoint elsewhere',
-    (_, r) => void stream(r).write('event: endpoint\ndata: //evil/\n\n'),
+    (_, r) => void beginStream(r).write('event: endpoint\ndata: //evil/\n\n'),
     accept,
     502,
     'server_start_failed',
@@ -68,9 +28,9 @@ test.each<[string, Handler, Handler, number, string]>([
     502,
     'server_start_failed',
   ],
-  ['5xx for the POST', begin, (_, r) => void r.writeHead(503).end(), 502, 'server_start_failed'],
-  ['202 for the POST but no answer', begin, accept, 504, 'server_start_timeout'],
-  ['no answer to the POST at all', begin, () => undefined, 504, 'server_start_timeout'],
+  ['5xx for the POST', greet, (_, r) => void r.writeHead(503).end(), 502, 'server_start_failed'],
+  ['202 for the POST but no answer', greet, accept, 504, 'server_start_timeout'],
+  ['no answer to the POST at all', greet, () => undefined, 504, 'server_start_timeout'],
 ])('[F28] [S11] %s: initialize is answered', async (_, onGet, onPost, status, reason) => {
   const { gateway } = await startBehind(onGet, onPost);
   const answer = await post(`${gateway.baseUrl}/hostile/mcp`, initializeBody);
@@ -79,7 +39,7 @@ test.each<[string, Handler, Handler, number, string]>([
 });
 
 test('[F28] a server that is not there, in a file with others: 502, and the gateway runs', async () => {
-  const { gateway } = await startBehind(begin, accept);
+  const { gateway } = await startBehind(greet, accept);
   const answer = await post(`${gateway.baseUrl}/other/mcp`, initializeBody);
   expect([answer.status, answer.json.error.data.reason]).toEqual([502, 'server_start_failed']);
 });
@@ -88,7 +48,7 @@ test('[R8.03] [R8.04] [F28] [S11] later: a POST that fails, a drop in a call and
   const streams: ServerResponse[] = [];
   const { gateway } = await startBehind(
     (request, response) => {
-      begin(request, response);
+      greet(request, response);
       streams.push(response);
     },
     async (request, response) => {
@@ -127,7 +87,7 @@ test('[R8.05] [R8.06] [S16] initialize passes unchanged on a stream of its own, 
   const { gateway } = await startBehind(
     (request, response) => {
       requests.push(request);
-      begin(request, response);
+      greet(request, response);
     },
     async (request, response) => {
       requests.push(request);

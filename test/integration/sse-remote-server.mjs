@@ -2,14 +2,14 @@
  * Our fixture with every feature as a server that runs by itself: `node sse-remote-server.mjs sse|http [downMs]` or
  * `tcp|unix [path]`. Prints its address. `sse` and `http` are the official SDK's transports behind node:http; SIGUSR2
  * restarts them: every connection is cut, every session forgotten, and after `downMs` without a listener they are back on
- * their port.
+ * their port. `http` prints a line `session` for each one that begins, and `ended` for each that its client ends.
  */
 import { randomUUID } from 'node:crypto';
 import { createServer as createHttpServer } from 'node:http';
 import { createServer } from 'node:net';
-import { InMemoryEventStore } from '@modelcontextprotocol/sdk/examples/shared/inMemoryEventStore.js';
 import { SSEServerTransport } from '@modelcontextprotocol/sdk/server/sse.js';
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
+import { createEventStore } from '../fixtures/everything/event-store.mjs';
 import { createLineTransport } from '../fixtures/everything/line-transport.mjs';
 import { answerRawly } from '../fixtures/everything/raw-tools.mjs';
 import { createEverythingServer } from '../fixtures/everything/server.mjs';
@@ -23,7 +23,7 @@ else if (kind === 'http') serveHttp();
 else serveLines(parameter);
 
 function serveLines(path) {
-  const server = createServer((socket) => {
+  const server = createServer({ noDelay: true }, (socket) => {
     socket.on('error', () => undefined);
     const transport = createLineTransport({ stdin: socket, stdout: socket, intercept: answerRawly });
     void createEverythingServer().connect(transport);
@@ -74,10 +74,16 @@ function serveHttp() {
 async function begin(sessions) {
   const transport = new StreamableHTTPServerTransport({
     sessionIdGenerator: randomUUID,
-    eventStore: new InMemoryEventStore(),
+    eventStore: createEventStore(),
     retryInterval: 100,
-    onsessioninitialized: (id) => void sessions.set(id, transport),
-    onsessionclosed: (id) => void sessions.delete(id),
+    onsessioninitialized(id) {
+      sessions.set(id, transport);
+      tell('session');
+    },
+    onsessionclosed(id) {
+      sessions.delete(id);
+      tell('ended');
+    },
   });
   await createEverythingServer().connect(withoutSessionId(transport));
   return transport;

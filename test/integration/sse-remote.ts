@@ -8,6 +8,10 @@ export interface RemoteServer {
   readonly url: string;
   /** Cuts every connection and forgets every session (`sse` and `http`). */
   restart(): void;
+  /** How many sessions have begun (`http` only). */
+  sessions(): number;
+  /** How many of them their clients have ended. */
+  ended(): number;
   stop(): Promise<void>;
 }
 
@@ -17,9 +21,16 @@ const program = fileURLToPath(new URL('sse-remote-server.mjs', import.meta.url))
 export async function startRemoteServer(...args: readonly string[]): Promise<RemoteServer> {
   const child = spawn(process.execPath, [program, ...args], { stdio: ['ignore', 'pipe', 'inherit'] });
   const exited = once(child, 'exit');
-  const [line] = await withDeadline(once(child.stdout, 'data'), { what: 'the address of the server' });
+  let output = '';
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    output += text;
+  });
+  await withDeadline(once(child.stdout, 'data'), { what: 'the address of the server' });
+  const lines = () => output.trimEnd().split('\n');
   return {
-    url: String(line).trim(),
+    url: lines()[0] ?? '',
+    sessions: () => lines().filter((line) => line === 'session').length,
+    ended: () => lines().filter((line) => line === 'ended').length,
     restart: () => void child.kill('SIGUSR2'),
     async stop() {
       child.kill('SIGKILL');
@@ -29,4 +40,4 @@ export async function startRemoteServer(...args: readonly string[]): Promise<Rem
 }
 
 /** The arguments that put a gateway in front of it. */
-export const argumentsFor = (url: string): string[] => (url.startsWith('http') ? ['--transport', 'sse', url] : [url]);
+export const argumentsFor = (url: string): string[] => [url];

@@ -1,7 +1,15 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { formatEventId } from '../../src/protocol/event-id.ts';
-import { encodeEvents, encodeMessage, gapEvent, keepAliveComment } from '../../src/protocol/sse.ts';
+import {
+  decodeEvents,
+  encodeEvent,
+  encodeEvents,
+  encodeMessage,
+  encodeRetry,
+  gapEvent,
+  keepAliveComment,
+} from '../../src/protocol/sse.ts';
 
 interface Dispatched {
   readonly type: string;
@@ -157,5 +165,50 @@ describe('what else is written into a stream', () => {
       data: '{"reason":"history_lost"}',
       lastEventId: id(1),
     });
+  });
+});
+
+describe('decodeEvents', () => {
+  const jsonTexts = fc.jsonValue({ noUnicodeString: false }).map((value) => Buffer.from(JSON.stringify(value)));
+  const ids = fc.nat().map(id);
+  const anEvent = fc.record(
+    { id: ids, retryMs: fc.nat(), type: fc.constantFrom('message', 'gap', 'endpoint'), data: jsonTexts },
+    { requiredKeys: [] },
+  );
+
+  it('is the inverse of encodeEvent, for any sequence of events', () => {
+    fc.assert(
+      fc.property(fc.array(anEvent), (events) => {
+        const text = Buffer.concat(events.map(encodeEvent));
+        expect(decodeEvents(text)).toEqual(events);
+      }),
+    );
+  });
+
+  it('is the inverse of encodeEvents, with priming events among others', () => {
+    const written = fc.record({ id: ids, data: fc.oneof(jsonTexts, fc.constant(Buffer.alloc(0))) });
+    fc.assert(
+      fc.property(fc.array(written), fc.nat(), (events, retryMs) => {
+        const text = encodeEvents(events, retryMs);
+        const decoded = decodeEvents(text);
+        expect(decoded).toEqual(
+          events.map((event) => ({ ...event, ...(event.data.length > 0 ? { type: 'message' } : { retryMs }) })),
+        );
+        expect(Buffer.concat(decoded.map(encodeEvent))).toEqual(text);
+      }),
+    );
+  });
+
+  it('takes all else that is written into a stream', () => {
+    const text = Buffer.concat([encodeMessage(Buffer.from('{"a":1}')), gapEvent, encodeRetry(7.2)]);
+    expect(decodeEvents(text)).toEqual([
+      { type: 'message', data: Buffer.from('{"a":1}') },
+      { type: 'gap', data: Buffer.from('{"reason":"history_lost"}') },
+      { retryMs: 8 },
+    ]);
+  });
+
+  it.each([': comment\n', 'data: {"a":1}\n', 'id: 1', 'what: x\n\n', 'data\n\n'])('throws for %j', (text) => {
+    expect(() => decodeEvents(Buffer.from(text))).toThrow('no sequence of events');
   });
 });

@@ -34,7 +34,6 @@ export const advisories: readonly Requirement[] = [
     id: 'A07',
     text: 'An SSE endpoint stays on its origin, and no redirect is followed.',
     source: 'worldmonitor #4054, ContextForge',
-    deferredTo: openIssues.sse,
   },
   {
     id: 'A08',
@@ -58,7 +57,6 @@ export const advisories: readonly Requirement[] = [
     id: 'A11',
     text: 'No request can be smuggled through a kept-alive upstream connection.',
     source: 'GHSA-ggv3-7p47-pfv8',
-    deferredTo: openIssues.sse,
   },
   {
     id: 'A12',

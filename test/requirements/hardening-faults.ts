@@ -111,7 +111,6 @@ export const faults: readonly Requirement[] = [
   {
     id: 'F28',
     text: 'A legacy HTTP server that fails in any way gets 502 or 504 or an in-band error, and is restored with backoff.',
-    deferredTo: openIssues.sse,
   },
   {
     id: 'F29',

@@ -42,8 +42,8 @@ export const properties: readonly Requirement[] = [
     id: 'S09',
     text: 'No id reaches a Redis key or command unhashed or outside of ARGV.',
   },
-  { id: 'S10', text: 'No server can make the gateway call another origin.', deferredTo: openIssues.sse },
-  { id: 'S11', text: "A legacy server's own session id never reaches clients or logs.", deferredTo: openIssues.sse },
+  { id: 'S10', text: 'No server can make the gateway call another origin.' },
+  { id: 'S11', text: "A legacy server's own session id never reaches clients or logs." },
   {
     id: 'S12',
     text: 'Commands come from the configuration alone, as an argument array without a shell; nothing of a client is in argv.',
@@ -59,7 +59,6 @@ export const properties: readonly Requirement[] = [
   {
     id: 'S16',
     text: 'No hop-by-hop header is forwarded, and a chunked upstream request gets a fresh connection.',
-    deferredTo: openIssues.sse,
   },
   { id: 'S17', text: 'Bombs of size, depth and gzip cost neither time nor memory.', deferredTo: openIssues.safe },
   { id: 'S18', text: 'Keys such as __proto__ and constructor, wherever a peer may send them, are only keys.' },

@@ -1,4 +1,3 @@
-import { openIssues } from './open-issues.ts';
 import type { ProtocolRequirement } from './requirement.ts';
 
 /** PROTOCOL.md, section 8: HTTP+SSE servers, and old clients. */
@@ -8,48 +7,41 @@ export const section8: readonly ProtocolRequirement[] = [
     source: 'SSE24',
     level: 'MUST',
     text: "The endpoint event is resolved against the stream's URL, POSTs go there alone, and another origin is refused.",
-    deferredTo: openIssues.sse,
   },
   {
     id: 'R8.02',
     source: 'SSE24',
     level: 'MUST',
     text: "message events are the server's messages; other events and comments are ignored.",
-    deferredTo: openIssues.sse,
   },
   {
     id: 'R8.03',
     source: 'SSE24',
     level: 'MUST',
     text: 'A POST answered 2xx has no body to read; an error becomes an error of that request.',
-    deferredTo: openIssues.sse,
   },
   {
     id: 'R8.04',
     source: 'SSE24',
     level: 'MUST',
     text: 'A lost stream is a lost upstream session: pending requests are answered and the backend is opened again.',
-    deferredTo: openIssues.sse,
   },
   {
     id: 'R8.05',
     source: 'SSE24',
     level: 'MUST',
     text: 'Each client session has its own SSE connection.',
-    deferredTo: openIssues.sse,
   },
   {
     id: 'R8.06',
     source: 'SSE24',
     level: 'MUST',
     text: "initialize passes unchanged, and the version in the server's answer decides the session's transport features.",
-    deferredTo: openIssues.sse,
   },
   {
     id: 'R8.07',
     source: 'S26',
     level: 'SHOULD',
     text: 'Streamable HTTP falls back to HTTP+SSE on 400, 404 or 405 without a recognized modern error.',
-    deferredTo: openIssues.sse,
   },
 ];

@@ -17,7 +17,7 @@ test.skipIf(process.platform !== 'linux').each([
   ['a stream that is complete', 30_000_000, true],
   ['a JSON answer', 30_000_000, false],
 ])('[F20] [P8] a client that never reads %s is cut, and holds nothing for ever', async (_, bytes, reports) => {
-  const limits = ['--max-event-bytes', '40000000', '--log-max-bytes', '400000000', '--slow-reader-ms', '300'];
+  const limits = ['--max-event-bytes', '40000000', '--log-max-bytes', '400000000', '--slow-reader-ms', '1500'];
   const gateway = await startGateway(withCounting(...limits, '--upgrade-after-ms', '10000'));
   const session = await openCounting(gateway.url);
   const before = await socketsOf(gateway.pid);

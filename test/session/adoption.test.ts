@@ -16,7 +16,7 @@ const aCall = (stream: number, id: string | number): PendingCall => ({
   stream,
   id,
   method: 'tools/call',
-  text: Buffer.from(text({ id, method: 'tools/call' })),
+  text: Buffer.from(text({ id, method: 'tools/call', params: { _meta: { progressToken: 't' } } })),
 });
 
 /** A session whose owner wrote what the test says, and was lost. Events are [stream, text]. */
@@ -58,7 +58,8 @@ describe('what an owner goes on from that takes a session over', () => {
       ],
       left,
     );
-    expect(calls).toEqual(left.map((call) => ({ ...call, hasAsked: false, lastProgress: undefined })));
+    const known = { progressToken: 't', taskId: undefined, hasAsked: false, lastProgress: undefined };
+    expect(calls).toEqual(left.map((call) => ({ ...call, ...known })));
   });
 
   it('[P3] knows which of them have asked something, also if that was taken back or answered', async () => {

@@ -127,8 +127,8 @@ describe('an answer to one request', () => {
   ] as const)('sends its headers %s', (_, accepts) => {
     for (const drops of [false, true]) {
       const { answer, reply } = createAnswer(createFakeReply(accepts), { headers: { 'mcp-session-id': 's' } });
-      if (drops) answer.dropHeaders();
-      answer.response(1, bytes(response(1)));
+      if (drops) answer.refused(1, bytes(response(1)));
+      else answer.response(1, bytes(response(1)));
       expect(reply.given).toMatchObject({ headers: drops ? undefined : { 'mcp-session-id': 's' } });
     }
   });

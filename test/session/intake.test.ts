@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { Intake } from '../../src/session/intake.ts';
+import { Intake, type Line } from '../../src/session/intake.ts';
 
 /** An intake whose log takes as long as the test says. */
 function createFixture({ lines = 4, bytes = 1_000 } = {}) {
@@ -9,7 +9,7 @@ function createFixture({ lines = 4, bytes = 1_000 } = {}) {
   let isSlow = false;
   const intake = new Intake({
     portion: { lines, bytes },
-    handle: (line) => void handled.push(line.toString()),
+    handle: ({ text }) => void handled.push(text.toString()),
     flush() {
       log.push(`flush ${handled.length}`);
       if (!isSlow) return undefined;
@@ -36,7 +36,8 @@ function createFixture({ lines = 4, bytes = 1_000 } = {}) {
   };
 }
 
-const linesOf = (...texts: (string | number)[]): Buffer[] => texts.map((text) => Buffer.from(String(text)));
+const linesOf = (...texts: (string | number)[]): Line[] =>
+  texts.map((text) => ({ text: Buffer.from(String(text)), of: undefined }));
 const count = (from: number, to: number): string[] => Array.from({ length: to - from }, (_, n) => String(from + n));
 
 describe('an intake', () => {
@@ -117,7 +118,7 @@ describe('an intake', () => {
     const intake: Intake = new Intake({
       portion: { lines: 100, bytes: 100 },
       handle(line) {
-        handled.push(line.toString());
+        handled.push(line.text.toString());
         if (handled.length === 1) intake.take(linesOf(3));
       },
       flush: () => undefined,

@@ -1,4 +1,5 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
+import type { Line } from '../../src/session/intake.ts';
 import { Outbound } from '../../src/session/outbound.ts';
 import type { SessionOptions } from '../../src/session/session-parts.ts';
 import { getStream } from '../../src/session/streams.ts';
@@ -22,7 +23,7 @@ async function createFixture({ log: wrap = (log: EventLog) => log, logMaxEvents 
     key: 'k',
     epoch,
     limits: limits as SessionOptions,
-    route: (line) => outbound.add(getStream, Buffer.from(line), false),
+    route: (line) => outbound.add(getStream, Buffer.from(line.text), false),
     primes: () => false,
     pause: () => void told.push('pause'),
     resume: () => void told.push('resume'),
@@ -44,8 +45,8 @@ async function createFixture({ log: wrap = (log: EventLog) => log, logMaxEvents 
   return { outbound, told, listen, stored };
 }
 
-const linesOf = (from: number, to: number): Buffer[] =>
-  Array.from({ length: to - from }, (_, n) => Buffer.from(String(from + n)));
+const linesOf = (from: number, to: number): Line[] =>
+  Array.from({ length: to - from }, (_, n) => ({ text: Buffer.from(String(from + n)), of: undefined }));
 const numbers = (from: number, to: number): number[] => Array.from({ length: to - from }, (_, n) => from + n);
 
 describe('the way out', () => {

@@ -21,8 +21,8 @@ it('[P8] a large request is not kept, whatever its method', () => {
   const reruns = new Reruns('hints');
   const large = { uri: `file:///${'x'.repeat(16 * 1024)}` };
   expect(aCall(reruns, 'resources/read', large).text).toBeUndefined();
-  expect(reruns.allows(aCall(reruns, 'resources/read', large))).toBe(false);
-  expect(reruns.allows(aCall(reruns, 'resources/read', { uri: 'file:///x' }))).toBe(true);
+  expect(reruns.allows(aCall(reruns, 'resources/read', large), 'loss')).toBe(false);
+  expect(reruns.allows(aCall(reruns, 'resources/read', { uri: 'file:///x' }), 'loss')).toBe(true);
 });
 
 const toolList = (tools: unknown): Buffer => Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 1, result: { tools } }));
@@ -42,7 +42,7 @@ describe('what is run again after the loss of its server', () => {
     '[F12] [P3] %s',
     (method) => {
       const reruns = new Reruns('safe');
-      expect(reruns.allows(aCall(reruns, method))).toBe(true);
+      expect(reruns.allows(aCall(reruns, method), 'loss')).toBe(true);
     },
   );
 
@@ -51,7 +51,7 @@ describe('what is run again after the loss of its server', () => {
     (method) => {
       for (const mode of ['safe', 'hints'] as const) {
         const reruns = new Reruns(mode);
-        expect(reruns.allows(aCall(reruns, method))).toBe(false);
+        expect(reruns.allows(aCall(reruns, method), 'loss')).toBe(false);
       }
     },
   );
@@ -59,15 +59,22 @@ describe('what is run again after the loss of its server', () => {
   it('[F12] [P3] and nothing that has asked its client, was cancelled or was run again before', () => {
     const reruns = new Reruns('safe');
     const timer = setTimeout(() => undefined, 0);
-    for (const more of [{ hasAsked: true }, { isRerun: true }, { cancelTimer: timer }]) {
-      expect(reruns.allows(aCall(reruns, 'resources/read', {}, more))).toBe(false);
+    for (const more of [{ hasAsked: true }, { rerunAfter: 'loss' } as const, { cancelTimer: timer }]) {
+      expect(reruns.allows(aCall(reruns, 'resources/read', {}, more), 'loss')).toBe(false);
     }
     clearTimeout(timer);
+  });
+
+  it('[F28] [P3] but what was run again because its POST broke, a moment before its server was lost', () => {
+    const reruns = new Reruns('safe');
+    const call = aCall(reruns, 'resources/read', {}, { rerunAfter: 'broken_post' });
+    expect([reruns.allows(call, 'broken_post'), reruns.allows(call, 'loss')]).toEqual([false, true]);
   });
 });
 
 describe('hints', () => {
-  const allows = (reruns: Reruns, name: unknown): boolean => reruns.allows(aCall(reruns, 'tools/call', { name }));
+  const allows = (reruns: Reruns, name: unknown): boolean =>
+    reruns.allows(aCall(reruns, 'tools/call', { name }), 'loss');
 
   it('[F12] [P3] count as the newest list has them, and only under rerun: hints', () => {
     const reruns = new Reruns('hints');

@@ -31,7 +31,10 @@ function createFixture({ hasGet = false } = {}) {
     onDropped: (what) => void dropped.push(what),
   });
   const receive = (...lines: unknown[]): void => {
-    for (const line of lines) router.receive(Buffer.from(typeof line === 'string' ? line : JSON.stringify(line)));
+    for (const line of lines) {
+      const text = Buffer.from(typeof line === 'string' ? line : JSON.stringify(line));
+      router.receive({ text, of: undefined });
+    }
   };
   /** A call in flight and the texts that its stream gets. */
   const call = (id: string | number, method = 'tools/call'): string[] => {

@@ -48,6 +48,8 @@ function createFixture({ maxQueuedBytes = 1_000, answers = true, isAdopted = fal
       losses.push(end);
       upstream.restore(client, handshake);
     },
+    onUnanswered: () => undefined,
+    onState: () => undefined,
     onAway: (end) => void away.push(end),
     onUnsent: (unsent) => void expired.push(unsent),
     onRestored,

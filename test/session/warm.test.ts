@@ -13,6 +13,7 @@ function createFixture(size: number) {
     const ends: string[] = [];
     const backend = pool.open({
       onMessages: (messages) => void lines.push(...messages.map(String)),
+      onUnanswered: () => undefined,
       onEnd: ({ reason }) => void ends.push(reason),
     });
     return { backend, lines, ends };

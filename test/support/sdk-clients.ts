@@ -1,11 +1,19 @@
-import { Client as ClientV2, StreamableHTTPClientTransport as TransportV2 } from '@modelcontextprotocol/client';
+import { Client as ClientV2 } from '@modelcontextprotocol/client';
 import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js';
-import { StreamableHTTPClientTransport as TransportV1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import {
   CreateMessageRequestSchema,
   ElicitRequestSchema,
   ListRootsRequestSchema,
 } from '@modelcontextprotocol/sdk/types.js';
+import { deliverOneByOne } from './one-by-one.ts';
+import {
+  newestSpeech,
+  pinRevision,
+  type SdkTransport,
+  type Speech,
+  transportsV1,
+  transportsV2,
+} from './sdk-transports.ts';
 import { createInbox, type Inbox } from './wait-for.ts';
 
 /** A notification of the server, or one of its requests that the client answered. */
@@ -27,6 +35,7 @@ export interface CallOptions {
 
 /** A connected client of the official SDK with what both of its majors can do, so that one table of features tests both. */
 export interface SdkClient extends AsyncDisposable {
+  /** The revision that was agreed upon. */
   readonly protocolVersion: string | undefined;
   readonly sessionId: string | undefined;
   /** Every notification for which the SDK has no handler of its own (it has one for progress). */
@@ -47,7 +56,7 @@ export interface SdkClient extends AsyncDisposable {
   completePrompt(name: string, argument: { name: string; value: string }): Promise<string[]>;
   setLoggingLevel(level: 'debug' | 'warning'): Promise<unknown>;
   ping(): Promise<unknown>;
-  /** Ends the session by DELETE. */
+  /** Ends the session by DELETE, which only Streamable HTTP has. */
   terminateSession(): Promise<void>;
   close(): Promise<void>;
 }
@@ -59,8 +68,16 @@ export const answers = {
   roots: [{ uri: 'file:///home/someone/project', name: 'project' }],
 } as const;
 
+/** The revision that brought elicitation. Revisions are dates, and compare as such. */
+export const elicitationSince = '2025-06-18';
+
 const clientInfo = { name: 'sdk-test-client', version: '1.0.0' };
-const capabilities = { sampling: {}, elicitation: {}, roots: { listChanged: true } };
+const capabilitiesAt = (revision: string) => ({
+  sampling: {},
+  roots: { listChanged: true },
+  ...(hasElicitation(revision) && { elicitation: {} }),
+});
+const hasElicitation = (revision: string): boolean => revision >= elicitationSince;
 const answerSample = () => ({
   role: 'assistant' as const,
   content: { type: 'text' as const, text: answers.sample },
@@ -69,29 +86,33 @@ const answerSample = () => ({
 const answerElicitation = () => ({ action: 'accept' as const, content: { ...answers.elicited } });
 const answerRoots = () => ({ roots: [...answers.roots] });
 
-/** Connects a client of `@modelcontextprotocol/sdk` (v1). */
-export async function connectV1(url: string): Promise<SdkClient> {
-  const client = new ClientV1(clientInfo, { capabilities });
-  const transport = new TransportV1(new URL(url));
+/** Connects a client of `@modelcontextprotocol/sdk` (v1) to the gateway whose Streamable HTTP endpoint is at `url`. */
+export async function connectV1(url: string, { over, revision }: Speech = newestSpeech): Promise<SdkClient> {
+  const client = new ClientV1(clientInfo, { capabilities: capabilitiesAt(revision) });
+  const transport = transportsV1[over](url);
+  if (over !== 'http') deliverOneByOne(transport);
   const inboxes = receive(client);
   client.setRequestHandler(CreateMessageRequestSchema, inboxes.answering(answerSample));
-  client.setRequestHandler(ElicitRequestSchema, inboxes.answering(answerElicitation));
+  if (hasElicitation(revision)) client.setRequestHandler(ElicitRequestSchema, inboxes.answering(answerElicitation));
   client.setRequestHandler(ListRootsRequestSchema, inboxes.answering(answerRoots));
+  const agreed = pinRevision(transport, revision);
   // The SDK's types are not made for exactOptionalPropertyTypes: `sessionId?: string` is not `string | undefined`.
   await client.connect(transport as Parameters<typeof client.connect>[0]);
-  return adapt(client, transport, inboxes, (params, options) => client.callTool(params, undefined, options));
+  return adapt(client, transport, agreed(), inboxes, (params, options) => client.callTool(params, undefined, options));
 }
 
-/** Connects a client of `@modelcontextprotocol/client` (v2), which by default speaks the revisions with `initialize`. */
-export async function connectV2(url: string): Promise<SdkClient> {
-  const client = new ClientV2(clientInfo, { capabilities });
-  const transport = new TransportV2(new URL(url));
+/** The same of `@modelcontextprotocol/client` (v2), which by default speaks the revisions with `initialize`. */
+export async function connectV2(url: string, { over, revision }: Speech = newestSpeech): Promise<SdkClient> {
+  const client = new ClientV2(clientInfo, { capabilities: capabilitiesAt(revision) });
+  const transport = transportsV2[over](url);
+  if (over !== 'http') deliverOneByOne(transport);
   const inboxes = receive(client);
   client.setRequestHandler('sampling/createMessage', inboxes.answering(answerSample));
-  client.setRequestHandler('elicitation/create', inboxes.answering(answerElicitation));
+  if (hasElicitation(revision)) client.setRequestHandler('elicitation/create', inboxes.answering(answerElicitation));
   client.setRequestHandler('roots/list', inboxes.answering(answerRoots));
+  const agreed = pinRevision(transport, revision);
   await client.connect(transport as Parameters<typeof client.connect>[0]);
-  return adapt(client, transport, inboxes, (params, options) => client.callTool(params, options));
+  return adapt(client, transport, agreed(), inboxes, (params, options) => client.callTool(params, options));
 }
 
 function receive(client: ClientV1 | ClientV2) {
@@ -115,14 +136,15 @@ type CallTool = (
 /** Where the two majors have the same methods, one of them stands for both. */
 function adapt(
   client: ClientV1 | ClientV2,
-  transport: TransportV1 | TransportV2,
+  transport: SdkTransport,
+  protocolVersion: string | undefined,
   { notifications, questions }: { notifications: Inbox<Received>; questions: Inbox<Received> },
   callTool: CallTool,
 ): SdkClient {
   const close = () => client.close();
   return {
-    protocolVersion: transport.protocolVersion,
-    sessionId: transport.sessionId,
+    protocolVersion,
+    sessionId: 'sessionId' in transport ? transport.sessionId : undefined,
     notifications,
     questions,
     callTool: async (name, args = {}, { onProgress, signal } = {}) => {
@@ -156,7 +178,10 @@ function adapt(
     },
     setLoggingLevel: (level) => client.setLoggingLevel(level),
     ping: () => client.ping(),
-    terminateSession: () => transport.terminateSession(),
+    terminateSession: async () => {
+      if (!('terminateSession' in transport)) throw new Error('This transport has no DELETE');
+      await transport.terminateSession();
+    },
     close,
     [Symbol.asyncDispose]: close,
   };

@@ -1,9 +1,13 @@
 import { expect } from 'vitest';
-import { answers, type Progress, type Received, type SdkClient } from './sdk-clients.ts';
+import { answers, elicitationSince, type Progress, type Received, type SdkClient } from './sdk-clients.ts';
 import { createInbox, waitFor } from './wait-for.ts';
 
-/** A feature and the test of it, on one session that all features share. */
-export type Feature = readonly [name: string, run: (client: SdkClient) => Promise<void>];
+/** A feature and the test of it, on one session that all features share; the revision that brought it, if not the first. */
+export type Feature = readonly [name: string, run: (client: SdkClient) => Promise<void>, since?: string];
+
+/** Those that a revision has. Revisions are dates, and compare as such. */
+export const featuresAt = (features: readonly Feature[], revision: string) =>
+  features.filter(([, , since = '']) => since <= revision).map(([name, run]) => [name, run] as const);
 
 const named = (method: string) => (received: Received) => received.method === method;
 const logged = (client: SdkClient) => client.notifications.items.filter(named('notifications/message'));
@@ -41,7 +45,7 @@ export const featuresOfFixture: readonly Feature[] = [
   [
     'progress, in order and complete, with and without time between',
     async (client) => {
-      for (const gapMs of [0, 10]) {
+      for (const gapMs of [0, 2]) {
         const { text, steps } = await callWithProgress(client, 'progress', { count: 20, gapMs, marker: 'm' });
         expect(text).toBe('m');
         expect(steps).toEqual(countTo(20));
@@ -89,6 +93,7 @@ export const featuresOfFixture: readonly Feature[] = [
       const question = await client.questions.next(named('elicitation/create'));
       expect(question.params?.['message']).toBe('Who are you?');
     },
+    elicitationSince,
   ],
   [
     'roots',
@@ -215,6 +220,7 @@ export const featuresOfReference: readonly Feature[] = [
       await client.callTool('trigger-elicitation-request');
       await client.questions.next(named('elicitation/create'));
     },
+    elicitationSince,
   ],
   [
     'roots, which this server asks for while no call is in flight',

@@ -28,6 +28,8 @@ export interface CommandLine {
 const keyOfFlag = new Map(Object.entries({ ...globalOptions, ...serverOptions }).map(([key]) => [flagOf(key), key]));
 const kindOf = new Map(Object.entries({ ...globalOptions, ...serverOptions }).map(([key, { kind }]) => [key, kind]));
 const knownFlags = ['--config', '--help', '--version', ...keyOfFlag.keys()];
+/** True for a flag that turns something off. */
+const isSwitch = (flag: string) => kindOf.get(keyOfFlag.get(flag) ?? '') === 'boolean';
 const isKnownFlag = (argument: string) => knownFlags.includes(argument.split('=', 1)[0] ?? '');
 
 /**
@@ -52,6 +54,11 @@ export function readCommandLine(argv: readonly string[], report: Report): Comman
       if (!isKnownFlag(flag)) {
         report(nameOfUnknown(argument), unknownFlag(flag));
         if (inline === undefined && isPlainWord(own[index + 1])) index++; // most likely its value, and no second fault
+        continue;
+      }
+      if (isSwitch(flag)) {
+        if (inline !== undefined) report(flag, 'takes no value');
+        texts.set(flag, [...(texts.get(flag) ?? []), 'false']);
         continue;
       }
       // A next option is not the value; other text with dashes is not repeated as an option, for it may be a secret.

@@ -2,6 +2,7 @@ import { type CommandLine, forms, readCommandLine } from './command-line.ts';
 import { type ConfigFile, readConfigFile } from './config-file.ts';
 import { configFileVariable, type Environment, environmentWarnings, givenByEnvironment } from './environment.ts';
 import type { Fault, Report } from './fault.ts';
+import { checkForwarding } from './forwarding.ts';
 import { defaultsOf, firstGiven, type Given, resolveOptions } from './given-values.ts';
 import { type GlobalOptions, globalOptions, orderedPairs, type ServerOptions, serverOptions } from './options.ts';
 import type { EntryContext } from './server-entry.ts';
@@ -147,7 +148,8 @@ function readSingleServer(
   const words = args.length > 0 ? serverCommand : splitWhole(command, '--', context);
   if (words === undefined) return [];
   const [first = '', ...rest] = words;
-  return [{ ...common, name: deriveServerName(words, path), command: first, args: rest }];
+  const server: LocalServer = { ...common, name: deriveServerName(words, path), command: first, args: rest };
+  return [checkForwarding(server, true, '--', context.report)];
 }
 
 function readRemoteServer(
@@ -158,7 +160,9 @@ function readRemoteServer(
 ): RemoteServer[] {
   if (url === undefined) return [];
   const address = readAddress(url, common, report);
-  return address === undefined ? [] : [{ ...common, name: nameOfAddress(address, path), address }];
+  if (address === undefined) return [];
+  const server: RemoteServer = { ...common, name: nameOfAddress(address, path), address };
+  return [checkForwarding(server, true, url.path, report)];
 }
 
 function readAddress(
@@ -188,11 +192,12 @@ function resolveFileServers(
     const own = resolveOptions(serverOptions, [given], common, report);
     if (url !== undefined) {
       const address = readAddress(url, own, report);
-      return address === undefined ? [] : { ...own, name, address };
+      if (address === undefined) return [];
+      return checkForwarding<RemoteServer>({ ...own, name, address }, given.has('forwardHeaders'), path, report);
     }
     if (words === undefined) return [];
     const [command, ...args] = words;
     // Merged, so that a proxy set for all servers is not lost in one that has a token of its own.
-    return { ...own, env: { ...common.env, ...own.env }, name, command, args };
+    return { ...own, forwardHeaders: [], env: { ...common.env, ...own.env }, name, command, args };
   });
 }

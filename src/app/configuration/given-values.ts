@@ -23,6 +23,8 @@ export function fromText(kind: Option['kind'], texts: readonly string[]): unknow
       return first;
     case 'integer':
       return /^-?\d+$/.test(first) ? Number(first) : first;
+    case 'boolean':
+      return first === 'true' ? true : first === 'false' ? false : first;
     case 'list':
       return texts.flatMap((text) => text.split(',').map((item) => item.trim()));
     case 'map': {

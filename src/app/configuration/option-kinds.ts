@@ -2,8 +2,11 @@ import { z } from 'zod';
 
 /** One option: its kind, its check, and what is told of it. */
 export interface Option<T = unknown> {
-  /** How text becomes a value; `map` is KEY=VALUE and `headers` is `Name: value` on the command line, and both an object in the file. */
-  readonly kind: 'string' | 'integer' | 'list' | 'map' | 'headers';
+  /**
+   * How text becomes a value; `map` is KEY=VALUE and `headers` is `Name: value` on the command line, and both an object in
+   * the file. A `boolean` is true unless it is turned off, on the command line by a flag without a value.
+   */
+  readonly kind: 'string' | 'integer' | 'list' | 'map' | 'headers' | 'boolean';
   /** Checks a value as it stands in the file. Its messages never repeat the value, which may be a secret (P12). */
   readonly schema: z.ZodType<T>;
   readonly default: T;
@@ -25,6 +28,12 @@ export function integer(value: number, [min, max]: readonly [number, number], de
   const error = `must be an integer from ${bounds}`;
   const schema = z.number({ error }).int({ error }).min(min, { error }).max(max, { error });
   return { kind: 'integer', schema, default: value, description, bounds, inHelp: shown.inHelp ?? false } as const;
+}
+
+/** What is there unless it is turned off. */
+export function turnedOff(description: string, shown: Shown = {}): Option<boolean> {
+  const schema = z.boolean({ error: 'must be true or false' });
+  return { kind: 'boolean', schema, default: true, description, bounds: '', inHelp: shown.inHelp ?? false };
 }
 
 /** Text that a schema checks. */

@@ -1,5 +1,12 @@
-/** Flags that are not named by their keys: one is given for each header, while the file has all of them in one place. */
-const flagNames = new Map([['headers', '--header']]);
+/**
+ * Flags that are not named by their keys: one is given for each header, while the file has all of them in one place; and
+ * one that turns off what its key names.
+ */
+const flagNames = new Map([
+  ['headers', '--header'],
+  ['forwardHeaders', '--forward-header'],
+  ['sse', '--no-sse'],
+]);
 
 /** `maxBodyBytes` → `--max-body-bytes`. */
 export const flagOf = (key: string): string =>

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Era } from '../../protocol/revisions.ts';
 import { parseRedisUrl } from '../../store/redis/redis-url.ts';
-import { integer, list, matching, type Option, systemText, text } from './option-kinds.ts';
+import { integer, list, matching, type Option, systemText, text, turnedOff } from './option-kinds.ts';
 import { remoteOptions } from './remote-options.ts';
 
 /**
@@ -69,6 +69,8 @@ export const globalOptions = {
   ),
   port: integer(8080, [0, 65535], 'Port to listen on; 0 for any free one.', { inHelp: true }),
   path: text('/mcp', path, 'Endpoint path; with several servers after the name.', { inHelp: true }),
+  ssePath: text('/sse', path, 'Path of the event stream for clients that speak only HTTP+SSE (2024-11-05).'),
+  messagesPath: text('/messages', path, 'Path to which such clients POST; they are told it on their stream.'),
   adminPort: integer(
     9464,
     [0, 65535],
@@ -152,9 +154,19 @@ export const globalOptions = {
     inHelp: true,
   }),
   maxConnections: integer(10_000, [1, 1_000_000], 'Connections of clients open at once; further ones are closed.'),
-  sessionIdleMs: integer(30 * minute, [1, longestMs], 'Milliseconds without a message until a session ends.', {
-    inHelp: true,
-  }),
+  sessionIdleMs: integer(
+    30 * minute,
+    [1, longestMs],
+    'Milliseconds without a message until a session ends; one of HTTP+SSE is not idle while its stream is open.',
+    {
+      inHelp: true,
+    },
+  ),
+  sseLingerMs: integer(
+    60 * second,
+    [1, longestMs],
+    'Milliseconds that a session of HTTP+SSE goes on without its event stream; with it, it is never idle.',
+  ),
   upgradeAfterMs: integer(100, [0, longestMs], 'Milliseconds to wait for a JSON answer before it becomes a stream.'),
   commitAfterMs: integer(
     15 * second,
@@ -263,6 +275,7 @@ export const serverOptions = {
     bounds: '',
     inHelp: true,
   } as Option<Readonly<Record<string, string>>>,
+  sse: turnedOff('Whether clients that speak only HTTP+SSE (2024-11-05) can use the server, at ssePath.'),
   ...remoteOptions,
 } as const satisfies OptionTable;
 

@@ -63,6 +63,7 @@ servers, come in a later one. A URL must not hold a user name or password; crede
 \`mcp-gangway --transport sse --header 'Authorization: Bearer …' https://mcp.example.com/sse\`
 
 With \`--config\`, each server of the file is at \`/<name>\` followed by \`path\`, and a single one also at \`path\` itself.
+Clients that speak only HTTP+SSE (2024-11-05) find it in the same way at \`ssePath\`.
 \`check\` takes the same arguments, tries each server and ends.
 
 ## Where values come from
@@ -156,7 +157,7 @@ function renderDefault(key: string, { default: value }: Option): string {
     const unit = units.find(([size]) => value >= size && value % size === 0);
     return unit === undefined ? `\`${value}\`` : `\`${value}\` (${value / unit[0]} ${unit[1]})`;
   }
-  return typeof value === 'string' ? `\`${value}\`` : 'none';
+  return typeof value === 'string' || typeof value === 'boolean' ? `\`${value}\`` : 'none';
 }
 
 const byteUnits = [[1024 * 1024, 'MiB']] as const;

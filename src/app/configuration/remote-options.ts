@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { integer, type Option, systemText, text } from './option-kinds.ts';
+import { integer, list, type Option, systemText, text } from './option-kinds.ts';
 import type { TransportChoice } from './server-url.ts';
 
 const second = 1000;
@@ -14,6 +14,9 @@ const ownHeaders = new Set([
   ...['te', 'trailer', 'transfer-encoding', 'upgrade'],
 ]);
 
+/** What a header's name may be (RFC 9110, section 5.6.2), in small letters. */
+const nameForm = /^[!#$%&'*+.^_`|~0-9a-z-]+$/;
+
 const headers = z
   .record(
     z.string(),
@@ -25,18 +28,28 @@ const headers = z
   .superRefine((value, context) => {
     const names = Object.keys(value).map((name) => name.toLowerCase());
     const report = (message: string) => context.addIssue({ code: 'custom', message });
-    if (!names.every((name) => /^[!#$%&'*+.^_`|~0-9a-z-]+$/.test(name))) report('has a name that no header can have');
+    if (!names.every((name) => nameForm.test(name))) report('has a name that no header can have');
     if (new Set(names).size < names.length) report('has a header twice');
     const own = names.find((name) => ownHeaders.has(name));
     if (own !== undefined) report(`has ${own}, which the gateway sets itself`);
+  });
+
+const forwardHeader = z
+  .string({ error: 'must be the name of a header' })
+  .toLowerCase()
+  .superRefine((name, context) => {
+    const report = (message: string) => context.addIssue({ code: 'custom', message });
+    if (!nameForm.test(name)) report('is a name that no header can have');
+    else if (ownHeaders.has(name)) report(`is ${name}, which the gateway sets itself`);
+    else if (name === 'proxy-authorization') report(`is ${name}, which is for the next proxy alone`);
   });
 
 /** Options of one server that is reached by a URL. */
 export const remoteOptions = {
   transport: text<TransportChoice>(
     'auto',
-    z.enum(['auto', 'sse'], { error: 'must be auto or sse; other transports come in a later version' }),
-    'What an http(s):// server speaks; sse is HTTP+SSE.',
+    z.enum(['auto', 'http', 'sse'], { error: 'must be auto, http or sse' }),
+    'Of an http(s):// server: http, sse or auto.',
     { inHelp: true },
   ),
   headers: {
@@ -47,6 +60,13 @@ export const remoteOptions = {
     bounds: '',
     inHelp: true,
   } as Option<Readonly<Record<string, string>>>,
+  forwardHeaders: {
+    ...list(
+      forwardHeader,
+      'Name of a header of clients that goes on to an http(s):// server, such as Authorization; repeatable.',
+    ),
+    inHelp: false,
+  },
   upstreamCa: text<string | undefined>(
     undefined,
     file,
@@ -71,11 +91,11 @@ export const remoteOptions = {
   postTimeoutMs: integer(
     60 * second,
     [1, longestMs],
-    'Milliseconds that an HTTP+SSE server has to answer a POST; the next message waits for that.',
+    'Milliseconds that an http(s):// server has to accept a message; of Streamable HTTP a request may take longer.',
   ),
   upstreamIdleMs: integer(
     0,
     [0, longestMs],
-    'Milliseconds that the stream of an HTTP+SSE server may be silent, for servers that send comments; 0 for ever.',
+    'Milliseconds that a stream of an http(s):// server may be silent, for servers that send comments; 0 for ever.',
   ),
 } as const;

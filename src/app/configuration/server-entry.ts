@@ -6,6 +6,7 @@ import { checkValue, type Given, type GivenValue } from './given-values.ts';
 import { systemText } from './option-kinds.ts';
 import { nearestName } from './option-names.ts';
 import { serverOptions } from './options.ts';
+import type { TransportChoice } from './server-url.ts';
 import { type FindCommand, splitWhole } from './split-whole.ts';
 
 /** What reading a server's entry needs beside the entry. */
@@ -62,8 +63,9 @@ export function readServerEntry(name: string, entry: unknown, path: string, cont
   checkType(given, report);
   const isRemote = checkForm(given, report);
   const url = isRemote ? readUrl(given, report) : undefined;
-  if (url !== undefined && isSse(given.get('type')?.value) && !given.has('transport')) {
-    given.set('transport', { path: memberPath(path, 'type'), value: 'sse' });
+  const transport = transportOf(given.get('type')?.value);
+  if (url !== undefined && transport !== undefined && !given.has('transport')) {
+    given.set('transport', { path: memberPath(path, 'type'), value: transport });
   }
   return { name, path, words: isRemote ? undefined : readWords(given, path, context), url, given };
 }
@@ -79,23 +81,31 @@ function checkType(given: Given, report: Report): void {
   const type = given.get('type');
   if (type === undefined) return;
   const isRemote = given.has('url');
-  if (typeof type.value === 'string' && /^(?:streamable-?)?http$/i.test(type.value)) {
-    report(type.path, 'is Streamable HTTP, which this version does not support yet; HTTP+SSE servers are "sse"');
-  } else if (isSse(type.value)) {
-    if (!isRemote) report(type.path, 'is "sse", but there is no url');
+  const transport = transportOf(type.value);
+  if (transport !== undefined) {
+    if (!isRemote) report(type.path, `is "${transport}", but there is no url`);
   } else if (type.value !== 'stdio') {
-    report(type.path, 'must be "stdio" or "sse", or left out');
+    report(type.path, 'must be "stdio", "http" or "sse", or left out');
   } else if (isRemote) {
     report(type.path, 'is "stdio", but there is a url');
   }
 }
 
-const isSse = (type: unknown): boolean => typeof type === 'string' && /^sse$/i.test(type);
+/** The transport that a client's file names as the type of a server with a URL. */
+function transportOf(type: unknown): TransportChoice | undefined {
+  if (typeof type !== 'string') return undefined;
+  if (/^(?:streamable-?)?http$/i.test(type)) return 'http';
+  return /^sse$/i.test(type) ? 'sse' : undefined;
+}
 
 /** True for a server that is reached by a URL; reports keys that are of the other form. */
 function checkForm(given: Given, report: Report): boolean {
-  const isRemote = given.has('url') || (isSse(given.get('type')?.value) && !given.has('command'));
-  const others = given.has('url') ? ['command', 'args', 'cwd', 'env'] : isRemote ? [] : ['headers', 'transport'];
+  const isRemote = given.has('url') || (transportOf(given.get('type')?.value) !== undefined && !given.has('command'));
+  const others = given.has('url')
+    ? ['command', 'args', 'cwd', 'env']
+    : isRemote
+      ? []
+      : ['headers', 'forwardHeaders', 'transport'];
   for (const key of others) {
     const other = given.get(key);
     if (other !== undefined) report(other.path, `is only for a server ${isRemote ? 'without' : 'with'} a url`);

@@ -1,11 +1,11 @@
 /** Where a remote server is, and what is spoken there. */
 export type ServerAddress =
-  | { readonly transport: 'sse'; readonly url: URL }
+  | { readonly transport: TransportChoice; readonly url: URL }
   | { readonly transport: 'tcp'; readonly host: string; readonly port: number }
   | { readonly transport: 'unix'; readonly path: string };
 
-/** How a URL of http or https is spoken to. */
-export type TransportChoice = 'auto' | 'sse';
+/** How a URL of http or https is spoken to: Streamable HTTP, HTTP+SSE, or what is found out. */
+export type TransportChoice = 'auto' | 'http' | 'sse';
 
 /** An address, or what is wrong with the text; never the text, which may hold a secret (P12). */
 export type ReadUrl =
@@ -15,12 +15,13 @@ export type ReadUrl =
 /** What operating systems take as the path of a socket: 107 bytes on Linux, 103 on macOS. */
 const maxSocketPathBytes = 103;
 
-/** Reads the URL of a server: http(s):// for HTTP+SSE, tcp:// and unix:// for lines on a socket. */
+/** Reads the URL of a server: http(s):// for Streamable HTTP and HTTP+SSE, tcp:// and unix:// for lines on a socket. */
 export function readServerUrl(text: string, transport: TransportChoice): ReadUrl {
   const scheme = /^([a-z][a-z0-9+.-]*):\/\//i.exec(text)?.[1]?.toLowerCase();
   if (scheme === 'http' || scheme === 'https') return readHttpUrl(text, transport);
   if (scheme !== 'tcp' && scheme !== 'unix') return fault('must begin with http://, https://, tcp:// or unix://');
-  if (transport !== 'auto') return fault(`is for another transport than sse; leave the transport out for ${scheme}://`);
+  if (transport !== 'auto')
+    return fault(`is for another transport than sse and http; leave the transport out for ${scheme}://`);
   return scheme === 'tcp' ? readTcpUrl(text) : readUnixUrl(text);
 }
 
@@ -32,11 +33,6 @@ function readHttpUrl(text: string, transport: TransportChoice): ReadUrl {
   const url = new URL(text);
   if (url.username !== '' || url.password !== '') {
     return fault("must not hold a user name or password; give credentials with --header 'Authorization: …' or headers");
-  }
-  if (transport === 'auto') {
-    return fault(
-      'needs its transport in this version: add --transport sse (in the file "transport": "sse") for an HTTP+SSE server; finding it out and Streamable HTTP servers come in a later one',
-    );
   }
   url.hash = '';
   return { ok: true, address: { transport, url } };

@@ -1,10 +1,12 @@
-import { faultMessage } from '../../protocol/faults.ts';
+import { noHeaders } from '../../protocol/forwarded-headers.ts';
 import { flattenLineBreaks } from '../../protocol/lines.ts';
-import type { Backend, BackendEnd, BackendEvents } from '../backend.ts';
-import { openConnection, type UpstreamTls } from './connection.ts';
-import { createFlow } from './flow.ts';
-import { type Posted, post, requestIds } from './post.ts';
-import { createPoster } from './poster.ts';
+import type { Backend, BackendEnd, BackendEvents, OpenOptions } from '../backend.ts';
+import { settlesWithin } from '../settles-within.ts';
+import { openConnection, type UpstreamTls } from '../web/connection.ts';
+import { createFlow } from '../web/flow.ts';
+import { idsOf, messagesIn } from '../web/messages.ts';
+import { createSender } from '../web/sender.ts';
+import { type Posted, post } from './post.ts';
 import { openStream, type StreamLimits } from './stream.ts';
 
 /** A server of the HTTP+SSE transport and the limits of its backend. */
@@ -24,17 +26,27 @@ export interface SseOptions extends Partial<StreamLimits> {
   onPostFailed?(detail: string, dropped: number): void;
 }
 
+/** The stream, the POST that is under way, and POSTs whose answers are streams of their own; further ones wait. */
+const maxConnections = 32;
+
+/**
+ * The next message goes out after this time although the POST of the one before is not answered: a server that answers
+ * a call in the POST's body may ask its client something first.
+ */
+const maxHoldMs = 5_000;
+
 const closed: BackendEnd = { reason: 'closed', detail: 'The backend was closed.' };
 
 /**
- * Connects to a server of the HTTP+SSE transport (2024-11-05, basic/transports): a GET stream, and one POST at a time to
- * the endpoint that the stream names. The stream is the server's session: its loss is the end of the backend (`exited`).
+ * Connects to a server of the HTTP+SSE transport (2024-11-05, basic/transports): a GET stream, and POSTs to the
+ * endpoint that the stream names, each when the one before is answered. The stream is the server's session: its loss is the end of the backend (`exited`).
  *
- * Beyond `Backend`: messages sent before the endpoint is known wait. A request whose POST fails is answered in the
- * server's place with an error of the catalogue; notifications and answers are dropped and counted. If the very first POST
- * fails, the server counts as not started (`failed`). Requests go to the origin of `url` alone, and no redirect is followed.
+ * Beyond `Backend`: messages sent before the endpoint is known wait. A request whose POST fails is reported as unanswered;
+ * notifications and answers are dropped and counted. If the very first POST fails, the server counts as not started
+ * (`failed`). Requests go to the origin of `url` alone, and no redirect is followed. Headers of the client go with the
+ * stream as they are when it is opened, and with each POST.
  */
-export function openSse(options: SseOptions, events: BackendEvents): Backend {
+export function openSse(options: SseOptions, events: BackendEvents, { headers: ofClient }: OpenOptions = {}): Backend {
   const {
     url,
     headers = {},
@@ -48,8 +60,8 @@ export function openSse(options: SseOptions, events: BackendEvents): Backend {
     onStarted,
     onPostFailed,
   } = options;
-  const connection = openConnection({ headers, tls, connectTimeoutMs });
-  const flow = createFlow(() => stream.turned());
+  const connection = openConnection({ headers, tls, connectTimeoutMs, maxConnections });
+  const flow = createFlow();
   let hasPosted = false;
   let dropped = 0;
   let isClosing = false;
@@ -60,7 +72,8 @@ export function openSse(options: SseOptions, events: BackendEvents): Backend {
   const finish = (end: BackendEnd): Promise<void> => {
     ending ??= (async () => {
       isOver = true;
-      poster.stop();
+      sender.hold();
+      sender.takeAll();
       stream.close();
       const cut = connection.close();
       await null; // never inside another call into the backend
@@ -76,42 +89,43 @@ export function openSse(options: SseOptions, events: BackendEvents): Backend {
 
   const refuse = (message: Uint8Array, { reason, detail }: Extract<Posted, { ok: false }>): void => {
     if (isOver) return;
-    const ids = requestIds(message);
+    const ids = idsOf(messagesIn(message), 'request');
     if (ids.length === 0) dropped += 1;
     onPostFailed?.(detail, dropped);
-    if (ids.length > 0) deliver(ids.map((id) => Buffer.from(faultMessage(reason, id))));
+    if (ids.length > 0) events.onUnanswered(ids, reason);
   };
 
-  const poster = createPoster({
-    maxQueuedBytes,
-    onPosted(message, posted) {
-      if (isOver) return;
-      if (!posted.ok && !hasPosted) void finish({ reason: 'failed', detail: posted.detail });
-      else if (!posted.ok) refuse(message, posted);
-      hasPosted = true;
-    },
-  });
+  const noteOutcome = (message: Uint8Array, posted: Posted): void => {
+    if (isOver) return;
+    if (!posted.ok && !hasPosted) void finish({ reason: 'failed', detail: posted.detail });
+    else if (!posted.ok) refuse(message, posted);
+    hasPosted = true;
+  };
+
+  const sender = createSender(maxQueuedBytes);
 
   const limits = { connectTimeoutMs, endpointTimeoutMs, idleTimeoutMs, maxLineBytes };
   const stream = openStream(
     url,
-    { connection, flow, limits },
+    { connection, flow, limits, headers: ofClient?.() ?? noHeaders },
     {
       onMessages: deliver,
       onEndpoint(endpoint) {
         if (isOver) return;
         onStarted?.();
-        poster.start((message) =>
-          post(endpoint, message, {
+        sender.start(({ message, headers }) => {
+          const posted = post(endpoint, message, {
+            headers,
             connection,
             flow,
             postTimeoutMs,
             maxLineBytes,
             onMessages: deliver,
             onTooLong: (detail) => void finish({ reason: 'line_too_long', detail }),
-            onBroken: (posted) => refuse(message, posted),
-          }),
-        );
+            onBroken: (broken) => refuse(message, broken),
+          }).then((outcome) => noteOutcome(message, outcome));
+          return { passed: settlesWithin(posted, maxHoldMs), settled: posted };
+        });
       },
     },
   );
@@ -119,7 +133,8 @@ export function openSse(options: SseOptions, events: BackendEvents): Backend {
 
   return {
     pid: undefined,
-    send: (message) => (isOver ? 'ended' : poster.send(flattenLineBreaks(message))),
+    send: (message, headers = noHeaders) =>
+      isOver ? 'ended' : sender.send({ message: flattenLineBreaks(message), headers }),
     pause: flow.pause,
     resume: flow.resume,
     close() {

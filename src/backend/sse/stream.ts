@@ -1,9 +1,10 @@
+import type { ForwardedHeaders } from '../../protocol/forwarded-headers.ts';
 import type { BackendEnd } from '../backend.ts';
 import { codeOf, explainConnectFailure } from '../connect-failure.ts';
-import type { Answer, Connection } from './connection.ts';
+import type { Answer, Connection } from '../web/connection.ts';
+import { createEventReader } from '../web/event-reader.ts';
+import { type Flow, Silence } from '../web/flow.ts';
 import { readEndpoint } from './endpoint.ts';
-import { createEventReader } from './event-reader.ts';
-import type { Flow } from './flow.ts';
 
 /** How long the stream may keep one waiting. */
 export interface StreamLimits {
@@ -11,9 +12,18 @@ export interface StreamLimits {
   readonly connectTimeoutMs: number;
   /** From then on for the `endpoint` event, whatever else comes meanwhile. */
   readonly endpointTimeoutMs: number;
-  /** Between two chunks, once there is an endpoint; 0 for ever, since not every server sends comments. */
+  /** Between two chunks; 0 for ever, since not every server sends comments. */
   readonly idleTimeoutMs: number;
   readonly maxLineBytes: number;
+}
+
+/** What a stream needs of its backend. */
+export interface StreamParts {
+  readonly connection: Connection;
+  readonly flow: Flow;
+  readonly limits: StreamLimits;
+  /** Of the client. */
+  readonly headers: ForwardedHeaders;
 }
 
 /** What a stream tells; nothing after its end. */
@@ -26,8 +36,6 @@ export interface StreamEvents {
 export interface Stream {
   /** Why it ended by itself. Never rejects. */
   readonly ended: Promise<BackendEnd>;
-  /** Reading was stopped or goes on: while it is stopped, silence is not the server's. */
-  turned(): void;
   close(): void;
 }
 
@@ -37,7 +45,7 @@ export interface Stream {
  */
 export function openStream(
   url: URL,
-  { connection, flow, limits }: { readonly connection: Connection; readonly flow: Flow; readonly limits: StreamLimits },
+  { connection, flow, limits, headers: ofClient }: StreamParts,
   events: StreamEvents,
 ): Stream {
   const { connectTimeoutMs, endpointTimeoutMs, idleTimeoutMs, maxLineBytes } = limits;
@@ -61,11 +69,6 @@ export function openStream(
   const limit = (ms: number, told: BackendEnd): void => {
     clearTimeout(timer);
     timer = setTimeout(() => cut(told), ms);
-  };
-  const limitIdle = (): void => {
-    if (endpoint === undefined || end !== undefined || idleTimeoutMs === 0) return;
-    if (flow.isPaused) clearTimeout(timer);
-    else limit(idleTimeoutMs, { reason: 'exited', detail: `${where} sent nothing for ${idleTimeoutMs} ms.` });
   };
 
   const takeEndpoint = (data: string): void => {
@@ -98,22 +101,26 @@ export function openStream(
     }
     deliver();
     if (reader.overflow !== undefined) cut({ reason: 'line_too_long', detail: reader.overflow });
-    limitIdle();
   };
 
   const run = async (): Promise<BackendEnd> => {
     try {
       limit(connectTimeoutMs, { reason: 'failed', detail: `${where} did not answer within ${connectTimeoutMs} ms.` });
-      const headers = { accept: 'text/event-stream', 'cache-control': 'no-store' };
+      const headers = { ...ofClient, accept: 'text/event-stream', 'cache-control': 'no-store' };
       const answer = await connection.request({ method: 'GET', url, headers, signal: controller.signal });
       const fault = faultOf(answer, where);
-      if (fault !== undefined) return { reason: 'failed', detail: fault };
+      if (fault !== undefined) return { reason: 'failed', detail: fault, isOtherTransport: isOther(answer) };
       const late = `${where} named no endpoint within ${endpointTimeoutMs} ms. Is it the URL of an HTTP+SSE server?`;
-      limit(endpointTimeoutMs, { reason: 'failed', detail: late });
-      await flow.read(answer.body, takeChunk);
+      limit(endpointTimeoutMs, { reason: 'failed', detail: late, isOtherTransport: true });
+      await flow.read(answer.body, takeChunk, idleTimeoutMs);
       if (endpoint !== undefined) return { reason: 'exited', detail: `${where} ended its stream.` };
-      return { reason: 'failed', detail: `${where} ended its stream without naming an endpoint.` };
+      const detail = `${where} ended its stream without naming an endpoint.`;
+      return { reason: 'failed', detail, isOtherTransport: true };
     } catch (cause) {
+      if (cause instanceof Silence) {
+        const detail = `${where} sent nothing for ${idleTimeoutMs} ms.`;
+        return { reason: endpoint === undefined ? 'failed' : 'exited', detail };
+      }
       if (endpoint === undefined) return { reason: 'failed', detail: explainConnectFailure(cause, where), cause };
       return { reason: 'exited', detail: `The stream of ${where} broke (${codeOf(cause)}).`, cause };
     }
@@ -122,10 +129,12 @@ export function openStream(
   void run().then(cut);
   return {
     ended,
-    turned: limitIdle,
     close: () => cut({ reason: 'closed', detail: 'The backend was closed.' }),
   };
 }
+
+/** True for a server that has an answer to a GET, and no such stream. */
+const isOther = ({ status }: Answer): boolean => status === 200 || status === 400 || status === 404 || status === 405;
 
 /** What is wrong with the head of the stream's answer. */
 function faultOf({ status, mediaType }: Answer, where: string): string | undefined {

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { settlesWithin } from '../settles-within.ts';
 import type { ProcessGroup } from './groups.ts';
-import { settlesWithin } from './settles-within.ts';
 import { isOnlyZombies } from './zombies.ts';
 
 /** How long each step of an orderly end may take. */

@@ -1,5 +1,4 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Reason } from '../../protocol/faults.ts';
 import type { Store } from '../../store/store.ts';
 import type { Adoption } from '../adoption.ts';
 import { patientLog } from '../patient-log.ts';
@@ -8,10 +7,10 @@ import type { Session } from '../session.ts';
 import type { SessionHandle } from '../session-handle.ts';
 import type { Server } from '../session-parts.ts';
 import type { Visitor } from '../visitor.ts';
-import type { ContinuedReply } from './continued-reply.ts';
 import { Directory, type DirectoryOptions } from './directory.ts';
 import { Exchange } from './exchange.ts';
 import { Guard } from './guard.ts';
+import { askUntilKnown } from './insistence.ts';
 import { Lease } from './lease.ts';
 import type { ToIngress, ToOwner } from './letters.ts';
 import { isAlive } from './liveness.ts';
@@ -53,16 +52,15 @@ const watchMs = 500;
 /** A GET gets its head after this time, whoever will answer it. */
 const earlyStreamMs = 1_000;
 
-/** The pauses between questions that could not be answered yet. */
-const firstPauseMs = 50;
-const longestPauseMs = 500;
+/** The pause between looks whether the instance is ready, or nobody waits any more. */
+const pauseMs = 50;
 
 /** The instances that share a store, as one of them sees it: any instance serves any session (docs/decisions/0015). */
 export class Cluster {
   readonly guard: Guard;
   readonly lease: Lease;
+  readonly directory: Directory;
   readonly #options: ClusterOptions;
-  readonly #directory: Directory;
   readonly #desk: OwnerDesk;
   readonly #mail: Mail;
   readonly #exchanges = new Map<number, Exchange>();
@@ -74,14 +72,14 @@ export class Cluster {
 
   constructor(options: ClusterOptions) {
     const { store, limits, find, mayAdopt, endingHere, onWornOut, onFailed } = options;
-    const { instances } = store;
     const { leaseMs, leaseRenewMs: renewMs, leaseMarginMs: marginMs, storeWaitMs, mailboxMaxBytes } = limits;
     this.#options = options;
     this.lease = new Lease({
-      instances,
+      instances: store.instances,
       leaseMs,
       renewMs,
       marginMs,
+      mailboxMaxBytes,
       onLetter: (letter) => this.#mail.take(letter),
       onHeld: () => this.guard.release(),
       onRenamed: () => this.#renamed(),
@@ -94,7 +92,7 @@ export class Cluster {
       answerWaitMs: limits.requestIdleMs,
       elsewhere: ({ key, server, principal }) => this.handleOf({ key, server, principal }),
     });
-    this.#directory = new Directory({
+    this.directory = new Directory({
       store,
       lease: this.lease,
       leaseMs,
@@ -114,7 +112,7 @@ export class Cluster {
       send: (to, letter, body) => void this.#reply(to, letter, body),
     });
     this.#mail = new Mail({
-      instances,
+      instances: store.instances,
       name: () => this.lease.name,
       requestWaitMs: storeWaitMs,
       mailboxMaxBytes,
@@ -133,7 +131,7 @@ export class Cluster {
   /** Resolves when this instance may open sessions; false if it could not within the time. */
   async isReady(): Promise<boolean> {
     const until = performance.now() + this.#options.limits.storeWaitMs;
-    while (!this.lease.isHeld && performance.now() < until) await delay(firstPauseMs);
+    while (!this.lease.isHeld && performance.now() < until) await delay(pauseMs);
     return this.lease.isHeld;
   }
 
@@ -171,20 +169,24 @@ export class Cluster {
     this.#mail.close();
   }
 
-  #exchange(visitor: Visitor, wanted: Wanted, reply: Reply): void {
+  #exchange({ key, ...of }: Visitor, wanted: Wanted, reply: Reply): void {
     const { store, limits } = this.#options;
-    const { key } = visitor;
+    const visitor = { key, ...of, forwarded: reply.forwarded };
     const gone = new AbortController();
     reply.onGone(() => gone.abort());
+    // A lost owner may seem to live for a lease.
+    const insistence = { waitMs: limits.storeWaitMs + limits.leaseMs, isClosed: () => this.#isClosed };
     const exchange: Exchange = new Exchange(key, wanted, reply, {
       earlyStreamMs,
-      admit: async (to) => (await this.#known(() => this.#directory.admits(visitor), exchange, to)) === 'yes',
+      isOneStream: visitor.isOneStream ?? false,
+      admit: async (to) =>
+        (await askUntilKnown(() => this.directory.admits(visitor), exchange, to, insistence)) === 'yes',
       locate: async (to, failed) =>
-        (await this.#known(() => this.#directory.locate(visitor, failed), exchange, to)) ?? 'none',
+        (await askUntilKnown(() => this.directory.locate(visitor, failed), exchange, to, insistence)) ?? 'none',
       send: (to, letter, body) => this.#mail.send(to, letter, body),
       isAlive: (peer) => isAlive(store.instances, peer, limits.leaseMs),
       replay: (after, to) => {
-        const primes = this.#directory.primes(key);
+        const primes = this.directory.primes(key);
         return replay({ log: patientLog(store.log, gone.signal), key, primes, ...limits }, after, to);
       },
       renumber: () => this.#enter(exchange),
@@ -205,32 +207,6 @@ export class Cluster {
     const n = ++this.#lastExchange;
     this.#exchanges.set(n, exchange);
     return n;
-  }
-
-  /**
-   * Asks until there is an answer: for a POST as long as it may wait and a lost owner may seem to live, for a GET for ever
-   * (P7). A fault is answered here; undefined then.
-   */
-  async #known<T extends object | string>(
-    ask: () => Promise<T | { readonly fault: Reason } | 'later'>,
-    exchange: Exchange,
-    reply: ContinuedReply,
-  ): Promise<T | undefined> {
-    const { storeWaitMs, leaseMs } = this.#options.limits;
-    const until = performance.now() + storeWaitMs + leaseMs;
-    for (let pauseMs = firstPauseMs; !reply.isDone; pauseMs = Math.min(1.5 * pauseMs, longestPauseMs)) {
-      const said = await ask();
-      if (said !== 'later') {
-        if (typeof said !== 'object' || !('fault' in said)) return said;
-        reply.fault(said.fault, exchange.requestId);
-        return undefined;
-      }
-      const isLate = !exchange.listens && performance.now() >= until;
-      const reason = exchange.wasHandedOver ? 'outcome_unknown' : 'store_unavailable';
-      if (isLate || this.#isClosed) reply.fault(reason, exchange.requestId);
-      else await delay(pauseMs * (0.75 + Math.random() / 2), undefined, { ref: false });
-    }
-    return undefined;
   }
 
   async #reply(to: string, letter: ToIngress, body?: Buffer): Promise<void> {
@@ -295,6 +271,6 @@ export class Cluster {
 
   /** Resolves when no client waits for another instance. */
   async #isQuiet(): Promise<void> {
-    while (this.#exchanges.size > 0 && !this.#isClosed) await delay(firstPauseMs);
+    while (this.#exchanges.size > 0 && !this.#isClosed) await delay(pauseMs);
   }
 }

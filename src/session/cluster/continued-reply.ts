@@ -1,4 +1,5 @@
 import { faultMessage, type Reason, type RequestId } from '../../protocol/faults.ts';
+import type { ForwardedHeaders } from '../../protocol/forwarded-headers.ts';
 import type { Accepts } from '../../protocol/media-types.ts';
 import { encodeMessage, encodeRetry } from '../../protocol/sse.ts';
 import type { EventSink, Headers, Reply } from '../reply.ts';
@@ -43,6 +44,10 @@ export class ContinuedReply implements Reply {
 
   get accepts(): Accepts {
     return this.isStream ? { json: false, sse: true } : this.#reply.accepts;
+  }
+
+  get forwarded(): ForwardedHeaders | undefined {
+    return this.#reply.forwarded;
   }
 
   get isGone(): boolean {

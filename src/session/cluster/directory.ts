@@ -161,7 +161,8 @@ export class Directory {
     return takeover;
   }
 
-  async #tryToTakeOver({ key, server }: Visitor, from: SessionRecord, isFree: boolean): Promise<Whereabouts> {
+  async #tryToTakeOver(visitor: Visitor, from: SessionRecord, isFree: boolean): Promise<Whereabouts> {
+    const { key, server, forwarded } = visitor;
     const { store, lease, leaseMs, mayAdopt, adopt, onWornOut } = this.#options;
     if (!mayAdopt()) return { fault: 'draining' };
     if (!lease.isHeld) return 'later';
@@ -184,7 +185,7 @@ export class Directory {
       }
       if (taken.outcome !== 'taken') return 'later'; // it is looked for again, with all care
       const adoption = await prepareAdoption(store.log, key, taken.record, taken.log);
-      adopt(key, server, adoption, term);
+      adopt(key, server, { ...adoption, forwarded }, term);
     } catch (cause) {
       if (cause instanceof StoreUnavailable) return 'later';
       throw cause;

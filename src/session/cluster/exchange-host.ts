@@ -28,6 +28,8 @@ export interface ExchangeHost {
   /** The request is answered, or its client is gone. */
   onOver(): void;
   readonly earlyStreamMs: number;
+  /** The client hears everything on one stream: on no other it is answered, and it may not come back to this one. */
+  readonly isOneStream: boolean;
 }
 
 /**

@@ -95,7 +95,7 @@ export class Exchange {
 
   /** This instance stops: a client that can go on elsewhere is sent there, over a while. */
   letGo(): void {
-    if (!this.#reply.isContinued) return;
+    if (!this.#reply.isContinued || this.#host.isOneStream) return;
     this.#reply.endForNow();
     this.#letOwnerGo();
     this.#over('answered');
@@ -103,7 +103,8 @@ export class Exchange {
 
   /** This instance stops now. */
   giveUp(): void {
-    this.#reply.fault('outcome_unknown', this.requestId);
+    if (this.listens && this.#host.isOneStream) this.#reply.endForNow();
+    else this.#reply.fault('outcome_unknown', this.requestId);
     this.#over('answered');
   }
 
@@ -214,8 +215,8 @@ export class Exchange {
   }
 
   #letter(): { readonly letter: ToOwner; readonly body: readonly Buffer[] } {
-    const { accepts, isContinued } = this.#reply;
-    return letterOf(this.#wanted, { n: this.n, key: this.key, accepts, continues: isContinued, again: this.#again });
+    const { accepts, isContinued: continues, forwarded } = this.#reply;
+    return letterOf(this.#wanted, { n: this.n, key: this.key, accepts, continues, again: this.#again, forwarded });
   }
 
   #open(headers?: Readonly<Record<string, string>>): void {
@@ -254,7 +255,8 @@ export class Exchange {
     }
     const { kind } = this.#wanted;
     this.#again = kind === 'post';
-    if (kind !== 'post' || this.#wanted.messages.every(isHarmless)) return true;
+    // Of a client with one stream the next owner knows what was accepted, and has answered it there.
+    if (kind !== 'post' || this.#host.isOneStream || this.#wanted.messages.every(isHarmless)) return true;
     // An owner that lives may still run it; it is asked for the answer, and says so if it has none.
     if (await this.#host.isAlive(lost)) return true;
     this.#reply.fault('outcome_unknown', this.requestId);

@@ -121,6 +121,7 @@ export class Guard {
       get accepts() {
         return reply.accepts;
       },
+      forwarded: reply.forwarded,
       isContinued: reply.isContinued ?? false,
       get isGone() {
         return reply.isGone;

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Instances, Letter, Renewal } from '../../store/instances.ts';
+import { Receipts } from './receipts.ts';
 
 /** What a lease needs. */
 export interface LeaseOptions {
@@ -10,6 +11,8 @@ export interface LeaseOptions {
   readonly renewMs: number;
   /** So long before its end the lease is no longer relied on. */
   readonly marginMs: number;
+  /** What all letters in a mailbox have together at most. */
+  readonly mailboxMaxBytes: number;
   /** A letter came. In order for each sender; called again with the next one only after it returned. */
   onLetter(letter: Letter): void;
   /** The lease was not relied on for a while, but nobody had it: what waited can go on. */
@@ -24,6 +27,9 @@ export interface LeaseOptions {
 /** The pause after a call of the store that failed. */
 const pauseMs = 100;
 
+/** Room is freed at once when it is such a part of a mailbox. */
+const partsFreedAtOnce = 16;
+
 /** Faults are reported once they have lasted so long. */
 const toleratedMs = 1_000;
 
@@ -35,6 +41,7 @@ export class Lease {
   /** Counts the times from which on everything owned here has to be registered again; 0 before the first lease. */
   term = 0;
   readonly #options: LeaseOptions;
+  readonly #receipts: Receipts;
   #name = newName();
   #isJoined = false;
   #heldUntil = Number.NEGATIVE_INFINITY;
@@ -47,6 +54,8 @@ export class Lease {
 
   constructor(options: LeaseOptions) {
     this.#options = options;
+    const { instances, mailboxMaxBytes, onFailed } = options;
+    this.#receipts = new Receipts({ instances, atOnceBytes: mailboxMaxBytes / partsFreedAtOnce, onFailed });
   }
 
   /** The name of this instance. One that lost its lease takes another: a name never lives twice. */
@@ -130,7 +139,7 @@ export class Lease {
         // A letter to a name that is dead is not acted on: its sender has turned to somebody else.
         if (delivery !== undefined && (await this.#isSure())) {
           for (const letter of delivery.letters) this.#take(letter);
-          void instances.discard(name, delivery.receipt).catch(this.#options.onFailed);
+          this.#receipts.add(name, delivery);
         }
         // Only here: if the mailbox cannot be read, nobody may take this instance for one that serves.
         if (performance.now() >= this.#sentAt + renewMs) void this.#renew();

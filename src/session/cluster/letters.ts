@@ -1,10 +1,11 @@
 import type { Reason, RequestId } from '../../protocol/faults.ts';
+import type { ForwardedHeaders } from '../../protocol/forwarded-headers.ts';
 import type { Accepts } from '../../protocol/media-types.ts';
 import type { Headers } from '../reply.ts';
 
 /**
  * What instances say to each other (docs/decisions/0015): requests of clients go from the ingress to the owner, replies
- * come back. `n` names a request at its ingress. A letter is a JSON head, its length before it, and a body of bytes that
+ * come back. `n` names a request at its ingress; `forwarded` is what it brings for the server. A letter is a JSON head, its length before it, and a body of bytes that
  * are passed on as they are.
  */
 export type ToOwner =
@@ -17,6 +18,7 @@ export type ToOwner =
       readonly accepts: Accepts;
       readonly again: boolean;
       readonly lengths: readonly number[];
+      readonly forwarded?: ForwardedHeaders;
     }
   /** A GET; `after` is its Last-Event-ID, or where an earlier owner's part of it ended: then it `continues`. */
   | {
@@ -25,9 +27,10 @@ export type ToOwner =
       readonly key: string;
       readonly after?: string;
       readonly continues: boolean;
+      readonly forwarded?: ForwardedHeaders;
     }
   /** A DELETE. */
-  | { readonly kind: 'remove'; readonly n: number; readonly key: string }
+  | { readonly kind: 'remove'; readonly n: number; readonly key: string; readonly forwarded?: ForwardedHeaders }
   /** The client of a request is gone. */
   | { readonly kind: 'gone'; readonly n: number }
   /** The client has taken so many bytes of the request's stream. */

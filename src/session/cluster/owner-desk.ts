@@ -3,7 +3,7 @@ import type { Accepts } from '../../protocol/media-types.ts';
 import { type Message, readBody } from '../../protocol/message.ts';
 import type { SessionHandle } from '../session-handle.ts';
 import type { ToIngress, ToOwner } from './letters.ts';
-import { RemoteReply } from './remote-reply.ts';
+import { type Asked, RemoteReply } from './remote-reply.ts';
 
 /** What the owner's desk needs of its instance. */
 export interface OwnerDeskOptions {
@@ -32,16 +32,18 @@ export class OwnerDesk {
   take(from: string, letter: ToOwner, body: Buffer): void {
     if (letter.kind === 'gone') return this.#replies.get(from)?.get(letter.n)?.close();
     if (letter.kind === 'read') return this.#replies.get(from)?.get(letter.n)?.read(letter.bytes);
-    const { n, key } = letter;
+    const { n, key, forwarded } = letter;
     const session = this.#options.held(key);
     if (session === undefined) return this.#options.send(from, { kind: 'moved', n });
-    if (letter.kind === 'remove') session.remove(this.#replyTo(from, n, streamOnly));
+    if (letter.kind === 'remove') session.remove(this.#replyTo(from, n, { accepts: streamOnly, forwarded }));
     else if (letter.kind === 'listen') {
       const after = letter.after === undefined ? undefined : parseEventId(letter.after);
-      session.listen(after, this.#replyTo(from, n, streamOnly, letter.continues));
+      const asked = { accepts: streamOnly, forwarded, isContinued: letter.continues };
+      session.listen(after, this.#replyTo(from, n, asked));
     } else {
       const { isBatch, accepts, again, lengths } = letter;
-      session.post({ messages: messagesOf(body, lengths), isBatch, again }, this.#replyTo(from, n, accepts));
+      const reply = this.#replyTo(from, n, { accepts, forwarded });
+      session.post({ messages: messagesOf(body, lengths), isBatch, again }, reply);
     }
   }
 
@@ -52,14 +54,14 @@ export class OwnerDesk {
     for (const reply of replies?.values() ?? []) reply.close();
   }
 
-  #replyTo(from: string, n: number, accepts: Accepts, isContinued = false): RemoteReply {
+  #replyTo(from: string, n: number, asked: Asked): RemoteReply {
     const replies = this.#replies.get(from) ?? new Map<number, RemoteReply>();
     this.#replies.set(from, replies);
     const forget = (): void => {
       replies.delete(n);
       if (replies.size === 0 && this.#replies.get(from) === replies) this.#replies.delete(from);
     };
-    const reply = new RemoteReply(n, accepts, isContinued, {
+    const reply = new RemoteReply(n, asked, {
       send: (letter, body) => this.#options.send(from, letter, body),
       forget,
     });

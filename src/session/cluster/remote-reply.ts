@@ -1,4 +1,5 @@
 import type { Reason, RequestId } from '../../protocol/faults.ts';
+import type { ForwardedHeaders } from '../../protocol/forwarded-headers.ts';
 import type { Accepts } from '../../protocol/media-types.ts';
 import type { EventSink, Headers, Reply } from '../reply.ts';
 import type { ToIngress } from './letters.ts';
@@ -13,9 +14,13 @@ export interface Carrier {
   forget(): void;
 }
 
+/** What the ingress says of a request beside its messages. */
+export type Asked = Pick<Reply, 'accepts' | 'forwarded' | 'isContinued'>;
+
 /** The owner's side of a response that another instance sends: what is answered here travels by letter. */
 export class RemoteReply implements Reply {
   readonly accepts: Accepts;
+  readonly forwarded: ForwardedHeaders | undefined;
   readonly isContinued: boolean;
   readonly #n: number;
   readonly #carrier: Carrier;
@@ -26,10 +31,11 @@ export class RemoteReply implements Reply {
   readonly #closed: (() => void)[] = [];
   readonly #drained: (() => void)[] = [];
 
-  constructor(n: number, accepts: Accepts, isContinued: boolean, carrier: Carrier) {
+  constructor(n: number, { accepts, forwarded, isContinued = false }: Asked, carrier: Carrier) {
     this.#n = n;
-    this.isContinued = isContinued;
     this.accepts = accepts;
+    this.forwarded = forwarded;
+    this.isContinued = isContinued;
     this.#carrier = carrier;
   }
 

@@ -1,5 +1,6 @@
 import { type EventId, formatEventId } from '../../protocol/event-id.ts';
 import type { RequestId } from '../../protocol/faults.ts';
+import { type ForwardedHeaders, noHeaders } from '../../protocol/forwarded-headers.ts';
 import type { Accepts } from '../../protocol/media-types.ts';
 import type { Post } from '../session-handle.ts';
 import type { ToOwner } from './letters.ts';
@@ -19,6 +20,8 @@ export interface Asking {
   readonly continues: boolean;
   /** An earlier owner may have had the request. */
   readonly again: boolean;
+  /** What the request brings for the server. */
+  readonly forwarded: ForwardedHeaders | undefined;
 }
 
 /** The requests that are to be answered. */
@@ -30,14 +33,18 @@ export const requestIds = (wanted: Wanted): readonly RequestId[] =>
 /** The letter that asks an owner. */
 export function letterOf(
   wanted: Wanted,
-  { n, key, accepts, continues, again }: Asking,
+  { n, key, accepts, continues, again, forwarded = noHeaders }: Asking,
 ): { readonly letter: ToOwner; readonly body: readonly Buffer[] } {
-  if (wanted.kind === 'remove') return { letter: { kind: 'remove', n, key }, body: [] };
+  const brought = forwarded === noHeaders ? undefined : { forwarded };
+  if (wanted.kind === 'remove') return { letter: { kind: 'remove', n, key, ...brought }, body: [] };
   if (wanted.kind === 'listen') {
     const after = wanted.after && formatEventId(wanted.after.stream, wanted.after);
-    return { letter: { kind: 'listen', n, key, continues, ...(after !== undefined && { after }) }, body: [] };
+    return {
+      letter: { kind: 'listen', n, key, continues, ...(after !== undefined && { after }), ...brought },
+      body: [],
+    };
   }
   const body = wanted.messages.map(({ text }) => text);
   const lengths = body.map(({ length }) => length);
-  return { letter: { kind: 'post', n, key, isBatch: wanted.isBatch, accepts, again, lengths }, body };
+  return { letter: { kind: 'post', n, key, isBatch: wanted.isBatch, accepts, again, lengths, ...brought }, body };
 }

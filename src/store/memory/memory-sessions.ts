@@ -1,5 +1,5 @@
 import type { LogLimits } from '../event-log.ts';
-import type { SessionRecord, SessionRecords, TakeOver } from '../session-records.ts';
+import { SessionExists, type SessionRecord, type SessionRecords, type TakeOver } from '../session-records.ts';
 import { maxTakeovers, takeoverWindowMs } from '../takeover-limit.ts';
 import { ownBytes } from './own-bytes.ts';
 import { createSessionLog, type SessionLog } from './session-log.ts';
@@ -126,8 +126,8 @@ export function createMemorySessions({ limits, recordTtlMs, now, onRemoved }: Me
     async create(key, record) {
       const there = get(key)?.record;
       if (there?.owner === record.owner && there.epoch === record.epoch) return;
-      // Going on would give the events of one session to another (P11); a key is a hash of 256 random bits: a fault.
-      if (there !== undefined || tombstoneOf(key)) throw new Error('a session with this key exists or existed already');
+      // Going on would give the events of one session to another (P11).
+      if (there !== undefined || tombstoneOf(key)) throw new SessionExists();
       add(key, record);
     },
 

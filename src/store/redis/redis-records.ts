@@ -1,4 +1,4 @@
-import type { SessionRecords, TakeOver } from '../session-records.ts';
+import { SessionExists, type SessionRecords, type TakeOver } from '../session-records.ts';
 import { maxTakeovers, takeoverWindowMs } from '../takeover-limit.ts';
 import { parseRecord, parseState, recordArguments, stateArguments } from './codec.ts';
 import type { Commands } from './commands.ts';
@@ -30,8 +30,8 @@ export function createRedisRecords({ run, runScript, keys, lifetimes }: RedisRec
   return {
     async create(key, record) {
       const code = await runScript('create', allOf(keys.session(key)), [...recordArguments(record), recordMs]);
-      // Going on would give the events of one session to another (P11); a key is a hash of 256 random bits: a fault.
-      if (code !== 1) throw new Error('a session with this key exists or existed already');
+      // Going on would give the events of one session to another (P11).
+      if (code !== 1) throw new SessionExists();
     },
 
     async find(key) {

@@ -56,8 +56,10 @@ describe('one server', () => {
         onBackendExit: 'restore',
         rerun: 'safe',
         era: 'auto',
+        sse: true,
         transport: 'auto',
         headers: {},
+        forwardHeaders: [],
         upstreamCa: undefined,
         upstreamCert: undefined,
         upstreamKey: undefined,
@@ -164,8 +166,8 @@ describe('the order of sources', () => {
         redisPrefix: 'team:x',
         leaseMs: '170', // the only one of which 70 is too little
       };
-      const text = texts[key] ?? (kind === 'integer' ? '70' : '/x');
-      const wanted = { [key]: kind === 'integer' ? Number(text) : text };
+      const text = texts[key] ?? (kind === 'integer' ? '70' : kind === 'boolean' ? 'false' : '/x');
+      const wanted = { [key]: kind === 'integer' ? Number(text) : kind === 'boolean' ? false : text };
       const large = {
         logMaxBytes: 2 ** 30,
         maxQueuedBytes: 2 ** 30,
@@ -182,7 +184,7 @@ describe('the order of sources', () => {
       };
       const results = [
         configOf({
-          argv: ['--config', 'config.json', flagOf(key), text],
+          argv: ['--config', 'config.json', flagOf(key), ...(kind === 'boolean' ? [] : [text])],
           file: { ...file, ...large, [key]: undefined },
         }),
         configOf({ env: { [environmentNameOf(key)]: text }, file: { ...file, ...large, [key]: undefined } }),
@@ -290,7 +292,6 @@ describe('faults', () => {
     ['blanks after --', { argv: ['--', ' '] }, ['--']],
     ['an unclosed quote', { argv: ['--', 'a "b'] }, ['--']],
     ['two forms', { argv: ['--config', 'config.json', '--', 'x'], file: server({ command: 'x' }) }, [usage]],
-    ['a URL without a transport', { argv: ['https://x/mcp'] }, ['argument 1']],
     ['a URL and --', { argv: ['tcp://x:1', '--', 'x'] }, [usage]],
     ['two URLs', { argv: ['tcp://x:1', 'tcp://x:2'] }, ['argument 2']],
     ['a command without --', { argv: ['npx', 'server'] }, ['argument 1', 'argument 2']],
@@ -328,16 +329,13 @@ describe('faults', () => {
       ['config.json: mcpServers.git.args[1]'],
     ],
     ['env a number', { file: server({ command: 'x', env: { 'A B': 1 } }) }, ['config.json: mcpServers.git.env["A B"]']],
-    [
-      'a url without a transport',
-      { file: server({ url: 'https://x', headers: {} }) },
-      ['config.json: mcpServers.git.url'],
-    ],
     ['type sse', { file: server({ type: 'sse' }) }, ['config.json: mcpServers.git.type']],
+    ['type http', { file: server({ type: 'http' }) }, ['config.json: mcpServers.git.type']],
+    ['an unknown type', { file: server({ type: 'ws', url: 'http://x' }) }, ['config.json: mcpServers.git.type']],
     [
-      'type http',
+      'type http with another URL',
       { file: server({ type: 'streamable-http', url: 'tcp://x:1' }) },
-      ['config.json: mcpServers.git.type'],
+      ['config.json: mcpServers.git.url'],
     ],
     [
       'type stdio with a url',
@@ -366,7 +364,7 @@ describe('faults', () => {
     ['a certificate without a key', { argv: ['--upstream-cert', 'f', 'tcp://x:1'] }, ['argument 3']],
     ['a modern server that is remote', { argv: ['--era', 'modern', 'tcp://x:1'] }, ['argument 3']],
     ['an era that there is not', { argv: ['--era', 'new', '--', 'x'] }, ['--era']],
-    ['a transport that is not there yet', { argv: ['--transport', 'http', 'tcp://x:1'] }, ['--transport']],
+    ['a transport that is none', { argv: ['--transport', 'ws', 'http://x:1'] }, ['--transport']],
     ['type nonsense', { file: server({ command: 'x', type: 1 }) }, ['config.json: mcpServers.git.type']],
     ['an unknown key', { file: server({ command: 'x', comand: 1 }) }, ['config.json: mcpServers.git.comand']],
     ['a global key in a server', { file: server({ command: 'x', port: 1 }) }, ['config.json: mcpServers.git.port']],
@@ -420,7 +418,6 @@ describe('faults', () => {
     expect(faultsOf({ argv: ['--prot', '--', 'x'] })[0]?.message).toBe('is not an option; did you mean --port?');
     expect(faultsOf({ file: server({ command: 'x', comand: 1 }) })[0]?.message).toContain('did you mean command?');
     expect(faultsOf({ argv: ['--port', 'x', '--', 'x'] })[0]?.message).toBe('must be an integer from 0 to 65535');
-    expect(faultsOf({ argv: ['https://x'] })[0]?.message).toContain('add --transport sse');
     expect(faultsOf({ argv: ['--redis', 'x', '--', 'x'] })[0]?.message).toContain('not a Redis URL: use redis://');
   });
 });

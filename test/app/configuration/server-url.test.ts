@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { readServerUrl } from '../../../src/app/configuration/server-url.ts';
+import { readServerUrl, type TransportChoice } from '../../../src/app/configuration/server-url.ts';
 
-const read = (text: string, transport: 'auto' | 'sse' = 'auto') => {
+const read = (text: string, transport: TransportChoice = 'auto') => {
   const found = readServerUrl(text, transport);
   return found.ok ? found.address : found.message;
 };
@@ -16,9 +16,8 @@ describe('the URL of a server', () => {
     expect(read(text)).toEqual(address);
   });
 
-  it('of http and https is HTTP+SSE where that is said', () => {
-    expect(read('https://a/sse?k=1#x', 'sse')).toEqual({ transport: 'sse', url: new URL('https://a/sse?k=1') });
-    expect(read('https://a/sse')).toContain('--transport sse');
+  it.each(['auto', 'http', 'sse'] as const)('of http and https is of the transport that is said: %s', (transport) => {
+    expect(read('https://a/x?k=1#x', transport)).toEqual({ transport, url: new URL('https://a/x?k=1') });
   });
 
   it.each([

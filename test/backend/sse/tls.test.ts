@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import type { UpstreamTls } from '../../../src/backend/sse/connection.ts';
+import type { UpstreamTls } from '../../../src/backend/web/connection.ts';
 import { beginStream, event, open } from './sse-server.ts';
 
 describe('https', () => {

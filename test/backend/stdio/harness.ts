@@ -68,6 +68,9 @@ export function openProgram(
         for (const message of found) messages.push(message.toString());
         onMessages(found);
       },
+      onUnanswered() {
+        throw new Error('a process answers all or is lost');
+      },
       onEnd(end) {
         ends.push(end);
         tellEnd(end);

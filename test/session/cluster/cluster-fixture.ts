@@ -96,7 +96,7 @@ function createInstance(shared: Store, options: Partial<SessionsOptions>, fields
   const observer = createObserver();
   const sessions = new Sessions({
     ...wideLimits,
-    ...{ store, observer, maxSessions: 10, sessionIdleMs: never, cluster },
+    ...{ store, observer, maxSessions: 10, sessionIdleMs: never, sseLingerMs: never, cluster },
     ...options,
   });
   const at = (id: string, version?: string): SessionHandle => {

@@ -42,6 +42,7 @@ export function createExchange(
   };
   const exchange = new Exchange('k', wanted, reply, {
     earlyStreamMs: 2 ** 30,
+    isOneStream: false,
     admit: async () => admits,
     async locate(_reply, failed): Promise<Owner> {
       asked.push(failed);

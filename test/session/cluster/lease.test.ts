@@ -9,6 +9,7 @@ vi.mock('node:timers/promises', () => import('../../support/fake-delay.ts'));
 const leaseMs = 6_000;
 const renewMs = 2_000;
 const marginMs = 1_000;
+const mailboxMaxBytes = 1_600;
 const away = (): StoreUnavailable => new StoreUnavailable('unreachable');
 const held = (fields: Partial<Renewal> = {}): Renewal => ({ held: true, dataAgeMs: 50_000, birth: 'b1', ...fields });
 const letter = (number: number, from = 'peer'): Letter => ({ from, number, content: Buffer.from(`${number}`) });
@@ -23,7 +24,7 @@ function createFixture() {
   const failures: unknown[] = [];
   const onLetter = vi.fn(({ content }: Letter): void => void letters.push(content.toString()));
   const lease: Lease = new Lease({
-    ...{ instances, leaseMs, renewMs, marginMs, onLetter },
+    ...{ instances, leaseMs, renewMs, marginMs, mailboxMaxBytes, onLetter },
     onHeld: () => void holds.push(lease.isHeld),
     onRenamed: () => void told.push('renamed'),
     onTerm: () => void told.push(`term ${lease.term}`),
@@ -218,17 +219,32 @@ describe('a term', () => {
 });
 
 describe('letters to an instance', () => {
-  it('are taken in order, and freed then', async () => {
+  it('are taken in order, and freed together a little later', async () => {
     const { instances, letters, join, pass } = createFixture();
     await join();
     instances.deliver(letter(1), letter(2));
-    await pass();
+    await pass(20);
     instances.deliver(letter(3));
+    await pass(20);
+    expect([letters, instances.discarded]).toEqual([['1', '2', '3'], []]);
+    await pass(20);
+    expect(instances.discarded).toEqual(['1']);
+    instances.deliver(letter(4), letter(5));
+    await pass(50);
+    expect(instances.discarded).toEqual(['1', '2']);
+  });
+
+  it('[P8] of a sixteenth of the mailbox are freed at once', async () => {
+    const { instances, join, pass } = createFixture();
+    await join();
+    instances.deliver({ ...letter(1), content: Buffer.alloc(99) });
     await pass();
-    expect([letters, instances.discarded]).toEqual([
-      ['1', '2', '3'],
-      ['2', '1'],
-    ]);
+    expect(instances.discarded).toEqual([]);
+    instances.deliver(letter(2));
+    await pass();
+    expect(instances.discarded).toEqual(['1']);
+    await pass(50);
+    expect(instances.discarded).toEqual(['1']);
   });
 
   it('of which one cannot be read do not end the loop, and with it the lease', async () => {

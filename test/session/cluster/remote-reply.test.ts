@@ -8,10 +8,14 @@ const n = 4;
 function createFixture({ isContinued = false } = {}) {
   const sent: (ToIngress & { body?: string })[] = [];
   const told: string[] = [];
-  const reply = new RemoteReply(n, accepts, isContinued, {
-    send: (letter, body) => void sent.push({ ...letter, ...(body && { body: body.toString() }) }),
-    forget: () => void told.push('forget'),
-  });
+  const reply = new RemoteReply(
+    n,
+    { accepts, isContinued },
+    {
+      send: (letter, body) => void sent.push({ ...letter, ...(body && { body: body.toString() }) }),
+      forget: () => void told.push('forget'),
+    },
+  );
   reply.onGone(() => void told.push('gone'));
   return { reply, sent, told };
 }

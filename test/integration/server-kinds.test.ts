@@ -1,57 +1,26 @@
 import { execFile } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { testFidelity } from '../support/fidelity-suite.ts';
 import { type Gateway, root, startGateway } from '../support/gateway.ts';
 import { initialize, type Session } from '../support/http-client.ts';
-import { connectV1, connectV2, type SdkClient } from '../support/sdk-clients.ts';
-import { featuresOfFixture } from '../support/sdk-features.ts';
-import { argumentsFor, type RemoteServer, startRemoteServer } from './sse-remote.ts';
+import { connectV1, connectV2 } from '../support/sdk-clients.ts';
+import { fixtureKinds, type ReadyServer } from './server-kinds.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'gangway-remote-'));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
-
-describe.each([
-  ['sse', ['sse']],
-  ['tcp', ['tcp']],
-  ['unix', ['unix', join(folder, 'server.sock')]],
-] as const)('a server on %s', (transport, args) => {
-  let server: RemoteServer;
+/** What every kind of server must keep, besides the features: text, size, order, and apart what is of two clients. */
+describe.each(fixtureKinds)('$name', ({ transport, ready }) => {
+  let server: ReadyServer;
   let gateway: Gateway;
   beforeAll(async () => {
-    server = await startRemoteServer(...args);
-    gateway = await startGateway({ args: argumentsFor(server.url), isStoppedWithTest: false });
+    server = await ready();
+    gateway = await startGateway({ args: server.args, command: server.command });
   });
   afterAll(async () => {
     await gateway?.stop();
     await server?.stop();
   });
 
-  describe.each([
-    ['@modelcontextprotocol/sdk (v1)', connectV1],
-    ['@modelcontextprotocol/client (v2)', connectV2],
-  ] as const)('with %s as the client', (_, connect) => {
-    let client: SdkClient;
-    beforeAll(async () => {
-      client = await connect(gateway.url);
-    });
-    afterAll(() => client?.close());
-
-    test.each(featuresOfFixture)('%s', (_feature, run) => run(client));
-
-    test('no process is started, and DELETE ends the session', async () => {
-      expect(await gateway.descendants()).toEqual([]);
-      const other = await connect(gateway.url);
-      await other.terminateSession();
-      await other.close();
-      await client.ping();
-    });
-  });
-
-  describe('the text of messages', () => {
+  describe('P1: a message arrives as the same JSON text its sender wrote', () => {
     let session: Session;
     beforeAll(async () => {
       session = await initialize(gateway.url);
@@ -99,7 +68,8 @@ describe.each([
       process.execPath,
       `${root}dist/main.js`,
     ];
-    const { stdout } = await promisify(execFile)(file, [...words, 'check', ...argumentsFor(server.url)]);
+    const behind = server.command.length > 0 ? ['--', ...server.command] : server.args;
+    const { stdout } = await promisify(execFile)(file, [...words, 'check', ...behind]);
     expect(stdout).toMatch(
       new RegExp(`^OK {4}\\S+: everything-fixture 1.0.0, ${transport}, legacy era, revision 2025-11-25, \\d+ tools`),
     );

@@ -14,6 +14,7 @@ export interface Answer {
   readonly status: number;
   /** `text/event-stream`, in small letters and without parameters; empty where there is none. */
   readonly mediaType: string;
+  readonly headers: IncomingHttpHeaders;
   readonly body: Readable & { dump(options: { limit: number }): Promise<void> };
 }
 
@@ -21,7 +22,7 @@ export interface Answer {
 export interface Connection {
   /** Rejects if no head of an answer comes. Redirects are answers like others: none is followed. */
   request(what: {
-    readonly method: 'GET' | 'POST';
+    readonly method: 'GET' | 'POST' | 'DELETE';
     readonly url: URL;
     readonly headers: Readonly<Record<string, string>>;
     readonly body?: Uint8Array;
@@ -31,18 +32,23 @@ export interface Connection {
   close(): Promise<void>;
 }
 
-/** The stream, the POST that is under way, and POSTs whose answers are streams of their own; further ones wait. */
-const maxConnections = 32;
+/** Of an answer that says nothing so much is read, to keep the connection; a longer one closes it. */
+export const maxIdleBytes = 64 * 1024;
 
-/** @param headers sent with every request */
+/**
+ * @param headers sent with every request
+ * @param maxConnections further requests wait for one to be free
+ */
 export function openConnection({
   headers: common,
   tls,
   connectTimeoutMs,
+  maxConnections,
 }: {
   readonly headers: Readonly<Record<string, string>>;
   readonly tls: UpstreamTls;
   readonly connectTimeoutMs: number;
+  readonly maxConnections: number;
 }): Connection {
   const agent = new Agent({
     connect: { timeout: connectTimeoutMs, ...tls },
@@ -66,7 +72,8 @@ export function openConnection({
       });
       // An abort breaks the body, also when nobody reads it any more; that is no fault of the program.
       answer.body.on('error', () => undefined);
-      return { status: answer.statusCode, mediaType: mediaTypeOf(answer.headers), body: answer.body };
+      const { statusCode: status, headers: itsHeaders } = answer;
+      return { status, mediaType: mediaTypeOf(itsHeaders), headers: itsHeaders, body: answer.body };
     },
     close() {
       closed ??= agent.destroy();

@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createEventReader, type StreamEvent } from '../../../src/backend/sse/event-reader.ts';
+import { createEventReader, type StreamEvent } from '../../../src/backend/web/event-reader.ts';
 
 function read(chunks: readonly Buffer[], maxEventBytes = 1_000_000) {
   const reader = createEventReader({ maxEventBytes });
   const events: StreamEvent[] = chunks.flatMap((chunk) => reader.push(chunk));
-  return { events, overflow: reader.overflow };
+  return { events, overflow: reader.overflow, retryMs: reader.retryMs };
 }
 
 const bytesOf = (text: string): Buffer[] => Array.from(Buffer.from(text), (byte) => Buffer.of(byte));
@@ -15,7 +15,7 @@ describe('events', () => {
     '\uFEFFevent: endpoint\ndata: /m\n\n: c\n\ndata:{"s":"ä🌍"}\ndata:  2\nid: x\n\nretry: 1\n\ndata: end\n\n';
   const events = [
     { type: 'endpoint', data: '/m' },
-    { type: 'message', data: '{"s":"ä🌍"}\n 2' },
+    { type: 'message', data: '{"s":"ä🌍"}\n 2', id: 'x' },
     { type: 'message', data: 'end' },
   ];
 
@@ -25,10 +25,10 @@ describe('events', () => {
       fc.property(fc.array(fc.nat(bytes.length), { maxLength: 8 }), (cuts) => {
         const places = [0, ...cuts.sort((a, b) => a - b), bytes.length];
         const chunks = places.slice(1).map((place, index) => bytes.subarray(places[index], place));
-        expect(read(chunks)).toEqual({ events, overflow: undefined });
+        expect(read(chunks)).toEqual({ events, overflow: undefined, retryMs: 1 });
       }),
     );
-    expect(read(bytesOf(bytes.toString()))).toEqual({ events, overflow: undefined });
+    expect(read(bytesOf(bytes.toString()))).toEqual({ events, overflow: undefined, retryMs: 1 });
   });
 
   it('[R8.02] ended by CR alone do not wait for what comes next', () => {

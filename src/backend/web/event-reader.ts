@@ -5,6 +5,8 @@ export interface StreamEvent {
   /** Its type; `message` where the server names none. */
   readonly type: string;
   readonly data: string;
+  /** Its id, where the server gives one: what a stream that broke is resumed after. */
+  readonly id?: string;
 }
 
 /** Reads bytes as events. The events do not depend on where the chunks were cut. */
@@ -13,6 +15,8 @@ export interface EventReader {
   push(chunk: Buffer): StreamEvent[];
   /** Why the stream can no longer be read. From then on nothing is held and no further event is returned. */
   readonly overflow: string | undefined;
+  /** What the server said last of how long to wait before the stream is opened again; undefined if nothing. */
+  readonly retryMs: number | undefined;
 }
 
 /** Smaller chunks without a line end are collected, so that single bytes do not cost an object each. */
@@ -37,16 +41,20 @@ export function createEventReader({ maxEventBytes }: { readonly maxEventBytes: n
   let heldBytes = 0;
   let found: StreamEvent[] = [];
   let overflow: string | undefined;
+  let retryMs: number | undefined;
   let endsWithCr = false;
   let lines = 0;
   let isAtLineStart = true;
   const tooLong = `The server wrote an event of more than ${maxEventBytes} bytes.`;
   const parser = createParser({
     maxBufferSize: maxEventBytes,
-    onEvent({ event = 'message', data }) {
+    onEvent({ event = 'message', data, id }) {
       if (overflow !== undefined) return;
       if (data.length > maxEventBytes || Buffer.byteLength(data) > maxEventBytes) overflow = tooLong;
-      else found.push({ type: event, data });
+      else found.push({ type: event, data, ...(id !== undefined && { id }) });
+    },
+    onRetry(ms) {
+      retryMs = ms;
     },
     onError({ type }) {
       if (type === 'max-buffer-size-exceeded') overflow ??= tooLong; // other errors: a field that nobody knows, ignored
@@ -93,6 +101,9 @@ export function createEventReader({ maxEventBytes }: { readonly maxEventBytes: n
     },
     get overflow() {
       return overflow;
+    },
+    get retryMs() {
+      return retryMs;
     },
   };
 }

@@ -1,0 +1,36 @@
+import type { Report } from './fault.ts';
+import type { ServerOptions } from './options.ts';
+import type { ServerAddress } from './server-url.ts';
+
+interface Configured extends ServerOptions {
+  readonly address?: ServerAddress | undefined;
+}
+
+/** True for a server that can be sent headers. */
+const takesHeaders = ({ address }: Configured): boolean => address !== undefined && 'url' in address;
+
+/**
+ * Checks which headers of clients go on to a server. A client's `Authorization` may be among them, since the gateway does no
+ * authentication of its own yet. A server for which it does must refuse it here: a token for the gateway is none for the
+ * server, and handing it on would let the server speak in the client's name.
+ * @param isOwn the option is given for this server; one for all servers is none for those that have no headers
+ * @param path where the server stands
+ * @returns the server as it is to be run
+ */
+export function checkForwarding<T extends Configured>(server: T, isOwn: boolean, path: string, report: Report): T {
+  const { forwardHeaders, headers, warm } = server;
+  if (forwardHeaders.length === 0) return server;
+  if (!takesHeaders(server)) {
+    if (isOwn) report(path, 'has forwardHeaders, which are only for a server at an http:// or https:// URL');
+    return { ...server, forwardHeaders: [] };
+  }
+  const fixed = Object.keys(headers).map((name) => name.toLowerCase());
+  const both = forwardHeaders.find((name) => fixed.includes(name));
+  if (both !== undefined) {
+    report(path, `has ${both} in headers and in forwardHeaders: it is either the gateway's or the client's`);
+  }
+  if (warm > 0) {
+    report(path, 'has forwardHeaders and warm: no connection can be opened before its client is known; set warm to 0');
+  }
+  return server;
+}

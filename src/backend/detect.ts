@@ -1,0 +1,97 @@
+import { noHeaders } from '../protocol/forwarded-headers.ts';
+import type { Backend, BackendEnd, BackendEvents, OpenBackend, OpenOptions, Parcel } from './backend.ts';
+
+/** The transports that an http(s):// server can have. */
+export type WebTransport = 'http' | 'sse';
+
+/** What finding out needs. */
+export interface DetectOptions {
+  /** How a backend is opened by each transport. Of a server that has another one they end with `isOtherTransport`. */
+  readonly open: Readonly<Record<WebTransport, OpenBackend>>;
+  /** The server has answered by this transport; told when that is news. */
+  onFound(transport: WebTransport): void;
+}
+
+/**
+ * Opens backends of a server by the transport that it has (2025-11-25, basic/transports, "Backwards Compatibility"):
+ * Streamable HTTP by the POST of `initialize`, and HTTP+SSE if that is refused as by a server that does not know it. What
+ * was found is kept for the next backend, and found out again if it is no longer so. Any other failure is no reason to try
+ * the other transport: the server may be away, or want credentials.
+ */
+export function createDetector({ open, onFound }: DetectOptions): OpenBackend {
+  let known: WebTransport = 'http';
+  let isFound = false;
+  const note = (transport: WebTransport): void => {
+    if (isFound && transport === known) return;
+    known = transport;
+    isFound = true;
+    onFound(transport);
+  };
+  return (events, options) =>
+    // Only Streamable HTTP has sessions that can be gone on with.
+    options?.resume === undefined ? openEither(known, open, { events, options }, note) : open.http(events, options);
+}
+
+/** Opens a backend by one transport, and by the other one if the server has not that. Nothing that was sent is lost. */
+function openEither(
+  first: WebTransport,
+  open: DetectOptions['open'],
+  { events, options }: { readonly events: BackendEvents; readonly options: OpenOptions | undefined },
+  onAnswer: (transport: WebTransport) => void,
+): Backend {
+  let sent: Parcel[] = [];
+  let isPaused = false;
+  let isClosed = false;
+  let hasAnswered = false;
+
+  const openBy = (transport: WebTransport, onOther: (end: BackendEnd) => void): Backend =>
+    open[transport](
+      {
+        onMessages(messages, of) {
+          if (!hasAnswered) onAnswer(transport);
+          hasAnswered = true;
+          sent = [];
+          events.onMessages(messages, of);
+        },
+        onUnanswered: events.onUnanswered,
+        onState: (state) => events.onState?.(state),
+        onEnd(end) {
+          if (end.isOtherTransport && !hasAnswered && !isClosed) onOther(end);
+          else events.onEnd(end);
+        },
+      },
+      options,
+    );
+
+  let current = openBy(first, (why) => {
+    current = openBy(first === 'http' ? 'sse' : 'http', (also) => {
+      const reasons = first === 'http' ? [why, also] : [also, why];
+      events.onEnd({ reason: 'failed', detail: reasons.map(({ detail }) => detail).join(' ') });
+    });
+    if (isPaused) current.pause();
+    for (const { message, headers } of sent) current.send(message, headers);
+  });
+
+  return {
+    get pid() {
+      return current.pid;
+    },
+    send(message, headers = noHeaders) {
+      // `initialize`: nothing else is sent before its answer.
+      if (!hasAnswered) sent.push({ message, headers });
+      return current.send(message, headers);
+    },
+    pause() {
+      isPaused = true;
+      current.pause();
+    },
+    resume() {
+      isPaused = false;
+      current.resume();
+    },
+    close(how) {
+      isClosed = true;
+      return current.close(how);
+    },
+  };
+}

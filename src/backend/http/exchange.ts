@@ -1,0 +1,224 @@
+import type { Reason, RequestId } from '../../protocol/faults.ts';
+import type { ForwardedHeaders } from '../../protocol/forwarded-headers.ts';
+import { flattenLineBreaks } from '../../protocol/lines.ts';
+import type { Parcel, RequestIds } from '../backend.ts';
+import { explainConnectFailure } from '../connect-failure.ts';
+import { type Answer, type Connection, maxIdleBytes } from '../web/connection.ts';
+import type { Flow } from '../web/flow.ts';
+import { readJson } from '../web/json-body.ts';
+import { idsOf, messagesIn } from '../web/messages.ts';
+import { explainStatus, isModernError } from './refusal.ts';
+import type { LeaveOut } from './repeats.ts';
+import { isUnsent, maxAwayMs, pause } from './retry.ts';
+import type { ServerSession } from './server-session.ts';
+import { followStream } from './stream.ts';
+
+/** What all exchanges with one server need. */
+export interface ExchangeParts {
+  readonly url: URL;
+  readonly connection: Connection;
+  readonly flow: Flow;
+  readonly session: ServerSession;
+  readonly maxLineBytes: number;
+  readonly idleTimeoutMs: number;
+  /** How long the server may take to accept a notification or response. */
+  readonly postTimeoutMs: number;
+  /** Headers of the client for what is asked beside its messages. */
+  clientHeaders(): ForwardedHeaders;
+  onMessages(messages: Buffer[], of: RequestIds): void;
+  /** A stream that answers requests has its first event id, or a further one. */
+  onCursor(isFirst: boolean): void;
+}
+
+/** One message that goes to the server. */
+export interface Outgoing extends Parcel {
+  /** Of its requests; none for a notification or response. */
+  readonly ids: RequestIds;
+  /** True for `initialize`: it does not wait for a server that is away, and its answer begins the session. */
+  readonly isInitialize: boolean;
+  /** Not sent before. */
+  readonly after?: Promise<unknown>;
+}
+
+/** The answer to a message that an earlier backend posted: a stream, and its last event that was read. */
+export interface Resumed {
+  readonly ids: RequestIds;
+  readonly cursor: string;
+  /** Leaves out what the stream repeats. */
+  readonly leaveOut: LeaveOut;
+}
+
+/** How an exchange ended. */
+export type ExchangeEnd =
+  | { readonly outcome: 'done' }
+  /** The server does not know the session any more; `isTaken` if it had taken the message before. */
+  | { readonly outcome: 'forgotten'; readonly isTaken: boolean }
+  /** The detail is one sentence for the operator, without contents. */
+  | { readonly outcome: 'failed'; readonly reason: Reason; readonly detail: string; readonly status?: number };
+
+/** One POST and its answer. */
+export interface Exchange {
+  /** The head of the answer came, or never will. */
+  readonly taken: Promise<void>;
+  /** Never rejects. */
+  readonly ended: Promise<ExchangeEnd>;
+  /** The requests that are not answered yet. */
+  readonly open: ReadonlySet<RequestId>;
+  /** The last event that was read of a stream that answers it; undefined while it cannot be resumed. */
+  readonly cursor: string | undefined;
+  /** Nobody waits for the answer any more. */
+  abandon(): void;
+}
+
+/**
+ * Posts one message (2025-11-25, basic/transports, "Sending Messages to the Server") and takes its answer: 202, JSON, or
+ * a stream, which is resumed where it breaks. A POST for which no connection comes about is tried again for `maxAwayMs`:
+ * the server has not seen it. Any other is sent once. Or goes on with the answer to what another backend has posted.
+ */
+export function startExchange(what: Outgoing | Resumed, parts: ExchangeParts): Exchange {
+  const { ids } = what;
+  const { url, connection, flow, session, maxLineBytes, onMessages } = parts;
+  const where = url.origin;
+  const controller = new AbortController();
+  const { signal } = controller;
+  const open = new Set(ids);
+  let isExpired = false;
+  let cursor = 'cursor' in what ? what.cursor : undefined;
+  let tellTaken: () => void;
+  const taken = new Promise<void>((resolve) => {
+    tellTaken = resolve;
+  });
+
+  const deliver = (messages: Buffer[]): void => {
+    for (const text of messages) for (const id of idsOf(messagesIn(text), 'response')) open.delete(id);
+    if (messages.length > 0) onMessages(messages, ids);
+  };
+
+  const post = async ({ message, headers: forwarded, isInitialize }: Outgoing): Promise<Answer> => {
+    const startedAt = performance.now();
+    for (let failures = 0; ; failures++) {
+      try {
+        const own = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
+        const headers = { ...forwarded, ...own, ...session.headers };
+        return await connection.request({ method: 'POST', url, headers, body: message, signal });
+      } catch (cause) {
+        const isTooLate = isInitialize || performance.now() - startedAt > maxAwayMs;
+        if (isTooLate || !isUnsent(cause) || !(await pause(failures, { signal }))) throw cause;
+      }
+    }
+  };
+
+  const takeJson = async (body: Answer['body']): Promise<ExchangeEnd> => {
+    const json = await readJson(body, flow, maxLineBytes);
+    if (json === undefined) {
+      const detail = `${where} answered a POST with more than ${maxLineBytes} bytes.`;
+      return { outcome: 'failed', reason: 'line_too_long', detail };
+    }
+    if (messagesIn(json).length > 0) deliver([Buffer.from(flattenLineBreaks(json))]);
+    return complete();
+  };
+
+  const takeStream = async (first?: Answer): Promise<ExchangeEnd> => {
+    const leaveOut: LeaveOut = 'cursor' in what ? what.leaveOut : (messages) => messages;
+    const end = await followStream({
+      ...parts,
+      ...{ signal, first, cursor, isStandalone: false },
+      open: (lastEventId) => openStream(parts, lastEventId, signal),
+      isComplete: () => open.size === 0,
+      onMessages: (messages) => deliver(leaveOut(messages)),
+      onCursor(id) {
+        const isFirst = cursor === undefined;
+        cursor = id;
+        if (open.size > 0) parts.onCursor(isFirst);
+      },
+    });
+    if (end.outcome === 'complete') return complete();
+    if (end.outcome === 'forgotten') return { outcome: 'forgotten', isTaken: true };
+    const reason = end.outcome === 'lost' ? end.reason : 'server_unreachable';
+    return { outcome: 'failed', reason, detail: `The stream that answered a POST of ${where} broke off.` };
+  };
+
+  const complete = (): ExchangeEnd => {
+    if (open.size === 0) return { outcome: 'done' };
+    const detail = `${where} ended its answer to the POST of a request without answering the request.`;
+    return { outcome: 'failed', reason: 'server_refused', detail };
+  };
+
+  const takeRefusal = async ({ status, mediaType, body }: Answer): Promise<ExchangeEnd> => {
+    const json = mediaType === 'application/json' ? await readJson(body, flow, maxLineBytes) : undefined;
+    if (mediaType !== 'application/json') await body.dump({ limit: maxIdleBytes });
+    const isAnswer = json !== undefined && idsOf(messagesIn(json), 'response').some((id) => open.has(id));
+    if (isAnswer) deliver([Buffer.from(flattenLineBreaks(json))]);
+    if (isAnswer && open.size === 0) return { outcome: 'done' };
+    if (json !== undefined && isModernError(json)) {
+      const detail = `${where} speaks revision 2026-07-28 or later only, which this version does not.`;
+      return { outcome: 'failed', reason: 'server_refused', detail };
+    }
+    return { outcome: 'failed', reason: 'server_refused', detail: explainStatus(status, where), status };
+  };
+
+  const takeAnswer = async (answer: Answer, isInitialize: boolean): Promise<ExchangeEnd> => {
+    const { status, mediaType, body } = answer;
+    if (status === 404 && session.hasId) {
+      await body.dump({ limit: maxIdleBytes });
+      return { outcome: 'forgotten', isTaken: false };
+    }
+    if (status < 200 || status > 299) return takeRefusal(answer);
+    const fault = isInitialize ? session.begin(answer) : undefined;
+    if (fault !== undefined) return { outcome: 'failed', reason: 'server_refused', detail: `${where} ${fault}.` };
+    if (mediaType === 'text/event-stream') return takeStream(answer);
+    if (mediaType === 'application/json') return takeJson(body);
+    await body.dump({ limit: maxIdleBytes });
+    return complete();
+  };
+
+  const run = async (): Promise<ExchangeEnd> => {
+    let timer: NodeJS.Timeout | undefined;
+    try {
+      if ('cursor' in what) {
+        tellTaken();
+        return await takeStream();
+      }
+      await what.after;
+      if (ids.length === 0) {
+        timer = setTimeout(() => {
+          isExpired = true;
+          controller.abort();
+        }, parts.postTimeoutMs);
+      }
+      const answer = await post(what);
+      clearTimeout(timer);
+      tellTaken();
+      return await takeAnswer(answer, what.isInitialize);
+    } catch (cause) {
+      if (isExpired) {
+        const detail = `${where} did not accept a message within ${parts.postTimeoutMs} ms.`;
+        return { outcome: 'failed', reason: 'server_silent', detail };
+      }
+      return { outcome: 'failed', reason: 'server_unreachable', detail: explainConnectFailure(cause, where) };
+    } finally {
+      clearTimeout(timer);
+      tellTaken();
+    }
+  };
+
+  return {
+    ...{ taken, ended: run(), open },
+    get cursor() {
+      return cursor;
+    },
+    abandon: () => controller.abort(),
+  };
+}
+
+/** Asks for the stream that follows an event, or for the standalone stream. */
+export function openStream(
+  { connection, url, session, clientHeaders }: ExchangeParts,
+  lastEventId: string | undefined,
+  signal: AbortSignal,
+): Promise<Answer> {
+  const cursor = lastEventId === undefined ? {} : { 'last-event-id': lastEventId };
+  const own = { accept: 'text/event-stream', 'cache-control': 'no-store' };
+  const headers = { ...clientHeaders(), ...own, ...session.headers, ...cursor };
+  return connection.request({ method: 'GET', url, headers, signal });
+}

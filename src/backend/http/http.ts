@@ -1,0 +1,289 @@
+import type { RequestId } from '../../protocol/faults.ts';
+import { noHeaders } from '../../protocol/forwarded-headers.ts';
+import { flattenLineBreaks } from '../../protocol/lines.ts';
+import type { Backend, BackendEnd, BackendEvents, OpenOptions, Parcel, RequestIds, Resume } from '../backend.ts';
+import { settlesWithin } from '../settles-within.ts';
+import { maxIdleBytes, openConnection, type UpstreamTls } from '../web/connection.ts';
+import { createFlow } from '../web/flow.ts';
+import { idsOf, messagesIn } from '../web/messages.ts';
+import { createSender, type Delivery } from '../web/sender.ts';
+import { type Exchange, type ExchangeEnd, openStream, startExchange } from './exchange.ts';
+import { createRepeats, type LeaveOut } from './repeats.ts';
+import { ServerSession } from './server-session.ts';
+import { createStateTeller, type HttpState, readState } from './state.ts';
+import { followStream } from './stream.ts';
+
+/** A server of the Streamable HTTP transport and the limits of its backend. */
+export interface HttpOptions {
+  /** http or https, without a user name. */
+  readonly url: URL;
+  /** Sent with every request. */
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly tls?: UpstreamTls;
+  readonly connectTimeoutMs?: number;
+  /** How long the server may take to accept a notification or response. A request may take as long as its session lets it. */
+  readonly postTimeoutMs?: number;
+  /** How long a stream may be silent until it is opened again; 0 for ever, since not every server sends comments. */
+  readonly idleTimeoutMs?: number;
+  /** Longest message taken from the server. */
+  readonly maxLineBytes?: number;
+  /** Most bytes that wait for the server. */
+  readonly maxQueuedBytes?: number;
+  /** A message was not taken: one sentence without contents, and how many notifications and answers were dropped in all. */
+  onPostFailed?(detail: string, dropped: number): void;
+}
+
+/** Each request that waits for its answer has a connection: no more than this, as a session has calls by default (P8). */
+const maxOpenRequests = 256;
+/** Beside them: the standalone stream, a message that is no request, and streams that are resumed meanwhile. */
+const maxConnections = maxOpenRequests + 8;
+
+/** A server that does not accept a notification for so long holds up the messages after it no longer. */
+const maxHoldMs = 5_000;
+
+/**
+ * So long a cancellation waits for the head of the answer to what it cancels. On two connections it could arrive first; a
+ * server that holds the head back until the call is done has read the request by then.
+ */
+const maxOvertakeMs = 250;
+
+/** So long a server may still answer a request that was cancelled; then its connection is cut. */
+const abandonAfterMs = 30_000;
+
+/** The server has forgotten the session: so long the answers to what was posted meanwhile may take, which say so too. */
+const forgottenGraceMs = 500;
+
+/** How long the server may take to end its session. */
+const deleteTimeoutMs = 2_000;
+
+/** How servers that know no POST at this path answer one (2025-11-25, basic/transports, "Backwards Compatibility"). */
+const otherStatuses: ReadonlySet<number> = new Set([400, 404, 405]);
+
+const closed: BackendEnd = { reason: 'closed', detail: 'The backend was closed.' };
+
+/**
+ * Speaks to a server of the Streamable HTTP transport (legacy era: 2025-03-26 to 2025-11-25, basic/transports) as one
+ * client: a POST for each message, and the standalone GET stream once the server has accepted
+ * `notifications/initialized`.
+ *
+ * Order, beyond `Backend`: nothing is posted before `initialize` is answered. A message after a notification or response is
+ * posted when the server has accepted that one, or after `maxHoldMs`. Requests run at once beside each other, as clients
+ * send them: in order begun, each on a connection of its own. A cancellation is posted when the server has begun to answer
+ * the request, or after `maxOvertakeMs`. The response of a client is posted while the call that asked is open.
+ *
+ * A POST for which no connection comes about waits for the server, up to `maxAwayMs`. Streams that break are resumed after
+ * their last event id. What is not answered in the end is reported as unanswered; notifications and responses are dropped
+ * and counted. 404 for a session that the server gave is its end (`exited`), with what the server did not take. If
+ * `initialize` fails, the server counts as not started (`failed`). Requests go to the origin of `url` alone, and no redirect
+ * is followed. Nothing is asked of the server before the first message.
+ */
+export function openHttp(
+  options: HttpOptions,
+  events: BackendEvents,
+  { headers: clientHeaders = () => noHeaders, resume }: OpenOptions = {},
+): Backend {
+  const {
+    url,
+    headers = {},
+    tls = {},
+    connectTimeoutMs = 10_000,
+    postTimeoutMs = 60_000,
+    idleTimeoutMs = 0,
+    maxLineBytes = 64 * 1024 * 1024,
+    maxQueuedBytes = 16 * 1024 * 1024,
+    onPostFailed,
+  } = options;
+  const connection = openConnection({ headers, tls, connectTimeoutMs, maxConnections });
+  const flow = createFlow();
+  const session = new ServerSession();
+  const sender = createSender(maxQueuedBytes);
+  const exchanges = new Set<Exchange>();
+  const over = new AbortController();
+  const untaken: Parcel[] = [];
+  let hasStream = false;
+  let cursor: string | undefined;
+  let isForgotten = false;
+  let dropped = 0;
+  let isClosing = false;
+  /** Nothing is delivered any more, and nothing taken. */
+  let isOver = false;
+
+  let ending: Promise<void> | undefined;
+  const finish = (end: BackendEnd, isForGood = false): Promise<void> => {
+    ending ??= (async () => {
+      isOver = true;
+      sender.hold();
+      teller.stop();
+      over.abort();
+      for (const { abandon } of exchanges) abandon();
+      await null; // never inside another call into the backend
+      events.onEnd(isClosing ? closed : end);
+      if (isForGood && session.hasId) await endSession();
+      await connection.close();
+    })();
+    return ending;
+  };
+
+  /** Ends the session at the server, as a client that is done with it should. 405 is its right. */
+  const endSession = async (): Promise<void> => {
+    const signal = AbortSignal.timeout(deleteTimeoutMs);
+    const deleted = connection.request({
+      ...{ method: 'DELETE', url, signal },
+      headers: { ...clientHeaders(), ...session.headers },
+    });
+    await deleted.then(
+      ({ body }) => body.dump({ limit: maxIdleBytes }),
+      () => undefined, // a server that is away forgets the session by itself
+    );
+  };
+
+  const deliver = (messages: Buffer[], of: RequestIds): void => {
+    if (!isOver && messages.length > 0) events.onMessages(messages, of);
+  };
+  const limits = { maxLineBytes, idleTimeoutMs, postTimeoutMs };
+  const onCursor = (isFirst: boolean): void => (isFirst ? teller.changed() : teller.moved());
+  const parts = { url, connection, flow, session, ...limits, clientHeaders, onMessages: deliver, onCursor };
+  const teller = createStateTeller(
+    () => ({ ...session.state, cursor, streams: [...exchanges].flatMap(placeOf) }),
+    (state) => isOver || events.onState?.(state),
+  );
+
+  /** @param parcel what the server refused for it */
+  const forgotten = (parcel?: Parcel): void => {
+    if (parcel !== undefined) untaken.push(parcel);
+    if (isForgotten) return;
+    isForgotten = true;
+    sender.hold();
+    const others = Promise.all([...exchanges].map(({ ended }) => ended));
+    void settlesWithin(others, forgottenGraceMs).then(() => {
+      const detail = `${url.origin} does not know the session any more (404).`;
+      return finish({ reason: 'exited', detail, untaken: [...untaken, ...sender.takeAll()] });
+    });
+  };
+
+  const listen = async (from?: string, leaveOut: LeaveOut = (messages) => messages): Promise<void> => {
+    if (hasStream || isOver) return;
+    hasStream = true;
+    cursor = from;
+    const end = await followStream({
+      ...parts,
+      ...{ signal: over.signal, cursor, isStandalone: true },
+      open: (lastEventId) => openStream(parts, lastEventId, over.signal),
+      isComplete: () => false,
+      onMessages: (messages) => deliver(leaveOut(messages), []),
+      onCursor(id) {
+        onCursor(cursor === undefined);
+        cursor = id;
+      },
+    });
+    if (isOver) return;
+    if (end.outcome === 'forgotten') forgotten();
+    else if (end.outcome === 'lost') {
+      // It would come again, since it has the same place in the stream.
+      void finish({
+        reason: 'line_too_long',
+        detail: `${url.origin} wrote an event of more than ${maxLineBytes} bytes.`,
+      });
+    }
+  };
+
+  const openRequests = (): number => {
+    let count = 0;
+    for (const { open } of exchanges) count += open.size;
+    return count;
+  };
+
+  /** The exchange that a cancellation is about. */
+  const exchangeOf = (id: RequestId | undefined): Exchange | undefined =>
+    id === undefined ? undefined : [...exchanges].find(({ open }) => open.has(id));
+
+  const settle = (exchange: Exchange, end: ExchangeEnd, parcel?: Parcel, isInitialize = false): void => {
+    exchanges.delete(exchange);
+    if (isOver || end.outcome === 'done') return;
+    if (end.outcome === 'forgotten') return forgotten(end.isTaken ? undefined : parcel);
+    if (isInitialize) {
+      const isOtherTransport = otherStatuses.has(end.status ?? 0);
+      return void finish({ reason: 'failed', detail: end.detail, isOtherTransport });
+    }
+    const left = [...exchange.open];
+    if (left.length === 0) dropped += 1;
+    onPostFailed?.(end.detail, dropped);
+    if (left.length > 0) events.onUnanswered(left, end.reason);
+  };
+
+  const post = (parcel: Parcel): Delivery => {
+    const messages = messagesIn(parcel.message);
+    const ids = idsOf(messages, 'request');
+    const [first] = messages;
+    const isInitialize = first?.method === 'initialize';
+    if (openRequests() + ids.length > maxOpenRequests) {
+      const refused = Promise.resolve().then(() => void (isOver || events.onUnanswered(ids, 'server_busy')));
+      return { passed: refused, settled: refused };
+    }
+    const cancelled = exchangeOf(first?.cancels);
+    const after = cancelled && { after: settlesWithin(cancelled.taken, maxOvertakeMs) };
+    const exchange = startExchange(
+      { ...parcel, ids, isInitialize, ...after },
+      isInitialize ? { ...parts, onMessages: greet } : parts,
+    );
+    exchanges.add(exchange);
+    if (cancelled !== undefined) setTimeout(() => cancelled.abandon(), abandonAfterMs).unref();
+    const ended = exchange.ended.then((end) => {
+      settle(exchange, end, parcel, isInitialize);
+      if (end.outcome === 'done' && first?.method === 'notifications/initialized') void listen();
+    });
+    if (isInitialize) return { passed: Promise.race([greeted, ended]), settled: exchange.taken };
+    const passed = ids.length > 0 ? Promise.resolve() : settlesWithin(exchange.taken, maxHoldMs);
+    return { passed, settled: exchange.taken };
+  };
+
+  /** The response to `initialize` has come. */
+  let tellGreeted: () => void;
+  const greeted = new Promise<void>((resolve) => {
+    tellGreeted = resolve;
+  });
+  /** What comes with the answer to `initialize`. */
+  const greet = (messages: Buffer[], of: RequestIds): void => {
+    for (const { text } of messages.flatMap(messagesIn).filter(({ kind }) => kind === 'response')) {
+      session.agree(text);
+      tellGreeted();
+    }
+    deliver(messages, of);
+    teller.began();
+  };
+
+  /** Goes on where another backend stood. */
+  const goOn = ({ state, pending, taken }: Resume): void => {
+    const { cursor: from, streams, ...known } = readState(state);
+    const repeats = createRepeats(taken);
+    session.resume(known);
+    const left = new Set(pending);
+    for (const stream of streams) {
+      const ids = stream.ids.filter((id) => left.delete(id));
+      if (ids.length === 0) continue;
+      const exchange = startExchange({ ids, cursor: stream.cursor, leaveOut: repeats() }, parts);
+      exchanges.add(exchange);
+      void exchange.ended.then((end) => settle(exchange, end));
+    }
+    void listen(from, repeats());
+    if (left.size > 0) queueMicrotask(() => isOver || events.onUnanswered([...left], 'outcome_unknown'));
+  };
+
+  if (resume !== undefined) goOn(resume);
+  sender.start(post);
+  return {
+    pid: undefined,
+    send: (message, headers = noHeaders) =>
+      isOver ? 'ended' : sender.send({ message: flattenLineBreaks(message), headers }),
+    pause: flow.pause,
+    resume: flow.resume,
+    close({ isForGood = false } = {}) {
+      isClosing ||= !isOver;
+      return finish(closed, isForGood);
+    },
+  };
+}
+
+/** Where a stream stands that answers requests; nothing for an answer that cannot be resumed. */
+const placeOf = ({ open, cursor }: Exchange): HttpState['streams'] =>
+  cursor === undefined || open.size === 0 ? [] : [{ ids: [...open], cursor }];

@@ -1,0 +1,26 @@
+import { messagesIn } from '../web/messages.ts';
+
+/** Errors that only servers of the modern era have (2026-07-28, basic): headers, capabilities, version. */
+const modernCodes: ReadonlySet<unknown> = new Set([-32020, -32021, -32022]);
+
+/** True for the error of a server that does not know `initialize` any more. */
+export const isModernError = (json: Buffer): boolean =>
+  messagesIn(json).some(({ kind, text }) => {
+    if (kind !== 'response') return false;
+    const { error } = JSON.parse(text.toString()) as { error?: { code?: unknown } | null };
+    return modernCodes.has(error?.code);
+  });
+
+/** What a status that refuses a POST means, and what to do about it: one sentence for the operator. */
+export function explainStatus(status: number, where: string): string {
+  if (status >= 300 && status < 400) {
+    return `${where} answered with a redirect (${status}), and none is followed. Configure the URL that it leads to.`;
+  }
+  if (status === 401 || status === 403) {
+    return `${where} refused access (${status}). Give it credentials with --header 'Authorization: …' or headers.`;
+  }
+  if (status === 404 || status === 405) {
+    return `${where} takes no messages at this path (${status}). Correct the URL; it often ends in /mcp.`;
+  }
+  return `${where} answered a POST with status ${status}.`;
+}

@@ -1,0 +1,60 @@
+import type { Readable } from 'node:stream';
+
+/** A body brought nothing for too long. */
+export class Silence extends Error {
+  override readonly name = 'Silence';
+}
+
+/** All bodies that a backend reads, stopped and started as one (P8). */
+export interface Flow {
+  /**
+   * Reads a body to its end. Rejects if it breaks before, with `Silence` if it brought nothing for `idleMs`.
+   * @param onChunk called for each chunk, in order; never while paused
+   * @param idleMs 0 for ever. While reading is stopped silence is not the server's, and does not count
+   */
+  read(body: Readable, onChunk: (chunk: Buffer) => void, idleMs?: number): Promise<void>;
+  pause(): void;
+  resume(): void;
+}
+
+/** The flow of one backend. */
+export function createFlow(): Flow {
+  /** Of each body that is read: what reading stopped or going on means for it. */
+  const turns = new Set<() => void>();
+  let isPaused = false;
+  const turnTo = (paused: boolean): void => {
+    isPaused = paused;
+    for (const turn of turns) turn();
+  };
+  return {
+    read(body, onChunk, idleMs = 0) {
+      return new Promise((resolve, reject) => {
+        let timer: NodeJS.Timeout | undefined;
+        const limitIdle = (): void => {
+          clearTimeout(timer);
+          if (idleMs === 0 || isPaused) return;
+          timer = setTimeout(() => body.destroy(new Silence(`nothing for ${idleMs} ms`)), idleMs);
+        };
+        const turn = (): void => {
+          body[isPaused ? 'pause' : 'resume']();
+          limitIdle();
+        };
+        turns.add(turn);
+        body.on('data', (chunk: Buffer) => {
+          limitIdle();
+          onChunk(chunk);
+        });
+        body.once('end', resolve);
+        body.once('error', reject);
+        body.once('close', () => {
+          turns.delete(turn);
+          clearTimeout(timer);
+          reject(new Error('The body was given up.')); // of no effect after its end
+        });
+        turn();
+      });
+    },
+    pause: () => turnTo(true),
+    resume: () => turnTo(false),
+  };
+}

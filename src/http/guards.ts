@@ -1,0 +1,29 @@
+import type { IncomingMessage } from 'node:http';
+import type { Reason } from '../protocol/faults.ts';
+import { type ForwardedHeaders, readForwardedHeaders } from '../protocol/forwarded-headers.ts';
+import type { Server } from '../session/session-parts.ts';
+import { isHost, type OriginRules } from './origin.ts';
+import { hasSingleHeaders } from './single-headers.ts';
+
+/** Why a request is refused by its headers, whatever it asks for, or else what of them goes on to the server. */
+export type Guard = (incoming: IncomingMessage) => Reason | ForwardedHeaders;
+
+/** What stands before every endpoint of a server. */
+export function createGuard({ server, originRules }: { server: Server; originRules: OriginRules }): Guard {
+  const { forwardHeaders } = server;
+  const forwardable = new Set(forwardHeaders);
+  return ({ headers, rawHeaders }) => {
+    if (!hasSingleHeaders(rawHeaders, forwardable)) return 'duplicate_header';
+    if (!isHost(headers.host)) return 'bad_host';
+    if (!originRules.allowsHost(headers.host)) return 'host_not_allowed';
+    if (!originRules.allowsOrigin(headers.origin)) return 'origin_not_allowed';
+    const forwarded = readForwardedHeaders(headers, forwardHeaders);
+    return forwarded === 'too_large' ? 'forwarded_too_large' : forwarded;
+  };
+}
+
+/** The value of a header that stands at most once. */
+export const headerOf = ({ headers }: IncomingMessage, name: string): string | undefined => {
+  const value = headers[name];
+  return value === undefined ? undefined : String(value);
+};

@@ -1,0 +1,92 @@
+import type { IncomingMessage } from 'node:http';
+import type { Reason, RequestId } from '../protocol/faults.ts';
+import { isJsonContentType } from '../protocol/media-types.ts';
+import { type Message, type ReadBody, readBody } from '../protocol/message.ts';
+import { namesModernRevision } from '../protocol/revisions.ts';
+import { readRequestBody } from './body.ts';
+import { headerOf } from './guards.ts';
+
+/** What a POST brought, or why it is refused: `id` is that of the request that the error answers. */
+export type Posted =
+  | {
+      readonly ok: true;
+      readonly messages: readonly Message[];
+      readonly isBatch: boolean;
+      /** The message, if it is of the modern era or claims to be; it is alone then. */
+      readonly modern: Message | undefined;
+      /** The `initialize` among them, which in a batch opens nothing. */
+      readonly initialize: Message | undefined;
+      /** The id that an error answers: that of the one request, or none. */
+      readonly id: RequestId | null;
+    }
+  | {
+      readonly ok: false;
+      readonly reason: Reason;
+      readonly id: RequestId | null;
+      readonly data?: Record<string, unknown>;
+    };
+
+/** Sizes of what is read. */
+export interface PostLimits {
+  readonly maxBodyBytes: number;
+  readonly maxDepth: number;
+}
+
+/** More messages than this in one batch are refused: each costs a place in the table of calls. */
+const maxBatch = 100;
+
+/**
+ * Reads the messages of a POST. `done` is called once, unless the client leaves before all has come.
+ * @param isAcceptable false if the client takes no form of answer that there is
+ */
+export function readPosted(
+  incoming: IncomingMessage,
+  limits: PostLimits,
+  isAcceptable: boolean,
+  done: (posted: Posted) => void,
+): void {
+  const refused = refuseHeaders(incoming) ?? (isAcceptable ? undefined : 'not_acceptable');
+  if (refused !== undefined) return done(refusal(refused));
+  readRequestBody(incoming, limits.maxBodyBytes, (body) => {
+    if (body.ok) done(examine(readBody(withoutBom(body.bytes), limits.maxDepth), incoming));
+    else if (body.reason !== 'aborted') done(refusal(body.reason));
+  });
+}
+
+const refusal = (reason: Reason, id: RequestId | null = null, data?: Record<string, unknown>): Posted => ({
+  ok: false,
+  reason,
+  id,
+  ...(data && { data }),
+});
+
+/** Why a POST is refused by its headers alone, before its body is read. */
+function refuseHeaders({ headers }: IncomingMessage): Reason | undefined {
+  const encoding = headers['content-encoding'];
+  if (encoding !== undefined && encoding.toLowerCase() !== 'identity') return 'encoded_body';
+  return isJsonContentType(headers['content-type']) ? undefined : 'bad_content_type';
+}
+
+function examine(body: ReadBody, incoming: IncomingMessage): Posted {
+  if (!body.ok) return refusal(body.reason);
+  const messages: Message[] = [];
+  for (const read of body.messages) {
+    if (!read.ok) return refusal(read.reason, body.batch ? null : read.id);
+    messages.push(read.message);
+  }
+  const [first] = messages;
+  if (first === undefined) return refusal('empty_batch');
+  const id = body.batch ? null : requestId(first);
+  const isModern = namesModernRevision(headerOf(incoming, 'mcp-protocol-version'));
+  const modern = isModern ? first : messages.find((message) => message.isModern);
+  if (modern !== undefined && body.batch) return refusal('modern_batch');
+  if (messages.length > maxBatch) return refusal('batch_too_large');
+  const initialize = messages.find(({ method, kind }) => method === 'initialize' && kind === 'request');
+  return { ok: true, messages, isBatch: body.batch, modern, initialize, id };
+}
+
+const requestId = (message: Message): RequestId | null => (message.kind === 'request' ? (message.id ?? null) : null);
+
+/** RFC 8259, section 8.1: a byte order mark may be ignored. */
+const withoutBom = (bytes: Buffer): Buffer =>
+  bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? bytes.subarray(3) : bytes;

@@ -1,0 +1,75 @@
+import { readAccept } from '../protocol/media-types.ts';
+import { legacyRevisions } from '../protocol/revisions.ts';
+import { anonymous, type Endpoint, type EndpointOptions } from './endpoint.ts';
+import { createGuard, headerOf } from './guards.ts';
+import { readPosted } from './posted.ts';
+import { respondWithFault } from './respond.ts';
+import { beginning, isToken, newToken, parsePlace, type SsePlace } from './sse-place.ts';
+import { createPostReply, createSseReply, type SseStreamOptions } from './sse-reply.ts';
+
+/** What the two endpoints of one server need. */
+export type SseFaceOptions = EndpointOptions & SseStreamOptions;
+
+/**
+ * The event stream of HTTP+SSE (2024-11-05, basic/transports), for clients that speak nothing newer: GET opens it, and, with
+ * the id of an event, goes on behind that on any instance, which that transport never had.
+ */
+export function createSseStream(options: SseFaceOptions): Endpoint {
+  const { server, sessions } = options;
+  const guard = createGuard(options);
+  return (incoming, outgoing) => {
+    const forwarded = guard(incoming);
+    if (typeof forwarded === 'string') return respondWithFault(outgoing, forwarded);
+    if (incoming.method !== 'GET') return respondWithFault(outgoing, 'only_a_stream');
+    if (!readAccept(headerOf(incoming, 'accept')).sse) return respondWithFault(outgoing, 'not_acceptable');
+    const place = placeOf(headerOf(incoming, 'last-event-id'));
+    if (place === undefined) return respondWithFault(outgoing, 'bad_event_id');
+    const { token, after } = place;
+    const reply = createSseReply(outgoing, place, options, forwarded);
+    if (after.epoch === 0) {
+      reply.stream(); // which says where `initialize` is to be sent
+      sessions.expect(token, server, anonymous, after, reply);
+      return;
+    }
+    const session = sessions.atToken(token, server, anonymous, headerOf(incoming, 'mcp-protocol-version'));
+    if (typeof session === 'string') reply.fault(session, null);
+    else session.listen(after, reply);
+  };
+}
+
+/** Where such clients POST their messages. What is answered to them is on the stream. */
+export function createMessagesEndpoint(options: SseFaceOptions): Endpoint {
+  const { server, sessions } = options;
+  const guard = createGuard(options);
+  return (incoming, outgoing) => {
+    const forwarded = guard(incoming);
+    if (typeof forwarded === 'string') return respondWithFault(outgoing, forwarded);
+    if (incoming.method !== 'POST') return respondWithFault(outgoing, 'only_messages');
+    readPosted(incoming, options, true, (posted) => {
+      const reply = createPostReply(outgoing, options, forwarded);
+      if (!posted.ok) return reply.fault(posted.reason, posted.id, posted.data);
+      const { messages, isBatch, modern, initialize, id } = posted;
+      if (modern !== undefined) return reply.fault('modern_not_served', id, { supported: legacyRevisions });
+      const token = tokenOf(incoming.url ?? '');
+      if (token === undefined) return reply.fault('unknown_token', id);
+      if (initialize !== undefined && !isBatch)
+        return sessions.openOneStream(token, server, anonymous, initialize, reply);
+      const session = sessions.atToken(token, server, anonymous, headerOf(incoming, 'mcp-protocol-version'));
+      if (typeof session === 'string') reply.fault(session, id);
+      else session.post({ messages, isBatch }, reply);
+    });
+  };
+}
+
+/** Where a client is; a new one is at the beginning of a session that it has yet to open. */
+function placeOf(lastEventId: string | undefined): SsePlace | undefined {
+  // An empty Last-Event-ID means that the client has none (WHATWG HTML, section 9.2.3).
+  if (lastEventId === undefined || lastEventId === '') return { token: newToken(), after: beginning };
+  return parsePlace(lastEventId);
+}
+
+/** The endpoint token of a request: there is one, and nothing else that looks like it. */
+function tokenOf(url: string): string | undefined {
+  const [token, ...others] = new URLSearchParams(url.slice(url.indexOf('?') + 1)).getAll('token');
+  return token !== undefined && others.length === 0 && isToken(token) ? token : undefined;
+}

@@ -1,0 +1,29 @@
+/**
+ * Headers of a client's request that its server is to get too, by name in small letters. They are secrets of the client:
+ * they go with its messages, and into no record, log or error (P12).
+ */
+export type ForwardedHeaders = Readonly<Record<string, string>>;
+
+/** A request that brings none. */
+export const noHeaders: ForwardedHeaders = {};
+
+/**
+ * All of them together have no more bytes than this: servers refuse heads that are not much larger, and with each message
+ * they go through the mailbox of the session's owner (P8).
+ */
+export const maxForwardedBytes = 8 * 1024;
+
+/** Reads a request's headers for its server, of those that may be forwarded. Each stands in the request once at most. */
+export function readForwardedHeaders(
+  headers: Readonly<Record<string, string | readonly string[] | undefined>>,
+  names: readonly string[] = [],
+): ForwardedHeaders | 'too_large' {
+  if (names.length === 0) return noHeaders;
+  const found = names.flatMap((name) => {
+    const value = Object.hasOwn(headers, name) ? headers[name] : undefined;
+    return typeof value === 'string' && value !== '' ? [[name, value] as const] : [];
+  });
+  const bytes = found.reduce((sum, [name, value]) => sum + name.length + value.length, 0);
+  if (bytes > maxForwardedBytes) return 'too_large';
+  return found.length === 0 ? noHeaders : Object.fromEntries(found);
+}

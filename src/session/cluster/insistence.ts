@@ -1,0 +1,43 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Reason } from '../../protocol/faults.ts';
+import type { ContinuedReply } from './continued-reply.ts';
+import type { Exchange } from './exchange.ts';
+
+/** What asking again and again needs. */
+export interface InsistenceOptions {
+  /** How long a POST may wait for an answer, in milliseconds. */
+  readonly waitMs: number;
+  /** True once the instance has stopped. */
+  isClosed(): boolean;
+}
+
+/** The pauses between questions that could not be answered yet. */
+const firstPauseMs = 50;
+const longestPauseMs = 500;
+
+/**
+ * Asks until there is an answer: for a POST as long as it may wait, for a GET for ever (P7).
+ * @returns undefined if the reply was answered here, with the fault that was said or that none was known in time, or if it
+ *   was answered elsewhere meanwhile
+ */
+export async function askUntilKnown<T extends object | string>(
+  ask: () => Promise<T | { readonly fault: Reason } | 'later'>,
+  exchange: Exchange,
+  reply: ContinuedReply,
+  { waitMs, isClosed }: InsistenceOptions,
+): Promise<T | undefined> {
+  const until = performance.now() + waitMs;
+  for (let pauseMs = firstPauseMs; !reply.isDone; pauseMs = Math.min(1.5 * pauseMs, longestPauseMs)) {
+    const said = await ask();
+    if (said !== 'later') {
+      if (typeof said !== 'object' || !('fault' in said)) return said;
+      reply.fault(said.fault, exchange.requestId);
+      return undefined;
+    }
+    const isLate = !exchange.listens && performance.now() >= until;
+    const reason = exchange.wasHandedOver ? 'outcome_unknown' : 'store_unavailable';
+    if (isLate || isClosed()) reply.fault(reason, exchange.requestId);
+    else await delay(pauseMs * (0.75 + Math.random() / 2), undefined, { ref: false });
+  }
+  return undefined;
+}

@@ -1,0 +1,89 @@
+import type { Parcel, RequestIds } from '../backend/backend.ts';
+import type { Reason } from '../protocol/faults.ts';
+import type { ForwardedHeaders } from '../protocol/forwarded-headers.ts';
+import { type Message, readBody } from '../protocol/message.ts';
+import type { Call, Calls } from './calls.ts';
+import { type Inbound, idOf } from './inbound.ts';
+import type { Reruns } from './rerun.ts';
+import type { Upstream } from './upstream.ts';
+
+/** What calls without an answer need of their session. */
+export interface LostCallsOptions {
+  readonly calls: Calls;
+  readonly reruns: Reruns;
+  readonly upstream: Upstream;
+  readonly inbound: Inbound;
+  onUndeliverable(): void;
+}
+
+/** A message that a lost backend did not take. */
+export type Untaken = Message & Pick<Parcel, 'headers'>;
+
+/** The messages that a backend did not take. */
+export function readUntaken(parcels: readonly Parcel[] = []): readonly Untaken[] {
+  return parcels.flatMap(({ message, headers }) => {
+    const read = readBody(Buffer.from(message), Number.POSITIVE_INFINITY);
+    return read.ok ? read.messages.flatMap((each) => (each.ok ? [{ ...each.message, headers }] : [])) : [];
+  });
+}
+
+/** What becomes of calls that their backend has not answered and will not answer (P3): they are run again, or end. */
+export class LostCalls {
+  readonly #options: LostCallsOptions;
+
+  constructor(options: LostCallsOptions) {
+    this.#options = options;
+  }
+
+  /** Ends the calls of a lost backend with what is known, but for those that the next one is to have. */
+  end(reason: Reason, untaken: readonly Untaken[]): void {
+    const { calls, reruns, inbound } = this.#options;
+    const kept = new Set(untaken.map(({ id }) => id));
+    // Whose answer was too long is not known, and would be again: nothing is run again then.
+    const isSafe = reason !== 'line_too_long';
+    for (const call of calls.all()) {
+      if (!kept.has(call.id) && !(isSafe && reruns.allows(call, 'loss'))) inbound.fail(call, reason);
+    }
+  }
+
+  /**
+   * Sends what the lost backend did not take, and the calls that are left, to be run again. Answers of the client are for
+   * the backend that asked alone.
+   */
+  sendAgain(untaken: readonly Untaken[]): void {
+    const { calls } = this.#options;
+    for (const { kind, text, id, headers } of untaken) {
+      const call = id == null ? undefined : calls.get(id);
+      if (kind === 'request' ? call !== undefined : kind === 'notification') this.#send(text, headers, call);
+    }
+    for (const call of calls.all()) if (!untaken.some(({ id }) => id === call.id)) this.#rerun(call, 'loss');
+  }
+
+  /** The backend goes on, and will not answer these. */
+  unanswered(ids: RequestIds, reason: Reason): void {
+    const { calls, reruns, inbound } = this.#options;
+    const mayRunAgain = reason === 'server_unreachable' || reason === 'outcome_unknown';
+    for (const call of ids.map((id) => calls.get(id)).filter((found) => found !== undefined)) {
+      if (mayRunAgain && reruns.allows(call, 'broken_post')) this.#rerun(call, 'broken_post');
+      else inbound.fail(call, reason);
+    }
+  }
+
+  /** The server was away for too long for this message. */
+  unsent(message: Message | undefined): void {
+    const { calls, inbound, onUndeliverable } = this.#options;
+    const call = message?.kind === 'request' ? calls.get(idOf(message)) : undefined;
+    if (call !== undefined) inbound.fail(call, 'server_unreachable');
+    else onUndeliverable();
+  }
+
+  #rerun(call: Call, after: NonNullable<Call['rerunAfter']>): void {
+    call.rerunAfter = after;
+    this.#send(call.text as Buffer, call.forwarded, call);
+  }
+
+  #send(text: Buffer, headers: ForwardedHeaders | undefined, call: Call | undefined): void {
+    const { upstream, inbound } = this.#options;
+    if (upstream.send(text, headers) === 'full' && call !== undefined) inbound.fail(call, 'server_busy');
+  }
+}

@@ -1,0 +1,93 @@
+import { expect } from 'vitest';
+import { initialize, type Session } from '../support/http-client.ts';
+import { waitFor } from '../support/wait-for.ts';
+import type { RemoteServer } from './sse-remote.ts';
+
+const sessionCount = 50;
+
+/** What the sessions use: one gateway, or several behind a balancer. */
+export interface Restarted {
+  readonly url: string;
+  /** What all gateways logged. */
+  logs(): Record<string, unknown>[];
+}
+
+/** A call that the server never answers by itself; resolves when the server has it. */
+async function hang(session: Session, key: string) {
+  const exchange = await session.send({
+    jsonrpc: '2.0',
+    id: `hang-${key}`,
+    method: 'tools/call',
+    params: { name: 'wait_for_cancel', arguments: { key } },
+  });
+  await exchange.nextMessage(({ params }) => params?.data === `waiting ${key}`);
+  return exchange;
+}
+
+/**
+ * Asks on and on, with what may be run again and what may not, until told to stop. Lists are always answered by the
+ * server; what became of the calls is noted.
+ */
+function work(session: Session, name: string) {
+  let isWorking = true;
+  const outcomes: string[] = [];
+  const done = (async () => {
+    for (let n = 0; isWorking; n++) {
+      const list = await session.request('tools/list');
+      expect(list.messages.map(({ result, error }) => (result?.tools ? 'listed' : error?.data.reason))).toEqual([
+        'listed',
+      ]);
+      const text = `${name}, call ${n}`;
+      const call = await session.request('tools/call', { name: 'echo', arguments: { text } });
+      const answers = call.messages.filter(({ result, error }) => result ?? error);
+      expect(answers).toHaveLength(1);
+      const [{ result, error }] = answers;
+      outcomes.push(result?.content[0].text === text ? 'answered' : error?.data.reason);
+    }
+  })();
+  // A failure is seen at the next wait.
+  done.catch(() => undefined);
+  return {
+    outcomes,
+    done,
+    async stop() {
+      isWorking = false;
+      await done;
+    },
+  };
+}
+
+/**
+ * Restarts the server under busy sessions: no session ends, what may be run again is, every other call in flight is
+ * answered with what is known of it, and afterwards all is as before (P3).
+ */
+export async function restartUnderBusySessions(server: RemoteServer, { url, logs }: Restarted): Promise<void> {
+  const sessions = await Promise.all(Array.from({ length: sessionCount }, () => initialize(url)));
+  const hung = await Promise.all(sessions.map((session, index) => hang(session, `k${index}`)));
+  const workers = sessions.map((session, index) => work(session, `session ${index}`));
+  const moreFrom = async (count: number): Promise<void> => {
+    const before = workers.map(({ outcomes }) => outcomes.length);
+    const isMore = () => workers.every(({ outcomes }, index) => outcomes.length >= (before[index] as number) + count);
+    const failed = Promise.all(workers.map(({ done }) => done));
+    await Promise.race([failed, waitFor(isMore, { what: `${count} more calls of every session`, deadlineMs: 30_000 })]);
+  };
+  await moreFrom(3);
+  server.restart();
+
+  for (const exchange of hung) {
+    const answer = await exchange.nextMessage(({ id }) => String(id).startsWith('hang-'));
+    expect(answer.error.data.reason).toBe('server_exited');
+  }
+  const restored = () => logs().filter(({ msg }) => msg === 'server restored').length;
+  await waitFor(() => restored() === sessionCount, { what: 'all sessions to be restored', deadlineMs: 40_000 });
+  await moreFrom(2);
+  await Promise.all(workers.map((worker) => worker.stop()));
+
+  const known = ['answered', 'server_exited', 'server_unreachable', 'server_refused'];
+  for (const { outcomes } of workers) {
+    expect(outcomes.filter((outcome) => !known.includes(outcome))).toEqual([]);
+    expect(outcomes.at(-1)).toBe('answered');
+  }
+  expect(logs().filter(({ msg }) => msg === 'session ended')).toEqual([]);
+  await Promise.all(sessions.map((session) => session.delete()));
+}

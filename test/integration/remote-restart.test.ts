@@ -1,0 +1,32 @@
+import { expect, onTestFinished, test } from 'vitest';
+import { startGateway } from '../support/gateway.ts';
+import { initialize } from '../support/http-client.ts';
+import { waitFor } from '../support/wait-for.ts';
+import { restartUnderBusySessions } from './busy-restart.ts';
+import { argumentsFor, startRemoteServer } from './sse-remote.ts';
+
+/** Longer than all tries that a server of the gateway's own would have: here each is one more pause. */
+const downMs = 9_000;
+
+test.each(['sse', 'http'])(
+  '[R8.04] [F28] [P3] a server on %s away for long under 50 busy sessions: all go on, calls in flight are answered',
+  async (kind) => {
+    const server = await startRemoteServer(kind, `${downMs}`);
+    onTestFinished(() => server.stop());
+    const gateway = await startGateway({ args: argumentsFor(server.url) });
+    await restartUnderBusySessions(server, gateway);
+  },
+);
+
+test('[F28] [P3] a call that waits for a remote server that stays away is answered; the session lives on', async () => {
+  const server = await startRemoteServer('tcp');
+  const gateway = await startGateway({ args: argumentsFor(server.url) });
+  const session = await initialize(gateway.url);
+  await server.stop();
+  const ends = () => gateway.logs().filter(({ msg }) => msg === 'server ended');
+  await waitFor(() => ends().length === 2, { what: 'the loss and the first try that fails to be told' });
+  const { messages } = await session.request('tools/call', { name: 'echo', arguments: { text: 'x' } });
+  expect(messages.at(-1)?.error.data.reason).toBe('server_unreachable');
+  expect(gateway.logs().filter(({ msg }) => msg === 'session ended')).toEqual([]);
+  expect(ends()).toHaveLength(2);
+});

@@ -1,0 +1,32 @@
+import { connectV1, connectV2, type SdkClient } from './sdk-clients.ts';
+import { newestSpeech, type Speech } from './sdk-transports.ts';
+
+/** A kind of client: an official one and what it speaks. */
+export interface ClientKind {
+  readonly name: string;
+  readonly speech: Speech;
+  /** Connects one to the gateway whose Streamable HTTP endpoint is at `url`. */
+  connect(url: string): Promise<SdkClient>;
+}
+
+const sdks = [
+  ['v1', connectV1],
+  ['v2', connectV2],
+] as const;
+
+const kindsOf = (name: string, speech: Speech): readonly ClientKind[] =>
+  sdks.map(([sdk, connect]) => ({
+    name: `${name} (SDK ${sdk})`,
+    speech,
+    connect: (url) => connect(url, speech),
+  }));
+
+/** The official clients as they are. */
+export const newestClients = kindsOf('Streamable HTTP 2025-11-25', newestSpeech);
+
+/** Every kind of client that a gateway serves. */
+export const clientKinds: readonly ClientKind[] = [
+  ...newestClients,
+  ...kindsOf('Streamable HTTP 2025-06-18', { over: 'http', revision: '2025-06-18' }),
+  ...kindsOf('Streamable HTTP 2025-03-26', { over: 'http', revision: '2025-03-26' }),
+];

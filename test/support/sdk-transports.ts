@@ -1,0 +1,50 @@
+import { StreamableHTTPClientTransport as HttpV2, SSEClientTransport as SseV2 } from '@modelcontextprotocol/client';
+import { SSEClientTransport as SseV1 } from '@modelcontextprotocol/sdk/client/sse.js';
+import { StreamableHTTPClientTransport as HttpV1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+
+/** A transport of an official client, of either major, as both make them: `sessionId` is only of Streamable HTTP. */
+export type SdkTransport = HttpV1 | HttpV2 | SseV1 | SseV2;
+
+/** What a client speaks with the gateway: `http` is Streamable HTTP, `sse` the two endpoints of 2024-11-05. */
+export interface Speech {
+  readonly over: 'http' | 'sse';
+  /** The revision that it asks for. */
+  readonly revision: string;
+}
+
+export const newestSpeech: Speech = { over: 'http', revision: '2025-11-25' };
+
+/** The transports of each major; `url` is the Streamable HTTP endpoint of a gateway. */
+export const transportsV1 = {
+  http: (url: string) => new HttpV1(new URL(url)),
+  sse: (url: string) => new SseV1(new URL('/sse', url)),
+} satisfies Record<Speech['over'], (url: string) => SdkTransport>;
+export const transportsV2 = {
+  http: (url: string) => new HttpV2(new URL(url)),
+  sse: (url: string) => new SseV2(new URL('/sse', url)),
+} satisfies Record<Speech['over'], (url: string) => SdkTransport>;
+
+/**
+ * Makes a client ask for a revision, for which the SDK has no option: it always asks for its newest. Returns how to know
+ * what was agreed upon.
+ */
+export function pinRevision(transport: SdkTransport, revision: string): () => string | undefined {
+  let agreed: string | undefined;
+  const send = transport.send.bind(transport) as (message: object, ...options: unknown[]) => Promise<void>;
+  const pinned = (message: { method?: string; params?: object }, ...options: unknown[]): Promise<void> =>
+    send(
+      message.method === 'initialize'
+        ? { ...message, params: { ...message.params, protocolVersion: revision } }
+        : message,
+      ...options,
+    );
+  const setProtocolVersion = transport.setProtocolVersion.bind(transport);
+  Object.assign(transport, {
+    send: pinned,
+    setProtocolVersion(version: string) {
+      agreed = version;
+      setProtocolVersion(version);
+    },
+  });
+  return () => agreed;
+}
