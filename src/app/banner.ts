@@ -1,10 +1,21 @@
 import { legacyRevisions } from '../protocol/revisions.ts';
 
+/** Where a server can be reached. */
+interface Urls {
+  readonly server: string;
+  readonly url: string;
+  /** For clients that speak only HTTP+SSE (2024-11-05). */
+  readonly sse?: string;
+}
+
 /** What is printed when the gateway is ready: where it is, and a line that tries it. */
-export function renderBanner(urls: readonly { readonly server: string; readonly url: string }[]): string {
+export function renderBanner(urls: readonly Urls[]): string {
   const width = Math.max(...urls.map(({ server }) => server.length));
-  const endpoints = urls.map(({ server, url }) => `  ${server.padEnd(width)}  ${url}\n`).join('');
-  return `Ready:\n${endpoints}Try it:\n  ${curlLine(urls[0]?.url ?? '')}\n`;
+  const row = (server: string, url: string): string => `  ${server.padEnd(width)}  ${url}\n`;
+  const endpoints = urls.map(({ server, url }) => row(server, url)).join('');
+  const old = urls.flatMap(({ server, sse }) => (sse === undefined ? [] : [row(server, sse)])).join('');
+  const older = old && `For clients that speak only HTTP+SSE:\n${old}`;
+  return `Ready:\n${endpoints}${older}Try it:\n  ${curlLine(urls[0]?.url ?? '')}\n`;
 }
 
 /** A command that opens a session; what it prints shows that the gateway and the server behind it work. */

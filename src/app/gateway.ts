@@ -13,6 +13,7 @@ import { createModernLog } from '../ops/modern-log.ts';
 import { createSessionLog } from '../ops/session-log.ts';
 import { Sessions } from '../session/sessions.ts';
 import type { GatewayConfig } from './configuration/config.ts';
+import { endpointPathsOf } from './configuration/endpoint-paths.ts';
 import type { Environment } from './configuration/environment.ts';
 import { createStore } from './create-store.ts';
 import { logListeners } from './server-listeners.ts';
@@ -31,8 +32,8 @@ export interface GatewayParts {
 
 /** A running gateway. */
 export interface Gateway {
-  /** The endpoints, by server. */
-  readonly urls: readonly { readonly server: string; readonly url: string }[];
+  /** The endpoints, by server; `sse` is for clients that speak only HTTP+SSE (2024-11-05). */
+  readonly urls: readonly { readonly server: string; readonly url: string; readonly sse?: string }[];
   /** Ends everything in order (P9): resolves when no session, no process and no connection is left. */
   close(): Promise<void>;
 }
@@ -64,12 +65,12 @@ export async function startGateway({ config, environment, logger, onUseless }: G
   for (const [{ server, config: own }, modern] of modernServers) {
     const options = { ...config, server, sessions, modern, originRules };
     const endpoint = createEndpoint(options);
-    for (const prefix of prefixesOf(config, server.name)) {
-      endpoints.set(prefix + config.path, endpoint);
-      if (!own.sse) continue;
-      const messagesPath = prefix + config.messagesPath;
-      endpoints.set(prefix + config.ssePath, createSseStream({ ...options, messagesPath }));
-      endpoints.set(messagesPath, createMessagesEndpoint({ ...options, messagesPath }));
+    for (const { mcp, old } of endpointPathsOf(config, own)) {
+      endpoints.set(mcp, endpoint);
+      if (old === undefined) continue;
+      const face = { ...options, messagesPath: old.messages };
+      endpoints.set(old.stream, createSseStream(face));
+      endpoints.set(old.messages, createMessagesEndpoint(face));
     }
   }
   const app = createHttpApp(endpoints);
@@ -103,10 +104,10 @@ export async function startGateway({ config, environment, logger, onUseless }: G
 
   const base = `http://${displayHost(host)}:${(http.address() as AddressInfo).port}`;
   return {
-    urls: servers.map(({ server }) => ({
-      server: server.name,
-      url: base + prefixesOf(config, server.name)[0] + config.path,
-    })),
+    urls: servers.map(({ config: own }) => {
+      const [{ mcp, old }] = endpointPathsOf(config, own);
+      return { server: own.name, url: base + mcp, ...(old && { sse: base + old.stream }) };
+    }),
     async close() {
       const endMs = Math.max(...servers.map(({ config: c }) => c.stdinCloseGraceMs + c.terminateGraceMs));
       const graceMs = Math.max(0, config.drainMs - endMs - exitMarginMs);
@@ -130,11 +131,6 @@ function runModern(
   const modern = new ModernServer({ server, era, openSibling, version, limits: gateway, observer });
   modern.start();
   return modern;
-}
-
-/** What stands before the paths of a server's endpoints: its name; a single one is also, and first, reached without it. */
-function prefixesOf({ servers }: GatewayConfig, name: string): string[] {
-  return servers.length === 1 ? ['', `/${name}`] : [`/${name}`];
 }
 
 async function startServers({ config, environment, logger, onUseless }: GatewayParts): Promise<RunningServer[]> {

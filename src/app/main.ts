@@ -70,7 +70,7 @@ async function serve(config: GatewayConfig, logger: Logger): Promise<void> {
   } catch (error) {
     return giveUp((error as Error).message);
   }
-  for (const { server, url } of gateway.urls) logger.info({ server, url }, 'endpoint ready');
+  for (const urls of gateway.urls) logger.info(urls, 'endpoint ready');
   process.stdout.write(renderBanner(gateway.urls));
 }
 

@@ -9,7 +9,7 @@ import type { SessionHandle } from '../session/session-handle.ts';
 import type { Server } from '../session/session-parts.ts';
 import type { Sessions } from '../session/sessions.ts';
 import type { Principal } from '../store/session-records.ts';
-import { createGuard, headerOf } from './guards.ts';
+import { createGuard, headerOf } from './guard.ts';
 import { createModernFace } from './modern-face.ts';
 import type { OriginRules } from './origin.ts';
 import { readPosted } from './posted.ts';
@@ -105,12 +105,12 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
   ]);
 
   return (incoming, outgoing) => {
-    const forwarded = guard(incoming);
-    if (typeof forwarded === 'string') return respondWithFault(outgoing, forwarded);
+    const admitted = guard(incoming);
+    if (typeof admitted === 'string') return respondWithFault(outgoing, admitted);
     const answer = methods.get(incoming.method);
     if (answer === undefined) return respondWithFault(outgoing, 'method_not_allowed');
     if (incoming.method !== 'POST' && hasPostOnly(incoming)) return respondWithFault(outgoing, 'post_only');
-    answer(incoming, outgoing, forwarded);
+    answer(incoming, outgoing, admitted);
   };
 }
 

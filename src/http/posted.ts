@@ -4,7 +4,7 @@ import { isJsonContentType } from '../protocol/media-types.ts';
 import { type Message, type ReadBody, readBody } from '../protocol/message.ts';
 import { namesModernRevision } from '../protocol/revisions.ts';
 import { readRequestBody } from './body.ts';
-import { headerOf } from './guards.ts';
+import { headerOf } from './guard.ts';
 
 /** What a POST brought, or why it is refused: `id` is that of the request that the error answers. */
 export type Posted =

@@ -1,7 +1,7 @@
 import { readAccept } from '../protocol/media-types.ts';
 import { legacyRevisions } from '../protocol/revisions.ts';
 import { anonymous, type Endpoint, type EndpointOptions } from './endpoint.ts';
-import { createGuard, headerOf } from './guards.ts';
+import { createGuard, headerOf } from './guard.ts';
 import { readPosted } from './posted.ts';
 import { respondWithFault } from './respond.ts';
 import { beginning, isToken, newToken, parsePlace, type SsePlace } from './sse-place.ts';
@@ -18,17 +18,19 @@ export function createSseStream(options: SseFaceOptions): Endpoint {
   const { server, sessions } = options;
   const guard = createGuard(options);
   return (incoming, outgoing) => {
-    const forwarded = guard(incoming);
-    if (typeof forwarded === 'string') return respondWithFault(outgoing, forwarded);
+    const admitted = guard(incoming);
+    if (typeof admitted === 'string') return respondWithFault(outgoing, admitted);
     if (incoming.method !== 'GET') return respondWithFault(outgoing, 'only_a_stream');
     if (!readAccept(headerOf(incoming, 'accept')).sse) return respondWithFault(outgoing, 'not_acceptable');
     const place = placeOf(headerOf(incoming, 'last-event-id'));
     if (place === undefined) return respondWithFault(outgoing, 'bad_event_id');
     const { token, after } = place;
-    const reply = createSseReply(outgoing, place, options, forwarded);
+    const reply = createSseReply(outgoing, place, options, admitted);
     if (after.epoch === 0) {
-      reply.stream(); // which says where `initialize` is to be sent
-      sessions.expect(token, server, anonymous, after, reply);
+      const refused = sessions.expect(token, server, anonymous, after, reply);
+      if (refused === undefined)
+        reply.stream(); // which says where `initialize` is to be sent
+      else reply.fault(refused, null);
       return;
     }
     const session = sessions.atToken(token, server, anonymous, headerOf(incoming, 'mcp-protocol-version'));
@@ -42,11 +44,11 @@ export function createMessagesEndpoint(options: SseFaceOptions): Endpoint {
   const { server, sessions } = options;
   const guard = createGuard(options);
   return (incoming, outgoing) => {
-    const forwarded = guard(incoming);
-    if (typeof forwarded === 'string') return respondWithFault(outgoing, forwarded);
+    const admitted = guard(incoming);
+    if (typeof admitted === 'string') return respondWithFault(outgoing, admitted);
     if (incoming.method !== 'POST') return respondWithFault(outgoing, 'only_messages');
     readPosted(incoming, options, true, (posted) => {
-      const reply = createPostReply(outgoing, options, forwarded);
+      const reply = createPostReply(outgoing, options, admitted);
       if (!posted.ok) return reply.fault(posted.reason, posted.id, posted.data);
       const { messages, isBatch, modern, initialize, id } = posted;
       if (modern !== undefined) return reply.fault('modern_not_served', id, { supported: legacyRevisions });

@@ -2,8 +2,9 @@ import type { ServerResponse } from 'node:http';
 import { formatEventId } from '../protocol/event-id.ts';
 import type { Reason } from '../protocol/faults.ts';
 import type { ForwardedHeaders } from '../protocol/forwarded-headers.ts';
-import { decodeEvents, encodeEvent } from '../protocol/sse.ts';
+import { type DecodedEvent, decodeEvents, encodeEvent } from '../protocol/sse.ts';
 import type { EventSink, Reply } from '../session/reply.ts';
+import { keepApart } from './apart.ts';
 import { createReply, openEventStream, type ReplyTimes } from './reply.ts';
 import { respondWithFault, respondWithJson } from './respond.ts';
 import { formatPlace, type SsePlace } from './sse-place.ts';
@@ -39,16 +40,10 @@ export function createSseReply(
   const { token, after } = place;
   let sink: EventSink | undefined;
   return {
-    accepts: reply.accepts,
-    forwarded,
-    isContinued: true,
+    ...reply,
     get isGone() {
       return reply.isGone;
     },
-    onGone: reply.onGone,
-    json: reply.json,
-    accepted: reply.accepted,
-    removed: reply.removed,
     nothing: () => (sink === undefined ? reply.nothing() : sink.end()),
     // In an open stream there is nothing that a client would understand; it ends, and the next try is told the fault.
     fault: (reason) => (sink === undefined ? respondWithFault(outgoing, nameOf(reason)) : sink.end()),
@@ -58,7 +53,8 @@ export function createSseReply(
       const data = Buffer.from(`${options.messagesPath}?token=${token}`);
       const id = formatPlace(token, formatEventId(after.stream, after));
       opened.write(encodeEvent({ id, retryMs: options.retryMs, type: 'endpoint', data }));
-      sink = { ...opened, write: (text) => opened.write(forClient(text, token)) };
+      const apart = keepApart(opened);
+      sink = { ...apart, write: (text) => apart.write(eventsFor(text, token)) };
       return sink;
     },
   };
@@ -68,11 +64,9 @@ export function createSseReply(
  * The events of a session as its client is to see them: under ids that say which session they are of, and without those
  * that have no data, which some clients would take for a message.
  */
-function forClient(text: Buffer, token: string): Buffer {
+function eventsFor(text: Buffer, token: string): DecodedEvent[] {
   const shown = decodeEvents(text).filter(({ data }) => data === undefined || data.length > 0);
-  return Buffer.concat(
-    shown.map((event) => encodeEvent(event.id === undefined ? event : { ...event, id: formatPlace(token, event.id) })),
-  );
+  return shown.map((event) => (event.id === undefined ? event : { ...event, id: formatPlace(token, event.id) }));
 }
 
 /** A session's reply to a POST of such a client: its answers go to the stream, so that little can be said here. */

@@ -82,28 +82,28 @@ export function createEventWriter(options: EventWriterOptions): EventWriter {
   let isRefused = false;
   let isDoubtful = false;
   let askedAt: number | undefined;
-  /** Who waits for the append that is under way. */
-  let steps: (() => void)[] = [];
   /** Who waits for events up to a number to be stored; in order. */
-  let waiting: { readonly seq: number; tell(isStored: boolean): void }[] = [];
+  let unstored: { readonly seq: number; tell(isStored: boolean): void }[] = [];
+  /** Who waits for the append that is under way. */
+  let waiting: (() => void)[] = [];
 
-  const tellStep = (): void => {
-    const told = steps;
-    steps = [];
-    for (const tell of told) tell();
+  const tellStored = (isStored: boolean): void => {
+    const due = unstored.filter(({ seq: number }) => !isStored || number <= appended);
+    if (due.length === 0) return;
+    unstored = unstored.slice(due.length);
+    for (const { tell } of due) tell(isStored);
   };
 
-  const tellWaiting = (isStored: boolean): void => {
-    const due = waiting.filter(({ seq: number }) => !isStored || number <= appended);
-    if (due.length === 0) return;
-    waiting = waiting.slice(due.length);
-    for (const { tell } of due) tell(isStored);
+  const tellAppended = (): void => {
+    const told = waiting;
+    waiting = [];
+    for (const tell of told) tell();
   };
 
   const refuse = (why: Refusal, cause?: unknown): void => {
     isRefused = true;
     onRefused(why, cause);
-    tellWaiting(false);
+    tellStored(false);
   };
 
   /** Appends until the log has all of the batch. Returns why it will never have it. */
@@ -163,8 +163,8 @@ export function createEventWriter(options: EventWriterOptions): EventWriter {
       note(batch);
       hold(batch);
       onStored(batch);
-      tellWaiting(true);
-      tellStep();
+      tellAppended();
+      tellStored(true);
     }
   };
 
@@ -175,7 +175,7 @@ export function createEventWriter(options: EventWriterOptions): EventWriter {
       .finally(() => {
         running = undefined;
         askedAt = undefined;
-        tellStep();
+        tellAppended();
         start(); // what was added after the last look at the queue
       });
   };
@@ -194,7 +194,7 @@ export function createEventWriter(options: EventWriterOptions): EventWriter {
     flush: start,
     whenStored(tell) {
       if (isRefused || seq === appended) tell(!isRefused);
-      else waiting.push({ seq, tell });
+      else unstored.push({ seq, tell });
     },
     check() {
       isDoubtful = true;
@@ -210,7 +210,7 @@ export function createEventWriter(options: EventWriterOptions): EventWriter {
       return askedAt === undefined ? 0 : performance.now() - askedAt;
     },
     appended() {
-      return running && new Promise((resolve) => steps.push(resolve));
+      return running && new Promise((resolve) => waiting.push(resolve));
     },
     async settled() {
       while (running !== undefined) await running;

@@ -28,9 +28,14 @@ export class Expected {
     this.#options = options;
   }
 
+  /** Why nobody else may wait, if nobody may. */
+  get refusal(): Reason | undefined {
+    if (this.#isClosed) return 'draining';
+    return this.#size < this.#options.maxWaiting ? undefined : 'too_many_sessions';
+  }
+
   /** Listens as soon as there is the session, after the event `after`; answers with a fault if there is none by then. */
   async listen(visitor: Visitor, withinMs: number, after: EventId, reply: Reply): Promise<void> {
-    if (this.#size >= this.#options.maxWaiting) return reply.fault('too_many_sessions', null);
     this.#size += 1;
     try {
       const session = await this.#find(visitor, performance.now() + withinMs, reply);

@@ -50,7 +50,7 @@ export class Inbound {
     const requests = messages.filter((message) => message.kind === 'request');
     const ids = requests.map(idOf);
     if (again && oneStream?.knows(ids)) return oneStream.confirm(ids, reply);
-    if (again && ids.some((id) => calls.has(id))) return this.#rejoin(requests, isBatch, reply);
+    if (again && !oneStream && ids.some((id) => calls.has(id))) return this.#rejoin(requests, isBatch, reply);
     if (again && !messages.every(isHarmless)) return reply.fault('outcome_unknown', ids[0] ?? null);
     const repeated = ids.find((id) => calls.has(id));
     if (repeated !== undefined) return reply.fault('duplicate_id', repeated);

@@ -122,11 +122,17 @@ export class Sessions {
     return this.#find({ key: keyOfToken(token), server, principal, version, isOneStream: true });
   }
 
-  /** Listens to the session that a client is about to open under this endpoint token, wherever its `initialize` lands. */
-  expect(token: string, server: Server, principal: Principal, after: EventId, reply: Reply): void {
+  /**
+   * Listens to the session that a client is about to open under this endpoint token, wherever its `initialize` lands.
+   * @returns why not, if it may not; else the reply is answered, now or later
+   */
+  expect(token: string, server: Server, principal: Principal, after: EventId, reply: Reply): Reason | undefined {
+    const { refusal } = this.#expected;
+    if (refusal !== undefined) return refusal;
     const visitor = { key: keyOfToken(token), server, principal, isOneStream: true };
     const withinMs = this.#options.sseLingerMs + server.startTimeoutMs;
     this.#expected.listen(visitor, withinMs, after, reply).catch(this.#failed(reply));
+    return undefined;
   }
 
   /**

@@ -10,10 +10,10 @@ export interface Visitor {
   readonly principal: Principal;
   /** What the request says of its revision, if it does. */
   readonly version?: string | undefined;
-  /** What the request brings for the server. */
-  readonly forwarded?: ForwardedHeaders | undefined;
   /** The client hears everything on one stream, and may not know how to come back to it. */
   readonly isOneStream?: boolean;
+  /** What the request brings for the server. */
+  readonly forwarded?: ForwardedHeaders | undefined;
 }
 
 /** True if both are the same in all their parts. */

@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import { testConformance } from '../conformance/suite-tests.ts';
 import { type ReadyServer, serverKinds } from '../integration/server-kinds.ts';
-import { newestClients } from '../support/client-kinds.ts';
+import { newestClients, sseClients } from '../support/client-kinds.ts';
 import type { Cluster } from '../support/cluster.ts';
 import { hastyArgs, testCross } from '../support/cross-suite.ts';
 import type { RoutedRequest } from '../support/round-robin.ts';
@@ -34,4 +34,4 @@ const idOf = ({ headers }: RoutedRequest) => headers['mcp-session-id'];
 const backendsOf = (requests: readonly RoutedRequest[]) => new Set(requests.map(({ backend }) => backend));
 
 testConformance('three instances behind a balancer', startBalanced);
-testCross({ servers: serverKinds, clients: newestClients, start: startBalanced });
+testCross({ servers: serverKinds, clients: [...newestClients, ...sseClients], start: startBalanced });

@@ -292,8 +292,15 @@ describe('the program', () => {
 
   test('prints where it is, and a line that works, on stdout, and nothing else there', async () => {
     const gateway = await start(mini);
-    const [ready, endpoint = '', tryIt, curl = '', ...rest] = gateway.stdout().split('\n');
-    expect([ready, endpoint.trim().split(/\s+/).at(-1), tryIt, rest]).toEqual(['Ready:', gateway.url, 'Try it:', ['']]);
+    const [ready, endpoint, older, stream, tryIt, curl = '', ...rest] = gateway.stdout().split('\n');
+    const [mcp, sse] = [endpoint, stream].map((line = '') => line.trim().split(/\s+/).at(-1));
+    expect([ready, mcp, older, sse]).toEqual([
+      'Ready:',
+      gateway.url,
+      'For clients that speak only HTTP+SSE:',
+      `${gateway.baseUrl}/sse`,
+    ]);
+    expect([tryIt, rest]).toEqual(['Try it:', ['']]);
     const [, url = '', body = ''] =
       /^ {2}curl -i -X POST (\S+) -H 'Content-Type: application\/json' -d '([^']+)'$/.exec(curl) ?? [];
     const { status, headers } = await post(url, body, { Accept: '*/*' });
@@ -303,7 +310,7 @@ describe('the program', () => {
       'string',
     ]);
     await gateway.stop();
-    expect(gateway.stdout().split('\n')).toHaveLength(5);
+    expect(gateway.stdout().split('\n')).toHaveLength(7);
   });
 
   test('serves several servers of a file, each with sessions of its own', async () => {

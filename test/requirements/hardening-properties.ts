@@ -10,7 +10,6 @@ export const properties: readonly Requirement[] = [
   {
     id: 'S01b',
     text: "The old face's endpoint token is another one, useless at the main endpoint and bound to the principal.",
-    deferredTo: openIssues.sse,
   },
   {
     id: 'S02',

@@ -28,6 +28,8 @@ async function inBursts({ from, to, burst, gapMs }, make) {
 
 const methods = {
   initialize: ({ protocolVersion }) => ({ protocolVersion, capabilities: {}, serverInfo: { name: 'c', version: '1' } }),
+  ping: () => ({}),
+  'tools/list': () => ({ tools: [] }),
   'test/lines': () => ({ lines: lines.splice(0).slice(0, -1) }),
   async 'test/count'({ count, burst, gapMs, pad, _meta }) {
     await inBursts({ from: 1, to: count, burst, gapMs }, (n) => progress(_meta.progressToken, n, pad));

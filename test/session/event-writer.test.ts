@@ -161,3 +161,38 @@ describe('an event writer', () => {
     }
   });
 });
+
+describe('who waits for events to be stored', () => {
+  it('is told when all that was added before is in the log, and not earlier', async () => {
+    const { writer, add, nextAppend } = createFixture();
+    const told: [string, boolean][] = [];
+    const wait = (name: string): void => writer.whenStored((isStored) => void told.push([name, isStored]));
+    wait('nothing');
+    add(0, 'a');
+    writer.flush();
+    wait('a');
+    add(0, 'b');
+    wait('b');
+    expect(told).toEqual([['nothing', true]]);
+    (await nextAppend(1)).settle({ outcome: 'stored' });
+    const second = await nextAppend(2);
+    expect(told.slice(1)).toEqual([['a', true]]);
+    second.settle({ outcome: 'already' });
+    await writer.settled();
+    expect(told.slice(2)).toEqual([['b', true]]);
+  });
+
+  it('is told that they never will be, at once if that is known', async () => {
+    const { writer, add, nextAppend, refused } = createFixture();
+    const told: boolean[] = [];
+    add(0, 'a');
+    writer.flush();
+    writer.whenStored((isStored) => void told.push(isStored));
+    (await nextAppend(1)).settle({ outcome: 'fenced' });
+    await writer.settled();
+    expect([refused.length, told]).toEqual([1, [false]]);
+    add(0, 'b');
+    writer.whenStored((isStored) => void told.push(isStored));
+    expect(told).toEqual([false, false]);
+  });
+});

@@ -51,7 +51,8 @@ function createFixture(options: Partial<SessionsOptions> = {}, answerTo?: readon
   };
   const expecting = (principal = nobody): FakeReply => {
     const reply = createFakeReply();
-    sessions.expect(token, server, principal, beginning, reply);
+    const refused = sessions.expect(token, server, principal, beginning, reply);
+    if (refused !== undefined) reply.fault(refused, null);
     return reply;
   };
   const session = (principal = nobody) => {

@@ -24,9 +24,16 @@ const kindsOf = (name: string, speech: Speech): readonly ClientKind[] =>
 /** The official clients as they are. */
 export const newestClients = kindsOf('Streamable HTTP 2025-11-25', newestSpeech);
 
+/** Clients of the two endpoints of 2024-11-05, which can speak a newer revision there. */
+export const sseClients = [
+  ...kindsOf('HTTP+SSE 2024-11-05', { over: 'sse', revision: '2024-11-05' }),
+  ...kindsOf('HTTP+SSE 2025-11-25', { over: 'sse', revision: '2025-11-25' }),
+];
+
 /** Every kind of client that a gateway serves. */
 export const clientKinds: readonly ClientKind[] = [
   ...newestClients,
   ...kindsOf('Streamable HTTP 2025-06-18', { over: 'http', revision: '2025-06-18' }),
   ...kindsOf('Streamable HTTP 2025-03-26', { over: 'http', revision: '2025-03-26' }),
+  ...sseClients,
 ];

@@ -1,5 +1,6 @@
 import { type CommandLine, forms, readCommandLine } from './command-line.ts';
 import { type ConfigFile, readConfigFile } from './config-file.ts';
+import { hasDoublePath } from './endpoint-paths.ts';
 import { configFileVariable, type Environment, environmentWarnings, givenByEnvironment } from './environment.ts';
 import type { Fault, Report } from './fault.ts';
 import { checkForwarding } from './forwarding.ts';
@@ -89,6 +90,10 @@ export function readConfiguration({
     ...readRemoteServer(line.url, globals.path, common, report),
     ...resolveFileServers(file, globals.path, common, report),
   ];
+  if (faults.length === 0 && hasDoublePath({ ...globals, servers })) {
+    const given = firstGiven(sources, 'ssePath') ?? firstGiven(sources, 'messagesPath') ?? firstGiven(sources, 'path');
+    report(given?.path ?? 'path', 'gives two endpoints one path; path, ssePath and messagesPath must differ');
+  }
   if (faults.length > 0) return { ok: false, faults };
   return { ok: true, command, config: { ...globals, servers }, warnings: environmentWarnings(env) };
 }

@@ -63,11 +63,6 @@ export class Exchange {
     return this.#wanted.kind === 'listen';
   }
 
-  /** True if the request was handed over, so that it must not be said that nothing has reached the server. */
-  get wasHandedOver(): boolean {
-    return this.#again;
-  }
-
   /** The instance whose loss would have to be noticed here. */
   get owner(): string | undefined {
     return this.#owner;
@@ -106,6 +101,11 @@ export class Exchange {
     if (this.listens && this.#host.isOneStream) this.#reply.endForNow();
     else this.#reply.fault('outcome_unknown', this.requestId);
     this.#over('answered');
+  }
+
+  /** Nothing could be known of the session in time; of a request that was handed over the server may have heard. */
+  refuse(): void {
+    this.#reply.fault(this.#again ? 'outcome_unknown' : 'store_unavailable', this.requestId);
   }
 
   /** There is a fault of the gateway. */

@@ -35,8 +35,7 @@ export async function askUntilKnown<T extends object | string>(
       return undefined;
     }
     const isLate = !exchange.listens && performance.now() >= until;
-    const reason = exchange.wasHandedOver ? 'outcome_unknown' : 'store_unavailable';
-    if (isLate || isClosed()) reply.fault(reason, exchange.requestId);
+    if (isLate || isClosed()) exchange.refuse();
     else await delay(pauseMs * (0.75 + Math.random() / 2), undefined, { ref: false });
   }
   return undefined;

@@ -195,6 +195,35 @@ describe('the order of sources', () => {
   });
 });
 
+describe('the face for HTTP+SSE', () => {
+  const both = { mcpServers: { a: { command: 'x' }, b: { command: 'y', sse: false } } };
+
+  it('is there unless it is turned off, for all or for one', () => {
+    const turned = (given: Given) => configOf(given).servers.map(({ sse }) => sse);
+    expect(turned({ file: both })).toEqual([true, false]);
+    expect(turned({ argv: ['--no-sse', '--config', 'config.json'], file: both })).toEqual([false, false]);
+    expect(turned({ argv: ['--no-sse', '--', 'x'] })).toEqual([false]);
+    expect(turned({ argv: ['--', 'x'], env: { GANGWAY_SSE: 'false' } })).toEqual([false]);
+  });
+
+  it.each<[Given, string, string]>([
+    [{ argv: ['--no-sse=1', '--', 'x'] }, '--no-sse', 'takes no value'],
+    [{ argv: ['--no-sse', '--no-sse', '--', 'x'] }, '--no-sse', 'more than once'],
+    [{ argv: ['--', 'x'], env: { GANGWAY_SSE: 'no' } }, 'GANGWAY_SSE', 'true or false'],
+    [{ argv: ['--sse-path', '/mcp', '--', 'x'] }, '--sse-path', 'one path'],
+    [{ argv: ['--messages-path', '/sse', '--', 'x'] }, '--messages-path', 'one path'],
+    [{ argv: ['--path', '/messages', '--', 'x'] }, '--path', 'one path'],
+    [{ argv: ['--sse-path', '/foo/mcp', '--', 'foo'] }, '--sse-path', 'one path'],
+  ])('refuses %j', (given, path, message) => {
+    const result = read(given);
+    expect(result).toMatchObject({ ok: false, faults: [{ path, message: expect.stringContaining(message) }] });
+  });
+
+  it('has no path to collide with where it is turned off', () => {
+    expect(configOf({ argv: ['--no-sse', '--sse-path', '/mcp', '--', 'x'] }).path).toBe('/mcp');
+  });
+});
+
 describe('servers of the file', () => {
   it('reads what MCP clients write', () => {
     const file = {

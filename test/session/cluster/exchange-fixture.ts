@@ -20,12 +20,20 @@ interface ExchangeFixtureOptions {
   readonly posts?: readonly Posted[];
   /** What a replay reaches; where it began if not said. */
   readonly replayed?: EventId | 'complete';
+  readonly isOneStream?: boolean;
 }
 
 /** One exchange, number 5, with everything around it in the test's hand. */
 export function createExchange(
   wanted: Wanted,
-  { owners = ['o1'], admits = true, isAlive = false, posts = [], replayed }: ExchangeFixtureOptions = {},
+  {
+    owners = ['o1'],
+    admits = true,
+    isAlive = false,
+    posts = [],
+    replayed,
+    isOneStream = false,
+  }: ExchangeFixtureOptions = {},
 ) {
   const reply = createFakeReply();
   const sent: { to: string; letter: ToOwner; body: string[] }[] = [];
@@ -42,7 +50,7 @@ export function createExchange(
   };
   const exchange = new Exchange('k', wanted, reply, {
     earlyStreamMs: 2 ** 30,
-    isOneStream: false,
+    isOneStream,
     admit: async () => admits,
     async locate(_reply, failed): Promise<Owner> {
       asked.push(failed);

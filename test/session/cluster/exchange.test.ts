@@ -211,3 +211,40 @@ it('an exchange says whom it waits for', async () => {
   reply.leave();
   await done;
 });
+
+describe('a client that hears everything on one stream', () => {
+  const isOneStream = true;
+
+  it('[P3] has a request that its lost owner may have run asked of the next one, which knows whether it was accepted', async () => {
+    const { exchange, reply, sent, run } = createExchange(postOf([request('a')]), {
+      owners: ['o1', 'o2'],
+      isOneStream,
+    });
+    const done = run();
+    await settled();
+    exchange.lose();
+    await settled();
+    const asked = sent.filter(({ letter }) => letter.kind === 'post');
+    expect(asked.map(({ to, letter }) => [to, 'again' in letter && letter.again])).toEqual([
+      ['o1', false],
+      ['o2', true],
+    ]);
+    exchange.take('o2', { kind: 'accepted', n: exchange.n }, Buffer.alloc(0));
+    await done;
+    expect(reply.given).toEqual({ kind: 'accepted' });
+  });
+
+  it('[P9] keeps its stream until this instance stops, and is told then to come back', async () => {
+    const { exchange, reply, run } = createExchange(listenAfter('0.5-1'), { isOneStream });
+    const done = run();
+    await settled();
+    exchange.take('o1', { kind: 'head', n: exchange.n }, Buffer.alloc(0));
+    chunk(exchange, 'o1', note(1), '0.5-2');
+    exchange.letGo();
+    chunk(exchange, 'o1', note(2), '0.5-3');
+    expect([reply.sink.messages, reply.sink.state]).toEqual([[note(1), note(2)], 'open']);
+    exchange.giveUp();
+    await done;
+    expect([reply.sink.events.items.at(-1), reply.sink.state]).toEqual([{ retry: expect.any(Number) }, 'ended']);
+  });
+});

@@ -5,19 +5,24 @@ import type { Server } from '../session/session-parts.ts';
 import { isHost, type OriginRules } from './origin.ts';
 import { hasSingleHeaders } from './single-headers.ts';
 
-/** Why a request is refused by its headers, whatever it asks for, or else what of them goes on to the server. */
-export type Guard = (incoming: IncomingMessage) => Reason | ForwardedHeaders;
-
 /** What stands before every endpoint of a server. */
-export function createGuard({ server, originRules }: { server: Server; originRules: OriginRules }): Guard {
-  const { forwardHeaders } = server;
-  const forwardable = new Set(forwardHeaders);
+export interface GuardOptions {
+  readonly server: Server;
+  readonly originRules: OriginRules;
+}
+
+/** Says why a request is refused by its headers, whatever it asks for; else which of them its server is to get. */
+export type Guard = (incoming: IncomingMessage) => ForwardedHeaders | Reason;
+
+/** The guard of a server's endpoints. */
+export function createGuard({ server, originRules }: GuardOptions): Guard {
+  const forwardable = new Set(server.forwardHeaders);
   return ({ headers, rawHeaders }) => {
     if (!hasSingleHeaders(rawHeaders, forwardable)) return 'duplicate_header';
     if (!isHost(headers.host)) return 'bad_host';
     if (!originRules.allowsHost(headers.host)) return 'host_not_allowed';
     if (!originRules.allowsOrigin(headers.origin)) return 'origin_not_allowed';
-    const forwarded = readForwardedHeaders(headers, forwardHeaders);
+    const forwarded = readForwardedHeaders(headers, server.forwardHeaders);
     return forwarded === 'too_large' ? 'forwarded_too_large' : forwarded;
   };
 }

@@ -1,0 +1,322 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js';
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { everythingFixture, type Gateway, startGateway } from '../support/gateway.ts';
+import { initialize, open, post } from '../support/http-client.ts';
+import { connectOld, initializeRequest, type OldClient, openOldStream } from '../support/old-client.ts';
+import { waitUntilGone } from '../support/processes.ts';
+
+const ping = (id: string | number = 'p') => ({ jsonrpc: '2.0', id, method: 'ping' });
+const call = (id: string | number, name: string, args: object = {}) => ({
+  jsonrpc: '2.0',
+  id,
+  method: 'tools/call',
+  params: { name, arguments: args },
+});
+const reasonOf = ({ json }: { readonly json: { error?: { data?: { reason?: string } } } | undefined }) =>
+  json?.error?.data?.reason;
+
+describe('the two endpoints for clients of 2024-11-05', () => {
+  let gateway: Gateway;
+  beforeAll(async () => {
+    gateway = await startGateway({
+      args: ['--keep-alive-ms', '200', '--max-body-bytes', '20000', '--retry-ms', '1234', '--log-level', 'debug'],
+      command: everythingFixture,
+      isStoppedWithTest: false,
+    });
+  });
+  afterAll(() => gateway?.stop());
+
+  test('the stream begins with its endpoint, under an id, and the reconnection time', async () => {
+    const client = await openOldStream(gateway.baseUrl);
+    expect(client.events).toEqual([
+      {
+        id: expect.stringMatching(/^[A-Za-z0-9_-]{43}\.0\.0-0$/),
+        retry: 1234,
+        event: 'endpoint',
+        data: expect.stringMatching(/^\/messages\?token=[A-Za-z0-9_-]{43}$/),
+      },
+    ]);
+    expect(client.events[0]?.id).toBe(`${client.token}.0.0-0`);
+    client.drop();
+  });
+
+  test('POSTs are accepted without a body, and everything comes on the stream, as the text that it was', async () => {
+    const client = await connectOld(gateway.baseUrl);
+    const accepted = await client.post(call('c', 'echo', { text: 'täst \u2028' }));
+    expect([accepted.status, accepted.text, accepted.headers['mcp-session-id']]).toEqual([202, '', undefined]);
+    expect((await client.response('c')).result.content[0].text).toBe('täst \u2028');
+    expect((await client.post({ jsonrpc: '2.0', method: 'notifications/roots/list_changed' })).status).toBe(202);
+    const events = client.events.slice(1);
+    for (const { id, event, data, retry } of events) {
+      expect(id?.startsWith(`${client.token}.0.`)).toBe(true);
+      expect([event, data === '', retry]).toEqual(['message', false, undefined]);
+    }
+    client.drop();
+  });
+
+  test('a silent stream has comments, after which no empty line makes some readers see an event', async () => {
+    const exchange = await open(`${gateway.baseUrl}/sse`, { method: 'GET', headers: { Accept: 'text/event-stream' } });
+    await exchange.comments.next();
+    await exchange.comments.next();
+    const text = exchange.answer().catch(() => undefined);
+    exchange.drop();
+    await text;
+    expect(exchange.events.items).toHaveLength(1);
+  });
+
+  test('any revision can be negotiated; a batch is taken apart by it', async () => {
+    for (const version of ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25']) {
+      const client = await connectOld(gateway.baseUrl, { version });
+      expect(client.heard.items[0].result.protocolVersion).toBe(version);
+      const batch = await client.post([ping('a'), ping('b')]);
+      if (version === '2025-03-26') {
+        expect(batch.status).toBe(202);
+        await Promise.all([client.response('a'), client.response('b')]);
+      } else expect([batch.status, reasonOf(batch)]).toEqual([400, 'batch_not_allowed']);
+      client.drop();
+    }
+  });
+
+  test('a client that tries Streamable HTTP first is refused at the stream with 405, and falls back', async () => {
+    const url = new URL(`${gateway.baseUrl}/sse`);
+    const info = { name: 'c', version: '1' };
+    const newer = new Client(info);
+    type Transport = Parameters<typeof newer.connect>[0];
+    await expect(newer.connect(new StreamableHTTPClientTransport(url) as Transport)).rejects.toThrow('only_a_stream');
+    const older = new Client(info);
+    await older.connect(new SSEClientTransport(url) as Transport);
+    expect((await older.listTools()).tools.length).toBeGreaterThan(0);
+    await older.close();
+    const refused = await post(url.href, initializeRequest());
+    expect([refused.status, refused.headers.allow, reasonOf(refused)]).toEqual([405, 'GET', 'only_a_stream']);
+  });
+
+  describe('refusals', () => {
+    let client: OldClient;
+    beforeAll(async () => {
+      client = await connectOld(gateway.baseUrl);
+    });
+    afterAll(() => client?.drop());
+
+    const strange = 'A'.repeat(43);
+    const at = (query: string) => post(`${gateway.baseUrl}/messages${query}`, ping());
+
+    test('[P11] a token that nobody has, or that is none, is no session', async () => {
+      for (const query of [
+        '',
+        '?',
+        '?token=',
+        `?token=${strange}`,
+        '?token=__proto__',
+        `?token=${'A'.repeat(5_000)}`,
+      ]) {
+        const answer = await at(query);
+        expect([answer.status, reasonOf(answer), answer.json.id]).toEqual([404, 'unknown_token', 'p']);
+      }
+      expect((await at(`?token=${client.token}&token=${client.token}`)).status).toBe(404);
+      expect((await at(`?token=${client.token}&other=1`)).status).toBe(202);
+    });
+
+    test('[S01b] a token opens nothing at the other endpoint, and a session id nothing here', async () => {
+      const session = await initialize(gateway.url);
+      for (const id of [client.token, `sse.${client.token}`, `token ${client.token}`]) {
+        const answer = await post(gateway.url, ping(), { 'Mcp-Session-Id': id });
+        expect([400, 404]).toContain(answer.status);
+      }
+      expect((await post(gateway.url, ping(), { 'Mcp-Session-Id': client.token })).status).toBe(404);
+      expect((await at(`?token=${session.id}`)).status).toBe(404);
+      await session.delete();
+    });
+
+    test('initialize twice', async () => {
+      const again = await client.post(initializeRequest());
+      expect([again.status, reasonOf(again)]).toEqual([400, 'used_token']);
+      await client.request('ping', undefined, { id: 'still' });
+    });
+
+    test('an id that is in flight', async () => {
+      const id = 'held';
+      expect((await client.post(call(id, 'wait_for_cancel', { key: 'k' }))).status).toBe(202);
+      const again = await client.post(call(id, 'echo', { text: 'x' }));
+      expect([again.status, reasonOf(again)]).toEqual([400, 'duplicate_id']);
+      await client.post({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: id } });
+    });
+
+    const modern = { ...ping(), params: { _meta: { 'io.modelcontextprotocol/protocolVersion': '2026-07-28' } } };
+    test.each<[string, unknown, Record<string, string>, number, string]>([
+      ['no JSON', '{', {}, 400, 'not_json'],
+      ['no JSON-RPC', '{}', {}, 400, 'not_json_rpc'],
+      ['an empty batch', '[]', {}, 400, 'empty_batch'],
+      ['a request of the modern era', modern, {}, 400, 'modern_not_served'],
+      ['another type', ping(), { 'Content-Type': 'text/plain' }, 415, 'bad_content_type'],
+      ['an encoded body', ping(), { 'Content-Encoding': 'gzip' }, 415, 'encoded_body'],
+      ['a large body', `"${'x'.repeat(30_000)}"`, {}, 413, 'body_too_large'],
+      ['a foreign origin', ping(), { Origin: 'https://evil.example' }, 403, 'origin_not_allowed'],
+      ['a foreign host', ping(), { Host: 'evil.example' }, 403, 'host_not_allowed'],
+      ['an unknown revision', ping(), { 'MCP-Protocol-Version': '1999-01-01' }, 400, 'unsupported_version'],
+    ])('%s', async (_, body, headers, status, reason) => {
+      const answer = await client.post(body, undefined, headers);
+      expect([answer.status, reasonOf(answer)]).toEqual([status, reason]);
+      if (!reason.startsWith('origin') && !reason.startsWith('host')) return;
+      const stream = await open(`${gateway.baseUrl}/sse`, { method: 'GET', headers });
+      expect(stream.status).toBe(status);
+      stream.drop();
+    });
+
+    test('other methods', async () => {
+      for (const method of ['GET', 'DELETE', 'PUT']) {
+        const answer = await (await open(`${gateway.baseUrl}${client.endpoint}`, { method })).answer();
+        expect([answer.status, answer.headers.allow, reasonOf(answer)]).toEqual([405, 'POST', 'only_messages']);
+      }
+    });
+
+    test.each([
+      ['garbage', 400, 'bad_event_id'],
+      ['0.1-1', 400, 'bad_event_id'],
+      [`${strange}.1-1`, 400, 'bad_event_id'],
+      [`${strange.slice(1)}B.0.1-1`, 400, 'bad_event_id'],
+      [`${strange}.0.1-1`, 404, 'unknown_token'],
+      ['x'.repeat(8_000), 400, 'bad_event_id'],
+    ])('Last-Event-ID %#', async (after, status, reason) => {
+      const exchange = await open(`${gateway.baseUrl}/sse`, { method: 'GET', headers: { 'Last-Event-ID': after } });
+      const answer = await exchange.answer();
+      expect([answer.status, reasonOf(answer)]).toEqual([status, reason]);
+    });
+
+    test('[S07] [A04] an event id of one session with the token of another brings nothing of it', async () => {
+      const other = await connectOld(gateway.baseUrl);
+      await other.request('tools/list', undefined, { id: 'secret' });
+      const places = other.events.map(({ id }) => id?.slice(id.indexOf('.')) ?? '');
+      for (const place of places.slice(1)) {
+        const exchange = await open(`${gateway.baseUrl}/sse`, {
+          method: 'GET',
+          headers: { 'Last-Event-ID': `${client.token}${place}` },
+        });
+        exchange.drop();
+        expect(JSON.stringify(exchange.events.items)).not.toContain('secret');
+      }
+      await client.connect();
+      await client.request('ping', undefined, { id: 'after' });
+      other.drop();
+    });
+  });
+
+  test('[S01b] [P12] the token stands in no log line, whatever its level', async () => {
+    const client = await connectOld(gateway.baseUrl);
+    await client.request('tools/list');
+    await client.post({ jsonrpc: '2.0', id: 'nobody asked', result: {} }); // a line at debug
+    client.drop();
+    await client.connect();
+    await client.post(initializeRequest());
+    await post(`${gateway.baseUrl}/messages?token=${client.token}`, '{');
+    client.drop();
+    expect(gateway.stderr()).toContain('"level":20');
+    expect(gateway.stderr() + gateway.stdout()).not.toContain(client.token);
+    expect(gateway.stderr()).not.toMatch(/token=|messages\?/);
+  });
+});
+
+describe('several servers', () => {
+  let folder: string;
+  let gateway: Gateway;
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'gangway-face-'));
+    const [command, ...args] = everythingFixture;
+    const file = join(folder, 'servers.json');
+    const servers = {
+      one: { command, args },
+      two: { command, args },
+      closed: { command, args, sse: false },
+      broken: { command: join(folder, 'none') },
+    };
+    await writeFile(file, JSON.stringify({ ssePath: '/old/stream', messagesPath: '/old/in', mcpServers: servers }));
+    gateway = await startGateway({ args: ['--config', file], isStoppedWithTest: false });
+  });
+  afterAll(async () => {
+    await gateway?.stop();
+    await rm(folder, { recursive: true });
+  });
+
+  const stream = (name: string) =>
+    open(`${gateway.baseUrl}/${name}/old/stream`, { method: 'GET', headers: { Accept: 'text/event-stream' } });
+  const endpointOf = async (name: string): Promise<string> => {
+    const exchange = await stream(name);
+    return (await exchange.events.next()).data ?? '';
+  };
+
+  test('each has its own two endpoints, at the configured paths', async () => {
+    const endpoint = await endpointOf('one');
+    expect(endpoint).toMatch(/^\/one\/old\/in\?token=/);
+    expect((await post(gateway.baseUrl + endpoint, initializeRequest())).status).toBe(202);
+    expect((await open(`${gateway.baseUrl}/old/stream`, { method: 'GET' })).status).toBe(404);
+  });
+
+  test('[P11] a token is useless at another server, and what it opens there is another session', async () => {
+    const endpoint = await endpointOf('one');
+    expect((await post(gateway.baseUrl + endpoint, initializeRequest())).status).toBe(202);
+    const elsewhere = gateway.baseUrl + endpoint.replace('/one/', '/two/');
+    expect((await post(elsewhere, ping())).status).toBe(404);
+    expect((await post(elsewhere, initializeRequest())).status).toBe(400);
+    expect((await post(gateway.baseUrl + endpoint, ping())).status).toBe(202);
+  });
+
+  test('one can be without', async () => {
+    expect((await stream('closed')).status).toBe(404);
+    expect((await post(`${gateway.baseUrl}/closed/old/in?token=x`, ping())).status).toBe(404);
+    expect((await initialize(`${gateway.baseUrl}/closed/mcp`)).id).toBeDefined();
+  });
+
+  test('a server that does not start is told in the answer to initialize', async () => {
+    const answer = await post(gateway.baseUrl + (await endpointOf('broken')), initializeRequest());
+    expect([answer.status, reasonOf(answer), answer.json.id]).toEqual([502, 'server_start_failed', 0]);
+  });
+});
+
+test('--no-sse leaves nothing of it', async () => {
+  const gateway = await startGateway({ args: ['--no-sse'], command: everythingFixture });
+  expect((await open(`${gateway.baseUrl}/sse`, { method: 'GET' })).status).toBe(404);
+  expect((await post(`${gateway.baseUrl}/messages?token=x`, ping())).status).toBe(404);
+});
+
+describe('the end', () => {
+  test('[P10] of a session whose client is gone comes after a while, with its process', async () => {
+    const gateway = await startGateway({ args: ['--sse-linger-ms', '300'], command: everythingFixture });
+    const client = await connectOld(gateway.baseUrl);
+    const [child] = await gateway.descendants();
+    client.drop();
+    await waitUntilGone(child === undefined ? [] : [child]);
+    expect(gateway.logs()).toContainEqual(expect.objectContaining({ msg: 'session ended', reason: 'client_gone' }));
+    const late = await client.post(ping());
+    expect([late.status, reasonOf(late)]).toEqual([404, 'unknown_token']);
+    // Nor can the token be used a second time.
+    const again = await client.post(initializeRequest());
+    expect([again.status, reasonOf(again)]).toEqual([400, 'used_token']);
+    const resumed = await client.connect();
+    expect((await resumed.ended).status).toBe(404);
+  });
+
+  test('of a stream without initialize comes after a while', async () => {
+    const gateway = await startGateway({
+      args: ['--sse-linger-ms', '100', '--start-timeout-ms', '200'],
+      command: everythingFixture,
+    });
+    const client = await openOldStream(gateway.baseUrl);
+    expect((await client.stream.ended).isWhole).toBe(true);
+    expect(client.events).toHaveLength(1);
+  });
+
+  test('[P9] at SIGTERM calls end as they should, then the stream does, in order', async () => {
+    const gateway = await startGateway({ command: everythingFixture });
+    const client = await connectOld(gateway.baseUrl);
+    await client.post(call('slow', 'progress', { count: 10, gapMs: 50, marker: 'm' }));
+    const stopped = gateway.stop();
+    expect((await client.response('slow')).result.content[0].text).toBe('m');
+    expect((await client.stream.ended).isWhole).toBe(true);
+    expect(await stopped).toEqual({ code: 0, signal: null });
+  });
+});
