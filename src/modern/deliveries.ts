@@ -2,6 +2,7 @@ import { type Message, memberValue, readBody } from '../protocol/message.ts';
 import { withServedVersions } from '../protocol/modern/discovery.ts';
 import { statusOf } from '../protocol/modern/error-status.ts';
 import { isWanted, readLogLevel } from '../protocol/modern/log-levels.ts';
+import { missedChanges } from '../protocol/modern/missed-changes.ts';
 import {
   listenResult,
   restoreId,
@@ -86,8 +87,11 @@ export class Deliveries {
     if (method === 'notifications/tools/list_changed') this.#options.onToolsChanged();
     if (call?.isListen !== true) return this.#drop('late', text);
     if (method === acknowledged) {
-      // A process that replaced another one acknowledges again what its client knows already.
-      if (call.isAcknowledged) return;
+      // A process that replaced another one acknowledges again what its client knows already, and tells of no change before.
+      if (call.isAcknowledged) {
+        for (const change of missedChanges(notification, call.idText)) this.#send(call, change);
+        return;
+      }
       call.isAcknowledged = true;
     } else if (!call.isAcknowledged || requestScoped.has(method)) return this.#drop('unacknowledged', text);
     this.#send(call, restoreSubscription(notification, call.idText));

@@ -25,7 +25,10 @@ export function createModernLog(logger: Logger): ModernObserver {
     crashLoop: (server, details) =>
       logger.warn({ server, ...details }, 'shared server ended again and again; it is left alone for a while'),
     clientCut: (server) => logger.warn({ server }, 'cut a client that does not read its stream'),
-    closed: (server, { dropped }) => logger.debug({ server, ...total(dropped) }, 'shared server closed'),
+    closed(server, { dropped }) {
+      const hasLosses = Object.keys(dropped).length > 0;
+      logger[hasLosses ? 'info' : 'debug']({ server, ...total(dropped) }, 'shared server closed');
+    },
     dropped(server, what, text) {
       if (!logger.isLevelEnabled('debug')) return;
       logger.debug({ server, what, text: text?.subarray(0, shownBytes).toString() }, 'message dropped');

@@ -132,9 +132,14 @@ describe('subscriptions', () => {
     const { status, json } = await callModern(gateway.url, 'exit', { code: 3 });
     expect({ status, reason: json.error.data.reason }).toEqual({ status: 502, reason: 'server_exited' });
     expect(await pidOf(gateway.url)).not.toBe(before);
+    const changed = {
+      method: 'notifications/tools/list_changed',
+      params: { _meta: { [metaKeys.subscriptionId]: 'l' } },
+    };
+    expect(await stream.nextMessage()).toMatchObject(changed); // it may have, meanwhile
     await callModern(gateway.url, 'test_trigger_tool_change');
-    expect(await stream.nextMessage()).toMatchObject({ method: 'notifications/tools/list_changed' });
-    expect(stream.events.items).toHaveLength(2);
+    expect(await stream.nextMessage()).toMatchObject(changed);
+    expect(stream.events.items).toHaveLength(3);
     stream.drop();
   });
 

@@ -9,7 +9,7 @@ import { findPlace, type Replacement, replaceParts } from '../splice.ts';
  */
 
 /** The key of `_meta` that says to which subscription a message belongs (2026-07-28, basic/patterns/subscriptions). */
-const subscriptionIdKey = 'io.modelcontextprotocol/subscriptionId';
+export const subscriptionIdKey = 'io.modelcontextprotocol/subscriptionId';
 
 /** A request as the server gets it, and what was replaced, as JSON text: `1`, `1.0` and `"1"` come back as they were. */
 export interface Renumbered {
