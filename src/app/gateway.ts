@@ -18,7 +18,7 @@ import type { Environment } from './configuration/environment.ts';
 import { createStore } from './create-store.ts';
 import { logListeners } from './server-listeners.ts';
 import { missingCommand, type RunningServer, runServer } from './servers.ts';
-import { awaitStart } from './start-probe.ts';
+import { awaitStart, probeMs } from './start-probe.ts';
 import { version } from './version.ts';
 
 /** What a gateway is started with. */
@@ -59,7 +59,11 @@ export async function startGateway({ config, environment, logger, onUseless }: G
   };
 
   const modernObserver = createModernLog(logger);
-  const modernServers = new Map(servers.map((running) => [running, runModern(running, config, modernObserver)]));
+  // Whoever uses the process of an only server excuses its end: before it is proven, only a client does.
+  const startAheadMs = servers.length === 1 ? probeMs : 0;
+  const modernServers = new Map(
+    servers.map((running) => [running, runModern(running, config, modernObserver, startAheadMs)]),
+  );
   const originRules = createOriginRules(config);
   const endpoints = new Map<string, Endpoint>();
   for (const [{ server, config: own }, modern] of modernServers) {
@@ -126,10 +130,11 @@ function runModern(
   { config, server, openSibling }: RunningServer,
   gateway: GatewayConfig,
   observer: ModernObserver,
+  startAheadMs: number,
 ): ModernServer {
   const era = config.address === undefined ? config.era : 'legacy';
   const modern = new ModernServer({ server, era, openSibling, version, limits: gateway, observer });
-  modern.start();
+  setTimeout(() => modern.start(), startAheadMs).unref();
   return modern;
 }
 

@@ -108,6 +108,16 @@ describe('the era of a server', () => {
     expect(await gateway.descendants()).toHaveLength(1);
   });
 
+  test('an only server that ends at once ends the gateway, one of several is told in the log', async () => {
+    const command = [process.execPath, '-e', 'process.exit(3)'];
+    const only = await startGateway({ command, args: ['--era', 'modern'] });
+    expect(await only.exited).toMatchObject({ code: 1 });
+    expect(only.stderr()).toContain('ended right after its start');
+    const [file, ...args] = command;
+    const { gateway } = await startAmongOthers({ command: file, args, era: 'modern' });
+    await waitFor(() => gateway.logs().some(({ msg }) => msg === 'shared server did not start'));
+  });
+
   test('a server that always ends is left alone after a while, and its clients are told', async () => {
     const gateway = await startGateway({ command: modernFixture, args: ['--era', 'modern'] });
     const reasons = [];
