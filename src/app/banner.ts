@@ -1,11 +1,12 @@
 import { legacyRevisions } from '../protocol/revisions.ts';
 
 /** Where a server can be reached. */
-interface Urls {
+export interface Urls {
   readonly server: string;
   readonly url: string;
   /** For clients that speak only HTTP+SSE (2024-11-05). */
   readonly sse?: string;
+  readonly ws?: string;
 }
 
 /** What is printed when the gateway is ready: where it is, and a line that tries it. */
@@ -13,9 +14,13 @@ export function renderBanner(urls: readonly Urls[]): string {
   const width = Math.max(...urls.map(({ server }) => server.length));
   const row = (server: string, url: string): string => `  ${server.padEnd(width)}  ${url}\n`;
   const endpoints = urls.map(({ server, url }) => row(server, url)).join('');
-  const old = urls.flatMap(({ server, sse }) => (sse === undefined ? [] : [row(server, sse)])).join('');
-  const older = old && `For clients that speak only HTTP+SSE:\n${old}`;
-  return `Ready:\n${endpoints}${older}Try it:\n  ${curlLine(urls[0]?.url ?? '')}\n`;
+  const others = (title: string, key: 'sse' | 'ws'): string => {
+    const rows = urls.map((of) => (of[key] === undefined ? '' : row(of.server, of[key]))).join('');
+    return rows && `${title}:\n${rows}`;
+  };
+  const older = others('For clients that speak only HTTP+SSE', 'sse');
+  const sockets = others('For clients on WebSocket', 'ws');
+  return `Ready:\n${endpoints}${older}${sockets}Try it:\n  ${curlLine(urls[0]?.url ?? '')}\n`;
 }
 
 /** A command that opens a session; what it prints shows that the gateway and the server behind it work. */

@@ -26,3 +26,13 @@ export function createStore(config: GatewayConfig, logger: Logger): Store {
     onError: (cause) => logger.debug({ err: cause }, 'Redis connection'),
   });
 }
+
+/**
+ * The store of sessions that live with one connection of their client. Nobody comes back for their events, but a client
+ * that lags reads them from there: beyond what it may lag there is room for the largest message that a server may write.
+ */
+export function createConnectedStore(config: GatewayConfig): Store {
+  const { logMaxEvents, logMaxBytes, logMaxAgeMs, logTotalMaxBytes, maxLineBytes } = config;
+  const limits = { maxEvents: logMaxEvents, maxBytes: logMaxBytes + maxLineBytes, maxAgeMs: logMaxAgeMs };
+  return createMemoryStore({ ...limits, maxTotalBytes: Math.max(logTotalMaxBytes, limits.maxBytes) });
+}

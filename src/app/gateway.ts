@@ -6,16 +6,19 @@ import { createHttpApp, createListener } from '../http/app.ts';
 import { createEndpoint, type Endpoint } from '../http/endpoint.ts';
 import { createOriginRules, isLoopback } from '../http/origin.ts';
 import { createMessagesEndpoint, createSseStream } from '../http/sse-face.ts';
+import { createWebSocketFace, webSocketOnly } from '../http/websocket/face.ts';
 import { ModernServer } from '../modern/modern-server.ts';
 import type { ModernObserver } from '../modern/observer.ts';
 import { addHealth } from '../ops/health.ts';
 import { createModernLog } from '../ops/modern-log.ts';
 import { createSessionLog } from '../ops/session-log.ts';
+import type { Server } from '../session/session-parts.ts';
 import { Sessions } from '../session/sessions.ts';
+import type { Urls } from './banner.ts';
 import type { GatewayConfig } from './configuration/config.ts';
 import { endpointPathsOf } from './configuration/endpoint-paths.ts';
 import type { Environment } from './configuration/environment.ts';
-import { createStore } from './create-store.ts';
+import { createConnectedStore, createStore } from './create-store.ts';
 import { logListeners } from './server-listeners.ts';
 import { missingCommand, type RunningServer, runServer } from './servers.ts';
 import { awaitStart, probeMs } from './start-probe.ts';
@@ -32,8 +35,8 @@ export interface GatewayParts {
 
 /** A running gateway. */
 export interface Gateway {
-  /** The endpoints, by server; `sse` is for clients that speak only HTTP+SSE (2024-11-05). */
-  readonly urls: readonly { readonly server: string; readonly url: string; readonly sse?: string }[];
+  /** The endpoints, by server. */
+  readonly urls: readonly Urls[];
   /** Ends everything in order (P9): resolves when no session, no process and no connection is left. */
   close(): Promise<void>;
 }
@@ -51,11 +54,12 @@ export async function startGateway({ config, environment, logger, onUseless }: G
   const observer = createSessionLog(logger);
   const storeWaitMs = config.redisWaitMs;
   const cluster = config.redis === undefined ? undefined : { ...config, storeWaitMs };
+  const connectedStore = createConnectedStore(config);
   const sessions = new Sessions({ ...config, storeWaitMs, cluster, store, observer });
   const servers = await startServers({ config, environment, logger, onUseless });
   const closeParts = async (): Promise<void> => {
     await Promise.all(servers.map(({ pool }) => pool.close()));
-    await store.close();
+    await Promise.all([store.close(), connectedStore.close()]);
   };
 
   const modernObserver = createModernLog(logger);
@@ -66,11 +70,16 @@ export async function startGateway({ config, environment, logger, onUseless }: G
   );
   const originRules = createOriginRules(config);
   const endpoints = new Map<string, Endpoint>();
+  const onWebSocket = new Map<string, Server>();
   for (const [{ server, config: own }, modern] of modernServers) {
     const options = { ...config, server, sessions, modern, originRules };
     const endpoint = createEndpoint(options);
-    for (const { mcp, old } of endpointPathsOf(config, own)) {
+    for (const { mcp, ws, old } of endpointPathsOf(config, own)) {
       endpoints.set(mcp, endpoint);
+      if (ws !== undefined) {
+        endpoints.set(ws, webSocketOnly);
+        onWebSocket.set(ws, server);
+      }
       if (old === undefined) continue;
       const face = { ...options, messagesPath: old.messages };
       endpoints.set(old.stream, createSseStream(face));
@@ -88,6 +97,16 @@ export async function startGateway({ config, environment, logger, onUseless }: G
     },
     createListener(app, endpoints),
   );
+  const webSockets = createWebSocketFace({
+    ...config,
+    servers: onWebSocket,
+    sessions,
+    store: connectedStore,
+    originRules,
+    maxEventBytes: config.maxLineBytes,
+    initializeTimeoutMs: config.bodyTimeoutMs,
+  });
+  webSockets.attach(http);
   // Node.js drops what follows the first 1,000 headers, and with it what the guards look at; their size is bounded anyway.
   http.maxHeadersCount = 0;
   http.maxConnections = config.maxConnections;
@@ -109,8 +128,9 @@ export async function startGateway({ config, environment, logger, onUseless }: G
   const base = `http://${displayHost(host)}:${(http.address() as AddressInfo).port}`;
   return {
     urls: servers.map(({ config: own }) => {
-      const [{ mcp, old }] = endpointPathsOf(config, own);
-      return { server: own.name, url: base + mcp, ...(old && { sse: base + old.stream }) };
+      const [{ mcp, ws, old }] = endpointPathsOf(config, own);
+      const onWs = ws && { ws: base.replace('http', 'ws') + ws };
+      return { server: own.name, url: base + mcp, ...(old && { sse: base + old.stream }), ...onWs };
     }),
     async close() {
       const endMs = Math.max(...servers.map(({ config: c }) => c.stdinCloseGraceMs + c.terminateGraceMs));
@@ -120,7 +140,7 @@ export async function startGateway({ config, environment, logger, onUseless }: G
         ...[...modernServers.values()].map((modern) => modern.drain(graceMs)),
       ]);
       await closeParts();
-      await closeServer(http);
+      await Promise.all([webSockets.close(connectionGraceMs), closeServer(http)]);
     },
   };
 }

@@ -5,7 +5,8 @@ import { createDetector, type WebTransport } from '../backend/detect.ts';
 import { openHttp } from '../backend/http/http.ts';
 import { openSocket } from '../backend/socket/socket.ts';
 import { openSse } from '../backend/sse/sse.ts';
-import type { UpstreamTls } from '../backend/web/connection.ts';
+import type { UpstreamTls } from '../backend/upstream-tls.ts';
+import { openWebSocket } from '../backend/websocket/websocket.ts';
 import type { GatewayConfig, RemoteServer } from './configuration/config.ts';
 import { flagOf } from './configuration/option-names.ts';
 import type { ServerListeners } from './server-listeners.ts';
@@ -16,19 +17,21 @@ import type { ServerListeners } from './server-listeners.ts';
  */
 export function openerOfRemote(
   { address, headers, connectTimeoutMs, endpointTimeoutMs, postTimeoutMs, upstreamIdleMs, ...files }: RemoteServer,
-  { maxLineBytes, maxQueuedBytes }: GatewayConfig,
+  { maxLineBytes, maxQueuedBytes, keepAliveMs }: GatewayConfig,
   { onStarted, onPostFailed, onTransport }: ServerListeners,
 ): OpenBackend {
   const common = { connectTimeoutMs, maxLineBytes, maxQueuedBytes };
   const told = { onStarted: () => onStarted?.() };
   if (!('url' in address)) return (events) => openSocket({ ...common, ...told, address }, events);
   const { url, transport } = address;
-  const tls = url.protocol === 'https:' ? readTls(files) : {};
+  const tls = url.protocol === 'https:' || url.protocol === 'wss:' ? readTls(files) : {};
+  const web = { ...common, url, headers, tls };
+  if (transport === 'ws') return (events, opening) => openWebSocket({ ...web, ...told, keepAliveMs }, events, opening);
   const onFailed = (detail: string, dropped: number): void => onPostFailed?.(detail, dropped);
-  const web = { ...common, url, headers, tls, postTimeoutMs, idleTimeoutMs: upstreamIdleMs, onPostFailed: onFailed };
+  const http = { ...web, postTimeoutMs, idleTimeoutMs: upstreamIdleMs, onPostFailed: onFailed };
   const open: Readonly<Record<WebTransport, OpenBackend>> = {
-    http: (events, opening) => openHttp(web, events, opening),
-    sse: (events, opening) => openSse({ ...web, ...told, endpointTimeoutMs }, events, opening),
+    http: (events, opening) => openHttp(http, events, opening),
+    sse: (events, opening) => openSse({ ...http, ...told, endpointTimeoutMs }, events, opening),
   };
   if (transport !== 'auto') return open[transport];
   return createDetector({ open, onFound: (found) => onTransport?.(found) });

@@ -14,8 +14,8 @@ const sentences: Readonly<Record<string, string>> = {
   ECONNRESET: 'broke the connection.',
   UND_ERR_SOCKET: 'broke the connection.',
   EPIPE: 'broke the connection.',
-  EPROTO: 'does not speak TLS as expected. Use http:// if it has none.',
-  ERR_SSL_WRONG_VERSION_NUMBER: 'does not speak TLS as expected. Use http:// if it has none.',
+  EPROTO: 'does not speak TLS as expected. Use http:// or ws:// if it has none.',
+  ERR_SSL_WRONG_VERSION_NUMBER: 'does not speak TLS as expected. Use http:// or ws:// if it has none.',
   DEPTH_ZERO_SELF_SIGNED_CERT: 'has a certificate that is signed by itself. Give it with --upstream-ca.',
   SELF_SIGNED_CERT_IN_CHAIN: 'has a certificate of an unknown authority. Give that one with --upstream-ca.',
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'has a certificate of an unknown authority. Give that one with --upstream-ca.',
@@ -32,6 +32,17 @@ const sentences: Readonly<Record<string, string>> = {
 export function explainConnectFailure(cause: unknown, where: string): string {
   const code = codeOf(cause);
   return `${where} ${sentences[code] ?? `cannot be used (${code}).`}`;
+}
+
+/** One sentence for the operator about the status with which a server refused what it was asked for; undefined for others. */
+export function explainRefusal(status: number, where: string): string | undefined {
+  if (status >= 300 && status < 400) {
+    return `${where} answered with a redirect (${status}), and none is followed. Configure the URL that it leads to.`;
+  }
+  if (status === 401 || status === 403) {
+    return `${where} refused access (${status}). Give it credentials with --header 'Authorization: …' or headers.`;
+  }
+  return undefined;
 }
 
 /** The code of a system, TLS or HTTP client error. */

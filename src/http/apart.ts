@@ -1,5 +1,5 @@
 import { readBody } from '../protocol/message.ts';
-import { type DecodedEvent, encodeEvent } from '../protocol/sse.ts';
+import type { DecodedEvent } from '../protocol/sse.ts';
 import type { EventSink } from '../session/reply.ts';
 
 /**
@@ -13,13 +13,13 @@ const apartMs = 10;
 const maxWaitingBytes = 256 * 1024;
 
 /** A sink for single events. */
-export interface ApartSink extends Omit<EventSink, 'write'> {
-  /** Writes events in order, some of them a little later; false as for `EventSink.write`. */
+export interface SingleEventSink extends Omit<EventSink, 'write'> {
+  /** Writes events in order; false as for `EventSink.write`. */
   write(events: readonly DecodedEvent[]): boolean;
 }
 
-/** Writes events to a sink, and no response right behind progress. */
-export function keepApart(sink: EventSink): ApartSink {
+/** Writes events to a sink, some of them a little later: no response right behind progress. */
+export function keepApart(sink: SingleEventSink): SingleEventSink {
   const drained: (() => void)[] = [];
   let waiting: DecodedEvent[] = [];
   let waitingBytes = 0;
@@ -32,9 +32,8 @@ export function keepApart(sink: EventSink): ApartSink {
   const flush = (isLast = false): boolean => {
     clearTimeout(timer);
     timer = undefined;
-    let written = 0;
     const wasFull = isFull();
-    const texts: Buffer[] = [];
+    const due: DecodedEvent[] = [];
     for (const event of waiting) {
       const message = messageOf(event);
       const dueMs = progressAt + apartMs - performance.now();
@@ -44,11 +43,10 @@ export function keepApart(sink: EventSink): ApartSink {
       }
       if (message?.method === 'notifications/progress') progressAt = performance.now();
       waitingBytes -= event.data?.length ?? 0;
-      texts.push(encodeEvent(event));
-      written += 1;
+      due.push(event);
     }
-    waiting = waiting.slice(written);
-    const keepsUp = texts.length === 0 || sink.write(Buffer.concat(texts));
+    waiting = waiting.slice(due.length);
+    const keepsUp = due.length === 0 || sink.write(due);
     if (wasFull && !isFull() && keepsUp) for (const listener of drained) listener();
     return keepsUp;
   };

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Reason, RequestId } from '../protocol/faults.ts';
 import { isJsonContentType } from '../protocol/media-types.ts';
-import { type Message, type ReadBody, readBody } from '../protocol/message.ts';
+import { type Message, readBody } from '../protocol/message.ts';
 import { namesModernRevision } from '../protocol/revisions.ts';
 import { readRequestBody } from './body.ts';
 import { headerOf } from './guard.ts';
@@ -48,7 +48,7 @@ export function readPosted(
   const refused = refuseHeaders(incoming) ?? (isAcceptable ? undefined : 'not_acceptable');
   if (refused !== undefined) return done(refusal(refused));
   readRequestBody(incoming, limits.maxBodyBytes, (body) => {
-    if (body.ok) done(examine(readBody(withoutBom(body.bytes), limits.maxDepth), incoming));
+    if (body.ok) done(readMessages(body.bytes, limits.maxDepth, headerOf(incoming, 'mcp-protocol-version')));
     else if (body.reason !== 'aborted') done(refusal(body.reason));
   });
 }
@@ -67,7 +67,12 @@ function refuseHeaders({ headers }: IncomingMessage): Reason | undefined {
   return isJsonContentType(headers['content-type']) ? undefined : 'bad_content_type';
 }
 
-function examine(body: ReadBody, incoming: IncomingMessage): Posted {
+/**
+ * Reads the messages in a text that a client sent.
+ * @param version what is said of their revision beside the text
+ */
+export function readMessages(bytes: Buffer, maxDepth: number, version?: string): Posted {
+  const body = readBody(withoutBom(bytes), maxDepth);
   if (!body.ok) return refusal(body.reason);
   const messages: Message[] = [];
   for (const read of body.messages) {
@@ -77,8 +82,7 @@ function examine(body: ReadBody, incoming: IncomingMessage): Posted {
   const [first] = messages;
   if (first === undefined) return refusal('empty_batch');
   const id = body.batch ? null : requestId(first);
-  const isModern = namesModernRevision(headerOf(incoming, 'mcp-protocol-version'));
-  const modern = isModern ? first : messages.find((message) => message.isModern);
+  const modern = namesModernRevision(version) ? first : messages.find((message) => message.isModern);
   if (modern !== undefined && body.batch) return refusal('modern_batch');
   if (messages.length > maxBatch) return refusal('batch_too_large');
   const initialize = messages.find(({ method, kind }) => method === 'initialize' && kind === 'request');

@@ -53,7 +53,8 @@ export function createSseReply(
       const data = Buffer.from(`${options.messagesPath}?token=${token}`);
       const id = formatPlace(token, formatEventId(after.stream, after));
       opened.write(encodeEvent({ id, retryMs: options.retryMs, type: 'endpoint', data }));
-      const apart = keepApart(opened);
+      const write = (events: readonly DecodedEvent[]) => opened.write(Buffer.concat(events.map(encodeEvent)));
+      const apart = keepApart({ ...opened, write });
       sink = { ...apart, write: (text) => apart.write(eventsFor(text, token)) };
       return sink;
     },

@@ -179,6 +179,33 @@ const catalogue = {
     message: 'There is no MCP endpoint at this path. The gateway prints its endpoints when it starts.',
   },
 
+  // WebSocket
+  websocket_required: {
+    status: 426,
+    code: -32000,
+    message:
+      'Upgrade required: this path is for WebSocket. Connect to it with ws:// or wss:// and the subprotocol mcp.',
+  },
+  bad_handshake: {
+    status: 400,
+    code: -32000,
+    message: 'Bad request: a WebSocket handshake is a GET with Sec-WebSocket-Key and Sec-WebSocket-Version: 13.',
+  },
+  subprotocol_required: {
+    status: 400,
+    code: -32000,
+    message: 'Bad request: mcp is the only WebSocket subprotocol here. Offer it, or none.',
+  },
+  not_initialized: {
+    status: 400,
+    code: -32600,
+    message: 'Invalid request: send initialize first on this connection, and the rest after its answer.',
+  },
+  not_text: { status: 415, code: -32000, message: 'Only text frames are accepted, each with one JSON text.' },
+  initialize_timeout: { status: 408, code: -32000, message: 'The connection was not initialized in time.' },
+  client_silent: { status: 408, code: -32000, message: 'The client sent nothing and answered no ping.' },
+  slow_reader: { status: 408, code: -32000, message: 'The client did not read what was sent to it in time.' },
+
   // The session
   session_required: {
     status: 400,

@@ -2,6 +2,7 @@ import type { OpenBackend } from '../backend/backend.ts';
 import type { Principal } from '../store/session-records.ts';
 import type { Store } from '../store/store.ts';
 import type { SessionObserver } from './observer.ts';
+import type { SessionEnd } from './session-end.ts';
 
 /** One configured server, as sessions use it. */
 export interface Server {
@@ -56,7 +57,7 @@ export interface SessionParts {
   /** The server has answered `initialize`, and the record is there. */
   onReady(): void;
   /** The session can no longer be used; what it started is still ending. */
-  onEnding(): void;
+  onEnding(reason: SessionEnd): void;
   /** Nothing of the session is left. */
   onEnded(): void;
 }

@@ -192,7 +192,7 @@ export class Session implements SessionHandle {
 
   async #end(reason: SessionEnd): Promise<void> {
     const { observer, onEnding, onEnded, options } = this.#parts;
-    onEnding();
+    onEnding(reason);
     clearTimeout(this.#startTimer);
     // What the store does not take by then is not waited for: a session ends also while there is none.
     setTimeout(() => this.#over.abort(), options.storeWaitMs).unref();

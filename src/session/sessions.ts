@@ -6,10 +6,12 @@ import type { Principal } from '../store/session-records.ts';
 import type { Store } from '../store/store.ts';
 import type { Adoption } from './adoption.ts';
 import { Cluster, type ClusterLimits } from './cluster/cluster.ts';
+import { ConnectedSessions } from './connected-sessions.ts';
 import { Expected } from './expected.ts';
 import { nameOf, type SessionObserver } from './observer.ts';
 import type { Headers, Reply } from './reply.ts';
 import { Session, type SessionStart } from './session.ts';
+import type { SessionEnd } from './session-end.ts';
 import type { SessionHandle } from './session-handle.ts';
 import { keyOfId, keyOfToken } from './session-key.ts';
 import type { Server, SessionOptions, SessionParts } from './session-parts.ts';
@@ -41,6 +43,8 @@ const renewalsPerLife = 4;
 
 /** The sessions of one instance, by key, and the way to those of others. */
 export class Sessions {
+  /** Those that have no key for others: each has one connection. */
+  readonly connected: ConnectedSessions;
   readonly #options: SessionsOptions;
   readonly #byKey = new Map<string, Session>();
   /** Sessions that can no longer be used but whose backend or record may still be ending. */
@@ -60,6 +64,12 @@ export class Sessions {
     const shortestMs = Math.min(sessionIdleMs, sseLingerMs, requestIdleMs, requestMaxMs, renewMs);
     this.#sweep = setInterval(() => this.#endOverdue(), Math.min(maxSweepMs, Math.ceil(shortestMs / 4))).unref();
     this.#expected = new Expected({ look: (visitor) => this.#look(visitor), maxWaiting: options.maxSessions });
+    this.connected = new ConnectedSessions({
+      options,
+      observer: options.observer,
+      storeSignal: this.#closing.signal,
+      refusal: () => this.#refusal,
+    });
     if (cluster === undefined) return;
     this.#cluster = new Cluster({
       store,
@@ -148,17 +158,20 @@ export class Sessions {
     const deadline = new Promise<void>((resolve) => {
       timer = setTimeout(resolve, graceMs);
     });
-    await Promise.all(
-      [...this.#byKey.values()].map(async (session) => {
-        await Promise.race([session.whenIdle(), deadline]);
-        if (reason === 'released' && session.hasPlaceless) await deadline;
-        await session.end(session.isReady ? reason : 'draining');
-      }),
-    );
+    const drainOne = async (session: Session, to: SessionEnd): Promise<void> => {
+      await Promise.race([session.whenIdle(), deadline]);
+      if (to === 'released' && session.hasPlaceless) await deadline;
+      await session.end(session.isReady ? to : 'draining');
+    };
+    await Promise.all([
+      ...Array.from(this.#byKey.values(), (session) => drainOne(session, reason)),
+      ...Array.from(this.connected.values(), (session) => drainOne(session, 'draining')),
+    ]);
     await this.#cluster?.leave(deadline);
     clearTimeout(timer);
     this.#closing.abort();
-    await Promise.all([...this.#ending.values()].map((session) => session.end('draining')));
+    const ending = [...this.#ending.values(), ...this.connected.ending()];
+    await Promise.all(ending.map((session) => session.end('draining')));
     await this.#cluster?.close();
   }
 
@@ -209,13 +222,18 @@ export class Sessions {
     reply: Reply,
     headers?: Headers,
   ) {
-    const { maxSessions } = this.#options;
-    const id = initialize.id ?? null;
-    if (this.#isDraining) return reply.fault('draining', id);
-    if (this.#byKey.has(key) || this.#ending.has(key)) return reply.fault('already_initialized', id);
-    if (this.#byKey.size + this.#ending.size >= maxSessions) return reply.fault('too_many_sessions', id);
+    const isTaken = this.#byKey.has(key) || this.#ending.has(key);
+    const refused = isTaken ? 'already_initialized' : this.#refusal;
+    if (refused !== undefined) return reply.fault(refused, initialize.id ?? null);
     const start = { epoch: Date.now(), initialize: initialize.text, isOneStream };
     this.#create(key, server, principal, start).start(initialize, reply, headers);
+  }
+
+  /** Why no session more is opened here. */
+  get #refusal(): Reason | undefined {
+    if (this.#isDraining) return 'draining';
+    const count = this.#byKey.size + this.#ending.size + this.connected.size;
+    return count >= this.#options.maxSessions ? 'too_many_sessions' : undefined;
   }
 
   #adopt(key: string, server: Server, adoption: Adoption): Session {
@@ -257,7 +275,7 @@ export class Sessions {
   }
 
   #endOverdue(): void {
-    for (const session of this.#byKey.values()) {
+    for (const session of [...this.#byKey.values(), ...this.connected.values()]) {
       session.endOverdueCalls();
       if (session.isIdleSince(this.#options.sessionIdleMs)) void session.end('idle');
       if (session.isDesertedSince(this.#options.sseLingerMs)) void session.end('client_gone');

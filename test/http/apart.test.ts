@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { keepApart } from '../../src/http/apart.ts';
+import { type DecodedEvent, encodeEvent } from '../../src/protocol/sse.ts';
 import { createFakeSink } from '../support/fake-reply.ts';
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] }));
@@ -16,11 +17,13 @@ const response = (id: number, size = 0) => ({ jsonrpc: '2.0', id, result: { text
 
 function createFixture() {
   const sink = createFakeSink();
-  const apart = keepApart(sink);
+  const write = (events: readonly DecodedEvent[]): boolean => sink.write(Buffer.concat(events.map(encodeEvent)));
+  const { onDrain, onClose, end, cut } = sink;
+  const apart = keepApart({ write, onDrain, onClose, end, cut });
   const drains: number[] = [];
   apart.onDrain(() => void drains.push(1));
-  const write = (...messages: readonly object[]): boolean => apart.write(messages.map(event));
-  return { sink, apart, write, drains };
+  const writeAll = (...messages: readonly object[]): boolean => apart.write(messages.map(event));
+  return { sink, apart, write: writeAll, drains };
 }
 
 describe('a response behind progress', () => {

@@ -292,13 +292,15 @@ describe('the program', () => {
 
   test('prints where it is, and a line that works, on stdout, and nothing else there', async () => {
     const gateway = await start(mini);
-    const [ready, endpoint, older, stream, tryIt, curl = '', ...rest] = gateway.stdout().split('\n');
-    const [mcp, sse] = [endpoint, stream].map((line = '') => line.trim().split(/\s+/).at(-1));
-    expect([ready, mcp, older, sse]).toEqual([
+    const [ready, endpoint, older, stream, onWs, socket, tryIt, curl = '', ...rest] = gateway.stdout().split('\n');
+    const [mcp, sse, ws] = [endpoint, stream, socket].map((line = '') => line.trim().split(/\s+/).at(-1));
+    expect([ready, mcp, older, sse, onWs, ws]).toEqual([
       'Ready:',
       gateway.url,
       'For clients that speak only HTTP+SSE:',
       `${gateway.baseUrl}/sse`,
+      'For clients on WebSocket:',
+      `ws://127.0.0.1:${gateway.port}/ws`,
     ]);
     expect([tryIt, rest]).toEqual(['Try it:', ['']]);
     const [, url = '', body = ''] =
@@ -310,7 +312,7 @@ describe('the program', () => {
       'string',
     ]);
     await gateway.stop();
-    expect(gateway.stdout().split('\n')).toHaveLength(7);
+    expect(gateway.stdout().split('\n')).toHaveLength(9);
   });
 
   test('serves several servers of a file, each with sessions of its own', async () => {

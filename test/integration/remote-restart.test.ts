@@ -18,6 +18,13 @@ test.each(['sse', 'http'])(
   },
 );
 
+test('[F28] [P3] the same of a WebSocket server that is started anew', async () => {
+  const server = await startRemoteServer('ws');
+  onTestFinished(() => server.stop());
+  const gateway = await startGateway({ args: argumentsFor(server.url) });
+  await restartUnderBusySessions(server, gateway);
+});
+
 test('[F28] [P3] a call that waits for a remote server that stays away is answered; the session lives on', async () => {
   const server = await startRemoteServer('tcp');
   const gateway = await startGateway({ args: argumentsFor(server.url) });

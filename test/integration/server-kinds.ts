@@ -99,6 +99,7 @@ export const fixtureKinds: readonly ServerKind[] = [
   ofFixture('unix', readyUnix),
   ofFixture('sse', () => readyRemote('sse')),
   ofFixture('http', () => readyRemote('http')),
+  ofFixture('ws', () => readyRemote('ws')),
 ];
 
 /** The reference server on every transport that it has. */

@@ -1,14 +1,16 @@
 /**
- * Our fixture with every feature as a server that runs by itself: `node sse-remote-server.mjs sse|http [downMs]` or
+ * Our fixture with every feature as a server that runs by itself: `node sse-remote-server.mjs sse|http|ws [downMs]` or
  * `tcp|unix [path]`. Prints its address. `sse` and `http` are the official SDK's transports behind node:http; SIGUSR2
- * restarts them: every connection is cut, every session forgotten, and after `downMs` without a listener they are back on
- * their port. `http` prints a line `session` for each one that begins, and `ended` for each that its client ends.
+ * restarts them and `ws`: every connection is cut, every session forgotten, and after `downMs` without a listener they are
+ * back on their port. `http` prints a line `session` for each one that begins, and `ended` for each that its client ends.
  */
 import { randomUUID } from 'node:crypto';
 import { createServer as createHttpServer } from 'node:http';
 import { createServer } from 'node:net';
+import { PassThrough } from 'node:stream';
 import { SSEServerTransport } from '@modelcontextprotocol/sdk/server/sse.js';
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
+import { WebSocketServer } from 'ws';
 import { createEventStore } from '../fixtures/everything/event-store.mjs';
 import { createLineTransport } from '../fixtures/everything/line-transport.mjs';
 import { answerRawly } from '../fixtures/everything/raw-tools.mjs';
@@ -19,6 +21,7 @@ const downMs = Number(parameter ?? 300);
 const tell = (address) => process.stdout.write(`${address}\n`);
 
 if (kind === 'sse') serveSse();
+else if (kind === 'ws') serveWebSocket();
 else if (kind === 'http') serveHttp();
 else serveLines(parameter);
 
@@ -31,6 +34,23 @@ function serveLines(path) {
   server.listen(path ?? { port: 0, host: '127.0.0.1' }, () =>
     tell(path === undefined ? `tcp://127.0.0.1:${server.address().port}` : `unix://${path}`),
   );
+}
+
+function serveWebSocket() {
+  const sockets = new WebSocketServer({ noServer: true });
+  sockets.on('connection', (peer) => {
+    const stdin = new PassThrough();
+    peer.on('message', (text) => stdin.write(`${text}\n`));
+    peer.on('close', () => stdin.end());
+    const write = (lines) => {
+      for (const line of lines.split('\n')) if (line !== '') peer.send(line);
+    };
+    const transport = createLineTransport({ stdin, stdout: { write }, intercept: answerRawly });
+    void createEverythingServer().connect(transport);
+  });
+  const upgrade = (...request) => sockets.handleUpgrade(...request, (peer) => sockets.emit('connection', peer));
+  const forget = () => sockets.clients.forEach((peer) => void peer.terminate());
+  serve('/mcp', () => undefined, forget, { scheme: 'ws', upgrade });
 }
 
 function serveSse() {
@@ -116,11 +136,12 @@ function writeAnswer(response, lines) {
   writeEvents(response, lines);
 }
 
-function serve(path, handle, forget) {
+function serve(path, handle, forget, { scheme = 'http', upgrade } = {}) {
   const server = createHttpServer(handle);
+  if (upgrade !== undefined) server.on('upgrade', upgrade);
   server.listen(0, '127.0.0.1', () => {
     const { port } = server.address();
-    tell(`http://127.0.0.1:${port}${path}`);
+    tell(`${scheme}://127.0.0.1:${port}${path}`);
     process.on('SIGUSR2', () => {
       forget();
       server.close(() => setTimeout(() => server.listen(port, '127.0.0.1'), downMs));

@@ -1,5 +1,5 @@
 import { connectV1, connectV2, type SdkClient } from './sdk-clients.ts';
-import { newestSpeech, type Speech } from './sdk-transports.ts';
+import { type CommonSpeech, newestSpeech, type Speech } from './sdk-transports.ts';
 
 /** A kind of client: an official one and what it speaks. */
 export interface ClientKind {
@@ -14,7 +14,7 @@ const sdks = [
   ['v2', connectV2],
 ] as const;
 
-const kindsOf = (name: string, speech: Speech): readonly ClientKind[] =>
+const kindsOf = (name: string, speech: CommonSpeech): readonly ClientKind[] =>
   sdks.map(([sdk, connect]) => ({
     name: `${name} (SDK ${sdk})`,
     speech,
@@ -30,10 +30,17 @@ export const sseClients = [
   ...kindsOf('HTTP+SSE 2025-11-25', { over: 'sse', revision: '2025-11-25' }),
 ];
 
+/** Clients on WebSocket, which only the older SDK has. */
+export const webSocketClients: readonly ClientKind[] = ['2024-11-05', '2025-11-25'].map((revision) => {
+  const speech = { over: 'ws', revision } as const;
+  return { name: `WebSocket ${revision} (SDK v1)`, speech, connect: (url) => connectV1(url, speech) };
+});
+
 /** Every kind of client that a gateway serves. */
 export const clientKinds: readonly ClientKind[] = [
   ...newestClients,
   ...kindsOf('Streamable HTTP 2025-06-18', { over: 'http', revision: '2025-06-18' }),
   ...kindsOf('Streamable HTTP 2025-03-26', { over: 'http', revision: '2025-03-26' }),
   ...sseClients,
+  ...webSocketClients,
 ];

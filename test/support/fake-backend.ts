@@ -1,4 +1,5 @@
 import type { Backend, BackendEnd, BackendEvents, OpenBackend } from '../../src/backend/backend.ts';
+import type { ForwardedHeaders } from '../../src/protocol/forwarded-headers.ts';
 import { type Message, readBody } from '../../src/protocol/message.ts';
 import { createInbox, type Inbox } from './wait-for.ts';
 
@@ -7,6 +8,10 @@ export interface FakeBackend extends Backend {
   /** The messages that were sent to it, parsed. */
   // biome-ignore lint/suspicious/noExplicitAny: a test reads messages of every shape
   readonly sent: Inbox<any>;
+  /** The headers that went with them. */
+  readonly headers: readonly (ForwardedHeaders | undefined)[];
+  /** The headers that would go with what the backend asks by itself. */
+  readonly ownHeaders: ForwardedHeaders | undefined;
   readonly isPaused: boolean;
   /** How often it was paused. */
   readonly pauses: number;
@@ -46,8 +51,9 @@ export function createFakeServer(
       if (newest === undefined) throw new Error('no backend was opened');
       return newest;
     },
-    open(events) {
+    open(events, { headers } = {}) {
       const backend = createFakeBackend(1000 + opened.length, events, {
+        headersNow: () => headers?.(),
         onSend: (message) => onSend?.(message, backend),
         onEnd: () => ended.add(backend),
       });
@@ -58,12 +64,14 @@ export function createFakeServer(
 }
 
 interface Listeners {
+  headersNow(): ForwardedHeaders | undefined;
   onSend(message: Record<string, unknown>): void;
   onEnd(): void;
 }
 
-function createFakeBackend(pid: number, events: BackendEvents, { onSend, onEnd }: Listeners): FakeBackend {
+function createFakeBackend(pid: number, events: BackendEvents, { headersNow, onSend, onEnd }: Listeners): FakeBackend {
   const sent = createInbox<Record<string, unknown>>();
+  const headers: (ForwardedHeaders | undefined)[] = [];
   let pauses = 0;
   let isPaused = false;
   let isClosed = false;
@@ -79,6 +87,10 @@ function createFakeBackend(pid: number, events: BackendEvents, { onSend, onEnd }
   const backend: FakeBackend = {
     pid,
     sent,
+    headers,
+    get ownHeaders() {
+      return headersNow();
+    },
     answerToSend: 'sent',
     get isPaused() {
       return isPaused;
@@ -89,10 +101,11 @@ function createFakeBackend(pid: number, events: BackendEvents, { onSend, onEnd }
     get isClosed() {
       return isClosed;
     },
-    send(message) {
+    send(message, brought) {
       if (hasEnded || isClosed) return 'ended';
       if (backend.answerToSend !== 'sent') return backend.answerToSend;
       const parsed = JSON.parse(Buffer.from(message).toString()) as Record<string, unknown>;
+      headers.push(brought);
       sent.push(parsed);
       onSend(parsed);
       return 'sent';

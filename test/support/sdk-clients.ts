@@ -7,6 +7,7 @@ import {
 } from '@modelcontextprotocol/sdk/types.js';
 import { deliverOneByOne } from './one-by-one.ts';
 import {
+  type CommonSpeech,
   newestSpeech,
   pinRevision,
   type SdkTransport,
@@ -102,7 +103,7 @@ export async function connectV1(url: string, { over, revision }: Speech = newest
 }
 
 /** The same of `@modelcontextprotocol/client` (v2), which by default speaks the revisions with `initialize`. */
-export async function connectV2(url: string, { over, revision }: Speech = newestSpeech): Promise<SdkClient> {
+export async function connectV2(url: string, { over, revision }: CommonSpeech = newestSpeech): Promise<SdkClient> {
   const client = new ClientV2(clientInfo, { capabilities: capabilitiesAt(revision) });
   const transport = transportsV2[over](url);
   if (over !== 'http') deliverOneByOne(transport);

@@ -1,28 +1,38 @@
 import { StreamableHTTPClientTransport as HttpV2, SSEClientTransport as SseV2 } from '@modelcontextprotocol/client';
 import { SSEClientTransport as SseV1 } from '@modelcontextprotocol/sdk/client/sse.js';
 import { StreamableHTTPClientTransport as HttpV1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import { WebSocketClientTransport as WebSocketV1 } from '@modelcontextprotocol/sdk/client/websocket.js';
+import { WebSocket } from 'ws';
+import { webSocketUrlOf } from './websocket-client.ts';
+
+// What the SDK takes from the browser, and Node.js has from version 22 on.
+globalThis.WebSocket ??= WebSocket as unknown as typeof globalThis.WebSocket;
 
 /** A transport of an official client, of either major, as both make them: `sessionId` is only of Streamable HTTP. */
-export type SdkTransport = HttpV1 | HttpV2 | SseV1 | SseV2;
+export type SdkTransport = HttpV1 | HttpV2 | SseV1 | SseV2 | WebSocketV1;
 
-/** What a client speaks with the gateway: `http` is Streamable HTTP, `sse` the two endpoints of 2024-11-05. */
-export interface Speech {
-  readonly over: 'http' | 'sse';
+/** What a client speaks with the gateway: `http` is Streamable HTTP, `sse` the two endpoints of 2024-11-05, `ws` WebSocket. */
+export interface Speech<Over extends string = 'http' | 'sse' | 'ws'> {
+  readonly over: Over;
   /** The revision that it asks for. */
   readonly revision: string;
 }
 
-export const newestSpeech: Speech = { over: 'http', revision: '2025-11-25' };
+/** What both majors speak. */
+export type CommonSpeech = Speech<'http' | 'sse'>;
+
+export const newestSpeech: CommonSpeech = { over: 'http', revision: '2025-11-25' };
 
 /** The transports of each major; `url` is the Streamable HTTP endpoint of a gateway. */
 export const transportsV1 = {
   http: (url: string) => new HttpV1(new URL(url)),
   sse: (url: string) => new SseV1(new URL('/sse', url)),
+  ws: (url: string) => new WebSocketV1(new URL(webSocketUrlOf(url))),
 } satisfies Record<Speech['over'], (url: string) => SdkTransport>;
 export const transportsV2 = {
   http: (url: string) => new HttpV2(new URL(url)),
   sse: (url: string) => new SseV2(new URL('/sse', url)),
-} satisfies Record<Speech['over'], (url: string) => SdkTransport>;
+} satisfies Record<CommonSpeech['over'], (url: string) => SdkTransport>;
 
 /**
  * Makes a client ask for a revision, for which the SDK has no option: it always asks for its newest. Returns how to know
@@ -38,7 +48,8 @@ export function pinRevision(transport: SdkTransport, revision: string): () => st
         : message,
       ...options,
     );
-  const setProtocolVersion = transport.setProtocolVersion.bind(transport);
+  const setProtocolVersion =
+    'setProtocolVersion' in transport ? transport.setProtocolVersion.bind(transport) : () => undefined;
   Object.assign(transport, {
     send: pinned,
     setProtocolVersion(version: string) {

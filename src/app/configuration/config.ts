@@ -91,8 +91,11 @@ export function readConfiguration({
     ...resolveFileServers(file, globals.path, common, report),
   ];
   if (faults.length === 0 && hasDoublePath({ ...globals, servers })) {
-    const given = firstGiven(sources, 'ssePath') ?? firstGiven(sources, 'messagesPath') ?? firstGiven(sources, 'path');
-    report(given?.path ?? 'path', 'gives two endpoints one path; path, ssePath and messagesPath must differ');
+    const given = ['wsPath', 'ssePath', 'messagesPath', 'path'].flatMap((key) => firstGiven(sources, key) ?? []);
+    report(
+      given[0]?.path ?? 'path',
+      'gives two endpoints one path; path, ssePath, messagesPath and wsPath must differ',
+    );
   }
   if (faults.length > 0) return { ok: false, faults };
   return { ok: true, command, config: { ...globals, servers }, warnings: environmentWarnings(env) };

@@ -4,24 +4,27 @@ import type { GlobalOptions, ServerOptions } from './options.ts';
 export interface EndpointPaths {
   /** Streamable HTTP. */
   readonly mcp: string;
+  /** WebSocket; undefined where that is turned off. */
+  readonly ws: string | undefined;
   /** HTTP+SSE of 2024-11-05; undefined where that is turned off. */
   readonly old: { readonly stream: string; readonly messages: string } | undefined;
 }
 
 /** What paths depend on. */
-interface Paths extends Pick<GlobalOptions, 'path' | 'ssePath' | 'messagesPath'> {
+interface Paths extends Pick<GlobalOptions, 'path' | 'ssePath' | 'messagesPath' | 'wsPath'> {
   readonly servers: readonly Named[];
 }
 
-type Named = Pick<ServerOptions, 'sse'> & { readonly name: string };
+type Named = Pick<ServerOptions, 'sse' | 'ws'> & { readonly name: string };
 
 /** Where a server is reached: behind its name; a single one also, and first, without it. */
 export function endpointPathsOf(
-  { path, ssePath, messagesPath, servers }: Paths,
-  { name, sse }: Named,
+  { path, ssePath, messagesPath, wsPath, servers }: Paths,
+  { name, sse, ws }: Named,
 ): readonly [EndpointPaths, ...EndpointPaths[]] {
   const behind = (prefix: string): EndpointPaths => ({
     mcp: prefix + path,
+    ws: ws ? prefix + wsPath : undefined,
     old: sse ? { stream: prefix + ssePath, messages: prefix + messagesPath } : undefined,
   });
   return servers.length === 1 ? [behind(''), behind(`/${name}`)] : [behind(`/${name}`)];
@@ -30,7 +33,8 @@ export function endpointPathsOf(
 /** True if two endpoints would have one path. */
 export function hasDoublePath(config: Paths): boolean {
   const all = config.servers.flatMap((server) =>
-    endpointPathsOf(config, server).flatMap(({ mcp, old }) => [mcp, ...(old ? [old.stream, old.messages] : [])]),
+    endpointPathsOf(config, server).flatMap(({ mcp, ws, old }) => [mcp, ws, old?.stream, old?.messages]),
   );
-  return new Set(all).size < all.length;
+  const paths = all.filter((path) => path !== undefined);
+  return new Set(paths).size < paths.length;
 }

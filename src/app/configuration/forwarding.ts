@@ -21,7 +21,7 @@ export function checkForwarding<T extends Configured>(server: T, isOwn: boolean,
   const { forwardHeaders, headers, warm } = server;
   if (forwardHeaders.length === 0) return server;
   if (!takesHeaders(server)) {
-    if (isOwn) report(path, 'has forwardHeaders, which are only for a server at an http:// or https:// URL');
+    if (isOwn) report(path, 'has forwardHeaders, which are only for a server at an http(s):// or ws(s):// URL');
     return { ...server, forwardHeaders: [] };
   }
   const fixed = Object.keys(headers).map((name) => name.toLowerCase());

@@ -6,6 +6,7 @@ const flagNames = new Map([
   ['headers', '--header'],
   ['forwardHeaders', '--forward-header'],
   ['sse', '--no-sse'],
+  ['ws', '--no-ws'],
 ]);
 
 /** `maxBodyBytes` → `--max-body-bytes`. */

@@ -71,6 +71,7 @@ export const globalOptions = {
   path: text('/mcp', path, 'Endpoint path; with several servers after the name.', { inHelp: true }),
   ssePath: text('/sse', path, 'Path of the event stream for clients that speak only HTTP+SSE (2024-11-05).'),
   messagesPath: text('/messages', path, 'Path to which such clients POST; they are told it on their stream.'),
+  wsPath: text('/ws', path, 'Path for clients on WebSocket, subprotocol mcp.'),
   adminPort: integer(
     9464,
     [0, 65535],
@@ -148,7 +149,11 @@ export const globalOptions = {
     [1, longestMs],
     'Milliseconds that a connection of a client stays open without a request; more than load balancers keep theirs.',
   ),
-  bodyTimeoutMs: integer(30 * second, [1, longestMs], 'Milliseconds in which a request body must arrive.'),
+  bodyTimeoutMs: integer(
+    30 * second,
+    [1, longestMs],
+    'Milliseconds in which a request body must arrive, and initialize on a WebSocket.',
+  ),
   maxDepth: integer(100, [8, 10_000], 'Levels of nesting in a message of a client.'),
   maxSessions: integer(1000, [1, 1_000_000], 'Sessions open at once, each with its own backend.', {
     inHelp: true,
@@ -276,6 +281,7 @@ export const serverOptions = {
     inHelp: true,
   } as Option<Readonly<Record<string, string>>>,
   sse: turnedOff('Whether clients that speak only HTTP+SSE (2024-11-05) can use the server, at ssePath.'),
+  ws: turnedOff('Whether clients on WebSocket can use the server, at wsPath.'),
   ...remoteOptions,
 } as const satisfies OptionTable;
 

@@ -55,6 +55,7 @@ A \`<url>\` is a server that runs by itself:
 | URL | What is spoken there |
 | --- | --- |
 | \`http://…\`, \`https://…\` with \`--transport sse\` | HTTP+SSE (2024-11-05). The URL is that of the stream. |
+| \`ws://…\`, \`wss://…\` | WebSocket with the subprotocol \`mcp\`, one connection for each session. |
 | \`tcp://host:port\` | The lines of STDIO on a TCP connection, one for each session. |
 | \`unix:///path\` | The same on a Unix socket. |
 
@@ -63,7 +64,8 @@ servers, come in a later one. A URL must not hold a user name or password; crede
 \`mcp-gangway --transport sse --header 'Authorization: Bearer …' https://mcp.example.com/sse\`
 
 With \`--config\`, each server of the file is at \`/<name>\` followed by \`path\`, and a single one also at \`path\` itself.
-Clients that speak only HTTP+SSE (2024-11-05) find it in the same way at \`ssePath\`.
+Clients that speak only HTTP+SSE (2024-11-05) find it in the same way at \`ssePath\`, those on WebSocket at \`wsPath\`
+([websocket.md](websocket.md)).
 \`check\` takes the same arguments, tries each server and ends.
 
 ## Where values come from
@@ -87,8 +89,12 @@ ${optionTable(serverOptions)}
 A server gets only HOME, LANG, LC_*, LOGNAME, PATH, SHELL, TERM, TMPDIR, TZ and USER of the gateway's environment, and
 what \`env\` adds.
 
-Headers, certificates and the times of HTTP+SSE are for \`http(s)://\` servers. Headers of a server stand in place of those for all
-servers. The endpoint that an HTTP+SSE server names must have the origin of its URL, and no redirect is followed.
+Headers of clients reach no server unless \`forwardHeaders\` names them. A message goes with those of the request that brought it, and with none if that
+had none; what the gateway asks the server by itself, such as a stream, goes with the client's newest. They cannot be combined with \`warm\`, nor
+stand in \`headers\` as well, and have no more than 8 KiB in all. \`mcp-gangway --forward-header Authorization https://mcp.example.com/mcp\`
+
+Headers and certificates are for \`http(s)://\` and \`ws(s)://\` servers, the times of HTTP+SSE for \`http(s)://\` alone. Headers of a
+server stand in place of those for all servers. The endpoint that an HTTP+SSE server names must have the origin of its URL, and no redirect is followed.
 
 ## Environment
 

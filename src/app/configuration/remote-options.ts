@@ -11,7 +11,8 @@ const file = systemText.min(1, { error: 'must not be empty' });
 const ownHeaders = new Set([
   ...['accept', 'accept-encoding', 'cache-control', 'connection', 'content-encoding', 'content-length', 'content-type'],
   ...['expect', 'host', 'keep-alive', 'last-event-id', 'mcp-protocol-version', 'mcp-session-id', 'proxy-connection'],
-  ...['te', 'trailer', 'transfer-encoding', 'upgrade'],
+  ...['te', 'trailer', 'transfer-encoding', 'upgrade', 'sec-websocket-accept', 'sec-websocket-extensions'],
+  ...['sec-websocket-key', 'sec-websocket-protocol', 'sec-websocket-version'],
 ]);
 
 /** What a header's name may be (RFC 9110, section 5.6.2), in small letters. */
@@ -56,32 +57,32 @@ export const remoteOptions = {
     kind: 'headers',
     schema: headers,
     default: {},
-    description: "Header for an http(s):// server, 'Name: value'; repeatable.",
+    description: "Header for an HTTP or ws server, 'Name: value'; repeatable.",
     bounds: '',
     inHelp: true,
   } as Option<Readonly<Record<string, string>>>,
   forwardHeaders: {
     ...list(
       forwardHeader,
-      'Name of a header of clients that goes on to an http(s):// server, such as Authorization; repeatable.',
+      'Name of a header of clients that goes on to an HTTP or ws server, such as Authorization; repeatable.',
     ),
     inHelp: false,
   },
   upstreamCa: text<string | undefined>(
     undefined,
     file,
-    'File with the certificates (PEM) that an https:// server is checked against, in place of the usual ones.',
+    'File with the certificates (PEM) that an https:// or wss:// server is checked against, in place of the usual ones.',
   ),
   upstreamCert: text<string | undefined>(
     undefined,
     file,
-    'File with the certificate (PEM) that is shown to an https:// server.',
+    'File with the certificate (PEM) that is shown to an https:// or wss:// server.',
   ),
   upstreamKey: text<string | undefined>(undefined, file, 'File with the key (PEM) of that certificate.'),
   connectTimeoutMs: integer(
     10 * second,
     [1, longestMs],
-    'Milliseconds that a remote server has to accept a connection, and an HTTP+SSE one to begin its stream.',
+    'Milliseconds that a remote server has to accept a connection, an HTTP+SSE one to begin its stream, and a WebSocket one to answer the handshake.',
   ),
   endpointTimeoutMs: integer(
     10 * second,

@@ -1,6 +1,6 @@
 /** Where a remote server is, and what is spoken there. */
 export type ServerAddress =
-  | { readonly transport: TransportChoice; readonly url: URL }
+  | { readonly transport: TransportChoice | 'ws'; readonly url: URL }
   | { readonly transport: 'tcp'; readonly host: string; readonly port: number }
   | { readonly transport: 'unix'; readonly path: string };
 
@@ -15,27 +15,43 @@ export type ReadUrl =
 /** What operating systems take as the path of a socket: 107 bytes on Linux, 103 on macOS. */
 const maxSocketPathBytes = 103;
 
-/** Reads the URL of a server: http(s):// for Streamable HTTP and HTTP+SSE, tcp:// and unix:// for lines on a socket. */
+/**
+ * Reads the URL of a server: http(s):// for Streamable HTTP and HTTP+SSE, ws(s):// for WebSocket, tcp:// and unix:// for lines
+ * on a socket.
+ */
 export function readServerUrl(text: string, transport: TransportChoice): ReadUrl {
-  const scheme = /^([a-z][a-z0-9+.-]*):\/\//i.exec(text)?.[1]?.toLowerCase();
+  const scheme = /^([a-z][a-z0-9+.-]*):\/\//i.exec(text)?.[1]?.toLowerCase() ?? '';
   if (scheme === 'http' || scheme === 'https') return readHttpUrl(text, transport);
-  if (scheme !== 'tcp' && scheme !== 'unix') return fault('must begin with http://, https://, tcp:// or unix://');
+  const read = readers.get(scheme);
+  if (read === undefined) return fault('must begin with http://, https://, ws://, wss://, tcp:// or unix://');
   if (transport !== 'auto')
     return fault(`is for another transport than sse and http; leave the transport out for ${scheme}://`);
-  return scheme === 'tcp' ? readTcpUrl(text) : readUnixUrl(text);
+  return read(text);
 }
 
 const fault = (message: string): ReadUrl => ({ ok: false, message });
 
 function readHttpUrl(text: string, transport: TransportChoice): ReadUrl {
+  const url = readUrl(text);
+  if (typeof url === 'string') return fault(url);
+  return { ok: true, address: { transport, url } };
+}
+
+function readWebSocketUrl(text: string): ReadUrl {
+  const url = readUrl(text);
+  return typeof url === 'string' ? fault(url) : { ok: true, address: { transport: 'ws', url } };
+}
+
+/** A URL of the web, or what is wrong with it. */
+function readUrl(text: string): URL | string {
   // What parsers of URLs drop or turn is refused, so that what stands there is what is used.
-  if (/[^\x21-\x7e]|\\/.test(text) || !URL.canParse(text)) return fault('is not a valid URL');
+  if (/[^\x21-\x7e]|\\/.test(text) || !URL.canParse(text)) return 'is not a valid URL';
   const url = new URL(text);
   if (url.username !== '' || url.password !== '') {
-    return fault("must not hold a user name or password; give credentials with --header 'Authorization: …' or headers");
+    return "must not hold a user name or password; give credentials with --header 'Authorization: …' or headers";
   }
   url.hash = '';
-  return { ok: true, address: { transport, url } };
+  return url;
 }
 
 function readTcpUrl(text: string): ReadUrl {
@@ -55,3 +71,11 @@ function readUnixUrl(text: string): ReadUrl {
   }
   return { ok: true, address: { transport: 'unix', path } };
 }
+
+/** Of the schemes that leave nothing open. */
+const readers: ReadonlyMap<string, (text: string) => ReadUrl> = new Map([
+  ['ws', readWebSocketUrl],
+  ['wss', readWebSocketUrl],
+  ['tcp', readTcpUrl],
+  ['unix', readUnixUrl],
+]);

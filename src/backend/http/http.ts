@@ -3,7 +3,8 @@ import { noHeaders } from '../../protocol/forwarded-headers.ts';
 import { flattenLineBreaks } from '../../protocol/lines.ts';
 import type { Backend, BackendEnd, BackendEvents, OpenOptions, Parcel, RequestIds, Resume } from '../backend.ts';
 import { settlesWithin } from '../settles-within.ts';
-import { maxIdleBytes, openConnection, type UpstreamTls } from '../web/connection.ts';
+import type { UpstreamTls } from '../upstream-tls.ts';
+import { maxIdleBytes, openConnection } from '../web/connection.ts';
 import { createFlow } from '../web/flow.ts';
 import { idsOf, messagesIn } from '../web/messages.ts';
 import { createSender, type Delivery } from '../web/sender.ts';
@@ -93,7 +94,7 @@ export function openHttp(
     maxQueuedBytes = 16 * 1024 * 1024,
     onPostFailed,
   } = options;
-  const connection = openConnection({ headers, tls, connectTimeoutMs, maxConnections });
+  const connection = openConnection({ origin: url.origin, headers, tls, connectTimeoutMs, maxConnections });
   const flow = createFlow();
   const session = new ServerSession();
   const sender = createSender(maxQueuedBytes);

@@ -2,7 +2,8 @@ import { noHeaders } from '../../protocol/forwarded-headers.ts';
 import { flattenLineBreaks } from '../../protocol/lines.ts';
 import type { Backend, BackendEnd, BackendEvents, OpenOptions } from '../backend.ts';
 import { settlesWithin } from '../settles-within.ts';
-import { openConnection, type UpstreamTls } from '../web/connection.ts';
+import type { UpstreamTls } from '../upstream-tls.ts';
+import { openConnection } from '../web/connection.ts';
 import { createFlow } from '../web/flow.ts';
 import { idsOf, messagesIn } from '../web/messages.ts';
 import { createSender } from '../web/sender.ts';
@@ -60,7 +61,7 @@ export function openSse(options: SseOptions, events: BackendEvents, { headers: o
     onStarted,
     onPostFailed,
   } = options;
-  const connection = openConnection({ headers, tls, connectTimeoutMs, maxConnections });
+  const connection = openConnection({ origin: url.origin, headers, tls, connectTimeoutMs, maxConnections });
   const flow = createFlow();
   let hasPosted = false;
   let dropped = 0;

@@ -1,6 +1,6 @@
 import type { ForwardedHeaders } from '../../protocol/forwarded-headers.ts';
 import type { BackendEnd } from '../backend.ts';
-import { codeOf, explainConnectFailure } from '../connect-failure.ts';
+import { codeOf, explainConnectFailure, explainRefusal } from '../connect-failure.ts';
 import type { Answer, Connection } from '../web/connection.ts';
 import { createEventReader } from '../web/event-reader.ts';
 import { type Flow, Silence } from '../web/flow.ts';
@@ -138,12 +138,8 @@ const isOther = ({ status }: Answer): boolean => status === 200 || status === 40
 
 /** What is wrong with the head of the stream's answer. */
 function faultOf({ status, mediaType }: Answer, where: string): string | undefined {
-  if (status >= 300 && status < 400) {
-    return `${where} answered with a redirect (${status}), and none is followed. Configure the URL that it leads to.`;
-  }
-  if (status === 401 || status === 403) {
-    return `${where} refused access (${status}). Give it credentials with --header 'Authorization: …' or headers.`;
-  }
+  const refusal = explainRefusal(status, where);
+  if (refusal !== undefined) return refusal;
   if (status === 404 || status === 405) {
     return `${where} has no HTTP+SSE stream at this path (${status}). Correct the URL; it often ends in /sse.`;
   }

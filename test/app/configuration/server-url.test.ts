@@ -12,6 +12,8 @@ describe('the URL of a server', () => {
     ['TCP://127.0.0.1:65535/', { transport: 'tcp', host: '127.0.0.1', port: 65535 }],
     ['tcp://[::1]:1', { transport: 'tcp', host: '::1', port: 1 }],
     ['unix:///run/a b.sock', { transport: 'unix', path: '/run/a b.sock' }],
+    ['ws://a:1/mcp?k=1#x', { transport: 'ws', url: new URL('ws://a:1/mcp?k=1') }],
+    ['WSS://a/', { transport: 'ws', url: new URL('wss://a/') }],
   ])('%s', (text, address) => {
     expect(read(text)).toEqual(address);
   });
@@ -30,7 +32,10 @@ describe('the URL of a server', () => {
     ['unix:///', 'full path'],
     ['unix:///a\0b', 'full path'],
     [`unix:///${'x'.repeat(103)}`, 'more than 103 bytes'],
-    ['ws://host/', 'must begin with'],
+    ['wss://user:pw@host/', 'credentials with --header'],
+    ['ftp://host/', 'must begin with'],
+    ['ws://host\\@evil/', 'not a valid URL'],
+    ['wss://', 'not a valid URL'],
     ['file:///etc/passwd', 'must begin with'],
   ])('%s is refused', (text, message) => {
     expect(read(text)).toContain(message);
@@ -44,6 +49,7 @@ describe('the URL of a server', () => {
     ['http://host/\t', 'not a valid URL'],
     ['http://', 'not a valid URL'],
     ['tcp://host:1', 'leave the transport out'],
+    ['ws://token@host/', 'leave the transport out'],
   ])('[A07] %s is refused with sse', (text, message) => {
     expect(read(text, 'sse')).toContain(message);
     expect(read(text, 'sse')).not.toMatch(/pw|token|evil/);

@@ -1,31 +1,14 @@
-import { execFile } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import type { UpstreamTls } from '../../../src/backend/web/connection.ts';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import type { UpstreamTls } from '../../../src/backend/upstream-tls.ts';
+import { makeCertificates } from '../certificates.ts';
 import { beginStream, event, open } from './sse-server.ts';
 
 describe('https', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'gangway-upstream-tls-'));
-  const read = (name: string) => readFileSync(join(folder, name));
-  beforeAll(async () => {
-    // Throw-away: an authority, and a certificate of it for the server and the client. Fails where openssl is missing.
-    const openssl = (...args: string[]) => promisify(execFile)('openssl', args, { cwd: folder });
-    const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
-    await openssl('req', '-x509', ...key, '-keyout', 'ca.key', '-out', 'ca.pem', '-days', '2', '-subj', '/CN=test ca');
-    await openssl('req', ...key, '-keyout', 'key.pem', '-out', 'request.pem', '-subj', '/CN=localhost');
-    const signed = ['-in', 'request.pem', '-CA', 'ca.pem', '-CAkey', 'ca.key', '-CAcreateserial', '-days', '2'];
-    await openssl('x509', '-req', ...signed, '-out', 'cert.pem');
-  });
-  afterAll(() => rmSync(folder, { recursive: true, force: true }));
-
   async function start(host = 'localhost') {
-    const files = { ca: read('ca.pem'), cert: read('cert.pem'), key: read('key.pem') };
+    const files = await makeCertificates();
     const server = createServer({ ...files, requestCert: true, rejectUnauthorized: true }, (request, response) => {
       if (request.method === 'GET') beginStream(response).write(event('endpoint', '/m'));
       else response.writeHead(202).end(() => server.emit('posted'));

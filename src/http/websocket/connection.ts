@@ -1,0 +1,199 @@
+import type { Socket } from 'node:net';
+import type { WebSocket } from 'ws';
+import { watchPeer } from '../../backend/websocket-peer.ts';
+import { closeCodeOf } from '../../protocol/close-codes.ts';
+import { faultMessage, type Reason } from '../../protocol/faults.ts';
+import type { ForwardedHeaders } from '../../protocol/forwarded-headers.ts';
+import type { Message } from '../../protocol/message.ts';
+import { legacyRevisions } from '../../protocol/revisions.ts';
+import { decodeEvents } from '../../protocol/sse.ts';
+import type { EventSink, Reply } from '../../session/reply.ts';
+import type { Session } from '../../session/session.ts';
+import { faultAtEnd, type SessionEnd } from '../../session/session-end.ts';
+import type { Server } from '../../session/session-parts.ts';
+import type { Sessions } from '../../session/sessions.ts';
+import type { Store } from '../../store/store.ts';
+import { keepApart } from '../apart.ts';
+import { anonymous } from '../endpoint.ts';
+import { readMessages } from '../posted.ts';
+import { Outlet } from './outlet.ts';
+
+/** What a connection needs. */
+export interface ConnectionOptions {
+  readonly server: Server;
+  readonly sessions: Sessions;
+  /** Of the sessions of connections, and what a message of theirs may have. */
+  readonly store: Store;
+  readonly maxEventBytes: number;
+  readonly maxDepth: number;
+  readonly keepAliveMs: number;
+  readonly slowReaderMs: number;
+  /** What the handshake brings for the server. */
+  readonly forwarded: ForwardedHeaders;
+  /** How long a client may take for its first message, and between an `initialize` that failed and the next. */
+  readonly initializeTimeoutMs: number;
+}
+
+interface ReplyOptions {
+  onAccepted?(): void;
+  readonly isContinued?: boolean;
+}
+
+/** How long a client that does not answer or read has left to hear why it is cut. */
+const lastWordMs = 1_000;
+
+/**
+ * One client on a WebSocket (docs/decisions/0019): its session begins with `initialize` and ends with the connection, since
+ * the transport has no way to come back. Each text frame is one JSON text, as the body of a POST is at the other endpoint;
+ * everything that the client gets, answers too, goes out as text frames in the order in which the session has it.
+ *
+ * Whatever ends the connection here has a close code and a reason of the catalogue.
+ */
+export class Connection {
+  readonly #peer: WebSocket;
+  readonly #options: ConnectionOptions;
+  readonly #outlet: Outlet;
+  #session: Session | undefined;
+  /** The server has answered `initialize`. */
+  #isOpen = false;
+  /** Why the session ends, once it does. */
+  #sessionEnd: SessionEnd | undefined;
+  #initializeTimer: NodeJS.Timeout | undefined;
+  /** Who is to hear that the connection is gone. */
+  readonly #onGone = new Set<() => void>();
+
+  /** @param socket below the WebSocket */
+  constructor(peer: WebSocket, socket: Socket, options: ConnectionOptions) {
+    const { keepAliveMs, slowReaderMs } = options;
+    this.#peer = peer;
+    this.#options = options;
+    this.#outlet = new Outlet(peer, { socket, slowReaderMs, onSlow: () => this.#cut('slow_reader') });
+    watchPeer(peer, { socket, intervalMs: keepAliveMs, onSilent: () => this.#cut('client_silent') });
+    peer.on('message', (data, isBinary) => this.#take(data as Buffer, isBinary));
+    peer.on('error', () => this.#leave()); // what breaks the WebSocket protocol; the library closes with the code for it
+    peer.once('close', () => this.#closed());
+    this.#awaitInitialize();
+  }
+
+  /** Closes the connection in order, and ends its session. The client has `slowReaderMs` to read what was sent before. */
+  close(reason: Reason): void {
+    this.#peer.resume(); // the client's answer has to be read
+    this.#peer.close(closeCodeOf(reason), reason);
+    this.#leave();
+  }
+
+  /** Nothing more is to be heard of the client. */
+  #leave(): void {
+    clearTimeout(this.#initializeTimer);
+    void this.#session?.end('client_gone');
+  }
+
+  #cut(reason: Reason): void {
+    this.close(reason);
+    setTimeout(() => this.#peer.terminate(), lastWordMs).unref();
+  }
+
+  #awaitInitialize(): void {
+    this.#initializeTimer = setTimeout(() => this.#cut('initialize_timeout'), this.#options.initializeTimeoutMs);
+  }
+
+  #take(bytes: Buffer, isBinary: boolean): void {
+    if (this.#peer.readyState !== this.#peer.OPEN) return;
+    if (isBinary) return this.close('not_text');
+    const posted = readMessages(bytes, this.#options.maxDepth);
+    if (!posted.ok) return this.#refuse(posted.reason, posted.id, posted.data);
+    const { modern, initialize, isBatch, id } = posted;
+    if (modern !== undefined) return this.#refuse('modern_not_served', id, { supported: legacyRevisions });
+    if (this.#session === undefined && initialize !== undefined && !isBatch) return this.#open(initialize);
+    if (this.#session !== undefined && initialize !== undefined) return this.#refuse('already_initialized', id);
+    if (this.#session === undefined || !this.#isOpen) return this.#refuse('not_initialized', id);
+    if (this.#sessionEnd !== undefined) return this.#refuse('session_ended', id);
+    this.#session.post(posted, this.#createReply());
+  }
+
+  #refuse(...fault: Parameters<typeof faultMessage>): void {
+    this.#outlet.reply(faultMessage(...fault));
+  }
+
+  #open(initialize: Message): void {
+    const { server, sessions, store, maxEventBytes } = this.#options;
+    clearTimeout(this.#initializeTimer);
+    this.#sessionEnd = undefined;
+    const onAccepted = (): void => {
+      this.#isOpen = true;
+      // Priming events are for clients that come back.
+      this.#session?.listen(undefined, this.#createReply({ isContinued: true }));
+    };
+    const reply = this.#createReply({ onAccepted });
+    const visitor = { server, principal: anonymous };
+    const home = { store, maxEventBytes, onEnding: (reason: SessionEnd) => this.#ended(reason) };
+    this.#session = sessions.connected.open(visitor, initialize, reply, home);
+    if (this.#session === undefined) this.#awaitInitialize();
+  }
+
+  /** The session ends; the last that it says is still to come. One that never began leaves the client to try again. */
+  #ended(reason: SessionEnd): void {
+    this.#sessionEnd = reason;
+    if (this.#isOpen) return;
+    this.#session = undefined;
+    if (reason !== 'client_gone') this.#awaitInitialize();
+  }
+
+  #closed(): void {
+    const listeners = [...this.#onGone];
+    this.#onGone.clear();
+    for (const listener of listeners) listener();
+    this.#leave();
+  }
+
+  /** What the session has for the client; to be told that a message was accepted is of no use on a connection. */
+  #createReply({ onAccepted = () => undefined, isContinued = false }: ReplyOptions = {}): Reply {
+    const listeners: (() => void)[] = [];
+    const answer = (send: () => void): void => {
+      for (const listener of listeners) this.#onGone.delete(listener);
+      send();
+    };
+    const peer = this.#peer;
+    return {
+      accepts: { json: true, sse: true },
+      forwarded: this.#options.forwarded,
+      isContinued,
+      get isGone() {
+        return peer.readyState !== peer.OPEN;
+      },
+      onGone: (listener) => {
+        listeners.push(listener);
+        this.#onGone.add(listener);
+      },
+      json: (text) => answer(() => this.#outlet.reply(text)),
+      accepted: () => answer(onAccepted),
+      removed: () => answer(() => undefined),
+      nothing: () => answer(() => undefined),
+      fault: (...fault) => answer(() => this.#refuse(...fault)),
+      stream: () => this.#createSink(),
+    };
+  }
+
+  /** The one stream of the session: its events without their ids, with which nobody could come back. */
+  #createSink(): EventSink {
+    const apart = keepApart({
+      write: (events) => this.#outlet.send(events.flatMap(({ data }) => (data === undefined ? [] : [data]))),
+      onDrain: (listener) => this.#outlet.onDrain(listener),
+      onClose: (listener) => void this.#onGone.add(listener),
+      end: () => this.close(this.#sessionEnd === undefined ? 'internal' : reasonOf(this.#sessionEnd)),
+      cut: () => this.#cut('slow_reader'),
+    });
+    return {
+      ...apart,
+      write: (text) => {
+        const events = decodeEvents(text);
+        // Only a client that lags further than anything is kept for it misses events, and it must not go on without them.
+        if (events.some(({ type }) => type === 'gap')) this.#cut('slow_reader');
+        return apart.write(events.filter(({ type, data }) => type === 'message' && data !== undefined));
+      },
+    };
+  }
+}
+
+/** What a client is told whose session ended while it was connected. */
+const reasonOf = (end: SessionEnd): Reason => (end === 'draining' ? 'draining' : faultAtEnd[end]);

@@ -1,0 +1,116 @@
+import { type Server as HttpServer, type IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { WebSocketServer } from 'ws';
+import { limitsOf, subprotocol } from '../../backend/websocket-peer.ts';
+import type { Reason } from '../../protocol/faults.ts';
+import type { Server } from '../../session/session-parts.ts';
+import type { Endpoint } from '../endpoint.ts';
+import { createGuard } from '../guard.ts';
+import type { OriginRules } from '../origin.ts';
+import { respondWithFault } from '../respond.ts';
+import { Connection, type ConnectionOptions } from './connection.ts';
+import { serveWithoutUpgrade, wantsWebSocket } from './other-upgrades.ts';
+
+/** What the WebSocket endpoints of a gateway need. */
+export interface WebSocketFaceOptions extends Omit<ConnectionOptions, 'server' | 'forwarded'> {
+  /** The servers by the path of their endpoint. */
+  readonly servers: ReadonlyMap<string, Server>;
+  readonly originRules: OriginRules;
+  /** Of one message of a client. */
+  readonly maxBodyBytes: number;
+}
+
+/** The WebSocket endpoints of a gateway. */
+export interface WebSocketFace {
+  /** Answers the requests of this server that want to become a WebSocket; those for something else are served without. */
+  attach(http: HttpServer): void;
+  /** Closes what is still connected; resolves when nothing is, after `graceMs` at the latest. */
+  close(graceMs: number): Promise<void>;
+}
+
+/** Clients on WebSocket (docs/decisions/0019): guards before the connection is one, then a `Connection` for each. */
+export function createWebSocketFace(options: WebSocketFaceOptions): WebSocketFace {
+  const { servers, sessions, originRules, maxBodyBytes, slowReaderMs } = options;
+  const guarded = [...servers].map(
+    ([path, server]) => [path, { server, guard: createGuard({ server, originRules }) }] as const,
+  );
+  const byPath = new Map(guarded);
+  const connections = new Map<Connection, Promise<void>>();
+  const sockets = new WebSocketServer({
+    noServer: true,
+    clientTracking: true,
+    ...limitsOf(maxBodyBytes, slowReaderMs),
+    handleProtocols: (offered) => offered.has(subprotocol) && subprotocol,
+  });
+  sockets.on('wsClientError', (_cause, socket, incoming) => refuse(incoming, socket, 'bad_handshake'));
+
+  const accept = (
+    incoming: IncomingMessage,
+    socket: Socket,
+    head: Buffer,
+    of: Pick<ConnectionOptions, 'server' | 'forwarded'>,
+  ): void =>
+    sockets.handleUpgrade(incoming, socket, head, (peer) => {
+      const connection = new Connection(peer, socket, { ...options, ...of });
+      const closed = new Promise<void>((resolve) => {
+        peer.once('close', () => {
+          connections.delete(connection);
+          resolve();
+        });
+      });
+      connections.set(connection, closed);
+    });
+
+  const take = (incoming: IncomingMessage, socket: Socket, head: Buffer): void => {
+    const found = byPath.get(pathOf(incoming));
+    if (found === undefined) return refuse(incoming, socket, 'no_such_path');
+    const forwarded = found.guard(incoming);
+    if (typeof forwarded === 'string') return refuse(incoming, socket, forwarded);
+    const refused = sessions.isDraining ? 'draining' : refuseSubprotocols(incoming);
+    if (refused !== undefined) return refuse(incoming, socket, refused);
+    accept(incoming, socket, head, { server: found.server, forwarded });
+  };
+
+  return {
+    attach(http) {
+      http.on('upgrade', (incoming, socket, head) => {
+        if (wantsWebSocket(incoming)) take(incoming, socket as Socket, head);
+        else serveWithoutUpgrade(http, incoming, socket, head);
+      });
+    },
+    async close(graceMs) {
+      for (const connection of connections.keys()) connection.close('draining');
+      const timer = setTimeout(() => {
+        for (const peer of sockets.clients) peer.terminate();
+      }, graceMs);
+      await Promise.all(connections.values());
+      clearTimeout(timer);
+    },
+  };
+}
+
+/** Answers requests to the path of a WebSocket endpoint that do not want one. */
+export const webSocketOnly: Endpoint = (_incoming, outgoing) => {
+  outgoing.setHeader('upgrade', 'websocket'); // RFC 9110, section 15.5.22
+  respondWithFault(outgoing, 'websocket_required');
+};
+
+const pathOf = ({ url = '' }: IncomingMessage): string => url.split('?', 1)[0] as string;
+
+/** A client that offers subprotocols but not ours speaks something else on the connection. */
+function refuseSubprotocols({ headers }: IncomingMessage): Reason | undefined {
+  const offered = headers['sec-websocket-protocol']?.split(',').map((name) => name.trim());
+  return offered === undefined || offered.includes(subprotocol) ? undefined : 'subprotocol_required';
+}
+
+/** Answers a request that does not become a WebSocket, and ends its connection. */
+function refuse(incoming: IncomingMessage, socket: Duplex, reason: Reason): void {
+  socket.on('error', () => undefined); // the client is gone: there is nobody to answer
+  const outgoing = new ServerResponse(incoming);
+  outgoing.shouldKeepAlive = false;
+  if (reason === 'bad_handshake') outgoing.setHeader('sec-websocket-version', '13'); // RFC 6455, section 4.4
+  outgoing.assignSocket(socket as Socket);
+  outgoing.once('finish', () => (socket as Socket).destroySoon());
+  respondWithFault(outgoing, reason);
+}

@@ -1,0 +1,103 @@
+import { randomBytes } from 'node:crypto';
+import type { Reason } from '../protocol/faults.ts';
+import type { Message } from '../protocol/message.ts';
+import type { Store } from '../store/store.ts';
+import type { SessionObserver } from './observer.ts';
+import type { Reply } from './reply.ts';
+import { Session } from './session.ts';
+import type { SessionEnd } from './session-end.ts';
+import { keyOfId } from './session-key.ts';
+import type { SessionOptions, SessionParts } from './session-parts.ts';
+import type { Visitor } from './visitor.ts';
+
+/** What sessions of connections need of those around them. */
+export interface ConnectedSessionsOptions {
+  readonly options: SessionOptions;
+  readonly observer: SessionObserver;
+  readonly storeSignal: AbortSignal;
+  /** Why no session more is opened, if it is not. */
+  refusal(): Reason | undefined;
+}
+
+/** Where a session of a connection is kept, and who is told of its end. */
+export interface ConnectedHome {
+  /** Of this instance alone. */
+  readonly store: Store;
+  /** The most bytes of one event: nobody has to keep it for a client that comes back. */
+  readonly maxEventBytes: number;
+  /** The session ends; what it still says to its client comes after. */
+  onEnding(reason: SessionEnd): void;
+}
+
+/** An instance that shares the store with nobody. */
+const alone = { name: '', term: 0 };
+
+/**
+ * Sessions that live and die with one connection of their client (docs/decisions/0019). No other instance and no shared
+ * store knows of them, nobody can ask for one, and who has the connection ends the session with it.
+ */
+export class ConnectedSessions {
+  readonly #options: ConnectedSessionsOptions;
+  readonly #sessions = new Set<Session>();
+  readonly #ending = new Set<Session>();
+
+  constructor(options: ConnectedSessionsOptions) {
+    this.#options = options;
+  }
+
+  /** How many there are, with those that are ending. */
+  get size(): number {
+    return this.#sessions.size + this.#ending.size;
+  }
+
+  /** Those that can be used. */
+  values(): Iterable<Session> {
+    return this.#sessions;
+  }
+
+  /** Those whose backend is still ending. */
+  ending(): Iterable<Session> {
+    return this.#ending;
+  }
+
+  /**
+   * Opens a session whose client hears everything, this answer too, on its one stream. The reply is `accepted` when the
+   * session is there to be listened to.
+   * @returns undefined if it was refused, which the reply says
+   */
+  open(
+    { server, principal }: Pick<Visitor, 'server' | 'principal'>,
+    initialize: Message,
+    reply: Reply,
+    { store, maxEventBytes, onEnding }: ConnectedHome,
+  ): Session | undefined {
+    const { options, observer, storeSignal, refusal } = this.#options;
+    const refused = refusal();
+    if (refused !== undefined) {
+      reply.fault(refused, initialize.id ?? null);
+      return undefined;
+    }
+    const parts: SessionParts = {
+      key: keyOfId(randomBytes(32).toString('base64url')),
+      server,
+      principal,
+      instance: () => alone,
+      store,
+      storeSignal,
+      options: { ...options, maxEventBytes },
+      observer,
+      onReady: () => undefined,
+      onEnding: (reason) => {
+        this.#sessions.delete(session);
+        this.#ending.add(session);
+        onEnding(reason);
+      },
+      onEnded: () => void this.#ending.delete(session),
+    };
+    const start = { epoch: Date.now(), initialize: initialize.text, isOneStream: true };
+    const session: Session = new Session(parts, start);
+    this.#sessions.add(session);
+    session.start(initialize, reply);
+    return session;
+  }
+}
