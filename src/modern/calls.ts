@@ -29,13 +29,22 @@ export interface SharedCall {
   readonly startedAt: number;
 }
 
+/** A cancelled call. */
+interface Retired {
+  readonly call: SharedCall;
+  /** The newest call that there was when it was cancelled. */
+  readonly newest: number;
+  readonly timer: NodeJS.Timeout;
+}
+
 /** The requests in flight at one server, in the order in which they came. */
 export class SharedCalls {
   readonly #byNumber = new Map<number, SharedCall>();
   /** Those that a log message can belong to, cancelled ones among them. */
   readonly #loggable = new Set<SharedCall>();
   /** Cancelled calls of which the server may still say something, by number. */
-  readonly #retired = new Map<number, { readonly call: SharedCall; readonly timer: NodeJS.Timeout }>();
+  readonly #retired = new Map<number, Retired>();
+  #newest = 0;
   #heldBytes = 0;
   #waiting: (() => void)[] = [];
 
@@ -50,6 +59,7 @@ export class SharedCalls {
 
   add(call: SharedCall): void {
     this.#byNumber.set(call.number, call);
+    this.#newest = call.number;
     if (call.logLevel !== undefined && !call.isListen) this.#loggable.add(call);
     this.#heldBytes += call.text?.length ?? 0;
   }
@@ -74,28 +84,38 @@ export class SharedCalls {
   /**
    * Takes a cancelled call out. A server learns of that later: what it logs meanwhile may be of this call, and must not
    * reach the client of another one.
-   * @param graceMs how long, unless the server answers before
+   * @param graceMs how long, unless an answer shows before that the server has heard of it
    */
   retire(call: SharedCall, graceMs: number): void {
     const mayLog = call.isSent && this.#loggable.has(call);
     this.remove(call);
     if (!mayLog) return;
     this.#loggable.add(call);
-    this.#retired.set(call.number, { call, timer: setTimeout(() => this.settle(call.number), graceMs) });
+    const timer = setTimeout(() => this.#settle(call.number), graceMs);
+    this.#retired.set(call.number, { call, newest: this.#newest, timer });
   }
 
-  /** The server will say nothing more of a cancelled call. */
-  settle(number: unknown): void {
-    const retired = this.#retired.get(number as number);
-    if (retired === undefined) return;
-    clearTimeout(retired.timer);
-    this.#retired.delete(retired.call.number);
-    this.#loggable.delete(retired.call);
+  /**
+   * The server has answered a request: nothing more comes of that one, nor of those that were cancelled before it was sent,
+   * since the server reads in order.
+   */
+  answered(number: unknown): void {
+    for (const { call, newest } of [...this.#retired.values()]) {
+      if (call.number === number || newest < (number as number)) this.#settle(call.number);
+    }
   }
 
   /** The process is gone, and with it all that it could have said of cancelled calls. */
   settleAll(): void {
-    for (const number of [...this.#retired.keys()]) this.settle(number);
+    for (const number of [...this.#retired.keys()]) this.#settle(number);
+  }
+
+  #settle(number: number): void {
+    const retired = this.#retired.get(number);
+    if (retired === undefined) return;
+    clearTimeout(retired.timer);
+    this.#retired.delete(number);
+    this.#loggable.delete(retired.call);
   }
 
   /** The text of the call is not needed any more. */

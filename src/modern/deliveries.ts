@@ -60,10 +60,8 @@ export class Deliveries {
   #respond(response: Message): void {
     const { calls, onAnswered } = this.#options;
     const call = calls.get(response.id);
-    if (call === undefined) {
-      calls.settle(response.id);
-      return this.#drop('late', response.text);
-    }
+    calls.answered(response.id);
+    if (call === undefined) return this.#drop('late', response.text);
     calls.remove(call);
     onAnswered(call, response.text);
     const restore = call.isListen ? restoreListenResponse : restoreId;

@@ -163,6 +163,24 @@ describe('log messages of a shared server', () => {
   });
 });
 
+describe('a server that has heard of a cancellation', () => {
+  it('[P11] has its log messages delivered again: it shows that by an answer to what was sent later', async () => {
+    const { server, send, shared, observed } = createShared();
+    const earlier = send(call(1));
+    await observed.next(([what]) => what === 'ready');
+    send(call(2), 'debug').leave();
+    const { got } = send(call(3), 'debug');
+    const numbers = server.backend.sent.items.map(({ id }) => id);
+    server.backend.says({ jsonrpc: '2.0', id: numbers[1], result: {} }, log('error', 'whose?'));
+    expect(earlier.got.items).toHaveLength(1);
+    expect(got.items).toEqual([]);
+    send(call(4));
+    server.backend.says({ jsonrpc: '2.0', id: server.backend.sent.items.at(-1).id, result: {} }, log('error', 'mine'));
+    expect(got.items.map(({ params }) => params.data)).toEqual(['mine']);
+    await shared.drain(0);
+  });
+});
+
 describe('a client that does not wait any more', () => {
   it('[R2.27] [R6.10] has its request cancelled at the server, and gets nothing more', async () => {
     const { server, send, shared, dropped, observed } = createShared();
