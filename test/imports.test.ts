@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 
 /**
  * The rooms of DESIGN.md, and which way imports run between them:
- * `protocol <- store, backend <- session (with era) <- http <- ops <- app`. Type imports count too: they are where a
+ * `protocol <- store, backend <- session <- modern <- http <- ops <- app`. Type imports count too: they are where a
  * wrong dependency begins.
  */
 const levelOf = new Map([
@@ -13,15 +13,12 @@ const levelOf = new Map([
   ['store', 1],
   ['backend', 1],
   ['session', 2],
-  ['era', 2],
-  ['http', 3],
-  ['ops', 4],
-  ['app', 5],
-  ['main.ts', 6],
+  ['modern', 3],
+  ['http', 4],
+  ['ops', 5],
+  ['app', 6],
+  ['main.ts', 7],
 ]);
-
-/** Rooms of one level that may import each other all the same. */
-const friends = new Set(['session era', 'era session']);
 
 /** Rooms whose folders are implementations, which only `app` builds. */
 const implementedRooms = new Set(['store', 'backend']);
@@ -71,7 +68,7 @@ function brokenRule(from: string, to: string): string | undefined {
   if (fromLevel === undefined) return `${fromRoom} is not a room of DESIGN.md`;
   if (toLevel === undefined) return `${toRoom} is not a room of DESIGN.md`;
   if (toLevel > fromLevel) return `${toRoom} is a later room than ${fromRoom}`;
-  if (toLevel === fromLevel && toRoom !== fromRoom && !friends.has(`${fromRoom} ${toRoom}`)) {
+  if (toLevel === fromLevel && toRoom !== fromRoom) {
     return `${fromRoom} and ${toRoom} do not know each other`;
   }
   const implementation = implementationOf(to);
@@ -169,7 +166,8 @@ describe('the checker', () => {
     ['an export of names from', 'src/ops/a.ts', "export { b } from '../app/b.ts';", 'app is a later room'],
     ['a side effect', 'src/backend/a.ts', "import '../session/b.ts';", 'session is a later room'],
     ['a dynamic import', 'src/store/a.ts', "const b = await import('../http/b.ts');", 'http is a later room'],
-    ['an import in a type', 'src/store/a.ts', "let b: import('../era/b.ts').B;", 'era is a later room'],
+    ['an import in a type', 'src/store/a.ts', "let b: import('../modern/b.ts').B;", 'modern is a later room'],
+    ['session imports modern', 'src/session/a.ts', "import { b } from '../modern/b.ts';", 'modern is a later room'],
     ['an unreadable import', 'src/app/a.ts', 'const b = await import(name);', 'not a literal'],
     ['a template import', 'src/app/a.ts', `const b = await import(\`../\${name}.ts\`);`, 'not a literal'],
     ['store imports backend', 'src/store/a.ts', "import { b } from '../backend/b.ts';", 'do not know each other'],
@@ -213,7 +211,7 @@ describe('the checker', () => {
     ['an earlier room', 'src/app/a.ts', "import { b } from '../protocol/b.ts';"],
     ['its own room', 'src/backend/stdio/a.ts', "import { b } from './b.ts';"],
     ['the interface of its room', 'src/store/memory/a.ts', "import type { Store } from '../store.ts';"],
-    ['era and session', 'src/era/a.ts', "import { b } from '../session/b.ts';"],
+    ['modern what session has', 'src/modern/a.ts', "import { b } from '../session/b.ts';"],
     ['an implementation, for app', 'src/app/a.ts', "import { b } from '../store/memory/b.ts';"],
     ['an implementation, for main', 'src/main.ts', "import { b } from './backend/stdio/b.ts';"],
     ['a package', 'src/http/a.ts', "import { Hono } from 'hono';"],

@@ -1,13 +1,27 @@
+import type { OpenBackend } from '../backend/backend.ts';
+import { probeEra } from '../modern/era-probe.ts';
+import { type Era, modernRevisions } from '../protocol/revisions.ts';
 import type { GatewayConfig, ServerConfig } from './configuration/config.ts';
 import type { Environment } from './configuration/environment.ts';
 import { openerOf } from './servers.ts';
-import { initialize, openTrial, type Trial } from './trial.ts';
+import {
+  explainEnd,
+  explainSilence,
+  type InitializeResult,
+  initialize,
+  openTrial,
+  type ServerInfo,
+  type Trial,
+} from './trial.ts';
+import { version } from './version.ts';
 
 /** What a server said of itself. */
 interface Findings {
   /** How it is reached, found out where that was left to the gateway. */
   readonly transport: string;
-  readonly revision: string;
+  readonly eras: readonly Era[];
+  /** The newest revision of each of its eras. */
+  readonly revisions: readonly string[];
   readonly name: string;
   readonly startMs: number;
   /** How many tools, prompts and resources it lists; absent where it declares none. */
@@ -25,7 +39,7 @@ const lists = [
 const maxPages = 100;
 
 /**
- * Tries each server: starts it, opens a session, counts what it offers, ends it. Prints a line for each.
+ * Tries each server: starts it, finds out its era, counts what it offers, ends it. Prints a line for each.
  * @returns true if every server works
  */
 export async function checkServers(
@@ -45,9 +59,11 @@ export async function checkServers(
   return isFine;
 }
 
-function renderFindings(server: ServerConfig, { transport, revision, name, startMs, counts }: Findings): string {
+function renderFindings(server: ServerConfig, { transport, eras, revisions, ...found }: Findings): string {
+  const { name, startMs, counts } = found;
   const offers = Object.entries(counts).map(([what, count]) => `, ${count} ${count === 1 ? what.slice(0, -1) : what}`);
-  return `OK    ${server.name}: ${name}, ${transport}, legacy era, revision ${revision}${offers.join('')}, started in ${startMs} ms\n`;
+  const era = eras.length > 1 ? 'both eras, revisions' : `${eras.join()} era, revision`;
+  return `OK    ${server.name}: ${name}, ${transport}, ${era} ${revisions.join(' and ')}${offers.join('')}, started in ${startMs} ms\n`;
 }
 
 async function examine(server: ServerConfig, config: GatewayConfig, environment: Environment): Promise<Findings> {
@@ -55,20 +71,75 @@ async function examine(server: ServerConfig, config: GatewayConfig, environment:
   const onTransport = (found: string): void => {
     transport = found;
   };
-  const trial = openTrial(openerOf(server, config, environment, { onTransport }), server.startTimeoutMs);
+  const open = openerOf(server, config, environment, { onTransport });
+  const found = await examineEras(server, open);
+  return { transport, ...found };
+}
+
+type EraFindings = Omit<Findings, 'transport'>;
+
+async function examineEras({ address, era, startTimeoutMs }: ServerConfig, open: OpenBackend): Promise<EraFindings> {
+  const isAsked = address === undefined && era === 'auto';
+  const known = isAsked ? await findEra(open, startTimeoutMs) : era;
+  if (known !== 'modern') return examineLegacy(openTrial(open, startTimeoutMs));
+  const modern = await examineModern(openTrial(open, startTimeoutMs, 'modern'));
+  // The official SDK serves both eras with one program, and says nothing of the one in the answers of the other.
+  const legacy = isAsked && (await examineLegacy(openTrial(open, startTimeoutMs)).catch(() => undefined));
+  if (!legacy) return modern;
+  return { ...modern, eras: ['modern', 'legacy'], revisions: [...modern.revisions, ...legacy.revisions] };
+}
+
+async function findEra(open: OpenBackend, timeoutMs: number): Promise<Era> {
+  const probe = probeEra({ open, version, timeoutMs });
+  const outcome = await probe.outcome;
+  await probe.close();
+  if (outcome.era !== undefined) return outcome.era;
+  throw outcome.end === undefined ? explainSilence('initialize', timeoutMs) : explainEnd(outcome.end);
+}
+
+async function examineLegacy(trial: Trial): Promise<EraFindings> {
   const startedAt = performance.now();
   try {
-    const result = await initialize(trial);
+    const { protocolVersion, capabilities, serverInfo } = await initialize(trial);
     const startMs = Math.round(performance.now() - startedAt);
-    const counts: Record<string, number> = {};
-    for (const [what, method] of lists) {
-      if (result.capabilities?.[what] !== undefined) counts[what] = await countItems(trial, what, method);
-    }
-    const { name = 'unnamed', version: itsVersion = '' } = result.serverInfo ?? {};
-    return { transport, revision: result.protocolVersion, name: `${name} ${itsVersion}`.trim(), startMs, counts };
+    const counts = await countAll(trial, capabilities);
+    return { eras: ['legacy'], revisions: [protocolVersion], name: nameOf(serverInfo), startMs, counts };
   } finally {
     await trial.close();
   }
+}
+
+/** What a server of the modern era says of itself. */
+interface DiscoverResult {
+  readonly supportedVersions?: readonly string[];
+  readonly capabilities?: Readonly<Record<string, unknown>>;
+  readonly _meta?: { readonly 'io.modelcontextprotocol/serverInfo'?: ServerInfo };
+}
+
+async function examineModern(trial: Trial): Promise<EraFindings> {
+  const startedAt = performance.now();
+  try {
+    const result = (await trial.request('server/discover', {})) as DiscoverResult;
+    const startMs = Math.round(performance.now() - startedAt);
+    const revisions = modernRevisions.filter((revision) => result.supportedVersions?.includes(revision));
+    if (revisions.length === 0) throw new Error('It serves no revision of the modern era that this gateway knows.');
+    const counts = await countAll(trial, result.capabilities);
+    const name = nameOf(result._meta?.['io.modelcontextprotocol/serverInfo']);
+    return { eras: ['modern'], revisions, name, startMs, counts };
+  } finally {
+    await trial.close();
+  }
+}
+
+const nameOf = ({ name = 'unnamed', version: itsVersion = '' }: ServerInfo = {}): string =>
+  `${name} ${itsVersion}`.trim();
+
+async function countAll(trial: Trial, capabilities: InitializeResult['capabilities']): Promise<Findings['counts']> {
+  const counts: Record<string, number> = {};
+  for (const [what, method] of lists) {
+    if (capabilities?.[what] !== undefined) counts[what] = await countItems(trial, what, method);
+  }
+  return counts;
 }
 
 async function countItems(trial: Trial, what: string, method: string): Promise<number> {

@@ -7,7 +7,10 @@ import { createEndpoint, type Endpoint } from '../http/endpoint.ts';
 import { createOriginRules, isLoopback } from '../http/origin.ts';
 import { createMessagesEndpoint, createSseStream } from '../http/sse-face.ts';
 import { createWebSocketFace, webSocketOnly } from '../http/websocket/face.ts';
+import { ModernServer } from '../modern/modern-server.ts';
+import type { ModernObserver } from '../modern/observer.ts';
 import { addHealth } from '../ops/health.ts';
+import { createModernLog } from '../ops/modern-log.ts';
 import { createSessionLog } from '../ops/session-log.ts';
 import type { Server } from '../session/session-parts.ts';
 import { Sessions } from '../session/sessions.ts';
@@ -18,7 +21,8 @@ import type { Environment } from './configuration/environment.ts';
 import { createConnectedStore, createStore } from './create-store.ts';
 import { logListeners } from './server-listeners.ts';
 import { missingCommand, type RunningServer, runServer } from './servers.ts';
-import { awaitStart } from './start-probe.ts';
+import { awaitStart, probeMs } from './start-probe.ts';
+import { version } from './version.ts';
 
 /** What a gateway is started with. */
 export interface GatewayParts {
@@ -58,11 +62,17 @@ export async function startGateway({ config, environment, logger, onUseless }: G
     await Promise.all([store.close(), connectedStore.close()]);
   };
 
+  const modernObserver = createModernLog(logger);
+  // Whoever uses the process of an only server excuses its end: before it is proven, only a client does.
+  const startAheadMs = servers.length === 1 ? probeMs : 0;
+  const modernServers = new Map(
+    servers.map((running) => [running, runModern(running, config, modernObserver, startAheadMs)]),
+  );
   const originRules = createOriginRules(config);
   const endpoints = new Map<string, Endpoint>();
   const onWebSocket = new Map<string, Server>();
-  for (const { server, config: own } of servers) {
-    const options = { ...config, server, sessions, originRules };
+  for (const [{ server, config: own }, modern] of modernServers) {
+    const options = { ...config, server, sessions, modern, originRules };
     const endpoint = createEndpoint(options);
     for (const { mcp, ws, old } of endpointPathsOf(config, own)) {
       endpoints.set(mcp, endpoint);
@@ -124,11 +134,28 @@ export async function startGateway({ config, environment, logger, onUseless }: G
     }),
     async close() {
       const endMs = Math.max(...servers.map(({ config: c }) => c.stdinCloseGraceMs + c.terminateGraceMs));
-      await sessions.drain(Math.max(0, config.drainMs - endMs - exitMarginMs));
+      const graceMs = Math.max(0, config.drainMs - endMs - exitMarginMs);
+      await Promise.all([
+        sessions.drain(graceMs),
+        ...[...modernServers.values()].map((modern) => modern.drain(graceMs)),
+      ]);
       await closeParts();
       await Promise.all([webSockets.close(connectionGraceMs), closeServer(http)]);
     },
   };
+}
+
+/** A server as clients of the modern era meet it. So far it is only one that the gateway starts. */
+function runModern(
+  { config, server, openSibling }: RunningServer,
+  gateway: GatewayConfig,
+  observer: ModernObserver,
+  startAheadMs: number,
+): ModernServer {
+  const era = config.address === undefined ? config.era : 'legacy';
+  const modern = new ModernServer({ server, era, openSibling, version, limits: gateway, observer });
+  setTimeout(() => modern.start(), startAheadMs).unref();
+  return modern;
 }
 
 async function startServers({ config, environment, logger, onUseless }: GatewayParts): Promise<RunningServer[]> {

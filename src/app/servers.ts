@@ -17,6 +17,8 @@ export interface RunningServer {
   readonly config: ServerConfig;
   readonly server: Server;
   readonly pool: WarmPool;
+  /** Opens a backend that is none of the pool's: for questions to the server that no session may depend on. */
+  readonly openSibling: OpenBackend;
 }
 
 /**
@@ -92,6 +94,7 @@ export function runServer(
   environment: Environment,
   listeners: ServerListeners,
 ): RunningServer {
+  const openSibling = openerOf(config, gateway, environment, { ...listeners, onStarted: () => undefined });
   const pool = createWarmPool({
     open: openerOf(config, gateway, environment, listeners),
     size: config.warm,
@@ -101,7 +104,7 @@ export function runServer(
   const digest = digestOf(config);
   const isRemote = config.address !== undefined;
   const options = { startTimeoutMs, onBackendExit, rerun, forwardHeaders };
-  return { config, pool, server: { name, digest, open: pool.open, isRemote, ...options } };
+  return { config, pool, openSibling, server: { name, digest, open: pool.open, isRemote, ...options } };
 }
 
 /**

@@ -7,7 +7,7 @@ import { type RunningServer, runServer } from './servers.ts';
 import { initialize, openTrial } from './trial.ts';
 
 /** How long a server that nobody used yet must live to count as started: `npx` needs seconds to find a typo in a name. */
-const probeMs = 10_000;
+export const probeMs = 10_000;
 
 /** How long the first process waits for the first client before it is ended. */
 const firstSpareMs = 60_000;

@@ -1,10 +1,11 @@
 import type { Backend, BackendEnd, OpenBackend } from '../backend/backend.ts';
 import { entryOf } from '../protocol/faults.ts';
-import { readBody } from '../protocol/message.ts';
-import { legacyRevisions } from '../protocol/revisions.ts';
+import { readResponse } from '../protocol/message.ts';
+import { ownRequest } from '../protocol/modern/envelope.ts';
+import { type Era, legacyRevisions, modernRevisions } from '../protocol/revisions.ts';
 import { version } from './version.ts';
 
-/** A session of the gateway's own with a server, to see whether it works. */
+/** What the gateway says to a server by itself, to see whether it works. */
 export interface Trial {
   /** The result; rejects with a sentence for the operator if there is an error, no answer in time, or the server ends. */
   request(method: string, params: object): Promise<unknown>;
@@ -17,7 +18,13 @@ export interface Trial {
 export interface InitializeResult {
   readonly protocolVersion: string;
   readonly capabilities?: Readonly<Record<string, unknown>>;
-  readonly serverInfo?: { readonly name?: string; readonly version?: string };
+  readonly serverInfo?: ServerInfo;
+}
+
+/** Who a server says it is. */
+export interface ServerInfo {
+  readonly name?: string;
+  readonly version?: string;
 }
 
 /** Opens a session as a client does. */
@@ -37,21 +44,26 @@ interface Waiting {
   reject(error: Error): void;
 }
 
-/** The few lines of a client that a trial needs: one request at a time, everything else the server says is ignored. */
-export function openTrial(open: OpenBackend, timeoutMs: number): Trial {
+/**
+ * The few lines of a client that a trial needs: one request at a time, everything else the server says is ignored. In the
+ * modern era each request has its envelope.
+ */
+export function openTrial(open: OpenBackend, timeoutMs: number, era: Era = 'legacy'): Trial {
   let waiting: Waiting | undefined;
   let lastId = 0;
   let end: BackendEnd | undefined;
 
   const settle = (line: Buffer): void => {
-    const body = readBody(line, Number.POSITIVE_INFINITY);
-    const isAnswer =
-      body.ok &&
-      body.messages.some((read) => read.ok && read.message.kind === 'response' && read.message.id === lastId);
-    if (!isAnswer || waiting === undefined) return;
+    if (readResponse(line)?.id !== lastId || waiting === undefined) return;
     const { result, error } = JSON.parse(line.toString()) as { result?: unknown; error?: { message?: unknown } };
     if (error === undefined) waiting.resolve(result);
     else waiting.reject(new Error(`It answered ${waiting.method} with the error: ${String(error.message)}`));
+  };
+
+  const textOf = (method: string, params: object): Buffer => {
+    if (era === 'legacy') return Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: lastId, method, params }));
+    const [protocolVersion] = modernRevisions.slice(-1) as [string];
+    return ownRequest(lastId, method, { ...params }, { version, protocolVersion });
   };
 
   const backend: Backend = open({
@@ -72,10 +84,9 @@ export function openTrial(open: OpenBackend, timeoutMs: number): Trial {
       try {
         return await new Promise((resolve, reject) => {
           waiting = { method, resolve, reject };
-          const late = `It did not answer ${method} within ${timeoutMs} ms. Is it an MCP server?`;
-          timer = setTimeout(() => reject(new Error(late)), timeoutMs);
+          timer = setTimeout(() => reject(explainSilence(method, timeoutMs)), timeoutMs);
           if (end !== undefined) reject(explainEnd(end));
-          backend.send(Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: lastId, method, params })));
+          backend.send(textOf(method, params));
         });
       } finally {
         clearTimeout(timer);
@@ -87,7 +98,12 @@ export function openTrial(open: OpenBackend, timeoutMs: number): Trial {
   };
 }
 
-function explainEnd({ reason, detail, lastOutput = [] }: BackendEnd): Error {
+/** For the operator: nothing came in time. */
+export const explainSilence = (method: string, timeoutMs: number): Error =>
+  new Error(`It did not answer ${method} within ${timeoutMs} ms. Is it an MCP server?`);
+
+/** For the operator: the server is no more, or never was. */
+export function explainEnd({ reason, detail, lastOutput = [] }: BackendEnd): Error {
   if (reason === 'failed') return new Error(detail);
   const output = lastOutput.map((line) => `\n        | ${line}`).join('');
   return new Error(`It ended before it answered. ${detail}${output}`);

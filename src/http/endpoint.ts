@@ -1,13 +1,16 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { ModernServer } from '../modern/modern-server.ts';
 import { type EventId, parseEventId } from '../protocol/event-id.ts';
 import type { Reason } from '../protocol/faults.ts';
 import type { ForwardedHeaders } from '../protocol/forwarded-headers.ts';
 import { readAccept } from '../protocol/media-types.ts';
+import { namesModernRevision } from '../protocol/revisions.ts';
 import type { SessionHandle } from '../session/session-handle.ts';
 import type { Server } from '../session/session-parts.ts';
 import type { Sessions } from '../session/sessions.ts';
 import type { Principal } from '../store/session-records.ts';
 import { createGuard, headerOf } from './guard.ts';
+import { createModernFace } from './modern-face.ts';
 import type { OriginRules } from './origin.ts';
 import { readPosted } from './posted.ts';
 import { createReply } from './reply.ts';
@@ -17,11 +20,14 @@ import { respondWithFault } from './respond.ts';
 export interface EndpointOptions {
   readonly server: Server;
   readonly sessions: Sessions;
+  /** The server as clients of the modern era meet it. */
+  readonly modern: ModernServer;
   readonly originRules: OriginRules;
   readonly maxBodyBytes: number;
   readonly maxDepth: number;
   readonly keepAliveMs: number;
   readonly slowReaderMs: number;
+  readonly commitAfterMs: number;
 }
 
 /** Answers one HTTP request to an endpoint. */
@@ -37,11 +43,13 @@ const sessionIdForm = /^[\x21-\x7e]{1,128}$/;
 
 /**
  * The Streamable HTTP endpoint of one server (2025-11-25, basic/transports): POST brings messages, GET opens the
- * standalone stream or resumes one, DELETE ends the session.
+ * standalone stream or resumes one, DELETE ends the session. What is of the modern era goes to its own face, whatever
+ * session it names (2026-07-28, basic/versioning).
  */
 export function createEndpoint(options: EndpointOptions): Endpoint {
-  const { server, sessions } = options;
+  const { server, sessions, modern } = options;
   const guard = createGuard(options);
+  const modernFace = createModernFace(options);
 
   const findSession = (incoming: IncomingMessage): SessionHandle | Reason => {
     const id = incoming.headers['mcp-session-id'];
@@ -50,12 +58,21 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
     return sessions.at(id, server, anonymous, headerOf(incoming, 'mcp-protocol-version'));
   };
 
+  /** True for a client of the modern era: it has no session that a GET or DELETE could be about. */
+  const hasPostOnly = (incoming: IncomingMessage): boolean => {
+    if (!modern.servesLegacy) return true;
+    const namesSession = incoming.headers['mcp-session-id'] !== undefined;
+    return !namesSession && namesModernRevision(headerOf(incoming, 'mcp-protocol-version'));
+  };
+
   const post: Method = (incoming, outgoing, forwarded) => {
     const accepts = readAccept(incoming.headers.accept);
     readPosted(incoming, options, accepts.json || accepts.sse, (posted) => {
       const reply = createReply(outgoing, accepts, options, forwarded);
       if (!posted.ok) return reply.fault(posted.reason, posted.id, posted.data);
+      if (posted.modern !== undefined) return modernFace.post(posted.modern, incoming.headers, reply);
       const { messages, isBatch, initialize, id } = posted;
+      if (!modern.servesLegacy) return reply.fault('legacy_not_served', id, { supported: modern.revisions });
       const namesSession = incoming.headers['mcp-session-id'] !== undefined;
       if (initialize !== undefined && namesSession) return reply.fault('already_initialized', id);
       if (initialize !== undefined && !isBatch) return sessions.open(server, anonymous, initialize, reply);
@@ -92,6 +109,7 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
     if (typeof admitted === 'string') return respondWithFault(outgoing, admitted);
     const answer = methods.get(incoming.method);
     if (answer === undefined) return respondWithFault(outgoing, 'method_not_allowed');
+    if (incoming.method !== 'POST' && hasPostOnly(incoming)) return respondWithFault(outgoing, 'post_only');
     answer(incoming, outgoing, admitted);
   };
 }

@@ -2,8 +2,9 @@ import type { IncomingMessage } from 'node:http';
 import type { Reason, RequestId } from '../protocol/faults.ts';
 import { isJsonContentType } from '../protocol/media-types.ts';
 import { type Message, readBody } from '../protocol/message.ts';
-import { legacyRevisions } from '../protocol/revisions.ts';
+import { namesModernRevision } from '../protocol/revisions.ts';
 import { readRequestBody } from './body.ts';
+import { headerOf } from './guard.ts';
 
 /** What a POST brought, or why it is refused: `id` is that of the request that the error answers. */
 export type Posted =
@@ -11,6 +12,8 @@ export type Posted =
       readonly ok: true;
       readonly messages: readonly Message[];
       readonly isBatch: boolean;
+      /** The message, if it is of the modern era or claims to be; it is alone then. */
+      readonly modern: Message | undefined;
       /** The `initialize` among them, which in a batch opens nothing. */
       readonly initialize: Message | undefined;
       /** The id that an error answers: that of the one request, or none. */
@@ -45,7 +48,7 @@ export function readPosted(
   const refused = refuseHeaders(incoming) ?? (isAcceptable ? undefined : 'not_acceptable');
   if (refused !== undefined) return done(refusal(refused));
   readRequestBody(incoming, limits.maxBodyBytes, (body) => {
-    if (body.ok) done(readMessages(body.bytes, limits.maxDepth));
+    if (body.ok) done(readMessages(body.bytes, limits.maxDepth, headerOf(incoming, 'mcp-protocol-version')));
     else if (body.reason !== 'aborted') done(refusal(body.reason));
   });
 }
@@ -64,8 +67,11 @@ function refuseHeaders({ headers }: IncomingMessage): Reason | undefined {
   return isJsonContentType(headers['content-type']) ? undefined : 'bad_content_type';
 }
 
-/** Reads the messages in a text that a client sent. */
-export function readMessages(bytes: Buffer, maxDepth: number): Posted {
+/**
+ * Reads the messages in a text that a client sent.
+ * @param version what is said of their revision beside the text
+ */
+export function readMessages(bytes: Buffer, maxDepth: number, version?: string): Posted {
   const body = readBody(withoutBom(bytes), maxDepth);
   if (!body.ok) return refusal(body.reason);
   const messages: Message[] = [];
@@ -76,11 +82,11 @@ export function readMessages(bytes: Buffer, maxDepth: number): Posted {
   const [first] = messages;
   if (first === undefined) return refusal('empty_batch');
   const id = body.batch ? null : requestId(first);
-  const modern = messages.some((message) => message.isModern);
-  if (modern) return refusal('modern_not_served', id, { supported: legacyRevisions });
+  const modern = namesModernRevision(version) ? first : messages.find((message) => message.isModern);
+  if (modern !== undefined && body.batch) return refusal('modern_batch');
   if (messages.length > maxBatch) return refusal('batch_too_large');
   const initialize = messages.find(({ method, kind }) => method === 'initialize' && kind === 'request');
-  return { ok: true, messages, isBatch: body.batch, initialize, id };
+  return { ok: true, messages, isBatch: body.batch, modern, initialize, id };
 }
 
 const requestId = (message: Message): RequestId | null => (message.kind === 'request' ? (message.id ?? null) : null);

@@ -43,9 +43,9 @@ export function createReply(
         if (!outgoing.writableFinished) listener();
       });
     },
-    json(text, headers) {
+    json(text, headers, status = 200) {
       if (text.length > pipeBytes) cutIfUnread(outgoing, times);
-      respondWithJson(outgoing, 200, text, headers);
+      respondWithJson(outgoing, status, text, headers);
     },
     accepted: () => void outgoing.writeHead(202, noBody).end(),
     removed: () => void outgoing.writeHead(200, noBody).end(),

@@ -1,7 +1,11 @@
 import type { ServerResponse } from 'node:http';
 import { entryOf, faultMessage, type Reason, type RequestId } from '../protocol/faults.ts';
+import { namesModernRevision } from '../protocol/revisions.ts';
 
-/** The one place that turns an entry of the catalogue of faults into an HTTP response. */
+/**
+ * The one place that turns an entry of the catalogue of faults into an HTTP response. The client is of the era that its
+ * `MCP-Protocol-Version` names, also where its body was not read.
+ */
 export function respondWithFault(
   outgoing: ServerResponse,
   reason: Reason,
@@ -12,7 +16,9 @@ export function respondWithFault(
   const headers: Record<string, string> = {};
   if (retryAfterS !== undefined) headers['retry-after'] = String(retryAfterS);
   if (allow !== undefined) headers['allow'] = allow;
-  respondWithJson(outgoing, status, faultMessage(reason, id, data), headers);
+  const version = outgoing.req.headers['mcp-protocol-version'];
+  const era = namesModernRevision(version?.toString()) ? 'modern' : 'legacy';
+  respondWithJson(outgoing, status, faultMessage(reason, id, data, era), headers);
 }
 
 /** Sends one JSON text, whole. */

@@ -1,4 +1,5 @@
 import { readAccept } from '../protocol/media-types.ts';
+import { legacyRevisions } from '../protocol/revisions.ts';
 import { anonymous, type Endpoint, type EndpointOptions } from './endpoint.ts';
 import { createGuard, headerOf } from './guard.ts';
 import { readPosted } from './posted.ts';
@@ -49,7 +50,8 @@ export function createMessagesEndpoint(options: SseFaceOptions): Endpoint {
     readPosted(incoming, options, true, (posted) => {
       const reply = createPostReply(outgoing, options, admitted);
       if (!posted.ok) return reply.fault(posted.reason, posted.id, posted.data);
-      const { messages, isBatch, initialize, id } = posted;
+      const { messages, isBatch, modern, initialize, id } = posted;
+      if (modern !== undefined) return reply.fault('modern_not_served', id, { supported: legacyRevisions });
       const token = tokenOf(incoming.url ?? '');
       if (token === undefined) return reply.fault('unknown_token', id);
       if (initialize !== undefined && !isBatch)

@@ -1,16 +1,19 @@
+import type { Era } from './revisions.ts';
+
 /**
  * The catalogue of everything that can go wrong and be said to a client: one entry per reason, with its HTTP status,
  * its JSON-RPC code and whether trying again can help. `http/respond.ts` is the one place that turns an entry into a
  * response, and `session/` the one that turns it into an event.
  *
  * Codes: -32700, -32600 and -32601 as JSON-RPC 2.0 defines them; -32000 and -32001 are what the official SDK's server
- * sends on the legacy face and what today's clients therefore see; -32022 is defined by the specification (2026-07-28).
+ * sends on the legacy face and what today's clients therefore see; -32020 and -32022 are defined by the specification
+ * (2026-07-28), which keeps the rest of -32000 to -32099 from new uses: see `gatewayErrorCode`.
  * Clients that want to tell cases apart read `error.data.reason`, which is the entry's key.
  */
 interface CatalogueEntry {
   /** HTTP status, where the answer has not begun; in band the code alone is sent. */
   readonly status: number;
-  /** JSON-RPC error code. */
+  /** JSON-RPC error code; in the modern era see `gatewayErrorCode`. */
   readonly code: number;
   /** What happened and what to do about it, in one or two sentences, without ids, paths or contents. */
   readonly message: string;
@@ -105,6 +108,50 @@ const catalogue = {
     code: -32022,
     message:
       'This protocol version is not served here. Open a session with initialize at one of the supported versions.',
+  },
+  bad_envelope: {
+    status: 400,
+    code: -32602,
+    message:
+      'Invalid params: a request of this protocol version must have its version and the client capabilities in params._meta.',
+  },
+  header_mismatch: {
+    status: 400,
+    code: -32020,
+    message:
+      'Header mismatch: a header that mirrors the body is missing, malformed or says something else than the body.',
+  },
+  version_not_served: {
+    status: 400,
+    code: -32022,
+    message: 'Unsupported protocol version: send the request at one of the supported versions.',
+  },
+  legacy_not_served: {
+    status: 400,
+    code: -32022,
+    message: 'This server has no initialize and no sessions. Use a client of one of the supported versions.',
+  },
+  method_removed: {
+    status: 404,
+    code: -32601,
+    message: 'Method not found: this protocol version has no such method any more.',
+  },
+  modern_batch: {
+    status: 400,
+    code: -32600,
+    message:
+      'Invalid request: a request of this protocol version must be alone in its POST, without an array around it.',
+  },
+  modern_response: {
+    status: 400,
+    code: -32600,
+    message: 'Invalid request: in this protocol version a client answers no requests. Send the input with a retry.',
+  },
+  post_only: {
+    status: 405,
+    code: -32000,
+    message: 'Method not allowed: this protocol version has POST only.',
+    allow: 'POST',
   },
   bad_target: { status: 400, code: -32000, message: 'Bad request: the request target must be a path.' },
   method_not_allowed: {
@@ -215,7 +262,8 @@ const catalogue = {
   server_start_timeout: {
     status: 504,
     code: -32000,
-    message: "The MCP server did not answer initialize in time. Its output is in the gateway's log at level debug.",
+    message:
+      "The MCP server did not answer initialize or server/discover in time. Its output is in the gateway's log at level debug.",
     retryAfterS: 5,
   },
   server_exited: {
@@ -243,6 +291,24 @@ const catalogue = {
     status: 503,
     code: -32000,
     message: 'The MCP server does not read its input fast enough. Nothing of this request reached it.',
+    retryAfterS: 1,
+  },
+  server_not_modern: {
+    status: 502,
+    code: -32000,
+    message: 'The MCP server did not answer server/discover as one that serves this protocol version does.',
+    retryAfterS: 5,
+  },
+  server_crash_loop: {
+    status: 503,
+    code: -32000,
+    message: 'The MCP server ended again and again. The gateway starts it once more after a pause.',
+    retryAfterS: 30,
+  },
+  server_full: {
+    status: 503,
+    code: -32000,
+    message: 'As many requests are in flight at this MCP server as may be. Nothing of this request reached it.',
     retryAfterS: 1,
   },
   line_too_long: {
@@ -327,6 +393,18 @@ export type RequestId = string | number;
 /** The catalogue's entry for a reason. */
 export const entryOf = (reason: Reason): CatalogueEntry => catalogue[reason];
 
+/**
+ * The code of the gateway's own errors in the modern era, whatever their reason: it lies outside of what JSON-RPC and the
+ * specification keep for themselves (2026-07-28, basic, "Error Codes").
+ */
+export const gatewayErrorCode = -31000;
+
+/** The JSON-RPC code of a reason for a client of this era. */
+export function codeOf(reason: Reason, era: Era): number {
+  const { code } = entryOf(reason);
+  return era === 'modern' && code <= -32000 && code > -32020 ? gatewayErrorCode : code;
+}
+
 /** Every reason, for tests and for the generated documentation. */
 export const allReasons = Object.keys(catalogue) as Reason[];
 
@@ -334,8 +412,18 @@ export const allReasons = Object.keys(catalogue) as Reason[];
  * A JSON-RPC error response for a reason, as JSON text.
  * @param id the request's own id, or `null` if it could not be read (JSON-RPC 2.0, section 5)
  * @param data further members of `error.data` beside `reason`
+ * @param era what the client speaks
  */
-export function faultMessage(reason: Reason, id: RequestId | null, data: Record<string, unknown> = {}): string {
-  const { code, message } = entryOf(reason);
-  return JSON.stringify({ jsonrpc: '2.0', id, error: { code, message, data: { reason, ...data } } });
+export function faultMessage(
+  reason: Reason,
+  id: RequestId | null,
+  data: Record<string, unknown> = {},
+  era: Era = 'legacy',
+): string {
+  const { message } = entryOf(reason);
+  return JSON.stringify({
+    jsonrpc: '2.0',
+    id,
+    error: { code: codeOf(reason, era), message, data: { reason, ...data } },
+  });
 }

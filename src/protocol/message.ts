@@ -20,6 +20,40 @@ export interface Message {
   readonly taskId: string | undefined;
   /** True if `params._meta` names a protocol version: a request of the modern era (2026-07-28, basic/versioning). */
   readonly isModern: boolean;
+  /** Where the members of the routing levels lie. */
+  readonly places: Places;
+}
+
+/** A level of a message that is read on the way: its own members, those of its `params`, those of `params._meta`. */
+export type Level = 'message' | 'params' | 'meta';
+
+/** The members of each level; undefined where there is no object. */
+export interface Places extends Readonly<Record<Level, Members | undefined>> {
+  /** What has to be taken off their places to get places in the message's text. */
+  readonly start: number;
+}
+
+/** A part of a text, from the byte at `start` up to the one before `end`. */
+export interface Place {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** Where a member's value lies in the message's text; undefined if there is no such member. */
+export function placeOf({ places }: Message, level: Level, key: string): Place | undefined {
+  const members = places[level];
+  const index = memberIndex(members, key);
+  if (members === undefined || index < 0) return undefined;
+  return {
+    start: (members.starts[index] as number) - places.start,
+    end: (members.ends[index] as number) - places.start,
+  };
+}
+
+/** A member's value, built; undefined if there is no such member. Only for what is short. */
+export function memberValue(message: Message, level: Level, key: string): unknown {
+  const place = placeOf(message, level, key);
+  return place === undefined ? undefined : JSON.parse(message.text.toString('utf8', place.start, place.end));
 }
 
 /** A message, or what is wrong with it and the id that its error answers. */
@@ -35,7 +69,8 @@ export type ReadBody =
 const maxIdLength = 256;
 /** Numbers of so many digits are exact, and read faster than by making a string of them. */
 const fewDigits = 15;
-const protocolVersionKey = 'io.modelcontextprotocol/protocolVersion';
+/** The key of `_meta` that says of which revision a request of the modern era is (2026-07-28, basic, "_meta"). */
+export const protocolVersionKey = 'io.modelcontextprotocol/protocolVersion';
 const relatedTaskKey = 'io.modelcontextprotocol/related-task';
 
 /**
@@ -46,6 +81,13 @@ export function readBody(text: Buffer, maxDepth: number): ReadBody {
   const scan = scanJson(text, maxDepth);
   if (!scan.ok) return { ok: false, reason: scan.fault };
   return { ok: true, batch: scan.batch, messages: scan.values.map((value) => readMessage(text, value)) };
+}
+
+/** The response that a line of a server is; undefined if it is anything else. */
+export function readResponse(line: Buffer): Message | undefined {
+  const body = readBody(line, Number.POSITIVE_INFINITY);
+  const [read] = body.ok && !body.batch ? body.messages : [];
+  return read?.ok && read.message.kind === 'response' ? read.message : undefined;
 }
 
 /** Values that are met in nearly every message. */
@@ -84,6 +126,7 @@ function readMessage(whole: Buffer, { start, end, message, params, meta }: Scann
       cancels: method === 'notifications/cancelled' ? (decodeId(whole, params, 'requestId') ?? undefined) : undefined,
       taskId: decodeTaskId(whole, params, meta),
       isModern: memberIndex(meta, protocolVersionKey) >= 0,
+      places: { start, message, params, meta },
     },
   };
 }

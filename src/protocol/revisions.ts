@@ -1,6 +1,19 @@
 /** The protocol revisions of the legacy era, oldest first: those that open with `initialize`. */
 export const legacyRevisions = ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25'] as const;
 
+/** The revisions of the modern era, oldest first: each request says in its `_meta` which one it is of (2026-07-28, basic/versioning). */
+export const modernRevisions = ['2026-07-28'] as const;
+
+/** What clients and servers speak: sessions that open with `initialize`, or requests that stand for themselves. */
+export type Era = 'legacy' | 'modern';
+
+/**
+ * True if a header `MCP-Protocol-Version` names a revision of the modern era, also one that is not known yet. Revisions
+ * are dates, so they compare as text.
+ */
+export const namesModernRevision = (version: string | undefined): boolean =>
+  version !== undefined && /^\d{4}-\d{2}-\d{2}$/.test(version) && version >= modernRevisions[0];
+
 /** The revision that is assumed where neither a header nor a session names one (2025-11-25, basic/transports). */
 export const assumedRevision = '2025-03-26';
 

@@ -1,32 +1,59 @@
-import { type Members, memberIndex, scanJson } from './json-scan.ts';
+import { memberIndex, scanJson } from './json-scan.ts';
+import type { Place } from './message.ts';
+
+/** A part of a text, and what stands there instead. */
+export interface Replacement extends Place {
+  /** JSON text. */
+  readonly by: string;
+}
+
+/**
+ * The text with some of its parts replaced, and the rest of it as it is (P1).
+ * @param replacements in the order of the text, not overlapping
+ */
+export function replaceParts(text: Buffer, replacements: readonly Replacement[]): Buffer {
+  const parts: Buffer[] = [];
+  let at = 0;
+  for (const { start, end, by } of replacements) {
+    parts.push(text.subarray(at, start), Buffer.from(by));
+    at = end;
+  }
+  return Buffer.concat([...parts, text.subarray(at)]);
+}
 
 /**
  * Replaces the id of a message and leaves the rest of its text as it is (P1). For messages that were read before: throws
  * if the text is not one JSON object with an id.
  * @param idText the new id as JSON text
  */
-export function spliceId(text: Buffer, idText: string): Buffer {
-  return splice(text, scanned(text).message, 'id', idText);
-}
+export const spliceId = (text: Buffer, idText: string): Buffer => splice(text, ['id'], idText);
 
 /** Replaces `params.requestId`, the id that a `notifications/cancelled` names; as `spliceId` otherwise. */
-export function spliceCancelledId(text: Buffer, idText: string): Buffer {
-  return splice(text, scanned(text).params, 'requestId', idText);
+export const spliceCancelledId = (text: Buffer, idText: string): Buffer =>
+  splice(text, ['params', 'requestId'], idText);
+
+function splice(text: Buffer, path: readonly string[], by: string): Buffer {
+  const place = findPlace(text, path);
+  if (typeof place !== 'object') throw new Error(`the message has no ${path.join('.')}`);
+  return replaceParts(text, [{ ...place, by }]);
 }
 
-function scanned(text: Buffer): { message: Members | undefined; params: Members | undefined } {
-  const scan = scanJson(text, Number.POSITIVE_INFINITY);
-  const value = scan.ok ? scan.values[0] : undefined;
-  if (value === undefined) throw new Error('the text is not one JSON object');
-  return value;
-}
-
-function splice(text: Buffer, members: Members | undefined, key: string, replacement: string): Buffer {
-  const index = memberIndex(members, key);
-  if (members === undefined || index < 0) throw new Error(`the message has no ${key}`);
-  return Buffer.concat([
-    text.subarray(0, members.starts[index]),
-    Buffer.from(replacement),
-    text.subarray(members.ends[index]),
-  ]);
+/**
+ * Where a value lies that is reached by these keys, one object inside the other: for what lies deeper than the levels that
+ * are read of every message.
+ * @returns `absent` if there is no such value or the text is no JSON; `duplicate_key` if a key stands twice in one of the
+ *   objects on the way, so that readers could take different values for it
+ */
+export function findPlace(text: Buffer, path: readonly string[]): Place | 'absent' | 'duplicate_key' {
+  let place: Place = { start: 0, end: text.length };
+  for (const key of path) {
+    const scan = scanJson(text.subarray(place.start, place.end), Number.POSITIVE_INFINITY);
+    if (!scan.ok) return scan.fault === 'duplicate_key' ? 'duplicate_key' : 'absent';
+    const members = scan.values[0]?.message;
+    const index = memberIndex(members, key);
+    if (scan.batch || members === undefined || index < 0) return 'absent';
+    const { start } = place;
+    place = { start: start + (members.starts[index] as number), end: start + (members.ends[index] as number) };
+  }
+  return place;
 }

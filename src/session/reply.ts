@@ -17,8 +17,8 @@ export interface Reply {
   readonly isGone: boolean;
   /** The listener is called once if the connection goes before the answer was sent whole. */
   onGone(listener: () => void): void;
-  /** 200 with one JSON text. */
-  json(text: Buffer, headers?: Headers): void;
+  /** One JSON text, with 200 unless another status is given. */
+  json(text: Buffer, headers?: Headers, status?: number): void;
   /** 202 without a body: the notification or response was taken. */
   accepted(): void;
   /** 200 without a body: the session is no more. */

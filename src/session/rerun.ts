@@ -4,6 +4,7 @@ import type { Call } from './calls.ts';
 /** Requests that only read: a server can answer them twice. */
 const harmless: ReadonlySet<string> = new Set([
   'ping',
+  'server/discover',
   'tools/list',
   'prompts/list',
   'prompts/get',
@@ -24,6 +25,9 @@ const asking: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resou
 
 /** True if a server can ask its client something on behalf of such a request. */
 export const canAsk = (method: string): boolean => asking.has(method);
+
+/** What decides whether a call may be run again. */
+type Rerunnable = Pick<Call, 'method' | 'text' | 'hasAsked' | 'rerunAfter' | 'cancelTimer'>;
 
 /** Larger requests are not kept (P8): those of all calls in flight have to wait for a restored server at once. */
 const maxKeptBytes = 16 * 1024;
@@ -52,7 +56,10 @@ export class Reruns {
   }
 
   /** True if this call may be run again, now that its POST broke or its server was lost. */
-  allows({ method, text, hasAsked, rerunAfter, cancelTimer }: Call, after: NonNullable<Call['rerunAfter']>): boolean {
+  allows(
+    { method, text, hasAsked, rerunAfter, cancelTimer }: Rerunnable,
+    after: NonNullable<Call['rerunAfter']>,
+  ): boolean {
     // A second rerun would let one request that its server always dies of drive the session into a crash loop. But a server
     // that is lost breaks POSTs a moment before: that is one loss.
     if (rerunAfter === 'loss' || rerunAfter === after) return false;

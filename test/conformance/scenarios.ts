@@ -1,8 +1,16 @@
+/** What the suite asks of a server of one revision, as its `requirements/<revision>.yaml` has it. */
+export interface Scenarios {
+  readonly revision: string;
+  readonly required: readonly string[];
+  /** What it runs besides and does not score; the gateway passes these too. */
+  readonly unscored: readonly string[];
+}
+
 /**
  * The 30 scenarios that a server must pass for 2025-11-25, as the suite's `requirements/2025-11-25.yaml` lists them: here
  * so that each is a test with a name. A test checks that the two lists are the same.
  */
-export const requiredScenarios = [
+const required2025 = [
   'server-initialize',
   'logging-set-level',
   'ping',
@@ -35,5 +43,56 @@ export const requiredScenarios = [
   'dns-rebinding-protection',
 ] as const;
 
-/** What the suite runs besides and does not score; the gateway passes these too. */
-export const unscoredScenarios = ['server-session-lifecycle', 'json-schema-2020-12', 'server-sse-polling'] as const;
+export const scenarios2025: Scenarios = {
+  revision: '2025-11-25',
+  required: required2025,
+  unscored: ['server-session-lifecycle', 'json-schema-2020-12', 'server-sse-polling'],
+};
+
+/** The 37 scenarios that a server must pass for 2026-07-28. */
+const required2026 = [
+  'server-stateless',
+  'completion-complete',
+  'tools-list',
+  'tools-call-simple-text',
+  'tools-call-image',
+  'tools-call-audio',
+  'tools-call-embedded-resource',
+  'tools-call-mixed-content',
+  'tools-call-error',
+  'tools-call-with-progress',
+  'server-sse-multiple-streams',
+  'resources-list',
+  'resources-read-text',
+  'resources-read-binary',
+  'resources-templates-read',
+  'sep-2164-resource-not-found',
+  'prompts-list',
+  'prompts-get-simple',
+  'prompts-get-with-args',
+  'prompts-get-embedded-resource',
+  'prompts-get-with-image',
+  'dns-rebinding-protection',
+  'caching',
+  'input-required-result-basic-elicitation',
+  'input-required-result-basic-sampling',
+  'input-required-result-basic-list-roots',
+  'input-required-result-request-state',
+  'input-required-result-multiple-input-requests',
+  'input-required-result-multi-round',
+  'input-required-result-missing-input-response',
+  'input-required-result-non-tool-request',
+  'input-required-result-result-type',
+  'input-required-result-unsupported-methods',
+  'input-required-result-tampered-state',
+  'input-required-result-capability-check',
+  'input-required-result-ignore-extra-params',
+  'input-required-result-validate-input',
+] as const;
+
+/** The extension for tasks (`tasks-*`) is run besides, too; our fixture has none. */
+export const scenarios2026: Scenarios = {
+  revision: '2026-07-28',
+  required: required2026,
+  unscored: ['json-schema-2020-12', 'http-header-validation', 'http-custom-header-server-validation'],
+};

@@ -20,7 +20,6 @@ export interface SuiteRun {
   readonly checks: ReadonlyMap<string, readonly Check[]>;
 }
 
-const revision = '2025-11-25';
 const folder = fileURLToPath(new URL('.', import.meta.url));
 const suite = join(folder, 'node_modules/@modelcontextprotocol/conformance');
 
@@ -60,15 +59,15 @@ export async function installSuite(): Promise<void> {
   }
 }
 
-/** The scenarios that the suite itself says a server must pass. */
-export async function requirementsOfSuite(): Promise<string[]> {
+/** The scenarios that the suite itself says a server of a revision must pass. */
+export async function requirementsOfSuite(revision: string): Promise<string[]> {
   const yaml = await readFile(join(suite, `requirements/${revision}.yaml`), 'utf8');
   const section = /^server:\n((?: {2}- .*\n)+)/m.exec(yaml)?.[1] ?? '';
   return [...section.matchAll(/- (\S+)/g)].map(([, name = '']) => name);
 }
 
-/** Runs the suite against a server and reads what it wrote. */
-export async function runSuite(url: string): Promise<SuiteRun> {
+/** Runs the suite for a revision against a server and reads what it wrote. */
+export async function runSuite(url: string, revision: string): Promise<SuiteRun> {
   const results = await mkdtemp(join(tmpdir(), 'gangway-conformance-'));
   try {
     const program = join(suite, 'dist/index.js');

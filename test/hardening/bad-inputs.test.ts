@@ -495,23 +495,28 @@ describe('bad inputs', () => {
       expect(await session.lines()).toEqual([]);
     });
 
-    it.each([
-      '2026-07-28',
-      '2025-11-26',
-      '1.0',
-      'latest',
-      '__proto__',
-      '2025-11-25, 2025-11-25',
-      'x'.repeat(2_000),
-      ' ',
-    ])('[B13] [R7.04] MCP-Protocol-Version: %s: 400 on POST, GET and DELETE', async (version) => {
+    it.each(['2025-11-26', '1.0', 'latest', '__proto__', '2025-11-25, 2025-11-25', 'x'.repeat(2_000), ' '])(
+      '[B13] [R7.04] MCP-Protocol-Version: %s: 400 on POST, GET and DELETE',
+      async (version) => {
+        const [posted, got, deleted] = await eachMethod({
+          'Mcp-Session-Id': session.id,
+          'MCP-Protocol-Version': version,
+        });
+        expectFault(posted as Answer, 400, -32000, 'unsupported_version', 9);
+        expectFault(got as Answer, 400, -32000, 'unsupported_version');
+        expectFault(deleted as Answer, 400, -32000, 'unsupported_version');
+        expect(await session.lines()).toEqual([]);
+      },
+    );
+
+    it('[B13] [R1.03] MCP-Protocol-Version: 2026-07-28 without _meta: 400 on POST, GET and DELETE', async () => {
       const [posted, got, deleted] = await eachMethod({
         'Mcp-Session-Id': session.id,
-        'MCP-Protocol-Version': version,
+        'MCP-Protocol-Version': '2026-07-28',
       });
-      expectFault(posted as Answer, 400, -32000, 'unsupported_version', 9);
-      expectFault(got as Answer, 400, -32000, 'unsupported_version');
-      expectFault(deleted as Answer, 400, -32000, 'unsupported_version');
+      expect(posted).toMatchObject({ status: 400, json: { id: 9, error: { code: -32602 } } });
+      expectFault(got as Answer, 400, -31000, 'unsupported_version');
+      expectFault(deleted as Answer, 400, -31000, 'unsupported_version');
       expect(await session.lines()).toEqual([]);
     });
 
@@ -527,7 +532,10 @@ describe('bad inputs', () => {
     it.each(['ping', 'initialize', 'server/discover', 'tools/list'])(
       '[B13] %s of the modern era: 400, -32022 with what is supported',
       async (method) => {
-        const _meta = { 'io.modelcontextprotocol/protocolVersion': '2026-07-28' };
+        const _meta = {
+          'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+          'io.modelcontextprotocol/clientCapabilities': {},
+        };
         const body = { jsonrpc: '2.0', id: 'probe-1', method, params: { _meta } };
         for (const headers of [
           {},

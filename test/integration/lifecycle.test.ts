@@ -4,7 +4,14 @@ import { Agent } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { everythingFixture, type Gateway, type GatewayOptions, root, startGateway } from '../support/gateway.ts';
+import {
+  everythingFixture,
+  type Gateway,
+  type GatewayOptions,
+  modernFixture,
+  root,
+  startGateway,
+} from '../support/gateway.ts';
 import { initialize, open, post, type Session } from '../support/http-client.ts';
 import {
   descendantsOf,
@@ -363,6 +370,16 @@ describe('the program', () => {
     expect(stdout).toMatch(
       /^OK {4}\S+: everything-fixture 1\.0\.0, stdio, legacy era, revision 2025-11-25, \d+ tools, \d+ prompts, \d+ resources, started in \d+ ms\n$/,
     );
+    expect(code).toBe(0);
+  });
+
+  test.each([
+    [[], 'modern era, revision 2026-07-28'],
+    [['--dual'], 'both eras, revisions 2026-07-28 and 2025-11-25'],
+  ])('[R6.05] checks servers of the modern era %j: %s', async (args, found) => {
+    const { code, stdout } = await run('check', '--', ...modernFixture, ...args);
+    expect(stdout).toMatch(/^OK {4}\S+: modern-fixture 1\.0\.0, stdio, .*, \d+ tools, \d+ prompts, \d+ resources, /);
+    expect(stdout).toContain(`, ${found}, `);
     expect(code).toBe(0);
   });
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { allReasons, entryOf, faultMessage, type Reason } from '../../src/protocol/faults.ts';
+import { allReasons, codeOf, entryOf, faultMessage, type Reason } from '../../src/protocol/faults.ts';
 
 /** Codes of -32020..-32099 that the specification defines (2026-07-28); the rest of that range is reserved for it. */
 const definedBySpecification = [-32020, -32021, -32022];
@@ -14,7 +14,7 @@ describe('the catalogue of faults', () => {
     expect(Number.isInteger(code)).toBe(true);
     const isReserved = code <= -32020 && code >= -32099;
     expect(isReserved && !definedBySpecification.includes(code)).toBe(false);
-    expect([-32700, -32600, -32601, -32603, -32000, -32001, -32022]).toContain(code);
+    expect([-32700, -32600, -32601, -32602, -32603, -32000, -32001, -32020, -32022]).toContain(code);
 
     // Sentences, for a person, without anything that only this request has, and without what an attacker could use.
     expect(message).toMatch(/^[A-Z][^\n\t]*[^\s.]\.$/);
@@ -92,4 +92,17 @@ describe('faultMessage', () => {
     const { data } = JSON.parse(faultMessage('modern_not_served', 1, { supported: ['2025-11-25'] })).error;
     expect(data).toEqual({ reason: 'modern_not_served', supported: ['2025-11-25'] });
   });
+});
+
+describe('codeOf', () => {
+  it.each(allReasons)(
+    '[R3.07] %s has a code of the specification or one outside of its ranges in the modern era',
+    (reason) => {
+      const code = codeOf(reason, 'modern');
+      const isReserved = code >= -32768 && code <= -32000;
+      expect(isReserved).toBe([-32700, -32600, -32601, -32602, -32603, ...definedBySpecification].includes(code));
+      expect(JSON.parse(faultMessage(reason, 1, {}, 'modern')).error.code).toBe(code);
+      expect(codeOf(reason, 'legacy')).toBe(entryOf(reason).code);
+    },
+  );
 });

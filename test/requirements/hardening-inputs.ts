@@ -30,7 +30,7 @@ export const inputs: readonly Requirement[] = [
     id: 'B13',
     text: 'A bad MCP-Protocol-Version gets 400; the modern era, while not served, -32022 with the supported versions.',
   },
-  { id: 'B14', text: 'Modern headers that differ from the body get 400 and -32020.', deferredTo: openIssues.modern },
+  { id: 'B14', text: 'Modern headers that differ from the body get 400 and -32020.' },
   {
     id: 'B15',
     text: 'A second GET of a session, or a POST stream resumed twice, takes the stream over.',

@@ -50,7 +50,6 @@ export const section3: readonly ProtocolRequirement[] = [
     source: 'BAS',
     level: 'MUST',
     text: 'Own errors use -32020..-32099 only where the specification defines them.',
-    deferredTo: openIssues.modern,
   },
   {
     id: 'R3.08',
@@ -71,6 +70,5 @@ export const section3: readonly ProtocolRequirement[] = [
     source: 'BAS',
     level: 'MUST',
     text: 'All other _meta keys pass both ways, and a progress token keeps value and type.',
-    deferredTo: openIssues.modern,
   },
 ];

@@ -50,14 +50,12 @@ export const section4: readonly ProtocolRequirement[] = [
     source: 'MRTR',
     level: 'MUST',
     text: "A modern server's requestState comes back to it byte for byte.",
-    deferredTo: openIssues.modern,
   },
   {
     id: 'R4.08',
     source: 'MRTR',
     level: 'MUST',
     text: 'If the server sent no requestState, the retry to it has none.',
-    deferredTo: openIssues.modern,
   },
   {
     id: 'R4.09',

@@ -8,14 +8,12 @@ export const section5: readonly ProtocolRequirement[] = [
     source: 'SUB',
     level: 'MUST',
     text: "The first message of a listen stream acknowledges it under the listen request's own id, same type.",
-    deferredTo: openIssues.modern,
   },
   {
     id: 'R5.02',
     source: 'BAS',
     level: 'MUST',
     text: 'Every message on a listen stream carries that id.',
-    deferredTo: openIssues.modern,
   },
   {
     id: 'R5.03',
@@ -36,7 +34,6 @@ export const section5: readonly ProtocolRequirement[] = [
     source: 'S26, LOG',
     level: 'MUST',
     text: 'Progress and log notifications never go on a listen stream.',
-    deferredTo: openIssues.modern,
   },
   {
     id: 'R5.06',
@@ -50,21 +47,18 @@ export const section5: readonly ProtocolRequirement[] = [
     source: 'SUB',
     level: 'SHOULD',
     text: 'A listen that the server side ends gets its result before the stream closes; from stdio both forms are taken.',
-    deferredTo: openIssues.modern,
   },
   {
     id: 'R5.08',
     source: 'SUB, STD26',
     level: 'MUST',
     text: 'A client that closes its listen stream has it cancelled at a stdio server.',
-    deferredTo: openIssues.modern,
   },
   {
     id: 'R5.09',
     source: 'SUB, STD26',
     level: 'MUST',
     text: 'A restarted server gets its listen requests again.',
-    deferredTo: openIssues.modern,
   },
   {
     id: 'R5.10',

@@ -20,7 +20,6 @@ export const section6: readonly ProtocolRequirement[] = [
     source: 'STD26',
     level: 'MUST',
     text: "No response goes to a modern server's stdin.",
-    deferredTo: openIssues.modern,
   },
   {
     id: 'R6.03',
@@ -39,28 +38,24 @@ export const section6: readonly ProtocolRequirement[] = [
     source: 'STD26, VER',
     level: 'SHOULD',
     text: 'A server is probed by server/discover first; what is not recognizably modern falls back to initialize.',
-    deferredTo: openIssues.modern,
   },
   {
     id: 'R6.06',
     source: 'STD26',
     level: 'MUST',
     text: 'The probe does not cost the process that serves, since some servers exit on it.',
-    deferredTo: openIssues.modern,
   },
   {
     id: 'R6.07',
     source: 'VER',
     level: 'SHOULD',
     text: 'The era is remembered per server and probed again if it fails later.',
-    deferredTo: openIssues.modern,
   },
   {
     id: 'R6.08',
     source: 'STD26',
     level: 'MUST',
     text: 'A modern server is one process for all clients, whose ids, tokens and _meta never mix.',
-    deferredTo: openIssues.modern,
   },
   {
     id: 'R6.09',
@@ -92,7 +87,6 @@ export const section6: readonly ProtocolRequirement[] = [
     source: 'STD26',
     level: 'MUST',
     text: 'A JSON-RPC request from a modern server is dropped.',
-    deferredTo: openIssues.modern,
   },
   {
     id: 'R6.13',

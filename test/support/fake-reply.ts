@@ -27,10 +27,21 @@ export interface FakeSink extends EventSink {
 
 /** What a reply was answered with. */
 export type Given =
-  // biome-ignore lint/suspicious/noExplicitAny: a test reads messages of every shape
-  | { readonly kind: 'json'; readonly json: any; readonly text: string; readonly headers: Headers | undefined }
+  | {
+      readonly kind: 'json';
+      // biome-ignore lint/suspicious/noExplicitAny: a test reads messages of every shape
+      readonly json: any;
+      readonly text: string;
+      readonly headers: Headers | undefined;
+      readonly status?: number;
+    }
   | { readonly kind: 'accepted' | 'nothing' | 'removed' }
-  | { readonly kind: 'fault'; readonly reason: Reason; readonly id: RequestId | null }
+  | {
+      readonly kind: 'fault';
+      readonly reason: Reason;
+      readonly id: RequestId | null;
+      readonly data?: Record<string, unknown>;
+    }
   | { readonly kind: 'stream'; readonly sink: FakeSink; readonly headers: Headers | undefined };
 
 /** A reply without a connection. It throws if it is answered twice. */
@@ -136,11 +147,18 @@ export function createFakeReply(accepts: Accepts = acceptsBoth): FakeReply {
       return given.sink;
     },
     onGone: (listener) => void goneListeners.push(listener),
-    json: (text, headers) => give({ kind: 'json', json: JSON.parse(text.toString()), text: text.toString(), headers }),
+    json: (text, headers, status) =>
+      give({
+        kind: 'json',
+        json: JSON.parse(text.toString()),
+        text: text.toString(),
+        headers,
+        ...(status !== undefined && { status }),
+      }),
     accepted: () => give({ kind: 'accepted' }),
     nothing: () => give({ kind: 'nothing' }),
     removed: () => give({ kind: 'removed' }),
-    fault: (reason, id) => give({ kind: 'fault', reason, id }),
+    fault: (reason, id, data) => give({ kind: 'fault', reason, id, ...(data && { data }) }),
     stream(headers) {
       const sink = createFakeSink();
       sink.onClose(() => {

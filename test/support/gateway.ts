@@ -12,6 +12,9 @@ export const root = fileURLToPath(new URL('../..', import.meta.url));
 /** The command of our own STDIO server, to put behind the gateway. */
 export const everythingFixture = [process.execPath, `${root}test/fixtures/everything-server.mjs`] as const;
 
+/** The command of our own STDIO server of the modern era; with `--dual` added, of both eras. */
+export const modernFixture = [process.execPath, `${root}test/fixtures/modern-server.mjs`] as const;
+
 /** The command of `@modelcontextprotocol/server-everything`. */
 export const everythingReference = [
   process.execPath,

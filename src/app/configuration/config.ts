@@ -175,12 +175,13 @@ function readRemoteServer(
 
 function readAddress(
   { path, text }: { readonly path: string; readonly text: string },
-  { transport, upstreamCert, upstreamKey }: ServerOptions,
+  { transport, era, upstreamCert, upstreamKey }: ServerOptions,
   report: Report,
 ): ServerAddress | undefined {
   if ((upstreamCert === undefined) !== (upstreamKey === undefined)) {
     report(path, 'needs upstreamCert and upstreamKey together, or neither');
   }
+  if (era === 'modern') report(path, 'cannot have era modern yet: only servers that the gateway starts can');
   const read = readServerUrl(text, transport);
   if (read.ok) return read.address;
   report(path, read.message);

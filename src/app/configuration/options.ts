@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { Era } from '../../protocol/revisions.ts';
 import { parseRedisUrl } from '../../store/redis/redis-url.ts';
 import { integer, list, matching, type Option, systemText, text, turnedOff } from './option-kinds.ts';
 import { remoteOptions } from './remote-options.ts';
@@ -197,6 +198,11 @@ export const globalOptions = {
   ),
   requestMaxMs: integer(6 * 60 * minute, [1, longestMs], 'Milliseconds that a request may take in all.'),
   maxCalls: integer(256, [1, 100_000], 'Requests of one session in flight at once.'),
+  maxSharedCalls: integer(
+    4096,
+    [1, 1_000_000],
+    'Requests in flight at once, subscriptions among them, at a server whose process all clients share.',
+  ),
   drainMs: integer(
     25 * second,
     [0, longestMs],
@@ -229,7 +235,16 @@ export const serverOptions = {
   warm: integer(0, [0, 100], 'Spare processes of the server started ahead, so that sessions start at once.', {
     inHelp: true,
   }),
-  startTimeoutMs: integer(60 * second, [1, longestMs], 'Milliseconds that a server has to answer initialize.'),
+  era: text<Era | 'auto'>(
+    'auto',
+    z.enum(['auto', 'legacy', 'modern'], { error: 'must be auto, legacy or modern' }),
+    'What the server speaks: legacy opens with initialize, modern is 2026-07-28; auto finds out at the first modern request.',
+  ),
+  startTimeoutMs: integer(
+    60 * second,
+    [1, longestMs],
+    'Milliseconds that a server has to answer initialize, or server/discover.',
+  ),
   stdinCloseGraceMs: integer(
     2 * second,
     [0, longestMs],

@@ -5,6 +5,7 @@ import { closeCodeOf } from '../../protocol/close-codes.ts';
 import { faultMessage, type Reason } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/forwarded-headers.ts';
 import type { Message } from '../../protocol/message.ts';
+import { legacyRevisions } from '../../protocol/revisions.ts';
 import { decodeEvents } from '../../protocol/sse.ts';
 import type { EventSink, Reply } from '../../session/reply.ts';
 import type { Session } from '../../session/session.ts';
@@ -101,7 +102,8 @@ export class Connection {
     if (isBinary) return this.close('not_text');
     const posted = readMessages(bytes, this.#options.maxDepth);
     if (!posted.ok) return this.#refuse(posted.reason, posted.id, posted.data);
-    const { initialize, isBatch, id } = posted;
+    const { modern, initialize, isBatch, id } = posted;
+    if (modern !== undefined) return this.#refuse('modern_not_served', id, { supported: legacyRevisions });
     if (this.#session === undefined && initialize !== undefined && !isBatch) return this.#open(initialize);
     if (this.#session !== undefined && initialize !== undefined) return this.#refuse('already_initialized', id);
     if (this.#session === undefined || !this.#isOpen) return this.#refuse('not_initialized', id);

@@ -1,0 +1,120 @@
+import { Answer } from '../modern/answer.ts';
+import type { ModernServer } from '../modern/modern-server.ts';
+import type { Reason, RequestId } from '../protocol/faults.ts';
+import { type Message, memberValue, protocolVersionKey } from '../protocol/message.ts';
+import { type Envelope, readEnvelope } from '../protocol/modern/envelope.ts';
+import { disagreeingHeader, missingHeader, type RequestHeaders } from '../protocol/modern/mirrored-headers.ts';
+import { type Era, legacyRevisions, modernRevisions } from '../protocol/revisions.ts';
+import type { Reply } from '../session/reply.ts';
+
+/** What the face needs. */
+export interface ModernFaceOptions {
+  readonly modern: ModernServer;
+  readonly commitAfterMs: number;
+  readonly slowReaderMs: number;
+}
+
+/** The endpoint of one server for clients of the modern era, who have POST only. */
+export interface ModernFace {
+  /** Answers a POST of the modern era, or one that claims to be. */
+  post(message: Message, headers: RequestHeaders, reply: Reply): void;
+}
+
+/** What is wrong with a message, as the catalogue of faults has it. */
+interface Refusal {
+  readonly reason: Reason;
+  readonly data?: Record<string, unknown>;
+}
+
+/** What this era has taken out of the protocol. A server that knows both eras could still answer it. */
+const removedMethods: ReadonlySet<string | undefined> = new Set([
+  'initialize',
+  'ping',
+  'logging/setLevel',
+  'resources/subscribe',
+  'resources/unsubscribe',
+]);
+
+/**
+ * The Streamable HTTP endpoint of 2026-07-28 (basic/transports/streamable-http): every POST stands for itself. Wrong ones
+ * are refused in the order of the official server: envelope, headers that disagree with the body, version, headers that are
+ * missing, mirrored parameters; what is left is the server's to answer. What is wrong in itself starts no server.
+ */
+export function createModernFace({ modern, commitAfterMs, slowReaderMs }: ModernFaceOptions): ModernFace {
+  const request = (message: Message, headers: RequestHeaders, reply: Reply): void => {
+    const hidesServerErrors = message.method === 'server/discover';
+    const answer = new Answer({ reply, id: message.id as RequestId, commitAfterMs, slowReaderMs, hidesServerErrors });
+    const read = readEnvelope(message);
+    if (!read.ok) return answer.fault('bad_envelope', { missing: read.missing });
+    const { envelope } = read;
+    const header = disagreeingHeader(message, envelope.protocolVersion, headers);
+    if (header !== undefined) return answer.fault('header_mismatch', { header });
+    whenEraIsKnown((era) => {
+      if (answer.isOver) return;
+      const refusal = refusalOf(era, message, envelope, headers);
+      if (refusal !== undefined) return answer.fault(refusal.reason, refusal.data);
+      if (message.method === 'subscriptions/listen' && !reply.accepts.sse) return answer.fault('not_acceptable');
+      const pass = (): void => modern.request(message, envelope.logLevel, answer);
+      if (message.method === 'tools/call') checkParams(message, headers, answer, pass);
+      else pass();
+    });
+  };
+
+  const whenEraIsKnown = (serve: (era: Era | Reason) => void): void => {
+    const { era } = modern;
+    if (era !== undefined) serve(era);
+    else void modern.findEra().then(serve);
+  };
+
+  /** What is wrong with a request of this server, by what is the same for every tool. */
+  const refusalOf = (
+    era: Era | Reason,
+    message: Message,
+    { protocolVersion }: Envelope,
+    headers: RequestHeaders,
+  ): Refusal | undefined => {
+    if (era === 'legacy') return { reason: 'modern_not_served', data: { supported: legacyRevisions } };
+    if (era !== 'modern') return { reason: era };
+    if (!(modernRevisions as readonly string[]).includes(protocolVersion)) {
+      return { reason: 'version_not_served', data: { supported: modern.revisions, requested: protocolVersion } };
+    }
+    const header = missingHeader(message, headers);
+    if (header !== undefined) return { reason: 'header_mismatch', data: { header } };
+    return removedMethods.has(message.method) ? { reason: 'method_removed' } : undefined;
+  };
+
+  const checkParams = (message: Message, headers: RequestHeaders, answer: Answer, pass: () => void): void => {
+    const judge = (fault: Awaited<ReturnType<ModernServer['checkParams']>>): void => {
+      if (answer.isOver) return;
+      if (fault === undefined) pass();
+      else if (fault === 'duplicate_key') answer.fault('duplicate_key');
+      else answer.fault('header_mismatch', { header: fault.header });
+    };
+    const outcome = modern.checkParams(message, headers);
+    if (outcome instanceof Promise) void outcome.then(judge);
+    else judge(outcome);
+  };
+
+  const notify = (message: Message, headers: RequestHeaders, reply: Reply): void => {
+    const version = memberValue(message, 'meta', protocolVersionKey);
+    if (version !== undefined && typeof version !== 'string') {
+      return reply.fault('bad_envelope', null, { missing: [protocolVersionKey] });
+    }
+    const header = disagreeingHeader(message, version, headers);
+    if (header !== undefined) return reply.fault('header_mismatch', null, { header });
+    whenEraIsKnown((era) => {
+      if (era === 'legacy') return reply.fault('modern_not_served', null, { supported: legacyRevisions });
+      const reason = era === 'modern' ? modern.notify(message) : era;
+      if (reason === undefined) reply.accepted();
+      else reply.fault(reason, null);
+    });
+  };
+
+  return {
+    post(message, headers, reply) {
+      if (message.kind === 'request') request(message, headers, reply);
+      else if (message.kind === 'notification') notify(message, headers, reply);
+      else reply.fault('modern_response', null);
+    },
+  };
+}

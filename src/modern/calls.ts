@@ -1,0 +1,142 @@
+import type { LogLevel } from '../protocol/modern/log-levels.ts';
+import type { CallAnswer } from './answer.ts';
+
+/** A request in flight at a server that all clients share. */
+export interface SharedCall {
+  /** What the server knows the request by: its id there, and its progress token. Never used twice. */
+  readonly number: number;
+  readonly method: string;
+  /** The id and the progress token as the client wrote them. */
+  readonly idText: string;
+  readonly tokenText: string | undefined;
+  /** The least level of the log messages that the client wants; undefined if it wants none. */
+  readonly logLevel: LogLevel | undefined;
+  /** It is a subscription: it stays open, and is sent again to a process that replaces its own. */
+  readonly isListen: boolean;
+  readonly answer: CallAnswer;
+  /** The request as the server gets it, as long as it may have to be sent. */
+  text: Buffer | undefined;
+  /** The process that runs has it. */
+  isSent: boolean;
+  /** Of a subscription: its client has the acknowledgement. */
+  isAcknowledged: boolean;
+  /** A process was lost that had it. */
+  isRerun: boolean;
+  /** The newest progress that the client was told. */
+  lastProgress: number;
+  /** When it came or last reported progress, and when it came, on the monotonic clock in milliseconds. */
+  activeAt: number;
+  readonly startedAt: number;
+}
+
+/** A cancelled call. */
+interface Retired {
+  readonly call: SharedCall;
+  /** The newest call that there was when it was cancelled. */
+  readonly newest: number;
+  readonly timer: NodeJS.Timeout;
+}
+
+/** The requests in flight at one server, in the order in which they came. */
+export class SharedCalls {
+  readonly #byNumber = new Map<number, SharedCall>();
+  /** Those that a log message can belong to, cancelled ones among them. */
+  readonly #loggable = new Set<SharedCall>();
+  /** Cancelled calls of which the server may still say something, by number. */
+  readonly #retired = new Map<number, Retired>();
+  #newest = 0;
+  #heldBytes = 0;
+  #waiting: (() => void)[] = [];
+
+  get size(): number {
+    return this.#byNumber.size;
+  }
+
+  /** The bytes of the requests that may still have to be sent. */
+  get heldBytes(): number {
+    return this.#heldBytes;
+  }
+
+  add(call: SharedCall): void {
+    this.#byNumber.set(call.number, call);
+    this.#newest = call.number;
+    if (call.logLevel !== undefined && !call.isListen) this.#loggable.add(call);
+    this.#heldBytes += call.text?.length ?? 0;
+  }
+
+  get(number: unknown): SharedCall | undefined {
+    return this.#byNumber.get(number as number);
+  }
+
+  /** True if the call is still in flight. */
+  has(call: SharedCall): boolean {
+    return this.#byNumber.get(call.number) === call;
+  }
+
+  /** Takes a call out: what the server still says of it belongs to nobody. */
+  remove(call: SharedCall): void {
+    if (!this.#byNumber.delete(call.number)) return;
+    this.#loggable.delete(call);
+    this.forgetText(call);
+    if (this.#byNumber.size === 0) for (const tell of this.#waiting.splice(0)) tell();
+  }
+
+  /**
+   * Takes a cancelled call out. A server learns of that later: what it logs meanwhile may be of this call, and must not
+   * reach the client of another one.
+   * @param graceMs how long, unless an answer shows before that the server has heard of it
+   */
+  retire(call: SharedCall, graceMs: number): void {
+    const mayLog = call.isSent && this.#loggable.has(call);
+    this.remove(call);
+    if (!mayLog) return;
+    this.#loggable.add(call);
+    const timer = setTimeout(() => this.#settle(call.number), graceMs);
+    this.#retired.set(call.number, { call, newest: this.#newest, timer });
+  }
+
+  /**
+   * The server has answered a request: nothing more comes of that one, nor of those that were cancelled before it was sent,
+   * since the server reads in order.
+   */
+  answered(number: unknown): void {
+    for (const { call, newest } of [...this.#retired.values()]) {
+      if (call.number === number || newest < (number as number)) this.#settle(call.number);
+    }
+  }
+
+  /** The process is gone, and with it all that it could have said of cancelled calls. */
+  settleAll(): void {
+    for (const number of [...this.#retired.keys()]) this.#settle(number);
+  }
+
+  #settle(number: number): void {
+    const retired = this.#retired.get(number);
+    if (retired === undefined) return;
+    clearTimeout(retired.timer);
+    this.#retired.delete(number);
+    this.#loggable.delete(retired.call);
+  }
+
+  /** The text of the call is not needed any more. */
+  forgetText(call: SharedCall): void {
+    this.#heldBytes -= call.text?.length ?? 0;
+    call.text = undefined;
+  }
+
+  all(): SharedCall[] {
+    return [...this.#byNumber.values()];
+  }
+
+  /** The only request that a log message can belong to: it asked for them, and no other did. */
+  get onlyLoggable(): SharedCall | undefined {
+    const [first] = this.#loggable;
+    return this.#loggable.size === 1 && first !== undefined && this.has(first) ? first : undefined;
+  }
+
+  /** Resolves when none is in flight. */
+  whenEmpty(): Promise<void> {
+    if (this.#byNumber.size === 0) return Promise.resolve();
+    return new Promise((resolve) => this.#waiting.push(resolve));
+  }
+}

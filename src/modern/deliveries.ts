@@ -1,0 +1,135 @@
+import { type Message, memberValue, readBody } from '../protocol/message.ts';
+import { withServedVersions } from '../protocol/modern/discovery.ts';
+import { statusOf } from '../protocol/modern/error-status.ts';
+import { isWanted, readLogLevel } from '../protocol/modern/log-levels.ts';
+import { missedChanges } from '../protocol/modern/missed-changes.ts';
+import {
+  listenResult,
+  restoreId,
+  restoreListenResponse,
+  restoreSubscription,
+  restoreToken,
+  subscriptionOf,
+} from '../protocol/modern/renumber.ts';
+import { progressOf } from '../session/progress.ts';
+import type { SharedCall, SharedCalls } from './calls.ts';
+import type { Dropped } from './observer.ts';
+
+/** What deliveries need of their server. */
+export interface DeliveriesOptions {
+  readonly calls: SharedCalls;
+  /** The server has answered a request, with this text. */
+  onAnswered(call: SharedCall, text: Buffer): void;
+  /** The server says that its list of tools has changed. */
+  onToolsChanged(): void;
+  onDropped(what: Dropped, text: Buffer): void;
+}
+
+const acknowledged = 'notifications/subscriptions/acknowledged';
+
+/** Notifications of one request; they never go to a subscription (2026-07-28, basic/transports/streamable-http). */
+const requestScoped: ReadonlySet<string | undefined> = new Set(['notifications/progress', 'notifications/message']);
+
+/**
+ * Brings what a shared server says to the client that it belongs to (P2, P11). Responses are known by their id, progress by
+ * its token, notifications of a subscription by its id, all of them numbers that the gateway gave; log messages by being
+ * wanted by one request only. Whatever is not known to belong to a request goes to nobody.
+ */
+export class Deliveries {
+  readonly #options: DeliveriesOptions;
+
+  constructor(options: DeliveriesOptions) {
+    this.#options = options;
+  }
+
+  /** Takes lines of the server, in order. */
+  take(lines: readonly Buffer[]): void {
+    for (const line of lines) this.#take(line);
+  }
+
+  #take(line: Buffer): void {
+    const body = readBody(line, Number.POSITIVE_INFINITY);
+    const [read] = body.ok && !body.batch ? body.messages : [];
+    if (read?.ok !== true) return this.#drop('noise', line);
+    const { message } = read;
+    if (message.kind === 'request') this.#drop('server_request', line);
+    else if (message.kind === 'response') this.#respond(message);
+    else this.#notify(message);
+  }
+
+  #respond(response: Message): void {
+    const { calls, onAnswered } = this.#options;
+    const call = calls.get(response.id);
+    calls.answered(response.id);
+    if (call === undefined) return this.#drop('late', response.text);
+    calls.remove(call);
+    onAnswered(call, response.text);
+    const restore = call.isListen ? restoreListenResponse : restoreId;
+    const text = restore(response, call.idText);
+    call.answer.response(call.method === 'server/discover' ? withServedVersions(text) : text, statusOf(response));
+  }
+
+  #notify(notification: Message): void {
+    const { method, text } = notification;
+    const subscription = subscriptionOf(notification);
+    if (subscription !== undefined) this.#notifySubscriber(notification, subscription);
+    else if (method === 'notifications/progress') this.#report(notification);
+    else if (method === 'notifications/message') this.#log(notification);
+    else if (method === 'notifications/cancelled') this.#endListen(notification);
+    else this.#drop('unattributed', text);
+  }
+
+  #notifySubscriber(notification: Message, subscription: unknown): void {
+    const { method, text } = notification;
+    const call = this.#options.calls.get(subscription);
+    if (method === 'notifications/tools/list_changed') this.#options.onToolsChanged();
+    if (call?.isListen !== true) return this.#drop('late', text);
+    if (method === acknowledged) {
+      // A process that replaced another one acknowledges again what its client knows already, and tells of no change before.
+      if (call.isAcknowledged) {
+        for (const change of missedChanges(notification, call.idText)) this.#send(call, change);
+        return;
+      }
+      call.isAcknowledged = true;
+    } else if (!call.isAcknowledged || requestScoped.has(method)) return this.#drop('unacknowledged', text);
+    this.#send(call, restoreSubscription(notification, call.idText));
+  }
+
+  #report(notification: Message): void {
+    const { text, progressToken } = notification;
+    const call = this.#options.calls.get(progressToken);
+    if (call?.tokenText === undefined || call.isListen) return this.#drop('late', text);
+    call.activeAt = performance.now();
+    const progress = progressOf(text);
+    if (call.isRerun && progress <= call.lastProgress) return;
+    call.lastProgress = progress;
+    this.#send(call, restoreToken(notification, call.tokenText));
+  }
+
+  /** It does not say of which request it is. */
+  #log(notification: Message): void {
+    const call = this.#options.calls.onlyLoggable;
+    const level = readLogLevel(memberValue(notification, 'params', 'level'));
+    const least = call?.logLevel;
+    const isFor = call !== undefined && least !== undefined && level !== undefined && isWanted(level, least);
+    if (isFor) this.#send(call, notification.text);
+    else this.#drop('log', notification.text);
+  }
+
+  /** The server ends a subscription (2026-07-28, basic/patterns/cancellation): over HTTP that is its result. */
+  #endListen({ cancels, text }: Message): void {
+    const { calls } = this.#options;
+    const call = calls.get(cancels);
+    if (call?.isListen !== true) return this.#drop('late', text);
+    calls.remove(call);
+    call.answer.response(listenResult(call.idText), 200);
+  }
+
+  #send(call: SharedCall, text: Buffer): void {
+    if (!call.answer.message(text)) this.#drop('undeliverable', text);
+  }
+
+  #drop(what: Dropped, text: Buffer): void {
+    this.#options.onDropped(what, text);
+  }
+}

@@ -1,0 +1,73 @@
+import type { BackendEnd, OpenBackend } from '../backend/backend.ts';
+import { readResponse } from '../protocol/message.ts';
+import { readDiscovery } from '../protocol/modern/discovery.ts';
+import { ownRequest } from '../protocol/modern/envelope.ts';
+import { type Era, legacyRevisions, modernRevisions } from '../protocol/revisions.ts';
+
+/** What a probe found out: the era, or why nothing could be. */
+export type ProbeOutcome =
+  | {
+      readonly era: Era /** It ended on the question, as some servers of the legacy era do. */;
+      readonly hasEnded: boolean;
+    }
+  | { readonly era: undefined; readonly end: BackendEnd | undefined };
+
+/** A probe that runs. */
+export interface EraProbe {
+  readonly outcome: Promise<ProbeOutcome>;
+  /** Ends the probe, if it still runs, and its process. Resolves when nothing of that is left. */
+  close(): Promise<void>;
+}
+
+export interface ProbeOptions {
+  /** Opens a process of the server that is used for nothing else. */
+  readonly open: OpenBackend;
+  readonly version: string;
+  /** How long the process has to answer. */
+  readonly timeoutMs: number;
+}
+
+/** A server that answers `initialize` before it answers what came before it has so long for that. */
+const laggardMs = 1_000;
+
+const discover = 1;
+const initialize = 2;
+
+/**
+ * Finds out the era of a server (2026-07-28, basic/transports/stdio, "Backward Compatibility") on a process of its own,
+ * since a server of the legacy era may end on a request before `initialize`. That is sent right behind: a server that says
+ * nothing to a question it does not know is found out by its answer to this one, and nobody waits for a time to be over.
+ */
+export function probeEra({ open, version, timeoutMs }: ProbeOptions): EraProbe {
+  let tell: (outcome: ProbeOutcome) => void;
+  const outcome = new Promise<ProbeOutcome>((resolve) => {
+    tell = resolve;
+  });
+  let isSettled = false;
+  const settle = (found: ProbeOutcome): Promise<void> => {
+    if (!isSettled) tell(found);
+    isSettled = true;
+    clearTimeout(timer);
+    return backend.close();
+  };
+  let timer = setTimeout(() => settle({ era: undefined, end: undefined }), timeoutMs);
+  const backend = open({
+    onMessages(lines) {
+      for (const line of lines) {
+        const response = readResponse(line);
+        if (response?.id === discover) void settle({ era: readDiscovery(response).era, hasEnded: false });
+        if (response?.id !== initialize || isSettled) continue;
+        clearTimeout(timer);
+        timer = setTimeout(() => settle({ era: 'legacy', hasEnded: false }), laggardMs);
+      }
+    },
+    onUnanswered: () => void settle({ era: undefined, end: undefined }),
+    onEnd: (end) => void settle(end.reason === 'exited' ? { era: 'legacy', hasEnded: true } : { era: undefined, end }),
+  });
+  const [protocolVersion] = modernRevisions.slice(-1) as [string];
+  backend.send(ownRequest(discover, 'server/discover', {}, { version, protocolVersion }));
+  const clientInfo = { name: 'mcp-gangway', version };
+  const params = { protocolVersion: legacyRevisions.at(-1), capabilities: {}, clientInfo };
+  backend.send(Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: initialize, method: 'initialize', params })));
+  return { outcome, close: () => settle({ era: undefined, end: undefined }) };
+}

@@ -1,0 +1,168 @@
+import type { OpenBackend } from '../backend/backend.ts';
+import type { Reason } from '../protocol/faults.ts';
+import { type Message, memberValue, readBody } from '../protocol/message.ts';
+import { ownRequest } from '../protocol/modern/envelope.ts';
+import type { LogLevel } from '../protocol/modern/log-levels.ts';
+import type { RequestHeaders } from '../protocol/modern/mirrored-headers.ts';
+import { type Era, modernRevisions } from '../protocol/revisions.ts';
+import type { Server } from '../session/session-parts.ts';
+import type { Answer, CallAnswer } from './answer.ts';
+import { type EraProbe, type ProbeOutcome, probeEra } from './era-probe.ts';
+import type { ModernObserver } from './observer.ts';
+import { type SharedLimits, SharedServer } from './shared-server.ts';
+import { type ParamFault, ToolHeaders } from './tool-headers.ts';
+
+/** What a configured server needs to be served to clients of the modern era. */
+export interface ModernServerOptions {
+  readonly server: Server;
+  /** The era of the server; `auto` has it found out. */
+  readonly era: Era | 'auto';
+  /** Opens a process that is used for nothing but finding out the era. */
+  readonly openSibling: OpenBackend;
+  /** The gateway's own version. */
+  readonly version: string;
+  readonly limits: SharedLimits;
+  readonly observer: ModernObserver;
+}
+
+/** A server that ended on the question for its era may have had another reason: it is asked again after this. */
+const doubtfulMs = 60_000;
+
+/** A server that does not start is tried again after this at the earliest. */
+const retryMs = 5_000;
+
+/** The gateway's own list of tools holds a call no longer than this. */
+const listTimeoutMs = 10_000;
+
+/**
+ * A configured server as clients of the modern era meet it: of which era it is, found out at their first request and then
+ * remembered, and if it is of theirs, the process that they share.
+ */
+export class ModernServer {
+  readonly #options: ModernServerOptions;
+  readonly #shared: SharedServer;
+  readonly #tools: ToolHeaders;
+  #found: { readonly era: Era; readonly until: number } | undefined;
+  #probing: Promise<Era | Reason> | undefined;
+  #failed: { readonly reason: Reason; readonly until: number } | undefined;
+  #probe: EraProbe | undefined;
+  #isDraining = false;
+  #revisions: readonly string[] = modernRevisions;
+
+  constructor(options: ModernServerOptions) {
+    this.#options = options;
+    const { server, version, limits, observer, era } = options;
+    if (era !== 'auto') this.#found = { era, until: Number.POSITIVE_INFINITY };
+    this.#tools = new ToolHeaders({ list: (cursor) => this.#listTools(cursor) });
+    this.#shared = new SharedServer({
+      ...{ server, version, limits, observer },
+      onReady: (revisions) => {
+        this.#revisions = revisions;
+        this.#tools.forget();
+      },
+      onNotModern: () => {
+        if (era === 'auto') this.#found = undefined;
+      },
+      onTools: (response) => this.#tools.learn(response),
+      onToolsChanged: () => this.#tools.forget(),
+    });
+  }
+
+  /** False if the operator says that the server has no sessions. */
+  get servesLegacy(): boolean {
+    return this.#options.era !== 'modern';
+  }
+
+  /** The revisions of this era that the server and the gateway serve. */
+  get revisions(): readonly string[] {
+    return this.#revisions;
+  }
+
+  /** The era as far as it is known. */
+  get era(): Era | undefined {
+    return this.#found !== undefined && performance.now() < this.#found.until ? this.#found.era : undefined;
+  }
+
+  /** Starts the process ahead, if it is known that there will be one. */
+  start(): void {
+    if (this.#options.era === 'modern') this.#shared.start();
+  }
+
+  /** Finds out the era, once for all requests that wait for it. Resolves with the reason if the server does not start. */
+  async findEra(): Promise<Era | Reason> {
+    if (this.#isDraining) return 'draining';
+    if (this.#failed !== undefined && performance.now() < this.#failed.until) return this.#failed.reason;
+    this.#probing ??= this.#find().finally(() => {
+      this.#probing = undefined;
+    });
+    return this.#probing;
+  }
+
+  /** Checks the mirrored parameters of a `tools/call`. */
+  checkParams(call: Message, headers: RequestHeaders): ParamFault | Promise<ParamFault> {
+    return this.#tools.check(call, memberValue(call, 'params', 'name'), headers);
+  }
+
+  /** Hands a request to the server that its client waits for. */
+  request(request: Message, logLevel: LogLevel | undefined, answer: Answer): void {
+    const { server, observer } = this.#options;
+    const cancel = this.#shared.request(request, logLevel, answer);
+    answer.onGone((why) => {
+      cancel();
+      if (why === 'slow') observer.clientCut(server.name);
+    });
+  }
+
+  /** Passes on a notification of a client. Returns why it was not taken. */
+  notify(notification: Message): Reason | undefined {
+    return this.#shared.notify(notification);
+  }
+
+  /** Ends the server in order (P9). Resolves when no process is left. */
+  async drain(graceMs: number): Promise<void> {
+    this.#isDraining = true;
+    await Promise.all([this.#shared.drain(graceMs), this.#probe?.close()]);
+  }
+
+  async #find(): Promise<Era | Reason> {
+    const { server, openSibling, version, observer } = this.#options;
+    const startedAt = performance.now();
+    this.#probe = probeEra({ open: openSibling, version, timeoutMs: server.startTimeoutMs });
+    const outcome = await this.#probe.outcome;
+    const now = performance.now();
+    if (outcome.era === undefined) {
+      this.#failed = { reason: reasonOf(outcome), until: now + retryMs };
+      return this.#failed.reason;
+    }
+    this.#found = { era: outcome.era, until: outcome.hasEnded ? now + doubtfulMs : Number.POSITIVE_INFINITY };
+    observer.eraFound(server.name, { era: outcome.era, probeMs: Math.round(now - startedAt) });
+    return outcome.era;
+  }
+
+  #listTools(cursor: string | undefined): Promise<Buffer | undefined> {
+    const [protocolVersion = ''] = this.#revisions.slice(-1);
+    const { version } = this.#options;
+    const params = cursor === undefined ? {} : { cursor };
+    const body = readBody(
+      ownRequest('list', 'tools/list', params, { version, protocolVersion }),
+      Number.POSITIVE_INFINITY,
+    );
+    const [read] = body.ok ? body.messages : [];
+    if (!read?.ok) throw new Error('the own list of tools is no request');
+    return new Promise((resolve) => {
+      const settle = (text?: Buffer): void => {
+        clearTimeout(timer);
+        resolve(text);
+      };
+      const timer = setTimeout(() => {
+        cancel();
+        settle();
+      }, listTimeoutMs);
+      const answer: CallAnswer = { message: () => false, response: settle, fault: () => settle() };
+      const cancel = this.#shared.request(read.message, undefined, answer);
+    });
+  }
+}
+
+const reasonOf = ({ end }: Extract<ProbeOutcome, { era: undefined }>): Reason =>
+  end === undefined ? 'server_start_timeout' : 'server_start_failed';

@@ -1,0 +1,50 @@
+import type { BackendEnd } from '../backend/backend.ts';
+import type { Era } from '../protocol/revisions.ts';
+
+/**
+ * What was not passed on. `noise`: a line of the server that is no JSON-RPC message. `server_request`: a request of the
+ * server, which the modern era does not have. `late`: it belongs to a request that was cancelled or answered. `log`: a log
+ * message that belongs to none or to one of several requests. `unattributed`: any other notification that names no request.
+ * `unacknowledged`: a notification of a subscription before it was acknowledged, or of a kind that no subscription has.
+ * `undeliverable`: its client takes no stream, or is gone. `cancellation`: the server did not read, and was not told that a
+ * request was cancelled, or a client posted one, which closing the stream stands for.
+ */
+export type Dropped =
+  | 'noise'
+  | 'server_request'
+  | 'late'
+  | 'log'
+  | 'unattributed'
+  | 'unacknowledged'
+  | 'undeliverable'
+  | 'cancellation';
+
+/** Is told what happens to the servers of the modern era, so that it can be logged and counted. Never contents or ids. */
+export interface ModernObserver {
+  /** It was found out, after so many milliseconds, of which era a server is. */
+  eraFound(server: string, details: { readonly era: Era; readonly probeMs: number }): void;
+  /** Its process answered `server/discover`. */
+  ready(
+    server: string,
+    details: { readonly revisions: readonly string[]; readonly startMs: number; readonly pid: number | undefined },
+  ): void;
+  /** Its process ended by itself, with so many requests in flight, of which some are run again. */
+  ended(
+    server: string,
+    end: BackendEnd,
+    details: { readonly inFlight: number; readonly runAgain: number; readonly dropped: Counts },
+  ): void;
+  /** It was not started, or did not answer as a server of the modern era does. */
+  startFailed(server: string, end: BackendEnd): void;
+  /** It ended so often that it is not started again for a while. */
+  crashLoop(server: string, details: { readonly pauseMs: number }): void;
+  /** A client did not read its stream and was cut. */
+  clientCut(server: string): void;
+  /** The gateway has ended the process. */
+  closed(server: string, details: { readonly dropped: Counts }): void;
+  /** `text` is what was dropped, for debugging only: it may hold anything. */
+  dropped(server: string, what: Dropped, text?: Buffer): void;
+}
+
+/** How often something was dropped. */
+export type Counts = Readonly<Partial<Record<Dropped, number>>>;

@@ -1,0 +1,149 @@
+import type { Backend, BackendEnd, RequestIds } from '../backend/backend.ts';
+import type { Reason } from '../protocol/faults.ts';
+import { readResponse } from '../protocol/message.ts';
+import { readDiscovery } from '../protocol/modern/discovery.ts';
+import { ownRequest } from '../protocol/modern/envelope.ts';
+import { modernRevisions } from '../protocol/revisions.ts';
+import type { Server } from '../session/session-parts.ts';
+
+/** What the process needs of the server that all clients share. */
+export interface SharedProcessOptions {
+  readonly server: Pick<Server, 'open' | 'startTimeoutMs'>;
+  /** The gateway's own version, which it tells the server. */
+  readonly version: string;
+  /** A number that no request had before. */
+  nextNumber(): number;
+  /** Lines of the process, in order. */
+  onLines(lines: readonly Buffer[]): void;
+  /** A process has answered `server/discover`: what waits can be sent. */
+  onReady(details: { readonly revisions: readonly string[]; readonly startMs: number }): void;
+  /** Requests that it will not answer, for this reason. */
+  onUnanswered(ids: RequestIds, reason: Reason): void;
+  /** The process has ended by itself. */
+  onLost(end: BackendEnd): void;
+  /** No process came of a start. */
+  onStartFailed(reason: Reason, end: BackendEnd): void;
+  /** There was one end too many: none is started for so many milliseconds. */
+  onCrashLoop(pauseMs: number): void;
+}
+
+/** More ends than this within the window, of processes or of starts, are a crash loop. */
+const maxEnds = 5;
+const endWindowMs = 60_000;
+/** How long a server in a crash loop is left alone. */
+const crashLoopPauseMs = 30_000;
+
+/** The pause before a start that follows the second end in a row; after the first there is none. It doubles, up to a limit. */
+const firstPauseMs = 250;
+const maxPauseMs = 5_000;
+
+/**
+ * The process of a modern server over the processes that it has in turn (2026-07-28, basic/transports/stdio, "Unexpected
+ * Termination"). Started when it is needed, without `initialize`: its answer to `server/discover` says that it runs and
+ * speaks this era. Nothing is sent to it before.
+ */
+export class SharedProcess {
+  readonly #options: SharedProcessOptions;
+  #state: 'idle' | 'starting' | 'ready' | 'crash_loop' | 'closed' = 'idle';
+  #backend: Backend | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  /** When the last processes and starts ended, and how many did since one answered a request. */
+  #ends: number[] = [];
+  #failures = 0;
+
+  constructor(options: SharedProcessOptions) {
+    this.#options = options;
+  }
+
+  get isReady(): boolean {
+    return this.#state === 'ready';
+  }
+
+  get isCrashLoop(): boolean {
+    return this.#state === 'crash_loop';
+  }
+
+  get pid(): number | undefined {
+    return this.#backend?.pid;
+  }
+
+  /** Starts a process if there is none and none is being started. Not while it is left alone. */
+  start(): void {
+    if (this.#state !== 'idle') return;
+    this.#state = 'starting';
+    const pauseMs = this.#failures < 2 ? 0 : Math.min(firstPauseMs * 2 ** (this.#failures - 2), maxPauseMs);
+    this.#timer = setTimeout(() => this.#open(), pauseMs);
+  }
+
+  /** As `Backend.send`, once the process is ready. */
+  send(message: Buffer): 'sent' | 'full' | 'ended' {
+    return this.#state === 'ready' && this.#backend !== undefined ? this.#backend.send(message) : 'ended';
+  }
+
+  /** The process answers requests: its next end is its first one. */
+  noteAnswer(): void {
+    this.#failures = 0;
+  }
+
+  async close(): Promise<void> {
+    this.#state = 'closed';
+    clearTimeout(this.#timer);
+    await this.#backend?.close();
+  }
+
+  #open(): void {
+    const { server, version, nextNumber, onLines } = this.#options;
+    const startedAt = performance.now();
+    const discover = nextNumber();
+    let reason: Reason = 'server_start_failed';
+    const backend = server.open({
+      onMessages: (lines) => {
+        if (this.#state === 'ready') return onLines(lines);
+        const index = lines.findIndex((line) => readResponse(line)?.id === discover);
+        if (index < 0) return onLines(lines);
+        onLines(lines.slice(0, index));
+        const response = readResponse(lines[index] as Buffer);
+        if (this.#state !== 'starting' || response === undefined) return;
+        clearTimeout(this.#timer);
+        const discovery = readDiscovery(response);
+        if (discovery.era === 'modern' && discovery.revisions.length > 0) {
+          this.#state = 'ready';
+          this.#options.onReady({ revisions: discovery.revisions, startMs: Math.round(performance.now() - startedAt) });
+          onLines(lines.slice(index + 1));
+        } else {
+          reason = 'server_not_modern';
+          void backend.close();
+        }
+      },
+      onUnanswered: (ids, why) => this.#options.onUnanswered(ids, why),
+      onEnd: (end) => this.#ended(end, reason),
+    });
+    this.#backend = backend;
+    this.#timer = setTimeout(() => {
+      reason = 'server_start_timeout';
+      void backend.close();
+    }, server.startTimeoutMs);
+    const [protocolVersion] = modernRevisions.slice(-1) as [string];
+    backend.send(ownRequest(discover, 'server/discover', {}, { version, protocolVersion }));
+  }
+
+  #ended(end: BackendEnd, reason: Reason): void {
+    clearTimeout(this.#timer);
+    if (this.#state === 'closed') return;
+    const wasReady = this.#state === 'ready';
+    this.#backend = undefined;
+    this.#failures += 1;
+    const now = performance.now();
+    this.#ends = [...this.#ends.filter((at) => now - at < endWindowMs), now];
+    const isCrashLoop = this.#ends.length > maxEnds;
+    this.#state = isCrashLoop ? 'crash_loop' : 'idle';
+    if (wasReady) this.#options.onLost(end);
+    else this.#options.onStartFailed(reason, end);
+    if (!isCrashLoop) return;
+    this.#timer = setTimeout(() => {
+      this.#state = 'idle';
+      this.#ends = [];
+    }, crashLoopPauseMs);
+    this.#options.onCrashLoop(crashLoopPauseMs);
+  }
+}

@@ -1,0 +1,272 @@
+import type { BackendEnd, RequestIds } from '../backend/backend.ts';
+import type { Reason } from '../protocol/faults.ts';
+import type { Message } from '../protocol/message.ts';
+import type { LogLevel } from '../protocol/modern/log-levels.ts';
+import { listenResult, renumber } from '../protocol/modern/renumber.ts';
+import { Reruns } from '../session/rerun.ts';
+import type { Server } from '../session/session-parts.ts';
+import type { CallAnswer } from './answer.ts';
+import { type SharedCall, SharedCalls } from './calls.ts';
+import { Deliveries } from './deliveries.ts';
+import type { Counts, Dropped, ModernObserver } from './observer.ts';
+import { SharedProcess } from './shared-process.ts';
+
+/** Times and sizes that hold for every shared server; `docs/configuration.md` explains each. */
+export interface SharedLimits {
+  readonly maxSharedCalls: number;
+  readonly maxQueuedBytes: number;
+  readonly cancelGraceMs: number;
+  readonly requestIdleMs: number;
+  readonly requestMaxMs: number;
+}
+
+export interface SharedServerOptions {
+  readonly server: Server;
+  readonly version: string;
+  readonly limits: SharedLimits;
+  readonly observer: ModernObserver;
+  /** A process runs that serves these revisions. */
+  onReady(revisions: readonly string[]): void;
+  /** A process did not answer as a server of this era. */
+  onNotModern(): void;
+  /** A list of tools, or a page of one, has passed. */
+  onTools(response: Buffer): void;
+  /** The server says that its list of tools has changed. */
+  onToolsChanged(): void;
+}
+
+const listen = 'subscriptions/listen';
+
+/** How often overdue requests are looked for, at least. */
+const maxSweepMs = 30_000;
+
+/**
+ * A server of the modern era with the one process that all clients share (DESIGN decision 7): each request goes to it under
+ * a number of the gateway's own. Any instance has its own process, since such a server keeps no state between requests.
+ *
+ * A lost process is replaced as soon as something waits for one: requests that only read are run again, subscriptions are
+ * opened again, all others end with an error at once (P3).
+ */
+export class SharedServer {
+  readonly #options: SharedServerOptions;
+  readonly #calls = new SharedCalls();
+  readonly #deliveries: Deliveries;
+  readonly #process: SharedProcess;
+  readonly #reruns: Reruns;
+  readonly #sweep: NodeJS.Timeout;
+  #lastNumber = 0;
+  #isDraining = false;
+  #dropped = new Map<Dropped, number>();
+
+  constructor(options: SharedServerOptions) {
+    this.#options = options;
+    const { server, version, limits } = options;
+    this.#reruns = new Reruns(server.rerun);
+    this.#deliveries = new Deliveries({
+      calls: this.#calls,
+      onAnswered: ({ method }, text) => this.#answered(method, text),
+      onToolsChanged: options.onToolsChanged,
+      onDropped: (what, text) => this.#drop(what, text),
+    });
+    this.#process = new SharedProcess({
+      server,
+      version,
+      nextNumber: () => ++this.#lastNumber,
+      onLines: (lines) => this.#deliveries.take(lines),
+      onReady: ({ revisions, startMs }) => this.#ready(revisions, startMs),
+      onUnanswered: (ids, reason) => this.#unanswered(ids, reason),
+      onLost: (end) => this.#lost(end),
+      onStartFailed: (reason, end) => this.#startFailed(reason, end),
+      onCrashLoop: (pauseMs) => this.#giveUp(pauseMs),
+    });
+    const shortestMs = Math.min(limits.requestIdleMs, limits.requestMaxMs);
+    this.#sweep = setInterval(() => this.#endOverdue(), Math.min(maxSweepMs, Math.ceil(shortestMs / 4))).unref();
+  }
+
+  /** Starts the process ahead of the first request. */
+  start(): void {
+    this.#process.start();
+  }
+
+  /**
+   * Hands a request to the server, or ends its answer with the reason why not.
+   * @returns what to call when its client does not wait any more
+   */
+  request(request: Message, logLevel: LogLevel | undefined, answer: CallAnswer): () => void {
+    const refused = this.#refusal(request);
+    if (refused !== undefined) {
+      answer.fault(refused);
+      return () => undefined;
+    }
+    const number = ++this.#lastNumber;
+    const { text, idText, tokenText } = renumber(request, number);
+    const now = performance.now();
+    const call: SharedCall = {
+      ...{ number, method: request.method as string, idText, tokenText, logLevel, text, answer },
+      isListen: request.method === listen,
+      ...{ isSent: false, isAcknowledged: false, isRerun: false },
+      lastProgress: Number.NEGATIVE_INFINITY,
+      ...{ activeAt: now, startedAt: now },
+    };
+    this.#calls.add(call);
+    if (this.#process.isReady) this.#send(call);
+    else this.#process.start();
+    return () => this.#cancel(call);
+  }
+
+  /** Passes on a notification of a client. Returns why it was not taken. */
+  notify(notification: Message): Reason | undefined {
+    if (notification.cancels !== undefined || notification.method === 'notifications/cancelled') {
+      // Clients number their requests alike, so it could be anybody's; closing the stream is what cancels.
+      this.#drop('cancellation', notification.text);
+      return undefined;
+    }
+    if (this.#isDraining) return 'draining';
+    if (!this.#process.isReady) return 'server_busy';
+    return this.#process.send(notification.text) === 'sent' ? undefined : 'server_busy';
+  }
+
+  /**
+   * Ends the server in order (P9): subscriptions at once, with the result that says so, requests when they are answered or
+   * the grace is over. Resolves when no process is left.
+   */
+  async drain(graceMs: number): Promise<void> {
+    this.#isDraining = true;
+    clearInterval(this.#sweep);
+    for (const call of this.#calls.all()) {
+      if (!call.isListen) continue;
+      this.#calls.remove(call);
+      if (call.isAcknowledged) call.answer.response(listenResult(call.idText), 200);
+      else call.answer.fault('draining');
+    }
+    let timer: NodeJS.Timeout | undefined;
+    const deadline = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, graceMs);
+    });
+    await Promise.race([this.#calls.whenEmpty(), deadline]);
+    clearTimeout(timer);
+    for (const call of this.#calls.all()) this.#fail(call, 'draining');
+    this.#calls.settleAll();
+    await this.#process.close();
+    this.#options.observer.closed(this.#options.server.name, { dropped: this.#takeCounts() });
+  }
+
+  #refusal({ method, text }: Message): Reason | undefined {
+    const { maxSharedCalls, maxQueuedBytes } = this.#options.limits;
+    if (this.#isDraining) return 'draining';
+    if (this.#process.isCrashLoop) return 'server_crash_loop';
+    if (this.#calls.size >= maxSharedCalls) return 'server_full';
+    const isHeld = !this.#process.isReady || method === listen;
+    return isHeld && this.#calls.heldBytes + text.length > maxQueuedBytes ? 'server_busy' : undefined;
+  }
+
+  #send(call: SharedCall): void {
+    const { text } = call;
+    if (text === undefined) return;
+    const outcome = this.#process.send(text);
+    if (outcome === 'full') return this.#fail(call, 'server_busy');
+    if (outcome === 'ended') return; // its end is about to be told, and the call is sent to the next process
+    call.isSent = true;
+    const mayRunAgain = !call.isRerun && this.#reruns.mayNeed(call.method, text);
+    const hasRoom = this.#calls.heldBytes <= this.#options.limits.maxQueuedBytes;
+    if (!call.isListen && !(mayRunAgain && hasRoom)) this.#calls.forgetText(call);
+  }
+
+  /** The client does not wait any more: nothing of the call reaches it, and the server is told to stop. */
+  #cancel(call: SharedCall): void {
+    if (!this.#calls.has(call)) return;
+    const { isSent, number } = call;
+    this.#calls.retire(call, this.#options.limits.cancelGraceMs);
+    if (isSent) this.#tellCancelled(number, 'The client does not wait any more.');
+  }
+
+  #tellCancelled(requestId: number, reason: string): void {
+    const message = { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId, reason } };
+    if (this.#process.send(Buffer.from(JSON.stringify(message))) === 'full') this.#drop('cancellation');
+  }
+
+  #ready(revisions: readonly string[], startMs: number): void {
+    const { server, observer, onReady } = this.#options;
+    observer.ready(server.name, { revisions, startMs, pid: this.#process.pid });
+    onReady(revisions);
+    for (const call of this.#calls.all()) this.#send(call);
+  }
+
+  #answered(method: string, text: Buffer): void {
+    this.#process.noteAnswer();
+    this.#reruns.answered(method, text);
+    if (method === 'tools/list') this.#options.onTools(text);
+  }
+
+  #unanswered(ids: RequestIds, reason: Reason): void {
+    for (const id of ids) {
+      const call = this.#calls.get(id);
+      if (call !== undefined) this.#fail(call, reason);
+    }
+  }
+
+  #lost(end: BackendEnd): void {
+    const { server, observer } = this.#options;
+    const calls = this.#calls.all();
+    const again = calls.filter((call) => !call.isSent || call.isListen || this.#mayRunAgain(call));
+    const runAgain = again.filter(({ isSent }) => isSent).length;
+    observer.ended(server.name, end, { inFlight: calls.length, runAgain, dropped: this.#takeCounts() });
+    this.#calls.settleAll();
+    for (const call of again) {
+      call.isRerun ||= call.isSent && !call.isListen;
+      call.isSent = false;
+    }
+    const lost = new Set(again);
+    for (const call of calls) {
+      if (!lost.has(call)) this.#fail(call, end.reason === 'line_too_long' ? 'line_too_long' : 'server_exited');
+    }
+    if (again.length > 0) this.#process.start();
+  }
+
+  #mayRunAgain({ method, text, isRerun }: SharedCall): boolean {
+    return this.#reruns.allows({ method, text, ...(isRerun && { rerunAfter: 'loss' }) }, 'loss');
+  }
+
+  #startFailed(reason: Reason, end: BackendEnd): void {
+    const { server, observer, onNotModern } = this.#options;
+    observer.startFailed(server.name, end);
+    for (const call of this.#calls.all()) if (!call.isAcknowledged) this.#fail(call, reason);
+    if (reason === 'server_not_modern') onNotModern();
+    if (this.#calls.size > 0) this.#process.start();
+  }
+
+  #giveUp(pauseMs: number): void {
+    const { server, observer } = this.#options;
+    observer.crashLoop(server.name, { pauseMs });
+    for (const call of this.#calls.all()) this.#fail(call, 'server_crash_loop');
+  }
+
+  #fail(call: SharedCall, reason: Reason): void {
+    this.#calls.remove(call);
+    call.answer.fault(reason);
+  }
+
+  /** Ends requests that the server neither answers nor reports progress of, and tells it to stop them. */
+  #endOverdue(): void {
+    const { requestIdleMs, requestMaxMs, cancelGraceMs } = this.#options.limits;
+    const now = performance.now();
+    for (const call of this.#calls.all()) {
+      if (call.isListen || (now - call.activeAt < requestIdleMs && now - call.startedAt < requestMaxMs)) continue;
+      const { isSent, number } = call;
+      this.#calls.retire(call, cancelGraceMs);
+      if (isSent) this.#tellCancelled(number, 'The request took too long.');
+      call.answer.fault('request_timeout');
+    }
+  }
+
+  #drop(what: Dropped, text?: Buffer): void {
+    this.#dropped.set(what, (this.#dropped.get(what) ?? 0) + 1);
+    this.#options.observer.dropped(this.#options.server.name, what, text);
+  }
+
+  #takeCounts(): Counts {
+    const counts = Object.fromEntries(this.#dropped);
+    this.#dropped = new Map();
+    return counts;
+  }
+}

@@ -1,0 +1,37 @@
+import type { Logger } from 'pino';
+import type { Counts, ModernObserver } from '../modern/observer.ts';
+
+/** How much of a dropped line is shown at debug. */
+const shownBytes = 200;
+
+/**
+ * Logs what happens to servers of the modern era: at `info` a line for each process that all clients share, when it is
+ * ready and when it ends. Contents appear at `debug` only (P12).
+ */
+export function createModernLog(logger: Logger): ModernObserver {
+  const total = (counts: Counts): object => (Object.keys(counts).length === 0 ? {} : { dropped: counts });
+  return {
+    eraFound: (server, details) => logger.info({ server, ...details }, 'era found out'),
+    ready: (server, details) => logger.info({ server, ...details }, 'shared server ready'),
+    ended(server, { reason, detail, exitCode, signal, lastOutput }, { dropped, ...details }) {
+      const fields = { server, reason, detail, exitCode, signal, ...details, ...total(dropped) };
+      logger.warn(fields, 'shared server ended');
+      if (lastOutput?.length) logger.debug({ server, lastOutput }, 'what the server wrote last');
+    },
+    startFailed(server, { reason, detail, lastOutput }) {
+      logger.warn({ server, reason, detail }, 'shared server did not start');
+      if (lastOutput?.length) logger.debug({ server, lastOutput }, 'what the server wrote last');
+    },
+    crashLoop: (server, details) =>
+      logger.warn({ server, ...details }, 'shared server ended again and again; it is left alone for a while'),
+    clientCut: (server) => logger.warn({ server }, 'cut a client that does not read its stream'),
+    closed(server, { dropped }) {
+      const hasLosses = Object.keys(dropped).length > 0;
+      logger[hasLosses ? 'info' : 'debug']({ server, ...total(dropped) }, 'shared server closed');
+    },
+    dropped(server, what, text) {
+      if (!logger.isLevelEnabled('debug')) return;
+      logger.debug({ server, what, text: text?.subarray(0, shownBytes).toString() }, 'message dropped');
+    },
+  };
+}

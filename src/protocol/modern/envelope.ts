@@ -1,0 +1,51 @@
+import type { RequestId } from '../faults.ts';
+import { type Message, memberValue, placeOf, protocolVersionKey } from '../message.ts';
+import { type LogLevel, readLogLevel } from './log-levels.ts';
+
+/** What a request of the modern era says of itself in `params._meta` (2026-07-28, basic, "Per-request protocol fields"). */
+export interface Envelope {
+  readonly protocolVersion: string;
+  /** The least level of log messages that the client wants of this request; undefined if it wants none. */
+  readonly logLevel: LogLevel | undefined;
+}
+
+/** An envelope, or the keys that a request must have and has not, or has with a value of another kind. */
+export type ReadEnvelope =
+  | { readonly ok: true; readonly envelope: Envelope }
+  | { readonly ok: false; readonly missing: readonly string[] };
+
+const clientCapabilitiesKey = 'io.modelcontextprotocol/clientCapabilities';
+const clientInfoKey = 'io.modelcontextprotocol/clientInfo';
+const logLevelKey = 'io.modelcontextprotocol/logLevel';
+
+const openBrace = 0x7b;
+
+/** Reads the envelope of a request. `clientInfo` is not asked for: a client may keep it to itself. */
+export function readEnvelope(request: Message): ReadEnvelope {
+  const protocolVersion = memberValue(request, 'meta', protocolVersionKey);
+  const capabilities = placeOf(request, 'meta', clientCapabilitiesKey);
+  const hasCapabilities = capabilities !== undefined && request.text[capabilities.start] === openBrace;
+  if (typeof protocolVersion !== 'string' || !hasCapabilities) {
+    const missing = [
+      ...(typeof protocolVersion === 'string' ? [] : [protocolVersionKey]),
+      ...(hasCapabilities ? [] : [clientCapabilitiesKey]),
+    ];
+    return { ok: false, missing };
+  }
+  return { ok: true, envelope: { protocolVersion, logLevel: readLogLevel(memberValue(request, 'meta', logLevelKey)) } };
+}
+
+/** A request of the gateway's own to a modern server. */
+export function ownRequest(
+  id: RequestId,
+  method: string,
+  params: Readonly<Record<string, unknown>>,
+  { version, protocolVersion }: { readonly version: string; readonly protocolVersion: string },
+): Buffer {
+  const _meta = {
+    [protocolVersionKey]: protocolVersion,
+    [clientInfoKey]: { name: 'mcp-gangway', version },
+    [clientCapabilitiesKey]: {},
+  };
+  return Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, method, params: { ...params, _meta } }));
+}

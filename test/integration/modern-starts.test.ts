@@ -1,0 +1,142 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { everythingFixture, modernFixture, root, startGateway } from '../support/gateway.ts';
+import { initialize } from '../support/http-client.ts';
+import { callModern, openModern, postModern } from '../support/modern-client.ts';
+import { connectModernSdk } from '../support/modern-sdk-client.ts';
+import { waitFor } from '../support/wait-for.ts';
+
+const late = (ms: number, [node, ...program]: readonly string[]): string[] => [
+  node as string,
+  `${root}test/fixtures/children/starts-late.mjs`,
+  String(ms),
+  ...program,
+];
+
+/** A gateway in front of one server among several, so that nothing is started before it is used. */
+async function startAmongOthers(server: object, ...args: string[]) {
+  const folder = await mkdtemp(join(tmpdir(), 'gangway-'));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  const [command, ...rest] = everythingFixture;
+  const mcpServers = { one: server, other: { command, args: rest } };
+  await writeFile(join(folder, 'servers.json'), JSON.stringify({ mcpServers }));
+  const gateway = await startGateway({ args: ['--config', join(folder, 'servers.json'), ...args] });
+  return { gateway, url: `${gateway.baseUrl}/one/mcp` };
+}
+
+describe('server/discover', () => {
+  test('[R9.02] waits for a server that starts slowly, and its client finds the era', async () => {
+    const [command, ...args] = late(1_500, modernFixture);
+    const { url } = await startAmongOthers({ command, args }, '--commit-after-ms', '200');
+    const exchange = await openModern(url, 'server/discover');
+    expect(exchange).toMatchObject({ status: 200, headers: { 'content-type': 'text/event-stream' } });
+    expect((await exchange.answer()).messages).toMatchObject([{ result: { supportedVersions: ['2026-07-28'] } }]);
+    await using client = await connectModernSdk(url, 'auto');
+    expect(await client.callTool('echo', { text: 'x' })).toBe('x');
+  });
+
+  test.each(['auto', 'modern'])(
+    '[R9.02] of a server that cannot be started: 200 and an error in band (era %s)',
+    async (era) => {
+      const { url } = await startAmongOthers({ command: './no-such-program', era });
+      for (let i = 0; i < 2; i++) {
+        const { status, json } = await postModern(url, 'server/discover', {}, { id: 'server-discover-probe-1' });
+        expect({ status, id: json.id, reason: json.error.data.reason }).toEqual({
+          status: 200,
+          id: 'server-discover-probe-1',
+          reason: 'server_start_failed',
+        });
+      }
+      expect(await postModern(url, 'tools/list')).toMatchObject({ status: 502 });
+      await expect(connectModernSdk(url, 'auto')).rejects.toThrow();
+    },
+  );
+
+  test('[R9.02] of a server that says nothing: 200 and an error in band', async () => {
+    const command = process.execPath;
+    const args = [`${root}test/fixtures/children/never-reads.mjs`];
+    const { url } = await startAmongOthers({ command, args, startTimeoutMs: 500 });
+    const { status, json } = await postModern(url, 'server/discover');
+    expect({ status, reason: json.error.data.reason }).toEqual({ status: 200, reason: 'server_start_timeout' });
+  });
+});
+
+describe('the era of a server', () => {
+  test('[R6.06] [R6.07] is found out on a process of its own, once, and does not disturb a session', async () => {
+    const { gateway, url } = await startAmongOthers({ command: everythingFixture[0], args: [everythingFixture[1]] });
+    const session = await initialize(url);
+    for (let i = 0; i < 3; i++) {
+      expect(await postModern(url, 'server/discover')).toMatchObject({
+        status: 400,
+        json: {
+          error: { code: -32022, data: { supported: ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25'] } },
+        },
+      });
+    }
+    expect((await session.callTool('echo', { text: 'x' })).content[0].text).toBe('x');
+    const found = gateway.logs().filter(({ msg }) => msg === 'era found out');
+    expect(found).toMatchObject([{ server: 'one', era: 'legacy' }]);
+    await waitFor(async () => (await gateway.descendants()).length === 1, { what: 'the process of the probe to end' });
+  });
+
+  test('[R6.07] is found out again when a server is not what it was', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'gangway-'));
+    onTestFinished(() => rm(folder, { recursive: true }));
+    const program = join(folder, 'changing.mjs');
+    const be = (file: string) =>
+      writeFile(program, `await import(${JSON.stringify(`${root}test/fixtures/${file}`)});\n`);
+    await be('modern-server.mjs');
+    const { gateway, url } = await startAmongOthers({ command: process.execPath, args: [program] });
+    expect((await callModern(url, 'echo', { text: 'x' })).json.result.content[0].text).toBe('x');
+    await be('everything-server.mjs');
+    expect((await callModern(url, 'exit')).status).toBe(502);
+    expect((await callModern(url, 'echo')).json.error.data.reason).toBe('server_not_modern');
+    expect((await callModern(url, 'echo')).json.error.data.reason).toBe('modern_not_served');
+    const found = gateway.logs().filter(({ msg }) => msg === 'era found out');
+    expect(found.map(({ era }) => era)).toEqual(['modern', 'legacy']);
+  });
+
+  test('that is said to be legacy is not asked for', async () => {
+    const gateway = await startGateway({ command: [...modernFixture, '--dual'], args: ['--era', 'legacy'] });
+    expect(await postModern(gateway.url, 'server/discover')).toMatchObject({
+      status: 400,
+      json: { error: { code: -32022 } },
+    });
+    await initialize(gateway.url);
+    expect(await gateway.descendants()).toHaveLength(1);
+  });
+
+  test('an only server that ends at once ends the gateway, one of several is told in the log', async () => {
+    const command = [process.execPath, '-e', 'process.exit(3)'];
+    const only = await startGateway({ command, args: ['--era', 'modern'] });
+    expect(await only.exited).toMatchObject({ code: 1 });
+    expect(only.stderr()).toContain('ended right after its start');
+    const [file, ...args] = command;
+    const { gateway } = await startAmongOthers({ command: file, args, era: 'modern' });
+    await waitFor(() => gateway.logs().some(({ msg }) => msg === 'shared server did not start'));
+  });
+
+  test('a server that always ends is left alone after a while, and its clients are told', async () => {
+    const gateway = await startGateway({ command: modernFixture, args: ['--era', 'modern'] });
+    const reasons = [];
+    for (let i = 0; i < 7; i++) reasons.push((await callModern(gateway.url, 'exit')).json.error.data.reason);
+    expect(reasons).toEqual([...Array(6).fill('server_exited'), 'server_crash_loop']);
+    const discover = await postModern(gateway.url, 'server/discover');
+    expect(discover).toMatchObject({ status: 200, json: { error: { data: { reason: 'server_crash_loop' } } } });
+  });
+
+  test('[F27] a gateway that ends while it finds out leaves nothing behind', async () => {
+    const [command, ...args] = late(60_000, modernFixture);
+    const { gateway, url } = await startAmongOthers({ command, args, stdinCloseGraceMs: 50, terminateGraceMs: 50 });
+    const asked = openModern(url, 'server/discover');
+    asked.catch(() => undefined);
+    const [probe] = await waitFor(async () => {
+      const running = await gateway.descendants();
+      return running.length > 0 && running;
+    });
+    expect(await gateway.stop()).toEqual({ code: 0, signal: null });
+    expect(() => process.kill(probe?.pid as number, 0)).toThrow();
+  });
+});

@@ -1,0 +1,152 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { probeEra } from '../../src/modern/era-probe.ts';
+import { ModernServer } from '../../src/modern/modern-server.ts';
+import type { ModernObserver } from '../../src/modern/observer.ts';
+import type { Era } from '../../src/protocol/revisions.ts';
+import { createFakeServer, type FakeBackend, type FakeServer } from '../support/fake-backend.ts';
+import { discovered } from './shared-fixture.ts';
+
+type Said = Record<string, unknown>;
+
+const respond = (backend: FakeBackend, { id }: Said, outcome: object): void =>
+  backend.says({ jsonrpc: '2.0', id, ...outcome });
+const noSuchMethod = { error: { code: -32601, message: 'x' } };
+
+/** Servers by how they answer what comes before a handshake. */
+const modern = createServer((message, backend) => {
+  respond(backend, message, message['method'] === 'server/discover' ? { result: discovered } : noSuchMethod);
+});
+const legacy = createServer((message, backend) => {
+  respond(backend, message, message['method'] === 'initialize' ? { result: {} } : noSuchMethod);
+});
+const silent = createServer((message, backend) => {
+  if (message['method'] === 'initialize') respond(backend, message, { result: {} });
+});
+const late = createServer((message, backend) => {
+  if (message['method'] === 'initialize') respond(backend, message, { result: {} });
+  else setTimeout(() => respond(backend, message, { result: discovered }), 500);
+});
+const exiting = createServer((message, backend) => {
+  if (message['method'] === 'server/discover') backend.ends();
+});
+const broken = createServer((_, backend) => backend.ends({ reason: 'failed' }));
+const mute = createServer(() => undefined);
+
+function createServer(onSend: (message: Said, backend: FakeBackend) => void): () => FakeServer {
+  return () => createFakeServer((message, backend) => queueMicrotask(() => onSend(message, backend)));
+}
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+describe('a probe for the era', () => {
+  it.each([
+    ['modern one', modern, 0, { era: 'modern' }],
+    ['legacy one that refuses', legacy, 0, { era: 'legacy', hasEnded: false }],
+    ['legacy one that says nothing to what it does not know', silent, 1_000, { era: 'legacy', hasEnded: false }],
+    ['modern one that answers late', late, 500, { era: 'modern' }],
+    ['legacy one that ends on it', exiting, 0, { era: 'legacy', hasEnded: true }],
+    ['one that cannot be started', broken, 0, { era: undefined, end: { reason: 'failed' } }],
+    ['one that says nothing at all', mute, 9_000, { era: undefined, end: undefined }],
+  ])('[R6.05] finds out a %s', async (_, create, waitMs, outcome) => {
+    const server = create();
+    const probe = probeEra({ open: server.open, version: '1', timeoutMs: 9_000 });
+    await vi.advanceTimersByTimeAsync(waitMs);
+    expect(await probe.outcome).toMatchObject(outcome);
+    await probe.close();
+    expect(server.opened).toHaveLength(1);
+    expect(server.living).toEqual([]);
+  });
+
+  it('leaves nothing behind if it is ended before', async () => {
+    const server = mute();
+    const probe = probeEra({ open: server.open, version: '1', timeoutMs: 9_000 });
+    await probe.close();
+    expect(await probe.outcome).toEqual({ era: undefined, end: undefined });
+    expect(server.living).toEqual([]);
+  });
+});
+
+describe('the era of a server', () => {
+  const serverOf = (sibling: FakeServer, era: Era | 'auto' = 'auto') => {
+    const main = modern();
+    const observed: unknown[] = [];
+    const observer = new Proxy({} as ModernObserver, {
+      get: (_, what) => (_server: string, details: unknown) => void observed.push([what, details]),
+    });
+    const limits = {
+      ...{ maxSharedCalls: 10, maxQueuedBytes: 10_000, cancelGraceMs: 1_000 },
+      ...{ requestIdleMs: 60_000, requestMaxMs: 60_000 },
+    };
+    const server = {
+      ...{ name: 'fake', digest: '', open: main.open, isRemote: false, startTimeoutMs: 9_000 },
+      ...{ onBackendExit: 'restore' as const, rerun: 'safe' as const },
+    };
+    const parts = { server, era, openSibling: sibling.open, version: '1', limits, observer };
+    return { main, observed, modern: new ModernServer(parts) };
+  };
+  const find = async (server: ModernServer, waitMs = 0) => {
+    const found = server.findEra();
+    await vi.advanceTimersByTimeAsync(waitMs);
+    return found;
+  };
+
+  it('[R6.06] [R6.07] is found out once, on a process that serves nobody, and remembered', async () => {
+    const sibling = modern();
+    const { main, modern: server, observed } = serverOf(sibling);
+    expect(server.era).toBeUndefined();
+    expect(await Promise.all([find(server), find(server)])).toEqual(['modern', 'modern']);
+    expect(server.era).toBe('modern');
+    expect(sibling.opened).toHaveLength(1);
+    expect(sibling.living).toEqual([]);
+    expect(main.opened).toEqual([]);
+    expect(observed).toMatchObject([['eraFound', { era: 'modern' }]]);
+    await server.drain(0);
+  });
+
+  it('[R6.07] of a server that ended on the question is asked for again after a while', async () => {
+    const sibling = exiting();
+    const { modern: server } = serverOf(sibling);
+    expect(await find(server)).toBe('legacy');
+    expect(server.era).toBe('legacy');
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(server.era).toBeUndefined();
+    await find(server);
+    expect(sibling.opened).toHaveLength(2);
+    await server.drain(0);
+  });
+
+  it('is not known of a server that does not start, which is not tried again at once', async () => {
+    const sibling = broken();
+    const { modern: server } = serverOf(sibling);
+    expect([await find(server), await find(server)]).toEqual(['server_start_failed', 'server_start_failed']);
+    expect(sibling.opened).toHaveLength(1);
+    await vi.advanceTimersByTimeAsync(5_000);
+    await find(server);
+    expect(sibling.opened).toHaveLength(2);
+    expect(await find(serverOf(mute()).modern, 9_000)).toBe('server_start_timeout');
+    await server.drain(0);
+  });
+
+  it.each(['legacy', 'modern'] as const)('is not asked for if it is said to be %s', async (era) => {
+    const sibling = mute();
+    const { modern: server, main } = serverOf(sibling, era);
+    expect(server.era).toBe(era);
+    expect(server.servesLegacy).toBe(era === 'legacy');
+    server.start();
+    await vi.advanceTimersByTimeAsync(0);
+    expect(main.opened).toHaveLength(era === 'modern' ? 1 : 0);
+    expect(sibling.opened).toEqual([]);
+    await server.drain(0);
+    expect(main.living).toEqual([]);
+  });
+
+  it('a drain ends a probe that still runs', async () => {
+    const sibling = mute();
+    const { modern: server } = serverOf(sibling);
+    const found = server.findEra();
+    await server.drain(0);
+    expect(await found).toBe('server_start_timeout');
+    expect(sibling.living).toEqual([]);
+  });
+});

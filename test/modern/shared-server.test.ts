@@ -1,0 +1,521 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { SharedServer } from '../../src/modern/shared-server.ts';
+import { createFakeServer } from '../support/fake-backend.ts';
+import { call, createShared, readRequest, sharedOf, subscriptionKey } from './shared-fixture.ts';
+
+const listenCall = (id: unknown): object =>
+  call(id, 'subscriptions/listen', { notifications: { toolsListChanged: true } });
+const ack = (number: number): object => ({
+  jsonrpc: '2.0',
+  method: 'notifications/subscriptions/acknowledged',
+  params: { _meta: { [subscriptionKey]: number }, notifications: { toolsListChanged: true } },
+});
+const changed = (number: number, what = 'tools'): object => ({
+  jsonrpc: '2.0',
+  method: `notifications/${what}/list_changed`,
+  params: { _meta: { [subscriptionKey]: number } },
+});
+const progress = (progressToken: unknown, value: number): object => ({
+  jsonrpc: '2.0',
+  method: 'notifications/progress',
+  params: { progressToken, progress: value },
+});
+const log = (level: string, data: string): object => ({
+  jsonrpc: '2.0',
+  method: 'notifications/message',
+  params: { level, data },
+});
+
+describe('one process for all clients', () => {
+  it('is started by the first request, asked to discover itself, and sent no initialize', async () => {
+    const { shared, server, send, observed } = createShared();
+    expect(server.opened).toHaveLength(0);
+    send(call('a'));
+    await observed.next(([what]) => what === 'ready');
+    send(call('a'));
+    expect(server.opened).toHaveLength(1);
+    expect(server.backend.sent.items.map(({ method }) => method)).toEqual([
+      'server/discover',
+      'tools/call',
+      'tools/call',
+    ]);
+    await shared.drain(0);
+  });
+
+  it('[R6.08] [P2] clients with the same ids and tokens get each their own', async () => {
+    const { server, send, shared, observed } = createShared();
+    const ids = [1, '1', 0, -7, 2 ** 53 - 1, 1, '1'];
+    const clients = ids.map((id) => send(call(id, 'tools/call', { _meta: { progressToken: id } })));
+    await observed.next(([what]) => what === 'ready');
+    const sent = server.backend.sent.items.slice(1);
+    expect(new Set(sent.map(({ id }) => id)).size).toBe(ids.length);
+    for (const { id, params } of sent) expect(params._meta.progressToken).toBe(id);
+    for (const [index, { id }] of [...sent.entries()].reverse()) server.backend.says(progress(id, index));
+    for (const [index, { id }] of sent.entries()) server.backend.says({ jsonrpc: '2.0', id, result: { index } });
+    for (const [index, { got }] of clients.entries()) {
+      expect(got.items).toEqual([
+        progress(ids[index], index),
+        { status: 200, jsonrpc: '2.0', id: ids[index], result: { index } },
+      ]);
+    }
+    await shared.drain(0);
+  });
+
+  it('[R6.12] [R6.02b] [F17] what is not for a client goes to nobody, and is counted', async () => {
+    const { server, send, shared, dropped, observed } = createShared();
+    const { got } = send(call(1, 'tools/call', { _meta: { progressToken: 1 } }));
+    await observed.next(([what]) => what === 'ready');
+    const { id } = server.backend.sent.items[1];
+    server.backend.says(
+      'not json',
+      [{ jsonrpc: '2.0', id, result: {} }],
+      { jsonrpc: '2.0', id: 1, method: 'sampling/createMessage' },
+      { jsonrpc: '2.0', id: 999, result: {} },
+      progress(999, 1),
+      progress('1', 1),
+      { jsonrpc: '2.0', method: 'notifications/tools/list_changed' },
+      log('error', 'nobody asked'),
+      { jsonrpc: '2.0', id: null, error: { code: -32700, message: 'x' } },
+    );
+    expect(got.items).toEqual([]);
+    expect(dropped).toEqual([
+      ...['noise', 'noise', 'server_request', 'late', 'late', 'late', 'unattributed', 'log', 'late'],
+    ]);
+    expect(server.backend.sent.items).toHaveLength(2);
+    await shared.drain(0);
+    expect(observed.items.at(-1)).toMatchObject([
+      'closed',
+      { dropped: { noise: 2, server_request: 1, late: 4, unattributed: 1, log: 1 } },
+    ]);
+  });
+
+  it('[R2.20] [R2.21] [R2.24] errors come with their statuses', async () => {
+    const { send, shared } = createShared({
+      onSend: ({ id, params }, backend) =>
+        backend.says({ jsonrpc: '2.0', id, error: { code: (params as { code: number }).code, message: 'x' } }),
+    });
+    const statuses = [];
+    for (const code of [-32601, -32021, -32022, -32602, 7]) {
+      statuses.push((await send(call(1, 'tools/call', { code })).got.next()).status);
+    }
+    expect(statuses).toEqual([404, 400, 400, 200, 200]);
+    await shared.drain(0);
+  });
+
+  it('tells of lists of tools that pass, and that they have changed', async () => {
+    const { send, shared, tools, server, observed } = createShared({
+      onSend: ({ id, method }, backend) => {
+        if (method === 'tools/list') backend.says({ jsonrpc: '2.0', id, result: { tools: [] } });
+      },
+    });
+    await send(call(1, 'tools/list')).got.next();
+    const { got } = send(listenCall('l'));
+    await observed.next(([what]) => what === 'ready');
+    const { id } = server.backend.sent.items.at(-1);
+    server.backend.says(ack(id), changed(id));
+    expect(got.items).toHaveLength(2);
+    expect(tools).toEqual([expect.stringContaining('"tools":[]'), 'changed']);
+    await shared.drain(0);
+  });
+});
+
+describe('log messages of a shared server', () => {
+  const start = async () => {
+    const parts = createShared();
+    parts.shared.start();
+    await parts.observed.next(([what]) => what === 'ready');
+    return parts;
+  };
+
+  it('go to the request that asked for them, at its level and above', async () => {
+    const { server, send, shared, dropped } = await start();
+    const plain = send(call(1));
+    const { got } = send(call(2), 'warning');
+    server.backend.says(log('info', 'a'), log('warning', 'b'), log('emergency', 'c'), log('loud', 'd'));
+    expect(plain.got.items).toEqual([]);
+    expect(got.items.map(({ params }) => params.data)).toEqual(['b', 'c']);
+    expect(dropped).toEqual(['log', 'log']);
+    await shared.drain(0);
+  });
+
+  it('go to nobody while several ask for them', async () => {
+    const { server, send, shared, dropped } = await start();
+    const clients = [send(call(1), 'debug'), send(call(1), 'debug')];
+    server.backend.says(log('error', 'whose?'));
+    expect(clients.map(({ got }) => got.items)).toEqual([[], []]);
+    expect(dropped).toEqual(['log']);
+    server.backend.says({ jsonrpc: '2.0', id: server.backend.sent.items[1].id, result: {} }, log('error', 'mine'));
+    expect(clients[1]?.got.items).toHaveLength(1);
+    await shared.drain(0);
+  });
+
+  it('[P11] of a request that was cancelled go to nobody else, until the server has had time to stop', async () => {
+    const { server, send, shared, dropped } = await start();
+    const cancelled = send(call(1), 'debug');
+    const { got } = send(call(2), 'debug');
+    cancelled.leave();
+    server.backend.says(log('error', 'of the cancelled one'));
+    expect([...cancelled.got.items, ...got.items]).toEqual([]);
+    server.backend.says({ jsonrpc: '2.0', id: server.backend.sent.items[1].id, result: {} }, log('error', 'mine'));
+    expect(got.items.map(({ params }) => params.data)).toEqual(['mine']);
+    expect(dropped).toEqual(['log', 'late']);
+    await shared.drain(0);
+  });
+});
+
+describe('a server that has heard of a cancellation', () => {
+  it('[P11] has its log messages delivered again: it shows that by an answer to what was sent later', async () => {
+    const { server, send, shared, observed } = createShared();
+    const earlier = send(call(1));
+    await observed.next(([what]) => what === 'ready');
+    send(call(2), 'debug').leave();
+    const { got } = send(call(3), 'debug');
+    const numbers = server.backend.sent.items.map(({ id }) => id);
+    server.backend.says({ jsonrpc: '2.0', id: numbers[1], result: {} }, log('error', 'whose?'));
+    expect(earlier.got.items).toHaveLength(1);
+    expect(got.items).toEqual([]);
+    send(call(4));
+    server.backend.says({ jsonrpc: '2.0', id: server.backend.sent.items.at(-1).id, result: {} }, log('error', 'mine'));
+    expect(got.items.map(({ params }) => params.data)).toEqual(['mine']);
+    await shared.drain(0);
+  });
+});
+
+describe('a client that does not wait any more', () => {
+  it('[R2.27] [R6.10] has its request cancelled at the server, and gets nothing more', async () => {
+    const { server, send, shared, dropped, observed } = createShared();
+    const { got, leave } = send(call('x', 'tools/call', { _meta: { progressToken: 't' } }));
+    await observed.next(([what]) => what === 'ready');
+    const { id } = server.backend.sent.items[1];
+    leave();
+    leave();
+    expect(server.backend.sent.items.slice(2)).toMatchObject([
+      { method: 'notifications/cancelled', params: { requestId: id } },
+    ]);
+    server.backend.says(progress(id, 1), { jsonrpc: '2.0', id, result: {} });
+    expect(got.items).toEqual([]);
+    expect(dropped).toEqual(['late', 'late']);
+    await shared.drain(0);
+  });
+
+  it('[R5.08] has its subscription cancelled; one that was not sent yet is not heard of', async () => {
+    const { server, send, shared, observed } = createShared();
+    send(call('early')).leave();
+    const { leave } = send(listenCall('l'));
+    await observed.next(([what]) => what === 'ready');
+    leave();
+    const [, listen, cancelled] = server.backend.sent.items;
+    expect(server.backend.sent.items).toHaveLength(3);
+    expect(listen.method).toBe('subscriptions/listen');
+    expect(cancelled).toMatchObject({ method: 'notifications/cancelled', params: { requestId: listen.id } });
+    await shared.drain(0);
+  });
+
+  it('cannot cancel the requests of others by a notification', async () => {
+    const { server, send, shared, dropped, observed } = createShared();
+    send(call(1));
+    await observed.next(([what]) => what === 'ready');
+    const cancelled = { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 2 } };
+    expect(shared.notify(readRequest(cancelled))).toBeUndefined();
+    expect(server.backend.sent.items).toHaveLength(2);
+    expect(dropped).toEqual(['cancellation']);
+    expect(shared.notify(readRequest({ jsonrpc: '2.0', method: 'notifications/x' }))).toBeUndefined();
+    expect(server.backend.sent.items.at(-1)).toEqual({ jsonrpc: '2.0', method: 'notifications/x' });
+    await shared.drain(0);
+  });
+});
+
+describe('subscriptions at a shared server', () => {
+  const open = async () => {
+    const parts = createShared();
+    const ids = [7, '7', 7];
+    const clients = ids.map((id) => parts.send(listenCall(id)));
+    await parts.observed.next(([what]) => what === 'ready');
+    const numbers = parts.server.backend.sent.items.slice(1).map(({ id }) => id as number);
+    return { ...parts, ids, clients, numbers };
+  };
+
+  it('[R5.01] [R5.02] [R9.03] each gets its own, under its own id with its type', async () => {
+    const { server, clients, numbers, ids, shared } = await open();
+    const other = { jsonrpc: '2.0', method: 'notifications/x', params: { _meta: { [subscriptionKey]: numbers[1] } } };
+    server.backend.says(...numbers.map(ack), other);
+    for (const [index, { got }] of clients.entries()) {
+      expect(got.items[0].params._meta[subscriptionKey]).toBe(ids[index]);
+      expect(got.items).toHaveLength(index === 1 ? 2 : 1);
+    }
+    expect(clients[1]?.got.items[1].params._meta[subscriptionKey]).toBe('7');
+    await shared.drain(0);
+  });
+
+  it('[R5.01] [R5.05] nothing comes before the acknowledgement, and never progress or log messages', async () => {
+    const { server, clients, numbers, dropped, shared } = await open();
+    const [number = 0] = numbers;
+    const meta = { _meta: { [subscriptionKey]: number } };
+    const scoped = (method: string, params: object) => ({ jsonrpc: '2.0', method, params: { ...meta, ...params } });
+    server.backend.says(changed(number), ack(number));
+    server.backend.says(
+      scoped('notifications/progress', { progressToken: number, progress: 1 }),
+      scoped('notifications/message', { level: 'error', data: 'x' }),
+      progress(number, 1),
+    );
+    expect(clients[0]?.got.items.map(({ method }) => method)).toEqual(['notifications/subscriptions/acknowledged']);
+    expect(dropped).toEqual(['unacknowledged', 'unacknowledged', 'unacknowledged', 'late']);
+    await shared.drain(0);
+  });
+
+  it('[R5.07] end with a result, whether the server answers them or cancels them', async () => {
+    const { server, clients, numbers, shared } = await open();
+    const [answered = 0, cancelled = 0] = numbers;
+    const end = (id: unknown) => ({ resultType: 'complete', _meta: { [subscriptionKey]: id } });
+    server.backend.says(...numbers.map(ack));
+    server.backend.says(
+      { jsonrpc: '2.0', id: answered, result: end(answered) },
+      { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: cancelled } },
+      { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 4711 } },
+    );
+    expect(clients[0]?.got.items.at(-1)).toEqual({ status: 200, jsonrpc: '2.0', id: 7, result: end(7) });
+    expect(clients[1]?.got.items.at(-1)).toEqual({ status: 200, jsonrpc: '2.0', id: '7', result: end('7') });
+    expect(clients[2]?.got.items).toHaveLength(1);
+    await shared.drain(0);
+  });
+
+  it('[R5.07] [F27] end with a result when the gateway does; one without its acknowledgement with an error', async () => {
+    const { server, clients, numbers, shared } = await open();
+    server.backend.says(ack(numbers[0] as number));
+    await shared.drain(0);
+    expect(clients[0]?.got.items.at(-1)).toMatchObject({ id: 7, result: { resultType: 'complete' } });
+    expect(clients[1]?.got.items).toEqual(['draining']);
+    expect(server.backend.isClosed).toBe(true);
+  });
+});
+
+describe('a lost process', () => {
+  beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] }));
+  afterEach(() => void vi.useRealTimers());
+  const tick = (ms = 0) => vi.advanceTimersByTimeAsync(ms);
+  const close = async (shared: SharedServer) => {
+    const drained = shared.drain(0);
+    await tick();
+    await drained;
+  };
+
+  it('[F12] [R6.14] [P3] ends what it had with an error at once, and runs again what only reads, once', async () => {
+    const { server, send, shared, observed } = createShared();
+    const called = send(call(1));
+    const read = send(call(2, 'resources/read', { _meta: { progressToken: 'p' } }));
+    await tick();
+    const [, , first] = server.backend.sent.items;
+    server.backend.says(progress(first.id, 2));
+    server.backend.ends();
+    expect(called.got.items).toEqual(['server_exited']);
+    await tick();
+    expect(server.opened).toHaveLength(2);
+    expect(server.backend.sent.items.map(({ method }) => method)).toEqual(['server/discover', 'resources/read']);
+    server.backend.says(progress(first.id, 1), progress(first.id, 2), progress(first.id, 3));
+    expect(read.got.items.map(({ params }) => params.progress)).toEqual([2, 3]);
+    server.backend.ends();
+    expect(read.got.items.at(-1)).toBe('server_exited');
+    expect(observed.items.filter(([what]) => what === 'ended')).toMatchObject([
+      ['ended', { reason: 'exited' }, { inFlight: 2, runAgain: 1 }],
+      ['ended', { reason: 'exited' }, { inFlight: 1, runAgain: 0 }],
+    ]);
+    await tick();
+    expect(server.opened).toHaveLength(2); // nothing waits for a third
+    await close(shared);
+  });
+
+  it('[F15] one that wrote too long a line says so', async () => {
+    const { server, send, shared } = createShared();
+    const { got } = send(call(1));
+    await tick();
+    server.backend.ends({ reason: 'line_too_long' });
+    expect(got.items).toEqual(['line_too_long']);
+    await close(shared);
+  });
+
+  it('[R5.09] has its subscriptions opened again, and their clients hear of what may have changed', async () => {
+    const { server, send, shared } = createShared();
+    const { got } = send(listenCall('l'));
+    await tick();
+    const { id } = server.backend.sent.items[1];
+    server.backend.says(ack(id), changed(id));
+    server.backend.ends();
+    await tick();
+    expect(server.backend.sent.items[1]).toMatchObject({ id, method: 'subscriptions/listen' });
+    server.backend.says(ack(id), changed(id));
+    expect(got.items.map(({ method }) => method)).toEqual([
+      'notifications/subscriptions/acknowledged',
+      'notifications/tools/list_changed', // before
+      'notifications/tools/list_changed', // of the gateway
+      'notifications/tools/list_changed', // after
+    ]);
+    expect(new Set(got.items.map(({ params }) => params._meta[subscriptionKey]))).toEqual(new Set(['l']));
+    await close(shared);
+  });
+
+  it('[R6.14] is replaced for the next request', async () => {
+    const { server, send, shared } = createShared({
+      onSend: ({ id }, backend) => backend.says({ jsonrpc: '2.0', id, result: {} }),
+    });
+    send(call(1));
+    await tick();
+    server.backend.ends();
+    const { got } = send(call(2));
+    await tick(250);
+    expect(got.items).toMatchObject([{ id: 2, result: {} }]);
+    expect(server.opened).toHaveLength(2);
+    await close(shared);
+  });
+
+  it('again and again is a crash loop: nothing is started for a while, and everybody is told', async () => {
+    const { server, send, shared, observed } = createShared();
+    const listening = send(listenCall('l'));
+    await tick();
+    server.backend.says(ack(server.backend.sent.items[1].id));
+    for (let i = 0; i < 6; i++) {
+      server.backend.ends();
+      await tick(5_000);
+    }
+    expect(server.opened).toHaveLength(6);
+    expect(listening.got.items.at(-1)).toBe('server_crash_loop');
+    expect(observed.items.filter(([what]) => what === 'crashLoop')).toEqual([['crashLoop', { pauseMs: 30_000 }]]);
+    expect(send(call(1)).got.items).toEqual(['server_crash_loop']);
+    await tick(30_000);
+    send(call(2));
+    await tick(5_000);
+    expect(server.opened).toHaveLength(7);
+    await close(shared);
+  });
+
+  it('that does not come back fails what waits for it, subscriptions wait on', async () => {
+    let isBroken = false;
+    const server = createFakeServer((message, backend) => {
+      if (message['method'] !== 'server/discover') return;
+      if (isBroken) queueMicrotask(() => backend.ends({ reason: 'failed', detail: 'no such program' }));
+      else backend.says({ jsonrpc: '2.0', id: message['id'], result: { supportedVersions: ['2026-07-28'] } });
+    });
+    const { send, shared, observed } = sharedOf(server);
+    const listening = send(listenCall('l'));
+    await tick();
+    server.backend.says(ack(server.backend.sent.items[1].id));
+    const reading = send(call(1, 'tools/list'));
+    isBroken = true;
+    server.backend.ends();
+    await tick(250);
+    expect(reading.got.items).toEqual(['server_start_failed']);
+    expect(observed.items.some(([what]) => what === 'startFailed')).toBe(true);
+    isBroken = false;
+    await tick(5_000);
+    expect(server.backend.sent.items[1]).toMatchObject({ method: 'subscriptions/listen' });
+    expect(listening.got.items).toHaveLength(1);
+    await close(shared);
+  });
+
+  it('[F13] one that says nothing at its start is ended, and what waits is told', async () => {
+    const { send, shared, server } = sharedOf(createFakeServer(), {}, 'safe', 1_000);
+    const { got } = send(call(1));
+    await tick(1_000);
+    expect(got.items).toEqual(['server_start_timeout']);
+    expect(server.backend.isClosed).toBe(true);
+    await close(shared);
+  });
+
+  it('[R6.07] one that is of the legacy era now is ended, and what waits is told', async () => {
+    const server = createFakeServer(({ id }, backend) =>
+      backend.says({ jsonrpc: '2.0', id, error: { code: -32601, message: 'x' } }),
+    );
+    const { send, shared, observed } = sharedOf(server);
+    const { got } = send(call(1));
+    await tick();
+    expect(got.items).toEqual(['server_not_modern']);
+    expect(observed.items.some(([what]) => what === 'notModern')).toBe(true);
+    await close(shared);
+  });
+
+  it('[F13] a request that takes too long is cancelled and answered, a subscription may last', async () => {
+    vi.useRealTimers();
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'performance'] });
+    const { server, send, shared } = createShared({ requestIdleMs: 1_000, requestMaxMs: 3_000 });
+    const { got } = send(call(1, 'tools/call', { _meta: { progressToken: 1 } }));
+    const listening = send(listenCall('l'));
+    await tick();
+    const { id } = server.backend.sent.items[1];
+    await tick(900);
+    server.backend.says(progress(id, 1));
+    await tick(900);
+    expect(got.items).toHaveLength(1);
+    await tick(400);
+    expect(got.items.at(-1)).toBe('request_timeout');
+    expect(server.backend.sent.items.at(-1)).toMatchObject({ params: { requestId: id } });
+    await tick(10_000);
+    expect(listening.got.items).toEqual([]);
+    await close(shared);
+  });
+});
+
+describe('the bounds of a shared server', () => {
+  it('[P8] so many requests are in flight, subscriptions among them', async () => {
+    const { send, shared, observed } = createShared({ maxSharedCalls: 3 });
+    const clients = [send(call(1)), send(listenCall(2)), send(call(3)), send(call(4))];
+    expect(clients.map(({ got }) => got.items)).toEqual([[], [], [], ['server_full']]);
+    await observed.next(([what]) => what === 'ready');
+    clients[0]?.leave();
+    expect(send(call(5)).got.items).toEqual([]);
+    await shared.drain(0);
+  });
+
+  it('[P8] so many bytes wait for the process, and are held for subscriptions', async () => {
+    const { send, shared, observed } = createShared({ maxQueuedBytes: 1_000 });
+    const large = (id: number, method: string) => call(id, method, { padding: 'x'.repeat(600) });
+    expect(send(large(1, 'tools/call')).got.items).toEqual([]);
+    expect(send(large(2, 'tools/call')).got.items).toEqual(['server_busy']);
+    await observed.next(([what]) => what === 'ready');
+    expect(send(large(3, 'tools/call')).got.items).toEqual([]); // goes out at once, and is not held
+    const listening = send(large(4, 'subscriptions/listen'));
+    expect(send(large(5, 'subscriptions/listen')).got.items).toEqual(['server_busy']);
+    listening.leave();
+    expect(send(large(6, 'subscriptions/listen')).got.items).toEqual([]);
+    await shared.drain(0);
+  });
+
+  it('[P8] what may be run again is held only as long as there is room', async () => {
+    const { send, shared, server, observed } = createShared({ maxQueuedBytes: 1_000 });
+    shared.start();
+    await observed.next(([what]) => what === 'ready');
+    const reads = [1, 2].map((id) => send(call(id, 'resources/read', { padding: 'x'.repeat(600) })));
+    server.backend.ends();
+    expect(reads.map(({ got }) => got.items)).toEqual([[], ['server_exited']]);
+    await shared.drain(0);
+  });
+
+  it('[P8] [F14] a server that does not read is busy; nothing of the request reached it', async () => {
+    const { send, shared, server, observed, dropped } = createShared();
+    const { leave } = send(call(1));
+    await observed.next(([what]) => what === 'ready');
+    server.backend.answerToSend = 'full';
+    expect(send(call(2)).got.items).toEqual(['server_busy']);
+    leave();
+    expect(dropped).toEqual(['cancellation']);
+    await shared.drain(0);
+  });
+
+  it('[F27] a drain waits for what is in flight, and refuses what comes', async () => {
+    const { send, shared, server, observed } = createShared();
+    const { got } = send(call(1));
+    await observed.next(([what]) => what === 'ready');
+    const drained = shared.drain(60_000);
+    expect(send(call(2)).got.items).toEqual(['draining']);
+    server.backend.says({ jsonrpc: '2.0', id: server.backend.sent.items[1].id, result: {} });
+    await drained;
+    expect(got.items).toMatchObject([{ id: 1, result: {} }]);
+    expect(server.backend.isClosed).toBe(true);
+  });
+
+  it('[F27] a drain ends what is still in flight after its grace', async () => {
+    const { send, shared, observed } = createShared();
+    const { got } = send(call(1));
+    await observed.next(([what]) => what === 'ready');
+    await shared.drain(1);
+    expect(got.items).toEqual(['draining']);
+  });
+});

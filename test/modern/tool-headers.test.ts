@@ -1,0 +1,94 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { ToolHeaders } from '../../src/modern/tool-headers.ts';
+import { call, readRequest } from './shared-fixture.ts';
+
+const tool = (name: string, header?: string) => ({
+  name,
+  inputSchema: { type: 'object', properties: { a: { type: 'string', ...(header && { 'x-mcp-header': header }) } } },
+});
+const list = (tools: unknown, nextCursor?: string) =>
+  Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 1, result: { tools, ...(nextCursor && { nextCursor }) } }));
+const callOf = (name: unknown) => readRequest(call(1, 'tools/call', { name, arguments: { a: 'x' } }));
+
+/** Knowledge of a server with these pages; counts how often it was asked. */
+function knowing(pages: readonly (Buffer | undefined)[]) {
+  const asked: (string | undefined)[] = [];
+  const tools = new ToolHeaders({
+    list: async (cursor) => {
+      asked.push(cursor);
+      return pages[cursor === undefined ? 0 : Number(cursor)];
+    },
+  });
+  return { tools, asked, check: (name: unknown, headers = {}) => tools.check(callOf(name), name, headers) };
+}
+
+describe('the mirrored parameters of the tools of a server', () => {
+  beforeEach(() => void vi.useFakeTimers({ toFake: ['performance'] }));
+  afterEach(() => void vi.useRealTimers());
+
+  it('[R2.16] are asked for once, page by page, when a call comes first', async () => {
+    const { check, asked } = knowing([list([tool('one')], '1'), list([tool('two', 'A')])]);
+    const outcomes = await Promise.all([check('two'), check('two', { 'mcp-param-a': 'x' }), check('one')]);
+    expect(outcomes).toEqual([{ header: 'Mcp-Param-A' }, undefined, undefined]);
+    expect(asked).toEqual([undefined, '1']);
+    expect(check('none')).toBeUndefined(); // the whole list is known, and this is not in it
+    expect(asked).toHaveLength(2);
+  });
+
+  it('[R2.16] are learned from lists that pass', () => {
+    const { tools, check, asked } = knowing([]);
+    tools.learn(list([tool('one', 'A')]));
+    expect(check('one')).toEqual({ header: 'Mcp-Param-A' });
+    expect(check('one', { 'mcp-param-a': 'x' })).toBeUndefined();
+    expect(asked).toEqual([]);
+  });
+
+  it('[R9.08] are asked for again before a call is refused by what may be old', async () => {
+    const { tools, check, asked } = knowing([list([tool('one', 'B')])]);
+    tools.learn(list([tool('one', 'A')]));
+    vi.advanceTimersByTime(1_000);
+    expect(await check('one', { 'mcp-param-b': 'x' })).toBeUndefined();
+    expect(await check('one', { 'mcp-param-a': 'x' })).toEqual({ header: 'Mcp-Param-B' });
+    expect(asked).toHaveLength(1);
+  });
+
+  it('are forgotten when the list changes', async () => {
+    const { tools, check, asked } = knowing([list([tool('one')])]);
+    tools.learn(list([tool('one', 'A')]));
+    tools.forget();
+    expect(await check('one')).toBeUndefined();
+    expect(asked).toHaveLength(1);
+    tools.forget();
+    await check('two');
+    expect(asked).toHaveLength(2);
+  });
+
+  it.each([
+    ['no answer', undefined],
+    ['an error', Buffer.from('{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"x"}}')],
+    ['a list that is none', list('tools')],
+    ['tools that are none', list([null, 7, { name: 7 }])],
+  ])('let every call pass where there is %s', async (_, page) => {
+    const { check } = knowing([page]);
+    expect(await check('one')).toBeUndefined();
+  });
+
+  it('a call that names no tool is the server’s to refuse', () => {
+    const { check, asked } = knowing([]);
+    expect(check(7)).toBeUndefined();
+    expect(asked).toEqual([]);
+  });
+
+  it('[P8] a list without end is not read for ever', async () => {
+    const { check, asked } = knowing([list([tool('one')], '0')]);
+    await check('two');
+    expect(asked).toHaveLength(100);
+  });
+
+  it('[P8] so many tools are known', async () => {
+    const many = Array.from({ length: 10_001 }, (_, n) => tool(`t${n}`, 'A'));
+    const { check } = knowing([list(many)]);
+    expect(await check('t0')).toEqual({ header: 'Mcp-Param-A' });
+    expect(await check('t10000')).toBeUndefined();
+  });
+});

@@ -1,0 +1,87 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import {
+  listenResult,
+  renumber,
+  restoreId,
+  restoreListenResponse,
+  restoreSubscription,
+  restoreToken,
+  subscriptionOf,
+} from '../../../src/protocol/modern/renumber.ts';
+import { read } from './read.ts';
+
+const key = 'io.modelcontextprotocol/subscriptionId';
+const ids = ['1', '"1"', '0', '-7', '9007199254740991', '-9007199254740991', '""', '"\\u0031"', '1.0', '1e0', '"ü😀"'];
+
+describe('the ids of many clients at one server', () => {
+  it.each(ids)('[P1] [R6.08] [R2.09] the id %s goes out as a number and comes back as it was', (id) => {
+    const { text, idText, tokenText } = renumber(read(`{"jsonrpc":"2.0","id": ${id} ,"method":"m","x":1e400}`), 42);
+    expect(text.toString()).toBe('{"jsonrpc":"2.0","id": 42 ,"method":"m","x":1e400}');
+    expect(tokenText).toBeUndefined();
+    const response = read('{"id":42,"result":{"id":42,"big":12345678901234567890},"jsonrpc":"2.0"}');
+    expect(restoreId(response, idText).toString()).toBe(
+      `{"id":${id},"result":{"id":42,"big":12345678901234567890},"jsonrpc":"2.0"}`,
+    );
+  });
+
+  it.each(ids)('[P1] [R3.10] the progress token %s does too, wherever it stands', (token) => {
+    const before = `{"params":{"_meta":{"progressToken":${token},"traceparent":"00-1"},"n":1},"id":"a","jsonrpc":"2.0","method":"m"}`;
+    const after =
+      '{"params":{"_meta":{"progressToken":42,"traceparent":"00-1"},"n":1},"id":42,"jsonrpc":"2.0","method":"m"}';
+    const { text, tokenText } = renumber(read(before), 42);
+    expect(text.toString()).toBe(after);
+    const progress = '{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":42,"progress":42}}';
+    expect(restoreToken(read(progress), tokenText as string).toString()).toBe(
+      progress.replace('"progressToken":42', `"progressToken":${token}`),
+    );
+  });
+
+  it('[P1] in a text with white space around it, too', () => {
+    const { text, idText } = renumber(read('\n\t{"id":"a","jsonrpc":"2.0",\n"method":"m"}\n'), 42);
+    expect(text.toString()).toBe('{"id":42,"jsonrpc":"2.0",\n"method":"m"}');
+    expect(idText).toBe('"a"');
+  });
+
+  it.each(['null', '{}', '1.5', 'true', '[1]'])('the token %s is none: it stays, for the server to refuse', (token) => {
+    const before = `{"jsonrpc":"2.0","id":1,"method":"m","params":{"_meta":{"progressToken":${token}}}}`;
+    const { text, tokenText } = renumber(read(before), 42);
+    expect(text.toString()).toBe(before.replace('"id":1', '"id":42'));
+    expect(tokenText).toBeUndefined();
+  });
+
+  it.each(ids)('[R9.03] [R5.02] the subscription id %s comes back with its type', (id) => {
+    const notification = read(`{"jsonrpc":"2.0","method":"n","params":{"_meta":{"a":1,"${key}":42},"uri":"x"}}`);
+    expect(subscriptionOf(notification)).toBe(42);
+    expect(restoreSubscription(notification, id).toString()).toBe(
+      `{"jsonrpc":"2.0","method":"n","params":{"_meta":{"a":1,"${key}":${id}},"uri":"x"}}`,
+    );
+    const end = read(`{"jsonrpc":"2.0","id":42,"result":{"resultType":"complete","_meta":{"${key}":42}}}`);
+    expect(restoreListenResponse(end, id).toString()).toBe(listenResult(id).toString());
+    expect(JSON.parse(listenResult(id).toString())).toMatchObject({ id: JSON.parse(id) });
+  });
+
+  it('a response to a listen without its subscription id, or with an error, gets its id', () => {
+    for (const rest of ['"result":{}', '"error":{"code":-32603,"message":"x"}']) {
+      const response = read(`{"jsonrpc":"2.0","id":42,${rest}}`);
+      expect(restoreListenResponse(response, '"a"').toString()).toBe(`{"jsonrpc":"2.0","id":"a",${rest}}`);
+    }
+  });
+
+  it('what names no subscription belongs to none', () => {
+    expect(subscriptionOf(read('{"jsonrpc":"2.0","method":"n"}'))).toBeUndefined();
+    expect(subscriptionOf(read(`{"jsonrpc":"2.0","method":"n","params":{"_meta":{"${key}":{}}}}`))).toBeUndefined();
+  });
+
+  it('[P1] there and back, any id and any other content stay as they are', () => {
+    fc.assert(
+      fc.property(fc.oneof(fc.string(), fc.maxSafeInteger()), fc.jsonValue(), (id, content) => {
+        if (typeof id === 'string' && id.length > 256) return;
+        const request = read({ jsonrpc: '2.0', id, method: 'm', params: { content } });
+        const { text, idText } = renumber(request, 7);
+        expect(JSON.parse(text.toString())).toEqual({ ...JSON.parse(request.text.toString()), id: 7 });
+        expect(restoreId(read(text.toString()), idText).equals(request.text)).toBe(true);
+      }),
+    );
+  });
+});
