@@ -1,8 +1,9 @@
-// node bench/bench.mjs [--rounds N] [--target a,b] [--scenario a,b] [--quick] [--list]
+// node bench/bench.mjs [--rounds N] [--target a,b] [--scenario a,b] [--warm MS] [--quick] [--list]
 //
 // Runs each scenario against each target, in turn, so that what the machine does meanwhile falls on all of them alike;
 // writes bench/results/<time>.jsonl as it goes, one cell a line, and prints the report. --quick is a smoke run of ours
-// and ideal. Exits with 1 if ours or ideal gave any answer that was not right. See docs/benchmarks.md.
+// and ideal. --warm: milliseconds of load before each measurement (600), for a machine that is busy with other things, where
+// code takes longer to get fast. Exits with 1 if ours or ideal gave any answer that was not right. See docs/benchmarks.md.
 import { parseArgs } from 'node:util';
 import { installPeers } from './lib/peers.mjs';
 import { runRounds } from './lib/rounds.mjs';
@@ -18,6 +19,7 @@ const { values } = parseArgs({
     rounds: { type: 'string' },
     target: { type: 'string' },
     scenario: { type: 'string' },
+    warm: { type: 'string' },
     quick: { type: 'boolean', default: false },
     list: { type: 'boolean', default: false },
   },
@@ -48,7 +50,10 @@ for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => stopped.a
 const { rows, file, wrong } = await runRounds({
   rounds: Math.min(maxRounds, Number(values.rounds ?? (values.quick ? 1 : 3))),
   targets: chosen,
-  scenarios: choose(values.quick ? quickScenarios : scenarios, values.scenario ?? '*'),
+  scenarios: choose(values.quick ? quickScenarios : scenarios, values.scenario ?? '*').map((scenario) => ({
+    ...scenario,
+    ...(values.warm !== undefined && { warmMs: Number(values.warm) }),
+  })),
   signal: stopped.signal,
   print,
 });

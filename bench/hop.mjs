@@ -29,7 +29,10 @@ const gateways = [];
 try {
   for (const name of ['owner', 'other']) {
     gateways.push(
-      await startTarget(name, targets['ours-redis'], { command, redisPort: redis.port, logFile: '/dev/null' }),
+      await startTarget(name, targets['ours-redis'], {
+        places: { command, redisPort: `${redis.port}` },
+        logFile: '/dev/null',
+      }),
     );
   }
   const [owner, other] = gateways;

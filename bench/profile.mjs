@@ -3,10 +3,9 @@
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
-import { prepareBackend } from './lib/backend.mjs';
+import { startBehind } from './lib/behind.mjs';
 import { runJob } from './lib/load-process.mjs';
 import { installPeers } from './lib/peers.mjs';
-import { startRedis } from './lib/redis.mjs';
 import { resultsFolder } from './lib/rounds.mjs';
 import { startTarget, stopTarget } from './lib/target-process.mjs';
 import { scenarios } from './scenarios.mjs';
@@ -28,17 +27,16 @@ if (targets[target].isPeer) installPeers();
 const folder = path.join(resultsFolder, 'profile');
 rmSync(folder, { recursive: true, force: true });
 mkdirSync(folder, { recursive: true });
-const redis = targets[target].usesRedis ? await startRedis() : undefined;
+const behind = await startBehind([targets[target]]);
 const started = await startTarget(target, targets[target], {
-  command: prepareBackend().command,
+  places: behind.places,
   logFile: path.join(resultsFolder, 'profile.log'),
-  redisPort: redis?.port,
   nodeOptions: ['--cpu-prof', `--cpu-prof-dir=${folder}`, '--cpu-prof-interval=500'],
 });
 const runMs = Number(values.seconds) * 1000;
 const result = await runJob({ ...scenarios[scenario], runMs, port: started.port, pid: started.pid });
 await stopTarget(started);
-await redis?.stop();
+await behind.stop();
 
 const [name] = readdirSync(folder);
 if (name === undefined) throw new Error(`${target} wrote no profile: it does not exit by itself at SIGTERM`);

@@ -9,39 +9,59 @@ const here = path.dirname(fileURLToPath(import.meta.url));
 const ours = process.env.BENCH_OURS ?? path.join(here, '../dist/main.js');
 const quote = (word) => `'${word.replaceAll("'", `'\\''`)}'`;
 
-const startOurs = (port, command, ...options) => [ours, '--port', port, ...options, '--', ...command];
+const startOurs = (port, server, ...options) => [
+  ...[ours, '--port', port, ...options],
+  ...(typeof server === 'string' ? [server] : ['--', ...server]),
+];
 
 const startIdeal = (port, command, ...options) => [
   ...[path.join(here, 'targets/ideal.mjs'), '--port', port],
   ...[...options, '--', ...command],
 ];
 
+const startIdealRemote = (port, transport, url) => [
+  ...[path.join(here, 'targets/ideal-remote.mjs'), '--port', port],
+  ...['--transport', transport, url],
+];
+
+/** Echo calls of 100 B, one at a time in a session: what servers that run by themselves are measured with. */
+const isSmallEcho = ({ name }) => /^echo-\d+x1-100-/.test(name);
+
+const remote = (transport) => ({ transport, runs: isSmallEcho, reference: `ideal-${transport}` });
+
 /**
- * By name. `argv(port, command)`: the arguments of Node.js. `isPeer`: comes from npm, installed on demand. `kinds`: the
- * only kinds of scenarios that say something about it. `usesRedis`: the run's Redis is started, its port is the
- * third argument of `argv`.
+ * By name. `argv(port, { command, redisPort, urls })`: the arguments of Node.js. `isPeer`: comes from npm, installed on demand.
+ * `runs(scenario)`: false for one that says nothing about it. `usesRedis`: the run's Redis is started. `transport`: the
+ * server behind it runs by itself and speaks this; `urls` has its URL. `reference`: what it is compared with, `ideal` unless given.
  */
 export const targets = {
-  ours: { argv: (port, command) => startOurs(port, command) },
-  'ours-warm': { kinds: ['sessions'], argv: (port, command) => startOurs(port, command, '--warm', '4') },
+  ours: { argv: (port, { command }) => startOurs(port, command) },
+  'ours-warm': {
+    runs: ({ kind }) => kind === 'sessions',
+    argv: (port, { command }) => startOurs(port, command, '--warm', '4'),
+  },
   'ours-redis': {
     usesRedis: true,
-    argv: (port, command, redisPort) => startOurs(port, command, '--redis', `redis://127.0.0.1:${redisPort}`),
+    argv: (port, { command, redisPort }) => startOurs(port, command, '--redis', `redis://127.0.0.1:${redisPort}`),
   },
-  ideal: { argv: (port, command) => startIdeal(port, command) },
+  ideal: { argv: (port, { command }) => startIdeal(port, command) },
   'ideal-redis': {
     usesRedis: true,
-    kinds: ['stream'],
-    argv: (port, command, redisPort) => startIdeal(port, command, '--redis', redisPort),
+    runs: ({ kind }) => kind === 'stream',
+    argv: (port, { command, redisPort }) => startIdeal(port, command, '--redis', redisPort),
   },
   'ideal-redis-batch': {
     usesRedis: true,
-    kinds: ['stream'],
-    argv: (port, command, redisPort) => startIdeal(port, command, '--redis', redisPort, '--batch'),
+    runs: ({ kind }) => kind === 'stream',
+    argv: (port, { command, redisPort }) => startIdeal(port, command, '--redis', redisPort, '--batch'),
   },
+  'ours-sse': { ...remote('sse'), argv: (port, { urls }) => startOurs(port, urls.sse, '--transport', 'sse') },
+  'ideal-sse': { ...remote('sse'), argv: (port, { urls }) => startIdealRemote(port, 'sse', urls.sse) },
+  'ours-http': { ...remote('http'), argv: (port, { urls }) => startOurs(port, urls.http, '--transport', 'http') },
+  'ideal-http': { ...remote('http'), argv: (port, { urls }) => startIdealRemote(port, 'http', urls.http) },
   supergateway: {
     isPeer: true,
-    argv: (port, command) => [
+    argv: (port, { command }) => [
       ...['--import', path.join(here, 'targets/loopback-only.mjs')],
       path.join(peersModules, 'supergateway/dist/index.js'),
       ...['--stdio', command.map(quote).join(' '), '--outputTransport', 'streamableHttp', '--stateful'],
@@ -50,12 +70,12 @@ export const targets = {
   },
   'mcp-proxy': {
     isPeer: true,
-    argv: (port, command) => [
+    argv: (port, { command }) => [
       path.join(peersModules, 'mcp-proxy/dist/bin/mcp-proxy.mjs'),
       ...['--server', 'stream', '--host', '127.0.0.1', '--port', port, '--', ...command],
     ],
   },
 };
 
-/** All ratios are to this one, in the same round. */
-export const reference = 'ideal';
+/** Ratios of a target are to this one, in the same round. */
+export const referenceOf = (name) => targets[name]?.reference ?? 'ideal';

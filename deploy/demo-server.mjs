@@ -1,64 +1,7 @@
-// The MCP server of docker-compose.yml: no packages, no network. `count` reports progress and takes its time; `where` says
-// on which host it runs. Put your own in its place.
-import { hostname } from 'node:os';
+// The STDIO server of docker-compose.yml: a line is a message. Put your own in its place, in deploy/stdio.json.
 import { createInterface } from 'node:readline';
-import { setTimeout as delay } from 'node:timers/promises';
-
-const tools = [
-  {
-    name: 'count',
-    description: 'Counts, and reports progress at each number.',
-    inputSchema: {
-      type: 'object',
-      properties: {
-        to: { type: 'integer', minimum: 1, maximum: 100_000, description: 'The last number.' },
-        everyMs: { type: 'integer', minimum: 0, maximum: 60_000, description: 'Milliseconds between two numbers.' },
-      },
-      required: ['to'],
-    },
-  },
-  {
-    name: 'where',
-    description: 'Says on which host this server runs.',
-    inputSchema: { type: 'object', properties: {} },
-    annotations: { readOnlyHint: true },
-  },
-];
-
-const send = (message) => process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
-const text = (words) => ({ content: [{ type: 'text', text: words }] });
-
-const calls = {
-  async count({ to, everyMs = 1_000 }, progressToken) {
-    for (let progress = 1; progress <= to; progress += 1) {
-      await delay(everyMs);
-      if (progressToken === undefined) continue;
-      send({ method: 'notifications/progress', params: { progressToken, progress, total: to } });
-    }
-    return text(`Counted to ${to} on ${hostname()}.`);
-  },
-  where: () => text(hostname()),
-};
-
-const revisions = ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25'];
-const methods = {
-  initialize: ({ protocolVersion }) => ({
-    protocolVersion: revisions.includes(protocolVersion) ? protocolVersion : revisions.at(-1),
-    capabilities: { tools: {} },
-    serverInfo: { name: 'demo', version: '1.0.0' },
-  }),
-  ping: () => ({}),
-  'tools/list': () => ({ tools }),
-  'tools/call': ({ name, arguments: given, _meta }) => calls[name]?.(given ?? {}, _meta?.progressToken),
-};
-
-async function answer({ id, method, params }) {
-  if (id === undefined || method === undefined) return;
-  const result = Object.hasOwn(methods, method) ? await methods[method](params ?? {}) : undefined;
-  if (result !== undefined) return send({ id, result });
-  send({ id, error: { code: -32601, message: 'There is no such method or tool.' } });
-}
+import { answer } from './demo-tools.mjs';
 
 createInterface({ input: process.stdin })
-  .on('line', (line) => void answer(JSON.parse(line)))
+  .on('line', (line) => void answer(JSON.parse(line), (text) => process.stdout.write(`${text}\n`)))
   .on('close', () => process.exit(0));

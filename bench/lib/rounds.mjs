@@ -4,11 +4,10 @@ import os from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { faultsOf, lineOf } from '../report/line.mjs';
-import { prepareBackend } from './backend.mjs';
+import { startBehind } from './behind.mjs';
 import { createFleet } from './fleet.mjs';
 import { runJob } from './load-process.mjs';
 import { describeMachine } from './machine.mjs';
-import { startRedis } from './redis.mjs';
 
 export const resultsFolder = path.join(path.dirname(fileURLToPath(import.meta.url)), '../results');
 
@@ -20,7 +19,6 @@ export async function runRounds({ rounds, targets, scenarios, signal, print }) {
   const stamp = new Date().toISOString().slice(0, 19).replaceAll(':', '-');
   mkdirSync(resultsFolder, { recursive: true });
   const file = path.join(resultsFolder, `${stamp}.jsonl`);
-  const backend = prepareBackend();
   const rows = [];
   const wrong = [];
   let round = 0;
@@ -35,10 +33,9 @@ export async function runRounds({ rounds, targets, scenarios, signal, print }) {
     print(lineOf(row));
     if (faultsOf(row) !== '' && !isPeer) wrong.push(`round ${round}, ${lineOf(row)}`);
   };
-  const redis = targets.some(({ usesRedis }) => usesRedis) ? await startRedis() : undefined;
+  const behind = await startBehind(targets);
   const fleet = createFleet({
-    command: backend.command,
-    redisPort: redis?.port,
+    places: behind.places,
     logFileOf: (name) => path.join(resultsFolder, `${stamp}-${name}.log`),
     onStopped: (target, faults) => {
       if (Object.keys(faults).length > 0) keepCell(target, { scenario: 'stop', faults });
@@ -50,7 +47,7 @@ export async function runRounds({ rounds, targets, scenarios, signal, print }) {
     return runJob({ ...scenario, port, pid }, signal);
   };
 
-  keep(describeMachine(backend));
+  keep(describeMachine(behind.backend));
   try {
     while (round < rounds && !signal.aborted) {
       round += 1;
@@ -64,7 +61,7 @@ export async function runRounds({ rounds, targets, scenarios, signal, print }) {
     }
   } finally {
     await fleet.stopAll(targets);
-    await redis?.stop();
+    await behind.stop();
   }
   return { rows, file, wrong };
 }
@@ -74,7 +71,7 @@ const cellsOf = (scenarios, targets, round) =>
   scenarios.flatMap((scenario) =>
     targets
       .map((_, i) => ({ scenario, target: targets[(i + round) % targets.length] }))
-      .filter(({ target }) => target.kinds?.includes(scenario.kind) ?? true),
+      .filter(({ target }) => target.runs?.(scenario) ?? true),
   );
 
 /** The median of some starts; the last process goes on running. */

@@ -15,14 +15,14 @@ const { NODE_EXTRA_CA_CERTS: _certificates, NODE_OPTIONS: _options, ...environme
 /**
  * Starts a target. Resolves when it has answered `initialize`, with `startMs`, the milliseconds until then.
  * @param logFile gets what it writes to stderr
- * @param redisPort of the run's Redis, for targets that use one
+ * @param places what stands behind it; see `startBehind`
  * @param nodeOptions arguments of Node.js before those of the target
  */
-export async function startTarget(name, { argv }, { command, logFile, redisPort, nodeOptions = [] }) {
+export async function startTarget(name, { argv }, { places, logFile, nodeOptions = [] }) {
   const port = await freePort();
   const log = openSync(logFile, 'a');
   const startedAt = performance.now();
-  const child = spawn(process.execPath, [...nodeOptions, ...argv(String(port), command, `${redisPort}`)], {
+  const child = spawn(process.execPath, [...nodeOptions, ...argv(String(port), places)], {
     stdio: ['ignore', 'ignore', log],
     env: environment,
   });

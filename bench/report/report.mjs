@@ -1,6 +1,6 @@
 // Results as markdown tables: the median over the rounds, and in brackets the median of the ratios to the reference
 // within one round.
-import { reference } from '../targets.mjs';
+import { referenceOf } from '../targets.mjs';
 
 const count = (row) => row.answers / row.seconds;
 const latency = (row) => row.latency?.p50;
@@ -63,7 +63,7 @@ function describe([{ machine, node, backend, peers, at }], cells) {
   return [
     `${at.slice(0, 10)}, ${machine.cpus} x ${machine.cpu}, ${machine.gib} GiB, Linux ${machine.kernel}, Node.js ${node.slice(1)}, ${backend} backend`,
     ...versions.map(([name, version]) => `${name} ${version}`),
-    `median of ${rounds} rounds; in brackets the ratio to \`${reference}\` in the same round.`,
+    `median of ${rounds} rounds; in brackets the ratio in the same round to \`ideal\`, or to the ideal of the same transport.`,
   ].join(', ');
 }
 
@@ -102,6 +102,7 @@ function cellText(row, target, value) {
   const own = row.filter((cell) => cell.target === target);
   const middle = median(own.map(value));
   if (middle === undefined) return '–';
+  const reference = referenceOf(target);
   const ratios = own.map((cell) => {
     const of = row.find((other) => other.target === reference && other.round === cell.round);
     return of && value(cell) / value(of);
@@ -127,7 +128,7 @@ function faultTable(rows) {
     : ['**What went wrong**', '', '| | scenario | what |', '|:--|:--|:--|', ...lines].join('\n');
 }
 
-const order = ['ours', 'ours-warm', reference];
+const order = ['ours', 'ours-warm', 'ideal'];
 const byImportance = (a, b) => (order.indexOf(a) + 1 || 9) - (order.indexOf(b) + 1 || 9);
 
 function median(values) {

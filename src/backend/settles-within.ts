@@ -1,14 +1,14 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-
 /** Whether the promise settles in time; a rejection goes through. Leaves no timer behind. */
-export async function settlesWithin(promise: Promise<unknown>, ms: number): Promise<boolean> {
-  const over = new AbortController();
-  try {
-    return await Promise.race([
-      promise.then(() => true),
-      sleep(ms, false, { signal: over.signal }).catch(() => false), // the abort below, after the race is decided
-    ]);
-  } finally {
-    over.abort();
-  }
+export function settlesWithin(promise: Promise<unknown>, ms: number): Promise<boolean> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => resolve(false), ms);
+    const settled = (settle: () => void): void => {
+      clearTimeout(timer);
+      settle();
+    };
+    promise.then(
+      () => settled(() => resolve(true)),
+      (cause: unknown) => settled(() => reject(cause)),
+    );
+  });
 }

@@ -13,14 +13,20 @@ export const noHeaders: ForwardedHeaders = {};
  */
 export const maxForwardedBytes = 8 * 1024;
 
-/** Reads a request's headers for its server, of those that may be forwarded. Each stands in the request once at most. */
+/**
+ * Reads a request's headers for its server, of those that may be forwarded. Each stands in the request once at most. What
+ * the request's `Connection` names is for the gateway alone (RFC 9110, section 7.6.1).
+ */
 export function readForwardedHeaders(
   headers: Readonly<Record<string, string | readonly string[] | undefined>>,
   names: readonly string[] = [],
 ): ForwardedHeaders | 'too_large' {
   if (names.length === 0) return noHeaders;
+  const forHop = String(headers['connection'] ?? '')
+    .toLowerCase()
+    .split(/[\s,]+/);
   const found = names.flatMap((name) => {
-    const value = Object.hasOwn(headers, name) ? headers[name] : undefined;
+    const value = Object.hasOwn(headers, name) && !forHop.includes(name) ? headers[name] : undefined;
     return typeof value === 'string' && value !== '' ? [[name, value] as const] : [];
   });
   const bytes = found.reduce((sum, [name, value]) => sum + name.length + value.length, 0);

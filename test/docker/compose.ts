@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { onTestFinished } from 'vitest';
 import { open } from '../support/http-client.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { copyCheckout, docker, lab } from './engine.ts';
@@ -12,14 +13,21 @@ const run = promisify(execFile);
 /** The gateways of docker-compose.yml. */
 export type GatewayName = 'gateway-1' | 'gateway-2';
 
+/** The other one of the two. */
+export const others = { 'gateway-1': 'gateway-2', 'gateway-2': 'gateway-1' } as const;
+
 /** The services of docker-compose.yml, running. */
 export interface Compose {
-  /** The endpoint by way of the load balancer. */
+  /** The endpoint of an only server, by way of the load balancer. */
   readonly url: string;
+  /** The endpoint of one of several servers. */
+  urlOf(server: string): string;
   /** The container of a service. */
   containerOf(service: string): string;
   /** Which gateway has this address; the balancer says it in the header `x-upstream`, which only the test's copy sets. */
   gatewayAt(upstream: string | null): GatewayName | undefined;
+  /** Kills a gateway; the end of the test starts it again. */
+  killForNow(gateway: GatewayName): Promise<void>;
   /** Starts a service that was killed or stopped, and resolves when it is healthy. */
   startAgain(service: string): Promise<void>;
   /** Ends and removes everything. */
@@ -29,8 +37,9 @@ export interface Compose {
 /**
  * `docker compose up --build` in a copy of the checkout, as a project of its own, with the load balancer on a free port.
  * Resolves when all services are healthy.
+ * @param profile of docker-compose.yml; none unless it is given
  */
-export async function composeUp(): Promise<Compose> {
+export async function composeUp(profile?: 'sse'): Promise<Compose> {
   const folder = await copyCheckout();
   const configuration = join(folder, 'deploy/nginx.conf');
   const text = await readFile(configuration, 'utf8');
@@ -38,7 +47,8 @@ export async function composeUp(): Promise<Compose> {
   await writeFile(configuration, text.replace('location / {', header));
 
   const project = `gangway-${randomBytes(4).toString('hex')}`;
-  const env = { ...process.env, COMPOSE_PROJECT_NAME: project, BALANCER_PORT: '', DOCKER_BUILDKIT: '1' };
+  const settings = { COMPOSE_PROJECT_NAME: project, COMPOSE_PROFILES: profile ?? '', BALANCER_PORT: '' };
+  const env = { ...process.env, ...settings, DOCKER_BUILDKIT: '1' };
   const [file, first] = lab === undefined ? ['docker', ['compose']] : [lab, ['compose']];
   const compose = (...args: string[]) =>
     run(file, [...first, ...args], { cwd: folder, env, maxBuffer: 64 * 1024 * 1024 });
@@ -51,7 +61,8 @@ export async function composeUp(): Promise<Compose> {
     await compose('up', '--build', '--detach');
     const containers = new Map<string, string>();
     const addresses = new Map<string, GatewayName>();
-    for (const service of ['gateway-1', 'gateway-2', 'balancer', 'redis']) {
+    const services = ['gateway-1', 'gateway-2', 'balancer', 'redis', ...(profile === undefined ? [] : ['old-server'])];
+    for (const service of services) {
       containers.set(service, (await compose('ps', '--quiet', service)).stdout.trim());
     }
     const containerOf = (service: string): string => containers.get(service) ?? '';
@@ -70,24 +81,30 @@ export async function composeUp(): Promise<Compose> {
     await noteAddress('gateway-2');
     const published = (await docker('port', containerOf('balancer'), '8080/tcp')).split('\n')[0];
     const url = `http://${published}/mcp`;
+    const startAgain = async (service: string): Promise<void> => {
+      await docker('start', containerOf(service));
+      await untilHealthy(service);
+      if (service !== 'gateway-1' && service !== 'gateway-2') return;
+      await noteAddress(service);
+      // What docs/scaling.md says to do where an address may have changed.
+      await docker('exec', containerOf('balancer'), 'nginx', '-s', 'reload');
+      const seen = new Set<GatewayName | undefined>();
+      const isServed = async (): Promise<boolean> => {
+        const { headers } = await open(new URL('/readyz', url).href, { method: 'GET' });
+        seen.add(addresses.get(String(headers['x-upstream'])));
+        return seen.has('gateway-1') && seen.has('gateway-2');
+      };
+      await waitFor(isServed, { deadlineMs: 30_000, intervalMs: 100, what: 'both gateways to be in the rotation' });
+    };
     return {
       url,
+      urlOf: (server) => `http://${published}/${server}/mcp`,
       containerOf,
       gatewayAt: (upstream) => addresses.get((upstream ?? '').split(', ').at(-1) ?? ''),
-      async startAgain(service) {
-        await docker('start', containerOf(service));
-        await untilHealthy(service);
-        if (service !== 'gateway-1' && service !== 'gateway-2') return;
-        await noteAddress(service);
-        // What docs/scaling.md says to do where an address may have changed.
-        await docker('exec', containerOf('balancer'), 'nginx', '-s', 'reload');
-        const seen = new Set<GatewayName | undefined>();
-        const isServed = async (): Promise<boolean> => {
-          const { headers } = await open(new URL('/readyz', url).href, { method: 'GET' });
-          seen.add(addresses.get(String(headers['x-upstream'])));
-          return seen.has('gateway-1') && seen.has('gateway-2');
-        };
-        await waitFor(isServed, { deadlineMs: 30_000, intervalMs: 100, what: 'both gateways to be in the rotation' });
+      startAgain,
+      async killForNow(gateway) {
+        onTestFinished(() => startAgain(gateway), 120_000);
+        await docker('kill', containerOf(gateway));
       },
       down,
     };

@@ -2,14 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { expect, test } from 'vitest';
 import { initialize, post } from '../support/http-client.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { expectNoSecret, type Handler, startBehind, beginStream as stream } from './hostile-sse.ts';
-
-const initializeBody = {
-  jsonrpc: '2.0',
-  id: 0,
-  method: 'initialize',
-  params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'x', version: '1' } },
-};
+import { beginStream, expectNoSecret, type Handler, initializeBody, startBehind } from './hostile-server.ts';
 
 const none: Handler = (_, response) => void response.writeHead(405).end();
 const json = (response: ServerResponse, value: unknown, headers: Record<string, string> = {}): void =>
@@ -41,30 +34,26 @@ test.each<[string, Handler, number, string]>([
   ['a connection that breaks', (_, r) => void r.destroy(), 502, 'server_start_failed'],
   ['202', (_, r) => void r.writeHead(202).end(), 502, 'server_start_failed'],
   ['nothing', () => undefined, 504, 'server_start_timeout'],
-  ['a stream without an answer', (_, r) => void stream(r).write(': hi\n\n'), 504, 'server_start_timeout'],
+  ['a stream without an answer', (_, r) => void beginStream(r).write(': hi\n\n'), 504, 'server_start_timeout'],
 ])('[F28] [S11] [R8.07] a server that answers initialize with %s', async (_, onPost, status, reason) => {
-  const { gateway } = await startBehind(none, onPost, { transport: 'auto' });
+  const { gateway } = await startBehind('auto', none, onPost);
   const answer = await post(`${gateway.baseUrl}/hostile/mcp`, initializeBody);
   expect([answer.status, answer.json.error.data.reason]).toEqual([status, reason]);
   expectNoSecret(gateway, answer.text);
 });
 
 test('[F28] [S11] [P3] later: each call ends in an error that says what is known, and the session goes on', async () => {
-  const { gateway } = await startBehind(
-    none,
-    async (request, response) => {
-      const message = await readMessage(request);
-      if (greets(message, response)) return;
-      const name = message.params?.name;
-      if (name === 'refused') response.writeHead(500).end('upstream-secret');
-      else if (name === 'dropped') response.destroy();
-      else if (name === 'unanswered') response.writeHead(202).end();
-      else if (name === 'cut') stream(response).write('data: {"jsonrpc"', () => response.destroy());
-      else if (name === 'foreign') json(response, { jsonrpc: '2.0', id: 'of nobody', result: {} });
-      else json(response, { jsonrpc: '2.0', id: message.id, result: {} });
-    },
-    { transport: 'http' },
-  );
+  const { gateway } = await startBehind('http', none, async (request, response) => {
+    const message = await readMessage(request);
+    if (greets(message, response)) return;
+    const name = message.params?.name;
+    if (name === 'refused') response.writeHead(500).end('upstream-secret');
+    else if (name === 'dropped') response.destroy();
+    else if (name === 'unanswered') response.writeHead(202).end();
+    else if (name === 'cut') beginStream(response).write('data: {"jsonrpc"', () => response.destroy());
+    else if (name === 'foreign') json(response, { jsonrpc: '2.0', id: 'of nobody', result: {} });
+    else json(response, { jsonrpc: '2.0', id: message.id, result: {} });
+  });
   const session = await initialize(`${gateway.baseUrl}/hostile/mcp`);
   const answerOf = async (name: string) => {
     const { status, messages } = await session.request('tools/call', { name, arguments: {} });
@@ -83,17 +72,13 @@ test('[F28] [S11] [P3] later: each call ends in an error that says what is known
 
 test('[F28] [P3] what only reads is run again when its connection breaks, once', async () => {
   let lists = 0;
-  const { gateway } = await startBehind(
-    none,
-    async (request, response) => {
-      const message = await readMessage(request);
-      if (greets(message, response)) return;
-      lists += 1;
-      if (message.params?.cursor === 'always' || lists === 1) return void response.destroy();
-      json(response, { jsonrpc: '2.0', id: message.id, result: { tools: [] } });
-    },
-    { transport: 'http' },
-  );
+  const { gateway } = await startBehind('http', none, async (request, response) => {
+    const message = await readMessage(request);
+    if (greets(message, response)) return;
+    lists += 1;
+    if (message.params?.cursor === 'always' || lists === 1) return void response.destroy();
+    json(response, { jsonrpc: '2.0', id: message.id, result: { tools: [] } });
+  });
   const session = await initialize(`${gateway.baseUrl}/hostile/mcp`);
   expect((await session.request('tools/list')).messages.at(-1)?.result).toEqual({ tools: [] });
   expect(lists).toBe(2);
@@ -105,20 +90,16 @@ test('[F28] [P3] what only reads is run again when its connection breaks, once',
 test('[F28] [P3] a session that the server forgot is begun anew, and the call that found out is run there', async () => {
   let sessions = 0;
   const calls: string[] = [];
-  const { gateway } = await startBehind(
-    none,
-    async (request, response) => {
-      const message = await readMessage(request);
-      if (message.method === 'initialize') sessions += 1;
-      const current = `upstream-secret-${sessions}`;
-      const id = request.headers['mcp-session-id'];
-      if (id !== undefined && id !== current) return void response.writeHead(404).end();
-      if (greets(message, response, current)) return;
-      calls.push(String(id));
-      json(response, { jsonrpc: '2.0', id: message.id, result: { content: [] } });
-    },
-    { transport: 'http' },
-  );
+  const { gateway } = await startBehind('http', none, async (request, response) => {
+    const message = await readMessage(request);
+    if (message.method === 'initialize') sessions += 1;
+    const current = `upstream-secret-${sessions}`;
+    const id = request.headers['mcp-session-id'];
+    if (id !== undefined && id !== current) return void response.writeHead(404).end();
+    if (greets(message, response, current)) return;
+    calls.push(String(id));
+    json(response, { jsonrpc: '2.0', id: message.id, result: { content: [] } });
+  });
   const session = await initialize(`${gateway.baseUrl}/hostile/mcp`);
   await session.callTool('x');
   sessions += 1; // a restart: nobody has this session
@@ -131,16 +112,12 @@ test('[F28] [P3] a session that the server forgot is begun anew, and the call th
 test('[R8.06] [S16] initialize passes unchanged, and no header of the client passes', async () => {
   const requests: IncomingMessage[] = [];
   const texts: string[] = [];
-  const { gateway } = await startBehind(
-    none,
-    async (request, response) => {
-      requests.push(request);
-      const text = Buffer.concat(await request.toArray()).toString();
-      texts.push(text);
-      greets(JSON.parse(text), response);
-    },
-    { transport: 'http' },
-  );
+  const { gateway } = await startBehind('http', none, async (request, response) => {
+    requests.push(request);
+    const text = Buffer.concat(await request.toArray()).toString();
+    texts.push(text);
+    greets(JSON.parse(text), response);
+  });
   const body = JSON.stringify(initializeBody).replace('"1"', '"1", "n": 12345678901234567890');
   const headers = { Authorization: 'Bearer of the client', Cookie: 'a=b', 'Last-Event-ID': '1', 'X-Own': 'x' };
   const answer = await post(`${gateway.baseUrl}/hostile/mcp`, body, headers);

@@ -11,6 +11,11 @@ describe('readForwardedHeaders', () => {
     expect(readForwardedHeaders(headers, [])).toBe(noHeaders);
   });
 
+  it('[S16] leaves out what is for this hop alone', () => {
+    const headers = { 'x-a': '1', 'x-b': '2', connection: 'close, X-A,x-c' };
+    expect(readForwardedHeaders(headers, ['x-a', 'x-b'])).toEqual({ 'x-b': '2' });
+  });
+
   it('takes an empty one for none', () => {
     expect(readForwardedHeaders({ authorization: '' }, ['authorization'])).toEqual({});
   });

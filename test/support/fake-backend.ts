@@ -7,6 +7,7 @@ import type {
   RequestIds,
 } from '../../src/backend/backend.ts';
 import type { Reason } from '../../src/protocol/faults.ts';
+import type { ForwardedHeaders } from '../../src/protocol/forwarded-headers.ts';
 import { type Message, readBody } from '../../src/protocol/message.ts';
 import { createInbox, type Inbox } from './wait-for.ts';
 
@@ -15,6 +16,8 @@ export interface FakeBackend extends Backend {
   /** The messages that were sent to it, parsed. */
   // biome-ignore lint/suspicious/noExplicitAny: a test reads messages of every shape
   readonly sent: Inbox<any>;
+  /** The headers that went with them. */
+  readonly headers: readonly (ForwardedHeaders | undefined)[];
   readonly isPaused: boolean;
   /** How often it was paused. */
   readonly pauses: number;
@@ -85,6 +88,7 @@ function createFakeBackend(
   { onSend, onEnd }: Listeners,
 ): FakeBackend {
   const sent = createInbox<Record<string, unknown>>();
+  const headers: (ForwardedHeaders | undefined)[] = [];
   let pauses = 0;
   let isPaused = false;
   let isClosed = false;
@@ -100,6 +104,7 @@ function createFakeBackend(
   const backend: FakeBackend = {
     pid,
     sent,
+    headers,
     openedWith,
     answerToSend: 'sent',
     get isPaused() {
@@ -111,10 +116,11 @@ function createFakeBackend(
     get isClosed() {
       return isClosed;
     },
-    send(message) {
+    send(message, brought) {
       if (hasEnded || isClosed) return 'ended';
       if (backend.answerToSend !== 'sent') return backend.answerToSend;
       const parsed = JSON.parse(Buffer.from(message).toString()) as Record<string, unknown>;
+      headers.push(brought);
       sent.push(parsed);
       onSend(parsed);
       return 'sent';

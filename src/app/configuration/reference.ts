@@ -89,6 +89,10 @@ ${optionTable(serverOptions)}
 A server gets only HOME, LANG, LC_*, LOGNAME, PATH, SHELL, TERM, TMPDIR, TZ and USER of the gateway's environment, and
 what \`env\` adds.
 
+Headers of clients reach no server unless \`forwardHeaders\` names them. A message goes with those of the request that brought it, and with none if that
+had none; what the gateway asks the server by itself, such as a stream, goes with the client's newest. They cannot be combined with \`warm\`, nor
+stand in \`headers\` as well, and have no more than 8 KiB in all. \`mcp-gangway --forward-header Authorization https://mcp.example.com/mcp\`
+
 Headers and certificates are for \`http(s)://\` and \`ws(s)://\` servers, the times of HTTP+SSE for \`http(s)://\` alone. Headers of a
 server stand in place of those for all servers. The endpoint that an HTTP+SSE server names must have the origin of its URL, and no redirect is followed.
 

@@ -99,11 +99,9 @@ export function startExchange(what: Outgoing | Resumed, parts: ExchangeParts): E
     tellTaken = resolve;
   });
 
-  const note = (messages: readonly Message[]): void => {
-    for (const id of idsOf(messages, 'response')) open.delete(id);
-  };
-  const deliver = (texts: Buffer[]): void => {
-    for (const text of texts) note(messagesIn(text));
+  /** @param read the messages in the texts */
+  const deliver = (texts: Buffer[], read: readonly Message[] = texts.flatMap(messagesIn)): void => {
+    for (const id of idsOf(read, 'response')) open.delete(id);
     if (texts.length > 0) onMessages(texts, ids);
   };
 
@@ -130,9 +128,8 @@ export function startExchange(what: Outgoing | Resumed, parts: ExchangeParts): E
       const detail = `${where} answered a POST with more than ${maxLineBytes} bytes.`;
       return { outcome: 'failed', reason: 'line_too_long', detail };
     }
-    const messages = messagesIn(json);
-    note(messages);
-    if (messages.length > 0) onMessages([flattenLineBreaks(json)], ids);
+    const read = messagesIn(json);
+    if (read.length > 0) deliver([flattenLineBreaks(json)], read);
     return complete();
   };
 

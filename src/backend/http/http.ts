@@ -94,7 +94,7 @@ export function openHttp(
     maxQueuedBytes = 16 * 1024 * 1024,
     onPostFailed,
   } = options;
-  const connection = openConnection({ headers, tls, connectTimeoutMs, maxConnections });
+  const connection = openConnection({ origin: url.origin, headers, tls, connectTimeoutMs, maxConnections });
   const flow = createFlow();
   const session = new ServerSession();
   const sender = createSender(maxQueuedBytes);

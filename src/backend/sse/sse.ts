@@ -61,7 +61,7 @@ export function openSse(options: SseOptions, events: BackendEvents, { headers: o
     onStarted,
     onPostFailed,
   } = options;
-  const connection = openConnection({ headers, tls, connectTimeoutMs, maxConnections });
+  const connection = openConnection({ origin: url.origin, headers, tls, connectTimeoutMs, maxConnections });
   const flow = createFlow();
   let hasPosted = false;
   let dropped = 0;

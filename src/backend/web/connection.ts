@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Readable } from 'node:stream';
-import { Agent } from 'undici';
+import { Pool } from 'undici';
 import type { UpstreamTls } from '../upstream-tls.ts';
 
 /** The head of an answer and its body, not yet read. */
@@ -12,11 +12,15 @@ export interface Answer {
   readonly body: Readable & { dump(options: { limit: number }): Promise<void> };
 }
 
-/** The HTTP connections of one backend, and of nobody else: no other session's bytes ever pass through them. */
+/**
+ * The HTTP connections of one backend to one origin, and of nobody else: no other session's bytes ever pass through them, and
+ * nothing goes to another origin.
+ */
 export interface Connection {
   /** Rejects if no head of an answer comes. Redirects are answers like others: none is followed. */
   request(what: {
     readonly method: 'GET' | 'POST' | 'DELETE';
+    /** Of the connections' origin. */
     readonly url: URL;
     readonly headers: Readonly<Record<string, string>>;
     readonly body?: Uint8Array;
@@ -30,21 +34,24 @@ export interface Connection {
 export const maxIdleBytes = 64 * 1024;
 
 /**
+ * @param origin scheme, host and port
  * @param headers sent with every request
  * @param maxConnections further requests wait for one to be free
  */
 export function openConnection({
+  origin,
   headers: common,
   tls,
   connectTimeoutMs,
   maxConnections,
 }: {
+  readonly origin: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly tls: UpstreamTls;
   readonly connectTimeoutMs: number;
   readonly maxConnections: number;
 }): Connection {
-  const agent = new Agent({
+  const pool = new Pool(origin, {
     connect: { timeout: connectTimeoutMs, ...tls },
     connections: maxConnections,
     pipelining: 1,
@@ -55,8 +62,7 @@ export function openConnection({
   let closed: Promise<void> | undefined;
   return {
     async request({ method, url, headers, body, signal }) {
-      const answer = await agent.request({
-        origin: url.origin,
+      const answer = await pool.request({
         path: url.pathname + url.search,
         method,
         // A compressed stream is not understood here, and is of no use between two neighbours.
@@ -70,7 +76,7 @@ export function openConnection({
       return { status, mediaType: mediaTypeOf(itsHeaders), headers: itsHeaders, body: answer.body };
     },
     close() {
-      closed ??= agent.destroy();
+      closed ??= pool.destroy();
       return closed;
     },
   };

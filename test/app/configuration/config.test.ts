@@ -311,6 +311,23 @@ describe('remote servers', () => {
   });
 });
 
+describe('headers of clients', () => {
+  it('go on by name, in small letters, and not unless they are named', () => {
+    const argv = ['--transport', 'sse', '--forward-header', 'Authorization', '--forward-header', 'x-a,X-B', 'http://x'];
+    expect(configOf({ argv }).servers).toMatchObject([{ forwardHeaders: ['authorization', 'x-a', 'x-b'] }]);
+    expect(configOf({ argv: ['--transport', 'sse', 'http://x'] }).servers).toMatchObject([{ forwardHeaders: [] }]);
+  });
+
+  it('if named for all servers, go to those that can have any', () => {
+    const mcpServers = { a: { url: 'http://a', type: 'sse' }, b: { command: 'b' }, c: { url: 'tcp://c:1' } };
+    expect(configOf({ file: { forwardHeaders: ['X-A'], mcpServers } }).servers).toMatchObject([
+      { name: 'a', forwardHeaders: ['x-a'] },
+      { name: 'b', forwardHeaders: [] },
+      { name: 'c', forwardHeaders: [] },
+    ]);
+  });
+});
+
 describe('faults', () => {
   const usage = 'command line';
 
@@ -391,6 +408,35 @@ describe('faults', () => {
     ['the same by a default', { argv: ['--path', '/ws', '--', 'x'] }, ['--path']],
     ['a header twice', { argv: ['--header', 'a: 1', '--header', 'A: 2', 'tcp://x:1'] }, ['--header']],
     ['a header of our own', { argv: ['--header', 'Host: evil', '--transport', 'sse', 'http://x'] }, ['--header']],
+    ['a header to forward for a command', { argv: ['--forward-header', 'x-a', '--', 'x'] }, ['--']],
+    ['a header to forward to a socket', { argv: ['--forward-header', 'x-a', 'tcp://x:1'] }, ['argument 3']],
+    [
+      'a header to forward in a server without a url',
+      { file: server({ command: 'x', forwardHeaders: ['x-a'] }) },
+      ['config.json: mcpServers.git.forwardHeaders'],
+    ],
+    [
+      'a header to forward in a server at a socket',
+      { file: server({ url: 'unix:///s', forwardHeaders: ['x-a'] }) },
+      ['config.json: mcpServers.git'],
+    ],
+    [
+      'a header to forward that is in headers',
+      { file: server({ url: 'http://x', type: 'sse', forwardHeaders: ['X-A'], headers: { 'x-a': '1' } }) },
+      ['config.json: mcpServers.git'],
+    ],
+    [
+      'a header to forward and warm',
+      { file: { warm: 1, ...server({ url: 'http://x', type: 'sse', forwardHeaders: ['x-a'] }) } },
+      ['config.json: mcpServers.git'],
+    ],
+    ...['Host', 'Mcp-Session-Id', 'Transfer-Encoding', 'proxy-authorization', 'a b', 'a:b', ''].map(
+      (name): [string, Given, string[]] => [
+        `a header to forward named ${JSON.stringify(name)}`,
+        { file: server({ url: 'http://x', type: 'sse', forwardHeaders: [name] }) },
+        ['config.json: mcpServers.git.forwardHeaders[0]'],
+      ],
+    ),
     ['a certificate without a key', { argv: ['--upstream-cert', 'f', 'tcp://x:1'] }, ['argument 3']],
     ['a transport that is none', { argv: ['--transport', 'ws', 'http://x:1'] }, ['--transport']],
     ['type nonsense', { file: server({ command: 'x', type: 1 }) }, ['config.json: mcpServers.git.type']],

@@ -1,0 +1,60 @@
+// node remote.mjs sse|http
+// A minimal, fast MCP server that runs by itself: HTTP+SSE of 2024-11-05, or Streamable HTTP with JSON answers. Prints its URL.
+// HTTP on raw sockets, since node:http would cost more than the gateway. It reads what relays send and nothing else: each body has
+// a Content-Length. Its only streaming is the GET of HTTP+SSE.
+import net from 'node:net';
+import { handle } from './tools.mjs';
+
+const isSse = process.argv[2] === 'sse';
+const streams = new Map();
+let lastSession = 0;
+
+const reply = (status, body = '', more = '') =>
+  `HTTP/1.1 ${status}\r\n${more}Content-Length: ${body.length}\r\n\r\n${body}`;
+const json = 'Content-Type: application/json\r\n';
+const streamHead = 'HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nCache-Control: no-store\r\n\r\n';
+
+/** Answers one request. */
+function serve(socket, { method, path, body }) {
+  if (method === 'GET' && !isSse) return void socket.write(reply('405 Method Not Allowed'));
+  if (method === 'GET') {
+    const id = `${++lastSession}`;
+    streams.set(id, socket);
+    socket.on('close', () => streams.delete(id));
+    return void socket.write(`${streamHead}event: endpoint\ndata: /messages/${id}\n\n`);
+  }
+  if (method !== 'POST') return void socket.write(reply('200 OK'));
+  const message = JSON.parse(body);
+  if (isSse) {
+    socket.write(reply('202 Accepted'));
+    const stream = streams.get(path.slice('/messages/'.length));
+    return handle(message, (text) => stream?.write(`event: message\ndata: ${text}\n\n`));
+  }
+  if (message.id === undefined || message.method === undefined) return void socket.write(reply('202 Accepted'));
+  const session = message.method === 'initialize' ? `Mcp-Session-Id: ${++lastSession}\r\n` : '';
+  handle(message, (text) => socket.write(reply('200 OK', Buffer.from(text).latin1Slice(), json + session), 'latin1'));
+}
+
+const server = net.createServer({ noDelay: true }, (socket) => {
+  let held = '';
+  socket.setEncoding('latin1');
+  socket.on('error', () => undefined);
+  socket.on('data', (chunk) => {
+    held += chunk;
+    for (;;) {
+      const headEnd = held.indexOf('\r\n\r\n');
+      if (headEnd === -1) return;
+      const head = held.slice(0, headEnd);
+      const length = Number(/^content-length: *(\d+)/im.exec(head)?.[1] ?? 0);
+      const end = headEnd + 4 + length;
+      if (held.length < end) return;
+      const [method, path] = head.split(' ', 2);
+      const body = Buffer.from(held.slice(headEnd + 4, end), 'latin1').toString();
+      held = held.slice(end);
+      serve(socket, { method, path, body });
+    }
+  });
+});
+server.listen(0, '127.0.0.1', () => {
+  process.stdout.write(`http://127.0.0.1:${server.address().port}${isSse ? '/sse' : '/mcp'}\n`);
+});

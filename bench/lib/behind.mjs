@@ -1,0 +1,20 @@
+// What stands behind the targets of a run: the STDIO server's command, a Redis and servers that run by themselves, each only if a target needs it.
+import { prepareBackend } from './backend.mjs';
+import { startRedis } from './redis.mjs';
+import { startRemotes } from './remote.mjs';
+
+/** Starts what these targets need. */
+export async function startBehind(targets) {
+  const backend = prepareBackend();
+  const redis = targets.some(({ usesRedis }) => usesRedis) ? await startRedis() : undefined;
+  const remotes = await startRemotes(targets.flatMap(({ transport }) => transport ?? []));
+  return {
+    backend,
+    /** What `argv` of a target gets. */
+    places: { command: backend.command, redisPort: `${redis?.port}`, urls: remotes.urls },
+    async stop() {
+      await remotes.stop();
+      await redis?.stop();
+    },
+  };
+}

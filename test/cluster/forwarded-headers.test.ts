@@ -1,0 +1,86 @@
+import { Redis } from 'ioredis';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Cluster } from '../support/cluster.ts';
+import { initialize, type Session } from '../support/http-client.ts';
+import { startTokenServer, type TokenServer, toldToken } from '../support/token-server.ts';
+import { waitFor } from '../support/wait-for.ts';
+import { failuresOf, instancesOf, settle, startFastCluster } from './fast.ts';
+
+let server: TokenServer;
+let cluster: Cluster;
+beforeAll(async () => {
+  server = await startTokenServer();
+  const args = ['--log-level', 'trace', '--transport', 'sse', '--forward-header', 'Authorization', server.urls.sse];
+  cluster = await startFastCluster({ args });
+  await settle(cluster);
+});
+afterAll(async () => {
+  expect(failuresOf(cluster)).toEqual([]);
+  await cluster.stop();
+  server.close();
+});
+
+const bearer = (token: string) => ({ Authorization: `Bearer ${token}` });
+
+async function tokenOfCall(session: Session, token: string): Promise<string> {
+  const options = { headers: bearer(token) };
+  const { messages } = await session.request('tools/call', { name: 'token', arguments: {} }, options);
+  return toldToken(messages[0]?.result?.content[0].text ?? '');
+}
+
+/** Everything that Redis holds, as text; of a stream the entries that are not deleted. */
+async function contentsOfRedis(): Promise<string> {
+  const redis = new Redis(cluster.redis.url);
+  const read: Record<string, (key: string) => Promise<unknown>> = {
+    string: (key) => redis.get(key),
+    hash: (key) => redis.hgetall(key),
+    stream: (key) => redis.xrange(key, '-', '+'),
+    list: (key) => redis.lrange(key, 0, -1),
+    zset: (key) => redis.zrange(key, '0', '-1'),
+    set: (key) => redis.smembers(key),
+  };
+  const keys = await redis.keys('*');
+  const values = keys.map(async (key) => {
+    const type = await redis.type(key);
+    return type === 'none' ? undefined : (read[type] as (key: string) => Promise<unknown>)(key);
+  });
+  const text = JSON.stringify([keys, await Promise.all(values)]);
+  redis.disconnect();
+  return text;
+}
+
+test('[P11] [P12] by way of any instance each request has its own token, and no token stays anywhere', async () => {
+  const urls = instancesOf(cluster);
+  const clients = await Promise.all(
+    ['A', 'B'].map(async (name) => ({
+      name,
+      session: await initialize(urls[0], { headers: bearer(`${name}-start-secret`) }),
+    })),
+  );
+  const calls = clients.flatMap(({ name, session }) =>
+    Array.from({ length: 12 }, async (_, n) => {
+      const token = `${name}-${n}-secret`;
+      expect(await tokenOfCall(session.at(urls[n % 3] ?? ''), token)).toBe(token);
+    }),
+  );
+  await Promise.all(calls);
+  // Letters between instances have them; each is deleted once it was acted on.
+  await waitFor(async () => !/-secret|Bearer/.test(await contentsOfRedis()), { what: 'no token to be in Redis' });
+  for (const gateway of cluster.instances) expect(gateway.stdout() + gateway.stderr()).not.toMatch(/-secret|Bearer/);
+  await Promise.all(clients.map(({ session }) => session.delete()));
+});
+
+test('[F01] a new owner opens the server with the token of the request that made it take over', async () => {
+  const [first, second, third] = instancesOf(cluster);
+  const session = await initialize(first, { headers: bearer('before') });
+  expect(await tokenOfCall(session, 'before')).toBe('before');
+  const streams = server.tokensOf('stream').length;
+  await cluster.kill(0);
+  // A list may be run again; a call that was on its way to the lost owner might have been run.
+  expect((await session.at(second).request('tools/list', {}, { headers: bearer('after') })).status).toBe(200);
+  expect(server.tokensOf('tools/list').at(-1)).toBe('after');
+  expect(server.tokensOf('stream').slice(streams)).toEqual(['after']);
+  expect(server.tokensOf('initialize').at(-1)).toBe('after');
+  expect(await tokenOfCall(session.at(third), 'later')).toBe('later');
+  await session.at(third).delete();
+});
