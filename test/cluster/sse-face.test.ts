@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { call, textsOf, toldTexts, withCounting } from '../resume/counting.ts';
+import { answerTexts, call, textsOf, toldTexts, withCounting } from '../resume/counting.ts';
 import type { Cluster } from '../support/cluster.ts';
 import { initialize, post } from '../support/http-client.ts';
 import { connectOld, initializeRequest, type OldClient, openOldStream } from '../support/old-client.ts';
@@ -197,13 +197,15 @@ describe('[P9] SIGTERM', () => {
   test('on the owner: its session goes on elsewhere, and the listener keeps its connection', async () => {
     const client = await connectOld(at(0), { initializeAt: at(1) });
     const tookMs = await drain(1, async () => {
-      await client.request('test/tell', { from: 1, to: 3, burst: 1, gapMs: 1, pad: 0 }, { baseUrl: at(2) });
-      await hear(client, 3);
+      const count = call('c', 'test/count', { count: 5, burst: 1, gapMs: 50, pad: 0 });
+      expect((await client.post(count, at(2))).status).toBe(202);
+      expect((await client.response('c')).result).toEqual({ counted: 5 });
     });
     expect(tookMs).toBeLessThan(7_000);
-    await client.request('test/tell', { from: 4, to: 6, burst: 1, gapMs: 1, pad: 0 }, { baseUrl: at(2), id: 'later' });
-    await hear(client, 6);
-    expect(told(client)).toEqual(toldTexts(6));
+    expect(client.texts.slice(1)).toEqual(answerTexts('c', 5));
+    await client.request('test/tell', { from: 1, to: 3, burst: 1, gapMs: 1, pad: 0 }, { baseUrl: at(2) });
+    await hear(client, 3);
+    expect(told(client)).toEqual(toldTexts(3));
     expect(client.events.filter(({ event }) => event === 'endpoint')).toHaveLength(1);
     client.drop();
   });
