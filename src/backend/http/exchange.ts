@@ -214,15 +214,8 @@ export function startExchange(what: Outgoing | Resumed, parts: ExchangeParts): E
     }
   };
 
-  /** A connection that broke seldom breaks alone: what is run again at once would meet the next one of the pool. */
-  const runAndSettle = async (): Promise<ExchangeEnd> => {
-    const end = await run();
-    if (end.outcome === 'failed' && end.reason === 'server_unreachable') await pause(0, { signal });
-    return end;
-  };
-
   return {
-    ...{ taken, ended: isInitialize ? run() : runAndSettle(), open },
+    ...{ taken, ended: run(), open },
     parcel: 'message' in what ? what : undefined,
     get isUnsent() {
       return isUnsent;
