@@ -218,7 +218,7 @@ describe('[P3] a session that was taken over with its server’s session', () =>
     const { fake, written } = await adopt(left);
     await turn();
     fake.backend.leaves(['l', 'c'], 'outcome_unknown');
-    expect(fake.backend.sent.items).toEqual([listCall.message]);
+    expect(await fake.backend.sent.next()).toEqual(listCall.message);
     expect((await written(4)).map(({ message }) => message)).toEqual([errorTo('c', 'outcome_unknown')]);
     fake.backend.says(response('l', { tools: [] }));
     expect((await written(3)).map(({ message }) => message)).toEqual([response('l', { tools: [] })]);
