@@ -32,7 +32,7 @@ export async function awaitStart(probe: StartProbe): Promise<RunningServer> {
 
 /** A Streamable HTTP server does nothing until it is asked something. */
 const saysNothingFirst = ({ address }: ServerConfig): boolean =>
-  address !== undefined && 'url' in address && address.transport !== 'sse';
+  address?.transport === 'http' || address?.transport === 'auto';
 
 async function awaitAnswer({ config, gateway, environment, logger }: StartProbe): Promise<RunningServer> {
   const running = runServer(config, gateway, environment, logListeners(logger.child({ server: config.name })));

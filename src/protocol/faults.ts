@@ -274,7 +274,7 @@ const catalogue = {
   server_refused: {
     status: 502,
     code: -32000,
-    message: 'The MCP server answered the POST of this request with an HTTP error, so it will not answer the request.',
+    message: 'The MCP server refused the POST of this request, or ended it without an answer: there will be none.',
   },
   server_unreachable: {
     status: 502,

@@ -132,7 +132,7 @@ export class Conversation {
       onRestored: () => this.#restored(),
       onGivenUp: options.onOver,
     });
-    if (isOneStream) this.#oneStream = new OneStream(this.outbound, limits.maxEventBytes);
+    if (isOneStream) this.#oneStream = new OneStream(this.outbound, limits);
     this.inbound = new Inbound({
       calls: this.calls,
       serverRequests: this.#serverRequests,

@@ -7,6 +7,12 @@ import { type Inbound, idOf } from './inbound.ts';
 import type { Reruns } from './rerun.ts';
 import type { Upstream } from './upstream.ts';
 
+/**
+ * A call whose POST broke is sent again after this time. A server that goes away breaks its connections one after the
+ * other: where the backend is lost with them, the next one is to have the call, not this one.
+ */
+const againMs = 500;
+
 /** What calls without an answer need of their session. */
 export interface LostCallsOptions {
   readonly calls: Calls;
@@ -64,7 +70,7 @@ export class LostCalls {
     const { calls, reruns, inbound } = this.#options;
     const mayRunAgain = reason === 'server_unreachable' || reason === 'outcome_unknown';
     for (const call of ids.map((id) => calls.get(id)).filter((found) => found !== undefined)) {
-      if (mayRunAgain && reruns.allows(call, 'broken_post')) this.#rerun(call, 'broken_post');
+      if (mayRunAgain && reruns.allows(call, 'broken_post')) this.#rerunSoon(call);
       else inbound.fail(call, reason);
     }
   }
@@ -75,6 +81,14 @@ export class LostCalls {
     const call = message?.kind === 'request' ? calls.get(idOf(message)) : undefined;
     if (call !== undefined) inbound.fail(call, 'server_unreachable');
     else onUndeliverable();
+  }
+
+  #rerunSoon(call: Call): void {
+    call.rerunAfter = 'broken_post';
+    setTimeout(() => {
+      const isStillDue = call.rerunAfter === 'broken_post' && call.cancelTimer === undefined;
+      if (isStillDue && this.#options.calls.get(call.id) === call) this.#rerun(call, 'broken_post');
+    }, againMs).unref();
   }
 
   #rerun(call: Call, after: NonNullable<Call['rerunAfter']>): void {

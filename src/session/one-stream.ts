@@ -4,6 +4,7 @@ import { asEvent, type OpeningAnswer } from './answer.ts';
 import { LoggedAnswer } from './logged-answer.ts';
 import type { Outbound } from './outbound.ts';
 import type { Reply } from './reply.ts';
+import type { SessionOptions } from './session-parts.ts';
 import { getStream } from './streams.ts';
 
 /** So many accepted requests are remembered, for ingresses that ask again: many more than wait for an owner's word at once. */
@@ -18,20 +19,20 @@ const nothing = Buffer.alloc(0);
  */
 export class OneStream {
   readonly #outbound: Outbound;
-  readonly #maxEventBytes: number;
+  readonly #limits: Pick<SessionOptions, 'maxEventBytes' | 'requestIdleMs'>;
   /** The newest requests that were accepted, oldest first: asked again, they need no second answer. */
   readonly #accepted = new Set<RequestId>();
 
-  constructor(outbound: Outbound, maxEventBytes: number) {
+  constructor(outbound: Outbound, limits: Pick<SessionOptions, 'maxEventBytes' | 'requestIdleMs'>) {
     this.#outbound = outbound;
-    this.#maxEventBytes = maxEventBytes;
+    this.#limits = limits;
   }
 
   /** The answer of so many requests of one POST. */
   answer(count: number): LoggedAnswer {
     const emit = (stream: number, text: Buffer, last: boolean, settles?: RequestId): void =>
       this.#outbound.add(stream, text, last, { settles });
-    return new LoggedAnswer({ emit }, getStream, count, this.#maxEventBytes);
+    return new LoggedAnswer({ emit }, getStream, count, this.#limits.maxEventBytes);
   }
 
   /** Answers a POST when its requests, of which these are in flight, are in the log. */
@@ -43,12 +44,15 @@ export class OneStream {
     this.confirm(ids, reply);
   }
 
-  /** Answers a POST when what was added for it is in the log. */
+  /** Answers a POST when what was added for it is in the log; at the limit of a request, if the store is away for so long. */
   confirm(ids: readonly RequestId[], reply: Reply): void {
-    this.#outbound.whenStored((isStored) => {
+    const answer = once((isStored: boolean) => {
+      clearTimeout(timer);
       if (isStored) reply.accepted();
       else reply.fault('outcome_unknown', ids[0] ?? null);
     });
+    const timer = setTimeout(() => answer(false), this.#limits.requestIdleMs).unref();
+    this.#outbound.whenStored(answer);
   }
 
   /** Requests that were accepted, here or by an earlier owner. */
@@ -67,23 +71,29 @@ export class OneStream {
 
   /** The answer to `initialize`: on the stream as well, while the POST is told whether there is a session. */
   opening(reply: Reply): OpeningAnswer {
-    let isDone = false;
-    const once = (answer: () => void): void => {
-      if (!isDone) answer();
-      isDone = true;
-    };
+    const answer = once((how: () => void) => how());
     return {
       stream: undefined,
       hasStream: false, // what the server says before is kept for the stream, within the bounds of that
       message: (text) => this.#outbound.add(getStream, text, false),
       response: (id, text) =>
-        once(() => {
-          this.#outbound.add(getStream, asEvent(id, text, this.#maxEventBytes), false);
+        answer(() => {
+          this.#outbound.add(getStream, asEvent(id, text, this.#limits.maxEventBytes), false);
           this.confirm([id], reply);
         }),
-      refused: (_id, text) => once(() => reply.json(text)),
-      fail: (id, reason) => once(() => reply.fault(reason, id)),
-      abandon: (id) => once(() => reply.fault('outcome_unknown', id)),
+      refused: (_id, text) => answer(() => reply.json(text)),
+      fail: (id, reason) => answer(() => reply.fault(reason, id)),
+      abandon: (id) => answer(() => reply.fault('outcome_unknown', id)),
     };
   }
+}
+
+/** The first call counts. */
+function once<T>(act: (value: T) => void): (value: T) => void {
+  let isDone = false;
+  return (value) => {
+    if (isDone) return;
+    isDone = true;
+    act(value);
+  };
 }

@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 import { testConformance } from '../conformance/suite-tests.ts';
-import { type ReadyServer, serverKinds } from '../integration/server-kinds.ts';
+import { fixtureKinds, type ReadyServer, referenceKinds } from '../integration/server-kinds.ts';
 import { newestClients, sseClients } from '../support/client-kinds.ts';
 import type { Cluster } from '../support/cluster.ts';
 import { hastyArgs, testCross } from '../support/cross-suite.ts';
@@ -34,4 +34,5 @@ const idOf = ({ headers }: RoutedRequest) => headers['mcp-session-id'];
 const backendsOf = (requests: readonly RoutedRequest[]) => new Set(requests.map(({ backend }) => backend));
 
 testConformance('three instances behind a balancer', startBalanced);
-testCross({ servers: serverKinds, clients: [...newestClients, ...sseClients], start: startBalanced });
+testCross({ servers: fixtureKinds, clients: [...newestClients, ...sseClients], start: startBalanced });
+testCross({ servers: referenceKinds, clients: newestClients, start: startBalanced });

@@ -146,6 +146,24 @@ describe('a client of HTTP+SSE in a cluster', () => {
     client.drop();
   });
 
+  test('[P7] loses nothing while Redis is away for a moment, and is answered once', async () => {
+    const client = await connectOld(at(0), { initializeAt: at(1) });
+    expect((await client.post(call('held', 'test/hold'), at(1))).status).toBe(202);
+    await cluster.redis.pause();
+    const posted = client.post({ jsonrpc: '2.0', id: 'ping', method: 'ping' }, at(1));
+    const finish = { jsonrpc: '2.0', id: 'finish', method: 'test/finish', params: { token: 'held' } };
+    const finished = client.post(finish, at(1));
+    await expect(withDeadline(posted, { deadlineMs: 500 })).rejects.toThrow();
+    expect(client.heard.items.map(({ id }) => id)).toEqual([0]);
+    cluster.redis.resume();
+    expect([(await posted).status, (await finished).status]).toEqual([202, 202]);
+    for (const id of ['ping', 'held', 'finish']) await client.response(id);
+    await client.request('ping', undefined, { id: 'last', baseUrl: at(2) });
+    const ids = client.heard.items.map(({ id }) => id);
+    expect(ids.sort()).toEqual([0, 'finish', 'held', 'last', 'ping']);
+    client.drop();
+  });
+
   test('[P10] that went leaves no process, wherever it listened', async () => {
     const own = await startFastCluster({
       command: withCounting().command ?? [],

@@ -1,9 +1,19 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { expect } from 'vitest';
 import { initialize, type Session } from '../support/http-client.ts';
 import { waitFor } from '../support/wait-for.ts';
 import type { RemoteServer } from './sse-remote.ts';
 
 const sessionCount = 50;
+
+/** So long a client looks at an answer: without it the machine would be the bound, and not the server's absence. */
+const thinkMs = 100;
+
+/** What is waited for takes a few seconds on an idle machine. */
+const deadlineMs = 40_000;
+
+/** Of a test that uses all this. */
+export const busyRestartMs = 150_000;
 
 /** What the sessions use: one gateway, or several behind a balancer. */
 export interface Restarted {
@@ -20,7 +30,7 @@ async function hang(session: Session, key: string) {
     method: 'tools/call',
     params: { name: 'wait_for_cancel', arguments: { key } },
   });
-  await exchange.nextMessage(({ params }) => params?.data === `waiting ${key}`);
+  await exchange.nextMessage(({ params }) => params?.data === `waiting ${key}`, { deadlineMs });
   return exchange;
 }
 
@@ -42,6 +52,7 @@ function work(session: Session, name: string) {
       const answers = call.messages.filter(({ result, error }) => result ?? error);
       expect(answers).toHaveLength(1);
       const [{ result, error }] = answers;
+      await delay(thinkMs);
       outcomes.push(result?.content[0].text === text ? 'answered' : error?.data.reason);
     }
   })();
@@ -69,17 +80,17 @@ export async function restartUnderBusySessions(server: RemoteServer, { url, logs
     const before = workers.map(({ outcomes }) => outcomes.length);
     const isMore = () => workers.every(({ outcomes }, index) => outcomes.length >= (before[index] as number) + count);
     const failed = Promise.all(workers.map(({ done }) => done));
-    await Promise.race([failed, waitFor(isMore, { what: `${count} more calls of every session`, deadlineMs: 30_000 })]);
+    await Promise.race([failed, waitFor(isMore, { what: `${count} more calls of every session`, deadlineMs })]);
   };
   await moreFrom(3);
   server.restart();
 
   for (const exchange of hung) {
-    const answer = await exchange.nextMessage(({ id }) => String(id).startsWith('hang-'));
+    const answer = await exchange.nextMessage(({ id }) => String(id).startsWith('hang-'), { deadlineMs });
     expect(answer.error.data.reason).toBe('server_exited');
   }
   const restored = () => logs().filter(({ msg }) => msg === 'server restored').length;
-  await waitFor(() => restored() === sessionCount, { what: 'all sessions to be restored', deadlineMs: 40_000 });
+  await waitFor(() => restored() === sessionCount, { what: 'all sessions to be restored', deadlineMs });
   await moreFrom(2);
   await Promise.all(workers.map((worker) => worker.stop()));
 

@@ -2,11 +2,14 @@ import { expect, onTestFinished, test } from 'vitest';
 import { startGateway } from '../support/gateway.ts';
 import { initialize } from '../support/http-client.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { restartUnderBusySessions } from './busy-restart.ts';
+import { busyRestartMs, restartUnderBusySessions } from './busy-restart.ts';
 import { argumentsFor, startRemoteServer } from './sse-remote.ts';
 
-/** Longer than all tries that a server of the gateway's own would have: here each is one more pause. */
-const downMs = 9_000;
+/**
+ * Longer than all tries that a server of the gateway's own would have: here each is one more pause. So long that a list
+ * waits less than 15 s, after which it would be answered, for what comes after the last one.
+ */
+const downMs = 5_000;
 
 test.each(['sse', 'http'])(
   '[R8.04] [F28] [P3] a server on %s away for long under 50 busy sessions: all go on, calls in flight are answered',
@@ -16,6 +19,7 @@ test.each(['sse', 'http'])(
     const gateway = await startGateway({ args: argumentsFor(server.url) });
     await restartUnderBusySessions(server, gateway);
   },
+  busyRestartMs,
 );
 
 test('[F28] [P3] the same of a WebSocket server that is started anew', async () => {

@@ -108,6 +108,3 @@ export const referenceKinds: readonly ServerKind[] = [
   ofReference('sse', () => readyReference('sse', '/sse')),
   ofReference('http', () => readyReference('streamableHttp', '/mcp')),
 ];
-
-/** Every kind of server that a gateway has as its backend. */
-export const serverKinds = [...fixtureKinds, ...referenceKinds];

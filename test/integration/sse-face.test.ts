@@ -82,6 +82,23 @@ describe('the two endpoints for clients of 2024-11-05', () => {
     }
   });
 
+  test('[P2] [P11] clients with the same ids at once get their own answers', async () => {
+    const clients = await Promise.all(Array.from({ length: 3 }, () => connectOld(gateway.baseUrl)));
+    const ids = Array.from({ length: 40 }, (_, index) => index + 1);
+    const answers = await Promise.all(
+      clients.map(async (client, who) => {
+        await Promise.all(ids.map((id) => client.post(call(id, 'echo', { text: `${who} ${id}` }))));
+        const responses = await Promise.all(ids.map((id) => client.response(id)));
+        return responses.map(({ result }) => result.content[0].text);
+      }),
+    );
+    expect(answers).toEqual(clients.map((_, who) => ids.map((id) => `${who} ${id}`)));
+    for (const client of clients) {
+      expect(client.heard.items).toHaveLength(ids.length + 1);
+      client.drop();
+    }
+  });
+
   test('a client that tries Streamable HTTP first is refused at the stream with 405, and falls back', async () => {
     const url = new URL(`${gateway.baseUrl}/sse`);
     const info = { name: 'c', version: '1' };

@@ -2,14 +2,16 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { expect, test } from 'vitest';
 import { initialize, post } from '../support/http-client.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { accept, beginStream, expectNoSecret, greet, type Handler, startBehind } from './hostile-sse.ts';
+import {
+  accept,
+  beginStream,
+  expectNoSecret,
+  greet,
+  type Handler,
+  initializeBody,
+  startBehind,
+} from './hostile-server.ts';
 
-const initializeBody = {
-  jsonrpc: '2.0',
-  id: 0,
-  method: 'initialize',
-  params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'x', version: '1' } },
-};
 test.each<[string, Handler, Handler, number, string]>([
   ['5xx for the stream', (_, r) => void r.writeHead(500).end(), accept, 502, 'server_start_failed'],
   ['a wrong content type', (_, r) => void r.writeHead(200).end('{}'), accept, 502, 'server_start_failed'],
@@ -32,14 +34,14 @@ test.each<[string, Handler, Handler, number, string]>([
   ['202 for the POST but no answer', greet, accept, 504, 'server_start_timeout'],
   ['no answer to the POST at all', greet, () => undefined, 504, 'server_start_timeout'],
 ])('[F28] [S11] %s: initialize is answered', async (_, onGet, onPost, status, reason) => {
-  const { gateway } = await startBehind(onGet, onPost);
+  const { gateway } = await startBehind('sse', onGet, onPost);
   const answer = await post(`${gateway.baseUrl}/hostile/mcp`, initializeBody);
   expect([answer.status, answer.json.error.data.reason]).toEqual([status, reason]);
   expectNoSecret(gateway, answer.text);
 });
 
 test('[F28] a server that is not there, in a file with others: 502, and the gateway runs', async () => {
-  const { gateway } = await startBehind(greet, accept);
+  const { gateway } = await startBehind('sse', greet, accept);
   const answer = await post(`${gateway.baseUrl}/other/mcp`, initializeBody);
   expect([answer.status, answer.json.error.data.reason]).toEqual([502, 'server_start_failed']);
 });
@@ -47,6 +49,7 @@ test('[F28] a server that is not there, in a file with others: 502, and the gate
 test('[R8.03] [R8.04] [F28] [S11] later: a POST that fails, a drop in a call and one without an answer are told in band', async () => {
   const streams: ServerResponse[] = [];
   const { gateway } = await startBehind(
+    'sse',
     (request, response) => {
       greet(request, response);
       streams.push(response);
@@ -85,6 +88,7 @@ test('[R8.05] [R8.06] [S16] initialize passes unchanged on a stream of its own, 
   const requests: IncomingMessage[] = [];
   const texts: string[] = [];
   const { gateway } = await startBehind(
+    'sse',
     (request, response) => {
       requests.push(request);
       greet(request, response);

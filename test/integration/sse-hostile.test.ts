@@ -3,7 +3,15 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { rssMiB } from '../fault/memory.ts';
 import { initialize, type Message, post, type Session } from '../support/http-client.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { accept, beginStream, endpointEvent, expectNoSecret, greet, startBehind, startHostile } from './hostile-sse.ts';
+import {
+  accept,
+  beginStream,
+  endpointEvent,
+  expectNoSecret,
+  greet,
+  startBehind,
+  startHostile,
+} from './hostile-server.ts';
 
 const mebibyte = 1024 * 1024;
 const initializeBody = {
@@ -39,6 +47,7 @@ test('[S10] [A07] [F28] an endpoint anywhere else: initialize is answered with 5
   let next = '';
   const posted: (string | undefined)[] = [];
   const { gateway, url } = await startBehind(
+    'sse',
     (_, response) => void beginStream(response).write(`event: endpoint\ndata: ${next}\n\n`),
     ({ url: path }, response) => {
       posted.push(path);
@@ -173,6 +182,7 @@ async function startMoody() {
   const open = new Set<object>();
   let stream: ServerResponse | undefined;
   const behind = await startBehind(
+    'sse',
     (request, response) => {
       stream = response;
       greet(request, response);

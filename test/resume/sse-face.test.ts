@@ -1,18 +1,22 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Gateway, startGateway } from '../support/gateway.ts';
 import { type NetProxy, startNetProxy } from '../support/net-proxy.ts';
-import { connectOld } from '../support/old-client.ts';
+import { connectOld, initializeRequest, openOldStream } from '../support/old-client.ts';
 import { connectV1, connectV2, type SdkClient } from '../support/sdk-clients.ts';
-import { waitFor } from '../support/wait-for.ts';
+import { waitFor, withDeadline } from '../support/wait-for.ts';
 import { call, toldTexts, withCounting } from './counting.ts';
 import { createRandom, seedOfRun } from './random.ts';
+
+const slowReaderMs = 1_000;
 
 let gateway: Gateway;
 let proxy: NetProxy;
 beforeAll(async () => {
   gateway = await startGateway({
-    ...withCounting('--retry-ms', '20', '--log-max-events', '100000'),
+    ...withCounting('--retry-ms', '20', '--log-max-events', '100000', '--slow-reader-ms', `${slowReaderMs}`),
     isStoppedWithTest: false,
   });
   proxy = await startNetProxy(gateway.port);
@@ -35,12 +39,12 @@ describe.each([
     proxy.cutAll();
     await waitFor(() => proxy.requests().length > before, { what: 'the client to come again' });
     expect(proxy.requests().at(-1)).not.toMatch(/last-event-id/i);
-    await waitFor(() =>
-      client.ping().then(
-        () => false,
-        (error: Error) => error.message.includes('unknown_token'),
-      ),
-    );
+    // A request that still goes to the endpoint of before is answered on the stream that is lost.
+    const isTold = async (): Promise<boolean> => {
+      const error = await withDeadline(client.ping(), { deadlineMs: 500 }).catch((cause: Error) => cause);
+      return error instanceof Error && error.message.includes('unknown_token');
+    };
+    await waitFor(isTold, { what: 'the client to be told', deadlineMs: 20_000 });
     await client.close();
     const next = await connect(proxy.urlOf(gateway.url), { over: 'sse', revision: '2024-11-05' });
     await next.ping();
@@ -80,4 +84,27 @@ test('[F25] [P4] a client whose connections are cut at any byte gets every event
   const told = client.texts.filter((text) => text.includes('notifications/told'));
   expect(told, `seed ${seed}`).toEqual(toldTexts(to, 40));
   expect(client.events.filter(({ event }) => event === 'endpoint').length).toBeGreaterThan(10);
+});
+
+test('[F20] [P8] a client that does not read is cut, and hears all of it when it comes again', async () => {
+  const client = await openOldStream(gateway.baseUrl);
+  client.drop();
+  const socket = connect(gateway.port, '127.0.0.1');
+  const head = 'GET /sse HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: text/event-stream\r\n';
+  socket.write(`${head}Last-Event-ID: ${client.lastEventId}\r\n\r\n`);
+  await once(socket, 'data');
+  socket.pause();
+  const cut = new Promise<void>((resolve) => void socket.on('error', () => undefined).once('close', () => resolve()));
+  expect((await client.post(initializeRequest())).status).toBe(202);
+  const to = 3_000;
+  await client.post(call('t', 'test/tell', { from: 1, to, burst: 100, gapMs: 0, pad: 400 }));
+  const saidAt = performance.now();
+  await waitFor(() => performance.now() - saidAt > 2 * slowReaderMs, { what: 'more time to pass than it has' });
+  socket.resume();
+  await withDeadline(cut, { what: 'the end of the connection' });
+  expect(socket.bytesRead).toBeLessThan(Buffer.byteLength(toldTexts(to, 400).join('')));
+  await client.connect();
+  await client.heard.next(({ params }) => params?.n === to, { what: 'the last notification', deadlineMs: 20_000 });
+  expect(client.texts.filter((text) => text.includes('notifications/told'))).toEqual(toldTexts(to, 400));
+  client.drop();
 });

@@ -20,6 +20,8 @@ interface Left {
   /** What it had not answered; the text is kept unless `isKept` says no, as for calls that are not run again. */
   readonly calls?: readonly { stream: number; message: ReturnType<typeof request>; isKept?: boolean }[];
   readonly server?: Partial<Server>;
+  /** Where the lost owner's backend stood, after so many of the events. */
+  readonly place?: { readonly state: string; readonly after: number; readonly isFirst?: boolean };
   readonly protocolVersion?: string;
 }
 
@@ -29,11 +31,15 @@ export async function adopt({
   calls = [],
   server: fields = {},
   protocolVersion = '2025-11-25',
+  place,
 }: Left = {}) {
   const store = createMemoryStore({ maxEvents: 1_000, maxBytes: 1_000_000, maxAgeMs: fixture.never });
   const { server, fake } = fixture.createServer(fields);
   const observer = fixture.createObserver();
+  const { state, after: seq, isFirst = true } = place ?? { state: '', after: 0 };
+  const saved = { subscriptions: [], backend: { state, at: { epoch, seq }, isFirst } };
   const record = aRecord({
+    ...(place && { clientState: text(saved) }),
     initialize: text(fixture.initialize),
     initialized: text(response(0, { ...fixture.handshake, protocolVersion })),
     protocolVersion,

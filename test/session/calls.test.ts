@@ -27,6 +27,36 @@ function aCall(id: RequestId, { token, taskId, isGone, reply = createFakeReply(a
   return { id, method: 'tools/call', progressToken: token, taskId, answer, text: undefined, activeAt: 0, startedAt: 0 };
 }
 
+describe('a message that the server sent beside requests', () => {
+  const set = (...calls: Call[]): Calls => {
+    const all = new Calls();
+    for (const call of calls) all.add(call);
+    return all;
+  };
+
+  it('[R7.10] belongs to them, whatever else is in flight, and of a batch to the newest', () => {
+    const [first, second] = [aCall(1), aCall(2)];
+    const calls = set(first, second, aCall(3));
+    expect(calls.attribute(readMessage(log), true, [1])).toBe(first);
+    expect(calls.attribute(readMessage(sampling), false, [1, 2])).toBe(second);
+  });
+
+  it('goes where its token says all the same', () => {
+    const known = aCall(2, { token: 't' });
+    expect(set(aCall(1), known).attribute(readMessage(progress('t')), true, [1])).toBe(known);
+  });
+
+  it('goes by the common rule when they are answered', () => {
+    expect(set(aCall(1), aCall(2)).attribute(readMessage(log), true, [7])).toBe('get');
+  });
+
+  it('goes to the GET stream if it came beside none, where that is open', () => {
+    const only = aCall(1);
+    expect(set(only).attribute(readMessage(log), true, [])).toBe('get');
+    expect(set(only).attribute(readMessage(log), false, [])).toBe(only);
+  });
+});
+
 const jsonOnly = (): FakeReply => createFakeReply(acceptsJson);
 
 const log = { jsonrpc: '2.0', method: 'notifications/message', params: { level: 'info', data: 1 } };

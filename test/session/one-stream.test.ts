@@ -1,6 +1,7 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { EventId } from '../../src/protocol/event-id.ts';
 import { Sessions, type SessionsOptions } from '../../src/session/sessions.ts';
+import type { AppendOutcome } from '../../src/store/event-log.ts';
 import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
 import { StoreUnavailable } from '../../src/store/store-unavailable.ts';
 import { createFakeServer, readMessage } from '../support/fake-backend.ts';
@@ -181,6 +182,21 @@ describe('a session of one stream', () => {
     expect(sink.messages[1]).toEqual(errorTo(7, 'server_busy'));
   });
 
+  it('[P3] tells of a lost server on the stream, and goes on with the next one', async () => {
+    const { sink, post, fake } = await opened();
+    await post(request(7)).answered();
+    await post(request(8, 'tools/list', {})).answered();
+    fake.backend.ends();
+    await waitFor(() => fake.opened.length === 2 && fake.backend.sent.items.some(({ id }) => id === 8));
+    fake.backend.says(response(8));
+    await waitFor(() => sink.messages.some(({ id }) => id === 8));
+    expect(sink.messages.slice(1).filter(({ method }) => method === undefined)).toEqual([
+      errorTo(7, 'server_exited'),
+      response(8),
+    ]);
+    expect(sink.state).toBe('open');
+  });
+
   it('goes on behind an event, without what has no data', async () => {
     const { sink, post, fake, listen } = await opened();
     await post(request(7)).answered();
@@ -209,7 +225,7 @@ describe('a session of one stream', () => {
     await waitFor(() => fake.living.length === 0);
   });
 
-  it('[P11] does not exist for anybody else, who cannot take its name either', async () => {
+  it('[S01b] [P11] does not exist for anybody else, who cannot take its name either', async () => {
     const { sessions, server, open, expecting } = await opened({ sseLingerMs: 1 });
     expect(sessions.atToken(token, server, somebody, undefined)).toBe('unknown_session');
     expect(sessions.atToken(token, { ...server }, nobody, undefined)).toBe('unknown_session');
@@ -238,6 +254,21 @@ describe('a session of one stream', () => {
       fake.backend.says(response(7));
       await pass(60_000);
       expect(observer.ends.items).toEqual(['client_gone']);
+    });
+
+    it('[P7] tells a POST at the limit of a request that its outcome is not known, while the store is away', async () => {
+      const { store, post } = await openedOnAClock({ requestIdleMs: 60_000 });
+      let comeBack = (_outcome: AppendOutcome): void => undefined;
+      const away = new Promise<AppendOutcome>((resolve) => {
+        comeBack = resolve;
+      });
+      Object.assign(store.log, { append: () => away });
+      const call = post(request(7));
+      await pass(59_000);
+      expect(call.given).toBeUndefined();
+      await pass(1_000);
+      expect(call.given).toEqual({ kind: 'fault', reason: 'outcome_unknown', id: 7 });
+      comeBack({ outcome: 'stored' });
     });
 
     it('goes on for a client that comes back in time', async () => {

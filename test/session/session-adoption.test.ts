@@ -2,9 +2,10 @@ import { describe, expect, it } from 'vitest';
 import { parseEventId } from '../../src/protocol/event-id.ts';
 import { epoch } from '../contract/log-writer.ts';
 import { createFakeReply } from '../support/fake-reply.ts';
+import { waitFor } from '../support/wait-for.ts';
 import { adopt, key, progress } from './adoption-fixture.ts';
 import * as fixture from './session-fixture.ts';
-import { errorTo, note, request, response } from './session-fixture.ts';
+import { errorTo, note, request, response, turn } from './session-fixture.ts';
 
 const ask = (id: string | number) => ({ jsonrpc: '2.0', id, method: 'elicitation/create' });
 
@@ -181,5 +182,93 @@ describe('a session that was taken over', () => {
     await restored();
     expect(await observer.ends.next()).toBe('server_changed');
     expect([await store.sessions.find(key), await written(3)]).toEqual([undefined, []]);
+  });
+});
+
+describe('[P3] a session that was taken over with its server’s session', () => {
+  const left = {
+    events: [
+      [3, ''],
+      [4, ''],
+      [4, note('told')],
+      [4, note('after')],
+      [0, note('heard')],
+      [4, ask('q')],
+    ],
+    calls: [listCall, toolCall],
+    place: { state: 'where it stood', after: 3 },
+  } as const;
+
+  it('is gone on with: nothing is replayed, and what was taken since then is known', async () => {
+    const { fake, written } = await adopt(left);
+    await turn();
+    const { resume } = fake.backend.openedWith ?? {};
+    expect([fake.opened.length, fake.backend.sent.items]).toEqual([1, []]);
+    expect([resume?.state, resume?.pending]).toEqual(['where it stood', ['l', 'c']]);
+    expect(resume?.taken.map((text) => JSON.parse(text.toString()))).toEqual([note('heard'), note('after'), ask('q')]);
+    fake.backend.saysBeside(['c'], note('next'), response('c'));
+    expect(await written(4)).toEqual([
+      { message: note('next'), last: false },
+      { message: response('c'), last: true },
+    ]);
+    expect(await written(3)).toEqual([]);
+  });
+
+  it('ends what stays unanswered, or runs it again in the same session', async () => {
+    const { fake, written } = await adopt(left);
+    await turn();
+    fake.backend.leaves(['l', 'c'], 'outcome_unknown');
+    expect(fake.backend.sent.items).toEqual([listCall.message]);
+    expect((await written(4)).map(({ message }) => message)).toEqual([errorTo('c', 'outcome_unknown')]);
+    fake.backend.says(response('l', { tools: [] }));
+    expect((await written(3)).map(({ message }) => message)).toEqual([response('l', { tools: [] })]);
+  });
+
+  it('still brings the server the answers to its questions, under their ids', async () => {
+    const { fake, post, written } = await adopt(left);
+    await turn();
+    post(response('q'));
+    expect(fake.backend.sent.items).toEqual([response('q')]);
+    expect(await written(4)).toEqual([]);
+  });
+
+  it('cancels questions of a later backend: their ids are those of the gateway that is lost', async () => {
+    const { fake, post, written } = await adopt({ ...left, place: { ...left.place, isFirst: false } });
+    await turn();
+    expect((await written(4)).map(({ message }) => message.method)).toEqual(['notifications/cancelled']);
+    post(response('q'));
+    expect(fake.backend.sent.items).toEqual([]);
+  });
+
+  it('is restored if the server has forgotten it, and what was not taken is sent then', async () => {
+    const { fake, restored, post, store } = await adopt(left);
+    await turn();
+    post(request('new'));
+    fake.backend.ends({ untaken: [{ message: Buffer.from(JSON.stringify(request('new'))), headers: {} }] });
+    await waitFor(() => fake.opened.length === 2, { what: 'a new backend' });
+    const { sent, openedWith } = await restored();
+    expect(openedWith?.resume).toBeUndefined();
+    await waitFor(() => sent.items.length === 3, { what: 'what it is to have' });
+    expect(sent.items).toEqual([fixture.initialize, request('new'), listCall.message]);
+    await waitFor(async () => !(await store.sessions.find(key))?.clientState.toString().includes('stood'), {
+      what: 'the record to forget where the lost one stood',
+    });
+  });
+
+  it('notes where its backend stands when the log has what was said before', async () => {
+    const { fake, store, now, restored } = await adopt({});
+    await restored();
+    fake.backend.says(note(1));
+    fake.backend.tells('here');
+    const place = await waitFor(
+      async () => {
+        const state = (await store.sessions.find(key))?.clientState.toString() ?? '';
+        return state.includes('here') && JSON.parse(state).backend;
+      },
+      { what: 'the record to say so' },
+    );
+    const read = await store.log.read(key, 0, undefined, 100);
+    const seq = read.outcome === 'ok' ? read.events.at(-1)?.seq : undefined;
+    expect(place).toEqual({ state: 'here', at: { epoch: now, seq }, isFirst: false });
   });
 });

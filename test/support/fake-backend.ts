@@ -1,4 +1,12 @@
-import type { Backend, BackendEnd, BackendEvents, OpenBackend } from '../../src/backend/backend.ts';
+import type {
+  Backend,
+  BackendEnd,
+  BackendEvents,
+  OpenBackend,
+  OpenOptions,
+  RequestIds,
+} from '../../src/backend/backend.ts';
+import type { Reason } from '../../src/protocol/faults.ts';
 import type { ForwardedHeaders } from '../../src/protocol/forwarded-headers.ts';
 import { type Message, readBody } from '../../src/protocol/message.ts';
 import { createInbox, type Inbox } from './wait-for.ts';
@@ -10,8 +18,6 @@ export interface FakeBackend extends Backend {
   readonly sent: Inbox<any>;
   /** The headers that went with them. */
   readonly headers: readonly (ForwardedHeaders | undefined)[];
-  /** The headers that would go with what the backend asks by itself. */
-  readonly ownHeaders: ForwardedHeaders | undefined;
   readonly isPaused: boolean;
   /** How often it was paused. */
   readonly pauses: number;
@@ -20,6 +26,14 @@ export interface FakeBackend extends Backend {
   answerToSend: 'sent' | 'full' | 'ended';
   /** Writes lines in one burst: values as JSON, text and bytes as they are. */
   says(...lines: readonly unknown[]): void;
+  /** As `says`, beside these requests. */
+  saysBeside(of: RequestIds, ...lines: readonly unknown[]): void;
+  /** What it was opened with. */
+  readonly openedWith: OpenOptions | undefined;
+  /** Will not answer these, and goes on. */
+  leaves(ids: RequestIds, reason: Reason): void;
+  /** Says where it stands. */
+  tells(state: string): void;
   /** Ends by itself. */
   ends(end?: Partial<BackendEnd>): void;
 }
@@ -51,9 +65,8 @@ export function createFakeServer(
       if (newest === undefined) throw new Error('no backend was opened');
       return newest;
     },
-    open(events, { headers } = {}) {
-      const backend = createFakeBackend(1000 + opened.length, events, {
-        headersNow: () => headers?.(),
+    open(events, options) {
+      const backend = createFakeBackend(1000 + opened.length, events, options, {
         onSend: (message) => onSend?.(message, backend),
         onEnd: () => ended.add(backend),
       });
@@ -64,12 +77,16 @@ export function createFakeServer(
 }
 
 interface Listeners {
-  headersNow(): ForwardedHeaders | undefined;
   onSend(message: Record<string, unknown>): void;
   onEnd(): void;
 }
 
-function createFakeBackend(pid: number, events: BackendEvents, { headersNow, onSend, onEnd }: Listeners): FakeBackend {
+function createFakeBackend(
+  pid: number,
+  events: BackendEvents,
+  openedWith: OpenOptions | undefined,
+  { onSend, onEnd }: Listeners,
+): FakeBackend {
   const sent = createInbox<Record<string, unknown>>();
   const headers: (ForwardedHeaders | undefined)[] = [];
   let pauses = 0;
@@ -88,9 +105,7 @@ function createFakeBackend(pid: number, events: BackendEvents, { headersNow, onS
     pid,
     sent,
     headers,
-    get ownHeaders() {
-      return headersNow();
-    },
+    openedWith,
     answerToSend: 'sent',
     get isPaused() {
       return isPaused;
@@ -125,6 +140,11 @@ function createFakeBackend(pid: number, events: BackendEvents, { headersNow, onS
     says(...lines) {
       if (!hasEnded && !isClosed) events.onMessages(lines.map(toLine));
     },
+    saysBeside(of, ...lines) {
+      if (!hasEnded && !isClosed) events.onMessages(lines.map(toLine), of);
+    },
+    leaves: (ids, reason) => events.onUnanswered(ids, reason),
+    tells: (state) => events.onState?.(state),
     ends: (told = {}) => end({ reason: 'exited', detail: 'It exited with code 1.', ...told }),
   };
   return backend;

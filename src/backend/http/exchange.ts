@@ -1,6 +1,7 @@
 import type { Reason, RequestId } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/forwarded-headers.ts';
 import { flattenLineBreaks } from '../../protocol/lines.ts';
+import type { Message } from '../../protocol/message.ts';
 import type { Parcel, RequestIds } from '../backend.ts';
 import { explainConnectFailure } from '../connect-failure.ts';
 import { type Answer, type Connection, maxIdleBytes } from '../web/connection.ts';
@@ -9,7 +10,7 @@ import { readJson } from '../web/json-body.ts';
 import { idsOf, messagesIn } from '../web/messages.ts';
 import { explainStatus, isModernError } from './refusal.ts';
 import type { LeaveOut } from './repeats.ts';
-import { isUnsent, maxAwayMs, pause } from './retry.ts';
+import { isUnsentAfter, maxAwayMs, pause } from './retry.ts';
 import type { ServerSession } from './server-session.ts';
 import { followStream } from './stream.ts';
 
@@ -58,6 +59,10 @@ export type ExchangeEnd =
 
 /** One POST and its answer. */
 export interface Exchange {
+  /** What is posted; undefined if another backend has posted it. */
+  readonly parcel: Parcel | undefined;
+  /** No connection has come about yet: the server has seen nothing of it. */
+  readonly isUnsent: boolean;
   /** The head of the answer came, or never will. */
   readonly taken: Promise<void>;
   /** Never rejects. */
@@ -77,24 +82,27 @@ export interface Exchange {
  */
 export function startExchange(what: Outgoing | Resumed, parts: ExchangeParts): Exchange {
   const { ids } = what;
+  const isInitialize = 'message' in what && what.isInitialize;
   const { url, connection, flow, session, maxLineBytes, onMessages } = parts;
   const where = url.origin;
   const controller = new AbortController();
   const { signal } = controller;
   const open = new Set(ids);
   let isExpired = false;
+  let isUnsent = false;
   let cursor = 'cursor' in what ? what.cursor : undefined;
   let tellTaken: () => void;
   const taken = new Promise<void>((resolve) => {
     tellTaken = resolve;
   });
 
-  const deliver = (messages: Buffer[]): void => {
-    for (const text of messages) for (const id of idsOf(messagesIn(text), 'response')) open.delete(id);
-    if (messages.length > 0) onMessages(messages, ids);
+  /** @param read the messages in the texts */
+  const deliver = (texts: Buffer[], read: readonly Message[] = texts.flatMap(messagesIn)): void => {
+    for (const id of idsOf(read, 'response')) open.delete(id);
+    if (texts.length > 0) onMessages(texts, ids);
   };
 
-  const post = async ({ message, headers: forwarded, isInitialize }: Outgoing): Promise<Answer> => {
+  const post = async ({ message, headers: forwarded }: Outgoing): Promise<Answer> => {
     const startedAt = performance.now();
     for (let failures = 0; ; failures++) {
       try {
@@ -103,7 +111,10 @@ export function startExchange(what: Outgoing | Resumed, parts: ExchangeParts): E
         return await connection.request({ method: 'POST', url, headers, body: message, signal });
       } catch (cause) {
         const isTooLate = isInitialize || performance.now() - startedAt > maxAwayMs;
-        if (isTooLate || !isUnsent(cause) || !(await pause(failures, { signal }))) throw cause;
+        if (isTooLate || !isUnsentAfter(cause)) throw cause;
+        isUnsent = true;
+        if (!(await pause(failures, { signal }))) throw cause;
+        isUnsent = false;
       }
     }
   };
@@ -114,7 +125,8 @@ export function startExchange(what: Outgoing | Resumed, parts: ExchangeParts): E
       const detail = `${where} answered a POST with more than ${maxLineBytes} bytes.`;
       return { outcome: 'failed', reason: 'line_too_long', detail };
     }
-    if (messagesIn(json).length > 0) deliver([Buffer.from(flattenLineBreaks(json))]);
+    const read = messagesIn(json);
+    if (read.length > 0) deliver([flattenLineBreaks(json)], read);
     return complete();
   };
 
@@ -148,7 +160,7 @@ export function startExchange(what: Outgoing | Resumed, parts: ExchangeParts): E
     const json = mediaType === 'application/json' ? await readJson(body, flow, maxLineBytes) : undefined;
     if (mediaType !== 'application/json') await body.dump({ limit: maxIdleBytes });
     const isAnswer = json !== undefined && idsOf(messagesIn(json), 'response').some((id) => open.has(id));
-    if (isAnswer) deliver([Buffer.from(flattenLineBreaks(json))]);
+    if (isAnswer) deliver([flattenLineBreaks(json)]);
     if (isAnswer && open.size === 0) return { outcome: 'done' };
     if (json !== undefined && isModernError(json)) {
       const detail = `${where} speaks revision 2026-07-28 or later only, which this version does not.`;
@@ -157,7 +169,7 @@ export function startExchange(what: Outgoing | Resumed, parts: ExchangeParts): E
     return { outcome: 'failed', reason: 'server_refused', detail: explainStatus(status, where), status };
   };
 
-  const takeAnswer = async (answer: Answer, isInitialize: boolean): Promise<ExchangeEnd> => {
+  const takeAnswer = async (answer: Answer): Promise<ExchangeEnd> => {
     const { status, mediaType, body } = answer;
     if (status === 404 && session.hasId) {
       await body.dump({ limit: maxIdleBytes });
@@ -189,7 +201,7 @@ export function startExchange(what: Outgoing | Resumed, parts: ExchangeParts): E
       const answer = await post(what);
       clearTimeout(timer);
       tellTaken();
-      return await takeAnswer(answer, what.isInitialize);
+      return await takeAnswer(answer);
     } catch (cause) {
       if (isExpired) {
         const detail = `${where} did not accept a message within ${parts.postTimeoutMs} ms.`;
@@ -204,6 +216,10 @@ export function startExchange(what: Outgoing | Resumed, parts: ExchangeParts): E
 
   return {
     ...{ taken, ended: run(), open },
+    parcel: 'message' in what ? what : undefined,
+    get isUnsent() {
+      return isUnsent;
+    },
     get cursor() {
       return cursor;
     },

@@ -157,8 +157,13 @@ export function openHttp(
     sender.hold();
     const others = Promise.all([...exchanges].map(({ ended }) => ended));
     void settlesWithin(others, forgottenGraceMs).then(() => {
-      const detail = `${url.origin} does not know the session any more (404).`;
-      return finish({ reason: 'exited', detail, untaken: [...untaken, ...sender.takeAll()] });
+      const unsent = [...exchanges].filter((exchange) => exchange.isUnsent).map(({ parcel }) => parcel);
+      for (const parcel of [...unsent, ...sender.takeAll()]) if (parcel !== undefined) untaken.push(parcel);
+      return finish({
+        reason: 'exited',
+        detail: `${url.origin} does not know the session any more (404).`,
+        untaken,
+      });
     });
   };
 
@@ -198,10 +203,10 @@ export function openHttp(
   const exchangeOf = (id: RequestId | undefined): Exchange | undefined =>
     id === undefined ? undefined : [...exchanges].find(({ open }) => open.has(id));
 
-  const settle = (exchange: Exchange, end: ExchangeEnd, parcel?: Parcel, isInitialize = false): void => {
+  const settle = (exchange: Exchange, end: ExchangeEnd, isInitialize = false): void => {
     exchanges.delete(exchange);
     if (isOver || end.outcome === 'done') return;
-    if (end.outcome === 'forgotten') return forgotten(end.isTaken ? undefined : parcel);
+    if (end.outcome === 'forgotten') return forgotten(end.isTaken ? undefined : exchange.parcel);
     if (isInitialize) {
       const isOtherTransport = otherStatuses.has(end.status ?? 0);
       return void finish({ reason: 'failed', detail: end.detail, isOtherTransport });
@@ -230,7 +235,7 @@ export function openHttp(
     exchanges.add(exchange);
     if (cancelled !== undefined) setTimeout(() => cancelled.abandon(), abandonAfterMs).unref();
     const ended = exchange.ended.then((end) => {
-      settle(exchange, end, parcel, isInitialize);
+      settle(exchange, end, isInitialize);
       if (end.outcome === 'done' && first?.method === 'notifications/initialized') void listen();
     });
     if (isInitialize) return { passed: Promise.race([greeted, ended]), settled: exchange.taken };

@@ -1,3 +1,4 @@
+import { explainRefusal } from '../connect-failure.ts';
 import { messagesIn } from '../web/messages.ts';
 
 /** Errors that only servers of the modern era have (2026-07-28, basic): headers, capabilities, version. */
@@ -13,12 +14,8 @@ export const isModernError = (json: Buffer): boolean =>
 
 /** What a status that refuses a POST means, and what to do about it: one sentence for the operator. */
 export function explainStatus(status: number, where: string): string {
-  if (status >= 300 && status < 400) {
-    return `${where} answered with a redirect (${status}), and none is followed. Configure the URL that it leads to.`;
-  }
-  if (status === 401 || status === 403) {
-    return `${where} refused access (${status}). Give it credentials with --header 'Authorization: …' or headers.`;
-  }
+  const refusal = explainRefusal(status, where);
+  if (refusal !== undefined) return refusal;
   if (status === 404 || status === 405) {
     return `${where} takes no messages at this path (${status}). Correct the URL; it often ends in /mcp.`;
   }

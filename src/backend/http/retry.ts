@@ -35,4 +35,4 @@ const unsent: ReadonlySet<string> = new Set([
 ]);
 
 /** True if no connection came about, so that the server has not seen anything of the request. */
-export const isUnsent = (cause: unknown): boolean => unsent.has(codeOf(cause));
+export const isUnsentAfter = (cause: unknown): boolean => unsent.has(codeOf(cause));

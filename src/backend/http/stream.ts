@@ -68,7 +68,8 @@ export async function followStream(parts: StreamParts): Promise<StreamEnd> {
       askedMs = read.retryMs ?? askedMs;
       if (!isStandalone && lastEventId === undefined) return { outcome: 'lost', reason: 'server_unreachable' };
       awaySince = performance.now();
-      failures = 0;
+      // A server that opens the stream and says nothing each time must not be asked in a loop.
+      failures = read.lastEventId === undefined ? failures + 1 : 0;
     }
     if (wasOpen && !(await pause(failures, { askedMs, signal }))) return { outcome: 'complete' };
     answer = await parts.open(lastEventId).catch(() => undefined); // not reached: tried again, within the limit below

@@ -84,7 +84,7 @@ async function takeJson(body: Answer['body'], { flow, maxLineBytes, onMessages, 
   const text = await readJson(body, flow, maxLineBytes);
   if (text === undefined) onTooLong(`The server answered a POST with more than ${maxLineBytes} bytes.`);
   // Some servers answer `{"status":"ok"}`, which is no message of the protocol.
-  else if (messagesIn(text).length > 0) onMessages([Buffer.from(flattenLineBreaks(text))]);
+  else if (messagesIn(text).length > 0) onMessages([flattenLineBreaks(text)]);
 }
 
 async function readEvents(

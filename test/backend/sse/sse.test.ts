@@ -167,6 +167,27 @@ describe('an answer in the body of a POST', () => {
     expect(await messages.next()).toBe(answer);
   });
 
+  test('does not keep the response of the client from the server that asked first', async () => {
+    let call: ServerResponse | undefined;
+    const { send, server, messages, stream } = await openLive({
+      onPost({ text, response }) {
+        if (text === initialize) accept({ response });
+        else if (text.includes('"id":1')) call = response;
+        else if (text.includes('"id":"q"')) {
+          accept({ response });
+          call?.writeHead(200, { 'content-type': 'application/json' }).end(answer);
+        }
+      },
+    });
+    send(initialize);
+    send(request(1));
+    await waitFor(() => server.posts.items.length === 2, { what: 'the call' });
+    stream.write(event('message', JSON.stringify({ jsonrpc: '2.0', id: 'q', method: 'roots/list' })));
+    await messages.next();
+    send({ jsonrpc: '2.0', id: 'q', result: { roots: [] } });
+    expect(await messages.next()).toBe(answer);
+  });
+
   test('[F28] that is a stream and breaks is an error of its request, unless that was answered', async () => {
     const { send, messages, unanswered } = await openLive({
       onPost({ response, text }) {

@@ -7,9 +7,16 @@ import { join } from 'node:path';
 import { expect, onTestFinished, TestRunner } from 'vitest';
 import { type Gateway, startGateway } from '../support/gateway.ts';
 
+export const initializeBody = {
+  jsonrpc: '2.0',
+  id: 0,
+  method: 'initialize',
+  params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'x', version: '1' } },
+};
+
 export type Handler = (request: IncomingMessage, response: ServerResponse) => void;
 
-/** What a hostile server says at first: the session id is its secret. */
+/** What a hostile HTTP+SSE server says at first: the session id is its secret. */
 export const endpointEvent = 'event: endpoint\ndata: /messages?sessionId=upstream-secret\n\n';
 
 export const beginStream = (response: ServerResponse): ServerResponse =>
@@ -36,14 +43,20 @@ export async function startHostile(handle: Handler) {
  * A server whose stream is `onGet`'s, and a gateway in front of it that also has another server, so that it starts. Both
  * stop with the test; stop what a hook started in the hook that belongs to it.
  */
-export async function startBehind(onGet: Handler, onPost: Handler, options: object = {}, args: readonly string[] = []) {
+export async function startBehind(
+  transport: 'auto' | 'sse' | 'http',
+  onGet: Handler,
+  onPost: Handler,
+  options: object = {},
+  args: readonly string[] = [],
+) {
   const { server, origin, stop } = await startHostile((request, response) => {
     if (request.method === 'GET') onGet(request, response);
     else onPost(request, response);
   });
   const url = `${origin}/sse?key=url-secret`;
   const headers = { Authorization: 'Bearer header-secret' };
-  const hostile = { url, transport: 'sse', headers, startTimeoutMs: 1000, endpointTimeoutMs: 500, ...options };
+  const hostile = { url, transport, headers, startTimeoutMs: 1000, endpointTimeoutMs: 500, ...options };
   const folder = await mkdtemp(join(tmpdir(), 'gangway-hostile-'));
   try {
     const file = join(folder, 'gangway.json');

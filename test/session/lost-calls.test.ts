@@ -1,0 +1,80 @@
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { Answer } from '../../src/session/answer.ts';
+import { Calls } from '../../src/session/calls.ts';
+import type { Inbound } from '../../src/session/inbound.ts';
+import { LostCalls } from '../../src/session/lost-calls.ts';
+import { Reruns } from '../../src/session/rerun.ts';
+import type { Upstream } from '../../src/session/upstream.ts';
+import { createFakeReply } from '../support/fake-reply.ts';
+
+/** One list in flight, and what was sent for it and answered in its place. */
+function createList() {
+  const calls = new Calls();
+  const text = Buffer.from('{"jsonrpc":"2.0","id":1,"method":"tools/list"}');
+  const answer = new Answer(
+    { openStream: () => 1, emit: () => undefined, flush: () => undefined, onUndeliverable: () => undefined },
+    { reply: createFakeReply(), ids: [1], isBatch: false, primes: false, upgradeAfterMs: 2 ** 30, maxEventBytes: 1 },
+  );
+  const base = { id: 1, method: 'tools/list', progressToken: undefined, taskId: undefined };
+  calls.add({ ...base, answer, text, activeAt: 0, startedAt: 0 });
+  const happened: string[] = [];
+  const send = () => {
+    happened.push('sent again');
+    return 'sent';
+  };
+  const fail = (_: unknown, reason: string) => happened.push(reason);
+  const lost = new LostCalls({
+    calls,
+    reruns: new Reruns('safe'),
+    upstream: { send } as unknown as Upstream,
+    inbound: { fail } as unknown as Inbound,
+    onUndeliverable: () => undefined,
+  });
+  const loseBackend = () => {
+    lost.end('server_exited', []);
+    if (happened.at(-1) === 'server_exited') return;
+    lost.sendAgain([]);
+  };
+  return { happened, loseBackend, leaveUnanswered: () => lost.unanswered([1], 'server_unreachable') };
+}
+
+/** Longer than a call whose POST broke waits. */
+const waitMs = 1_000;
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+it('[P3] a list whose POST breaks just before its backend is lost is run again by the next one, once', () => {
+  const { happened, leaveUnanswered, loseBackend } = createList();
+  leaveUnanswered();
+  loseBackend();
+  vi.advanceTimersByTime(waitMs);
+  expect(happened).toEqual(['sent again']);
+});
+
+it('[P3] a list whose POST breaks is sent again to a backend that goes on, and to the next one if that is lost then', () => {
+  const { happened, leaveUnanswered, loseBackend } = createList();
+  leaveUnanswered();
+  vi.advanceTimersByTime(waitMs);
+  expect(happened).toEqual(['sent again']);
+  loseBackend();
+  expect(happened).toEqual(['sent again', 'sent again']);
+});
+
+it('[P3] [P8] a list is not run for ever: once after a POST that breaks, once after a loss', () => {
+  const first = createList();
+  first.leaveUnanswered();
+  vi.advanceTimersByTime(waitMs);
+  first.leaveUnanswered();
+  expect(first.happened).toEqual(['sent again', 'server_unreachable']);
+
+  const second = createList();
+  second.loseBackend();
+  second.loseBackend();
+  expect(second.happened).toEqual(['sent again', 'server_exited']);
+
+  const third = createList();
+  third.loseBackend();
+  third.leaveUnanswered();
+  expect(third.happened).toEqual(['sent again', 'server_unreachable']);
+});
