@@ -30,7 +30,10 @@ async function hang(session: Session, key: string) {
     method: 'tools/call',
     params: { name: 'wait_for_cancel', arguments: { key } },
   });
-  await exchange.nextMessage(({ params }) => params?.data === `waiting ${key}`, { deadlineMs });
+  await exchange.nextMessage(({ params }) => params?.data === `waiting ${key}`, {
+    deadlineMs,
+    what: 'the begin of a call',
+  });
   return exchange;
 }
 
@@ -86,7 +89,10 @@ export async function restartUnderBusySessions(server: RemoteServer, { url, logs
   server.restart();
 
   for (const exchange of hung) {
-    const answer = await exchange.nextMessage(({ id }) => String(id).startsWith('hang-'), { deadlineMs });
+    const answer = await exchange.nextMessage(({ id }) => String(id).startsWith('hang-'), {
+      deadlineMs,
+      what: 'the end of a call in flight',
+    });
     expect(answer.error.data.reason).toBe('server_exited');
   }
   const restored = () => logs().filter(({ msg }) => msg === 'server restored').length;
