@@ -36,9 +36,15 @@ function faultsOf(list: readonly Requirement[], cited: ReadonlySet<string>, issu
 const testFolder = join(import.meta.dirname, '..');
 const ownFolder = 'requirements';
 
-const testFiles = readdirSync(testFolder, { recursive: true, encoding: 'utf8' })
-  .filter((name) => /\.(ts|mts)$/.test(name) && !name.startsWith(ownFolder))
-  .map((name) => join(testFolder, name));
+/** The files of tests in a folder; not those of the packages that the conformance suite brings. */
+const testFilesIn = (folder: string): string[] =>
+  readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
+    const path = join(folder, entry.name);
+    if (entry.isDirectory()) return entry.name === 'node_modules' || entry.name === ownFolder ? [] : testFilesIn(path);
+    return /\.(ts|mts)$/.test(entry.name) ? [path] : [];
+  });
+
+const testFiles = testFilesIn(testFolder);
 
 const all: readonly Requirement[] = [...requirements, ...hardening];
 
