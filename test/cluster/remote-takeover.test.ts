@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { type RemoteServer, startRemoteServer } from '../integration/sse-remote.ts';
+import { type RemoteServer, startRemoteServer } from '../integration/remote-server.ts';
 import { type Cluster, startCluster } from '../support/cluster.ts';
 import { type Exchange, initialize, type Message, messagesOf, type Session } from '../support/http-client.ts';
 import { type RedisServer, startRedis } from '../support/redis-server.ts';

@@ -1,6 +1,6 @@
 import { onTestFinished, test } from 'vitest';
 import { busyRestartMs, restartUnderBusySessions } from '../integration/busy-restart.ts';
-import { argumentsFor, startRemoteServer } from '../integration/sse-remote.ts';
+import { argumentsFor, startRemoteServer } from '../integration/remote-server.ts';
 import { startFastCluster } from './fast.ts';
 
 const title = 'a server on %s restarted under 50 busy sessions of a cluster: all go on, calls in flight are answered';

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { expect } from 'vitest';
 import { initialize, type Session } from '../support/http-client.ts';
 import { waitFor } from '../support/wait-for.ts';
-import type { RemoteServer } from './sse-remote.ts';
+import type { RemoteServer } from './remote-server.ts';
 
 const sessionCount = 50;
 

@@ -3,7 +3,7 @@ import { startGateway } from '../support/gateway.ts';
 import { initialize } from '../support/http-client.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { busyRestartMs, restartUnderBusySessions } from './busy-restart.ts';
-import { argumentsFor, startRemoteServer } from './sse-remote.ts';
+import { argumentsFor, startRemoteServer } from './remote-server.ts';
 
 /**
  * Longer than all tries that a server of the gateway's own would have: here each is one more pause. So long that a list

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { everythingFixture, everythingReference } from '../support/gateway.ts';
 import { type Feature, featuresOfFixture, featuresOfReference } from '../support/sdk-features.ts';
 import { createInbox } from '../support/wait-for.ts';
-import { argumentsFor, startRemoteServer } from './sse-remote.ts';
+import { argumentsFor, startRemoteServer } from './remote-server.ts';
 
 /** What a gateway is told so that it stands in front of a server, and the end of what the gateway does not end. */
 export interface ReadyServer {

@@ -1,5 +1,5 @@
 /**
- * Our fixture with every feature as a server that runs by itself: `node sse-remote-server.mjs sse|http|ws [downMs]` or
+ * Our fixture with every feature as a server that runs by itself: `node remote-server.mjs sse|http|ws [downMs]` or
  * `tcp|unix [path]`. Prints its address. `sse` and `http` are the official SDK's transports behind node:http; SIGUSR2
  * restarts them and `ws`: every connection is cut, every session forgotten, and after `downMs` without a listener they are
  * back on their port. `http` prints a line `session` for each one that begins, and `ended` for each that its client ends.

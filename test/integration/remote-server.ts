@@ -15,9 +15,9 @@ export interface RemoteServer {
   stop(): Promise<void>;
 }
 
-const program = fileURLToPath(new URL('sse-remote-server.mjs', import.meta.url));
+const program = fileURLToPath(new URL('remote-server.mjs', import.meta.url));
 
-/** Starts `sse-remote-server.mjs`. Whoever starts it stops it. */
+/** Starts `remote-server.mjs`. Whoever starts it stops it. */
 export async function startRemoteServer(...args: readonly string[]): Promise<RemoteServer> {
   const child = spawn(process.execPath, [program, ...args], { stdio: ['ignore', 'pipe', 'inherit'] });
   const exited = once(child, 'exit');
