@@ -12,6 +12,7 @@ import { explainStatus, isModernError } from './refusal.ts';
 import type { LeaveOut } from './repeats.ts';
 import { isUnsentAfter, maxAwayMs, pause } from './retry.ts';
 import type { ServerSession } from './server-session.ts';
+import { isSessionKnown } from './session-probe.ts';
 import { followStream } from './stream.ts';
 
 /** What all exchanges with one server need. */
@@ -35,6 +36,8 @@ export interface ExchangeParts {
 export interface Outgoing extends Parcel {
   /** Of its requests; none for a notification or response. */
   readonly ids: RequestIds;
+  /** Counts what was posted before it. */
+  readonly place: number;
   /** True for `initialize`: it does not wait for a server that is away, and its answer begins the session. */
   readonly isInitialize: boolean;
   /** Not sent before. */
@@ -60,7 +63,7 @@ export type ExchangeEnd =
 /** One POST and its answer. */
 export interface Exchange {
   /** What is posted; undefined if another backend has posted it. */
-  readonly parcel: Parcel | undefined;
+  readonly parcel: Outgoing | undefined;
   /** No connection has come about yet: the server has seen nothing of it. */
   readonly isUnsent: boolean;
   /** The head of the answer came, or never will. */
@@ -162,6 +165,8 @@ export function startExchange(what: Outgoing | Resumed, parts: ExchangeParts): E
     const isAnswer = json !== undefined && idsOf(messagesIn(json), 'response').some((id) => open.has(id));
     if (isAnswer) deliver([flattenLineBreaks(json)]);
     if (isAnswer && open.size === 0) return { outcome: 'done' };
+    const mayBeForgotten = status === 400 && session.hasId && !isAnswer;
+    if (mayBeForgotten && !(await isSessionKnown(parts))) return { outcome: 'forgotten', isTaken: false };
     if (json !== undefined && isModernError(json)) {
       const detail = `${where} speaks revision 2026-07-28 or later only, which this version does not.`;
       return { outcome: 'failed', reason: 'server_refused', detail };

@@ -8,7 +8,7 @@ import { maxIdleBytes, openConnection } from '../web/connection.ts';
 import { createFlow } from '../web/flow.ts';
 import { idsOf, messagesIn } from '../web/messages.ts';
 import { createSender, type Delivery } from '../web/sender.ts';
-import { type Exchange, type ExchangeEnd, openStream, startExchange } from './exchange.ts';
+import { type Exchange, type ExchangeEnd, type Outgoing, openStream, startExchange } from './exchange.ts';
 import { createRepeats, type LeaveOut } from './repeats.ts';
 import { ServerSession } from './server-session.ts';
 import { createStateTeller, type HttpState, readState } from './state.ts';
@@ -74,7 +74,8 @@ const closed: BackendEnd = { reason: 'closed', detail: 'The backend was closed.'
  *
  * A POST for which no connection comes about waits for the server, up to `maxAwayMs`. Streams that break are resumed after
  * their last event id. What is not answered in the end is reported as unanswered; notifications and responses are dropped
- * and counted. 404 for a session that the server gave is its end (`exited`), with what the server did not take. If
+ * and counted. 404 for a session that the server gave, or 400 for all that is asked in it, is its end (`exited`), with what the
+ * server did not take. If
  * `initialize` fails, the server counts as not started (`failed`). Requests go to the origin of `url` alone, and no redirect
  * is followed. Nothing is asked of the server before the first message.
  */
@@ -100,7 +101,8 @@ export function openHttp(
   const sender = createSender(maxQueuedBytes);
   const exchanges = new Set<Exchange>();
   const over = new AbortController();
-  const untaken: Parcel[] = [];
+  const untaken: Outgoing[] = [];
+  let posted = 0;
   let hasStream = false;
   let cursor: string | undefined;
   let isForgotten = false;
@@ -150,19 +152,19 @@ export function openHttp(
   );
 
   /** @param parcel what the server refused for it */
-  const forgotten = (parcel?: Parcel): void => {
+  const forgotten = (parcel?: Outgoing): void => {
     if (parcel !== undefined) untaken.push(parcel);
     if (isForgotten) return;
     isForgotten = true;
     sender.hold();
     const others = Promise.all([...exchanges].map(({ ended }) => ended));
     void settlesWithin(others, forgottenGraceMs).then(() => {
-      const unsent = [...exchanges].filter((exchange) => exchange.isUnsent).map(({ parcel }) => parcel);
-      for (const parcel of [...unsent, ...sender.takeAll()]) if (parcel !== undefined) untaken.push(parcel);
+      for (const { isUnsent, parcel } of exchanges) if (isUnsent && parcel !== undefined) untaken.push(parcel);
+      untaken.sort((a, b) => a.place - b.place);
       return finish({
         reason: 'exited',
-        detail: `${url.origin} does not know the session any more (404).`,
-        untaken,
+        detail: `${url.origin} does not know the session any more.`,
+        untaken: [...untaken, ...sender.takeAll()],
       });
     });
   };
@@ -229,7 +231,7 @@ export function openHttp(
     const cancelled = exchangeOf(first?.cancels);
     const after = cancelled && { after: settlesWithin(cancelled.taken, maxOvertakeMs) };
     const exchange = startExchange(
-      { ...parcel, ids, isInitialize, ...after },
+      { ...parcel, ids, place: posted++, isInitialize, ...after },
       isInitialize ? { ...parts, onMessages: greet } : parts,
     );
     exchanges.add(exchange);

@@ -278,11 +278,11 @@ describe('a stream that breaks', () => {
 });
 
 describe('a session that the server has forgotten', () => {
-  test('is the end, with what was not taken', async () => {
+  test.each([404, 400])('is the end, with what was not taken: %i', async (status) => {
     let isForgotten = false;
     const { send, end, server } = await openLive({
       onPost({ message, response }) {
-        if (isForgotten) response.writeHead(404).end();
+        if (isForgotten) response.writeHead(status).end();
         else if (message.id === undefined) response.writeHead(202).end();
         else beginStream(response).flushHeaders(); // open for ever
       },
@@ -294,8 +294,19 @@ describe('a session that the server has forgotten', () => {
     send(request('b'));
     send(note);
     const { reason, detail, untaken } = await end();
-    expect([reason, detail]).toEqual(['exited', `${server.url.origin} does not know the session any more (404).`]);
+    expect([reason, detail]).toEqual(['exited', `${server.url.origin} does not know the session any more.`]);
     expect(untaken?.map(({ message }) => JSON.parse(message.toString()))).toEqual([request('a'), request('b'), note]);
+  });
+
+  test('is not every one of which a message is refused with 400: that message alone is', async () => {
+    const { send, unanswered, messages } = await openLive({
+      onPost: ({ message, response }) =>
+        message.id === 'bad' ? void response.writeHead(400).end() : json(response, answerTo(message)),
+    });
+    send(request('bad'));
+    expect(await unanswered.next()).toEqual({ ids: ['bad'], reason: 'server_refused' });
+    send(request('good'));
+    expect(JSON.parse(await messages.next())).toEqual(answerTo({ id: 'good' }));
   });
 
   test('is noticed by its GET stream', async () => {
