@@ -40,7 +40,7 @@ export function explainRefusal(status: number, where: string): string | undefine
     return `${where} answered with a redirect (${status}), and none is followed. Configure the URL that it leads to.`;
   }
   if (status === 401 || status === 403) {
-    return `${where} refused access (${status}). Give it credentials with --header 'Authorization: …' or headers.`;
+    return `${where} refused access (${status}). Give it credentials with --header 'Authorization: …' or headers, or let each client show its own with --forward-header Authorization.`;
   }
   return undefined;
 }

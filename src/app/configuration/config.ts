@@ -141,13 +141,20 @@ function checkPairs(globals: GlobalOptions, sources: readonly Given[], report: R
   }
 }
 
+/** Options that a server without a URL has no use for. */
+const remoteOnly = ['transport', 'headers', 'forwardHeaders'];
+
 function readSingleServer(
-  { serverCommand }: CommandLine,
+  { serverCommand, given }: CommandLine,
   path: string,
   common: ServerOptions,
   context: EntryContext,
 ): ServerConfig[] {
   if (serverCommand === undefined) return [];
+  for (const key of remoteOnly) {
+    const own = given.get(key);
+    if (own !== undefined) context.report(own.path, 'is only for a server at a URL');
+  }
   const [command = '', ...args] = serverCommand;
   if (command.trim() === '' || command.includes('\0')) {
     context.report('--', 'must be followed by the command of a server');
@@ -157,7 +164,7 @@ function readSingleServer(
   if (words === undefined) return [];
   const [first = '', ...rest] = words;
   const server: LocalServer = { ...common, name: deriveServerName(words, path), command: first, args: rest };
-  return [checkForwarding(server, true, '--', context.report)];
+  return [checkForwarding(server, false, '--', context.report)];
 }
 
 function readRemoteServer(

@@ -54,14 +54,15 @@ A \`<url>\` is a server that runs by itself:
 
 | URL | What is spoken there |
 | --- | --- |
-| \`http://…\`, \`https://…\` with \`--transport sse\` | HTTP+SSE (2024-11-05). The URL is that of the stream. |
+| \`http://…\`, \`https://…\` | Streamable HTTP (2025-03-26 to 2025-11-25), or HTTP+SSE (2024-11-05), whose URL is that of the stream. Which of them is found out at the first session; \`--transport http\` or \`sse\` says it. |
 | \`ws://…\`, \`wss://…\` | WebSocket with the subprotocol \`mcp\`, one connection for each session. |
 | \`tcp://host:port\` | The lines of STDIO on a TCP connection, one for each session. |
 | \`unix:///path\` | The same on a Unix socket. |
 
-Without \`--transport sse\` an \`http(s)://\` URL is refused in this version: finding out the transport, and Streamable HTTP
-servers, come in a later one. A URL must not hold a user name or password; credentials are headers.
-\`mcp-gangway --transport sse --header 'Authorization: Bearer …' https://mcp.example.com/sse\`
+A URL must not hold a user name or password; credentials are headers. A server that refuses whoever has none is not to be tried with
+\`check\` or at the start where only \`--forward-header\` brings them, and a client without them is told that the server could not be started: its 401,
+and what it says of authorization, do not reach the client.
+\`mcp-gangway --header 'Authorization: Bearer …' https://mcp.example.com/sse\`
 
 With \`--config\`, each server of the file is at \`/<name>\` followed by \`path\`, and a single one also at \`path\` itself.
 Clients that speak only HTTP+SSE (2024-11-05) find it in the same way at \`ssePath\`, those on WebSocket at \`wsPath\`
@@ -118,7 +119,7 @@ ${exampleFile}
 | \`command\` | Program to start. Without \`args\`, a command with blanks is split as a shell splits words, unless a file has that very name. |
 | \`args\` | List of its arguments. |
 | \`url\` | URL of a remote server, in place of \`command\`; see the table at the top. |
-| \`type\` | \`stdio\` or \`sse\`, or left out; \`sse\` is the same as \`"transport": "sse"\`. |
+| \`type\` | \`stdio\`, \`http\` (also \`streamable-http\`) or \`sse\`, or left out; the last two are the same as \`transport\`. |
 | \`disabled\` | \`true\` leaves the server out. |
 | options of one server | As above. |
 

@@ -67,6 +67,10 @@ export function readServerEntry(name: string, entry: unknown, path: string, cont
   if (url !== undefined && transport !== undefined && !given.has('transport')) {
     given.set('transport', { path: memberPath(path, 'type'), value: transport });
   }
+  const other = given.get('transport');
+  if (other !== undefined && transport !== undefined && other.value !== transport) {
+    report(other.path, 'is another transport than type; leave one of them out');
+  }
   return { name, path, words: isRemote ? undefined : readWords(given, path, context), url, given };
 }
 

@@ -8,7 +8,7 @@ import { type Answer, type Connection, maxIdleBytes } from '../web/connection.ts
 import type { Flow } from '../web/flow.ts';
 import { readJson } from '../web/json-body.ts';
 import { idsOf, messagesIn } from '../web/messages.ts';
-import { explainStatus, isModernError } from './refusal.ts';
+import { explainStatus, isItOne, isModernError } from './refusal.ts';
 import type { LeaveOut } from './repeats.ts';
 import { isUnsentAfter, maxAwayMs, pause } from './retry.ts';
 import type { ServerSession } from './server-session.ts';
@@ -155,7 +155,8 @@ export function startExchange(what: Outgoing | Resumed, parts: ExchangeParts): E
 
   const complete = (): ExchangeEnd => {
     if (open.size === 0) return { outcome: 'done' };
-    const detail = `${where} ended its answer to the POST of a request without answering the request.`;
+    const hint = isInitialize ? isItOne : '';
+    const detail = `${where} ended its answer to the POST of a request without answering the request.${hint}`;
     return { outcome: 'failed', reason: 'server_refused', detail };
   };
 
@@ -171,7 +172,7 @@ export function startExchange(what: Outgoing | Resumed, parts: ExchangeParts): E
       const detail = `${where} speaks revision 2026-07-28 or later only, which this version does not.`;
       return { outcome: 'failed', reason: 'server_refused', detail };
     }
-    return { outcome: 'failed', reason: 'server_refused', detail: explainStatus(status, where), status };
+    return { outcome: 'failed', reason: 'server_refused', detail: explainStatus(status, where, isInitialize), status };
   };
 
   const takeAnswer = async (answer: Answer): Promise<ExchangeEnd> => {

@@ -12,12 +12,15 @@ export const isModernError = (json: Buffer): boolean =>
     return modernCodes.has(error?.code);
   });
 
-/** What a status that refuses a POST means, and what to do about it: one sentence for the operator. */
-export function explainStatus(status: number, where: string): string {
+/** What to ask oneself if the first answer of a server is none of MCP. */
+export const isItOne = ' Is it the URL of an MCP server?';
+
+/** What a status that refuses a POST means, and what to do about it: for the operator. `initialize` is the first that a server gets. */
+export function explainStatus(status: number, where: string, isInitialize: boolean): string {
   const refusal = explainRefusal(status, where);
   if (refusal !== undefined) return refusal;
   if (status === 404 || status === 405) {
     return `${where} takes no messages at this path (${status}). Correct the URL; it often ends in /mcp.`;
   }
-  return `${where} answered a POST with status ${status}.`;
+  return `${where} answered a POST with status ${status}.${isInitialize ? isItOne : ''}`;
 }

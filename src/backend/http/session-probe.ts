@@ -1,5 +1,14 @@
-import { maxIdleBytes } from '../web/connection.ts';
-import type { ExchangeParts } from './exchange.ts';
+import type { ForwardedHeaders } from '../../protocol/forwarded-headers.ts';
+import { type Connection, maxIdleBytes } from '../web/connection.ts';
+import type { ServerSession } from './server-session.ts';
+
+/** What the question needs. */
+export interface SessionProbeParts {
+  readonly url: URL;
+  readonly connection: Connection;
+  readonly session: ServerSession;
+  clientHeaders(): ForwardedHeaders;
+}
 
 /** How long the server may take to say whether it knows the session. */
 const timeoutMs = 5_000;
@@ -12,7 +21,7 @@ const ping = Buffer.from('{"jsonrpc":"2.0","id":"mcp-gangway-session","method":"
  * for a session that is unknown, as after their restart. False only if the server refuses a ping in the same way. Never
  * rejects.
  */
-export async function isSessionKnown({ connection, url, session, clientHeaders }: ExchangeParts): Promise<boolean> {
+export async function isSessionKnown({ connection, url, session, clientHeaders }: SessionProbeParts): Promise<boolean> {
   const own = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
   const headers = { ...clientHeaders(), ...own, ...session.headers };
   const signal = AbortSignal.timeout(timeoutMs);

@@ -143,7 +143,8 @@ function faultOf({ status, mediaType }: Answer, where: string): string | undefin
   if (status === 404 || status === 405) {
     return `${where} has no HTTP+SSE stream at this path (${status}). Correct the URL; it often ends in /sse.`;
   }
-  if (status !== 200) return `${where} answered with status ${status} instead of a stream.`;
+  if (status !== 200)
+    return `${where} answered with status ${status} instead of a stream. Is it the URL of an HTTP+SSE server?`;
   if (mediaType !== 'text/event-stream') {
     return `${where} answered with another content type than text/event-stream. Is it the URL of an HTTP+SSE server?`;
   }

@@ -52,6 +52,9 @@ function aboutCommand(code: string, program: Program): string | undefined {
 }
 
 function aboutMissingCommand({ command, env }: Program): string {
+  // A URL would otherwise be a file in a folder that is called "http:".
+  if (/^[a-z][a-z0-9+.-]*:\/\//i.test(command))
+    return 'The command is a URL. Give a URL without "--", in a file as "url".';
   const hint = /\s/.test(command) ? ' It contains white space: arguments belong in "args".' : '';
   return command.includes('/')
     ? `The command ${command} does not exist. Install it or correct "command".${hint}`

@@ -410,7 +410,14 @@ describe('faults', () => {
     ['the same by a default', { argv: ['--path', '/ws', '--', 'x'] }, ['--path']],
     ['a header twice', { argv: ['--header', 'a: 1', '--header', 'A: 2', 'tcp://x:1'] }, ['--header']],
     ['a header of our own', { argv: ['--header', 'Host: evil', '--transport', 'sse', 'http://x'] }, ['--header']],
-    ['a header to forward for a command', { argv: ['--forward-header', 'x-a', '--', 'x'] }, ['--']],
+    ['a header to forward for a command', { argv: ['--forward-header', 'x-a', '--', 'x'] }, ['--forward-header']],
+    ['a header for a command', { argv: ['--header', 'X: y', '--', 'x'] }, ['--header']],
+    ['a transport for a command', { argv: ['--transport', 'http', '--', 'x'] }, ['--transport']],
+    [
+      'another transport than type',
+      { file: server({ url: 'http://x', type: 'http', transport: 'sse' }) },
+      ['config.json: mcpServers.git.transport'],
+    ],
     ['a header to forward to a socket', { argv: ['--forward-header', 'x-a', 'tcp://x:1'] }, ['argument 3']],
     [
       'a header to forward in a server without a url',
