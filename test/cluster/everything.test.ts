@@ -33,6 +33,11 @@ function expectSpread({ balancer, instances }: Cluster): void {
 const idOf = ({ headers }: RoutedRequest) => headers['mcp-session-id'];
 const backendsOf = (requests: readonly RoutedRequest[]) => new Set(requests.map(({ backend }) => backend));
 
+/** What is in front of a server on a socket differs from one on STDIO below the session alone: one instance shows that. */
+const transports = ['stdio', 'sse', 'http'];
+const servers = fixtureKinds.filter(({ transport }) => transports.includes(transport));
+const clients = [...newestClients, ...sseClients.filter(({ speech }) => speech.revision === '2024-11-05')];
+
 testConformance('three instances behind a balancer', startBalanced);
-testCross({ servers: fixtureKinds, clients: [...newestClients, ...sseClients], start: startBalanced });
-testCross({ servers: referenceKinds, clients: newestClients, start: startBalanced });
+testCross({ servers, clients, start: startBalanced });
+testCross({ servers: referenceKinds.slice(0, 1), clients: newestClients, start: startBalanced });
