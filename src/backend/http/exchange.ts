@@ -5,6 +5,7 @@ import type { Message } from '../../protocol/message.ts';
 import type { Parcel, RequestIds } from '../backend.ts';
 import { explainConnectFailure } from '../connect-failure.ts';
 import { type Answer, type Connection, maxIdleBytes } from '../web/connection.ts';
+import { Cut } from '../web/cut.ts';
 import type { Flow } from '../web/flow.ts';
 import { readJson } from '../web/json-body.ts';
 import { idsOf, messagesIn } from '../web/messages.ts';
@@ -88,8 +89,7 @@ export function startExchange(what: Outgoing | Resumed, parts: ExchangeParts): E
   const isInitialize = 'message' in what && what.isInitialize;
   const { url, connection, flow, session, maxLineBytes, onMessages } = parts;
   const where = url.origin;
-  const controller = new AbortController();
-  const { signal } = controller;
+  const cut = new Cut();
   const open = new Set(ids);
   let isExpired = false;
   let isUnsent = false;
@@ -111,12 +111,12 @@ export function startExchange(what: Outgoing | Resumed, parts: ExchangeParts): E
       try {
         const own = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
         const headers = { ...forwarded, ...own, ...session.headers };
-        return await connection.request({ method: 'POST', url, headers, body: message, signal });
+        return await connection.request({ method: 'POST', url, headers, body: message, signal: cut });
       } catch (cause) {
         const isTooLate = isInitialize || performance.now() - startedAt > maxAwayMs;
         if (isTooLate || !isUnsentAfter(cause)) throw cause;
         isUnsent = true;
-        if (!(await pause(failures, { signal }))) throw cause;
+        if (!(await pause(failures, { signal: cut.signal }))) throw cause;
         isUnsent = false;
       }
     }
@@ -137,8 +137,8 @@ export function startExchange(what: Outgoing | Resumed, parts: ExchangeParts): E
     const leaveOut: LeaveOut = 'cursor' in what ? what.leaveOut : (messages) => messages;
     const end = await followStream({
       ...parts,
-      ...{ signal, first, cursor, isStandalone: false },
-      open: (lastEventId) => openStream(parts, lastEventId, signal),
+      ...{ signal: cut.signal, first, cursor, isStandalone: false },
+      open: (lastEventId) => openStream(parts, lastEventId, cut.signal),
       isComplete: () => open.size === 0,
       onMessages: (messages) => deliver(leaveOut(messages)),
       onCursor(id) {
@@ -201,7 +201,7 @@ export function startExchange(what: Outgoing | Resumed, parts: ExchangeParts): E
       if (ids.length === 0) {
         timer = setTimeout(() => {
           isExpired = true;
-          controller.abort();
+          cut.abort();
         }, parts.postTimeoutMs);
       }
       const answer = await post(what);
@@ -229,7 +229,7 @@ export function startExchange(what: Outgoing | Resumed, parts: ExchangeParts): E
     get cursor() {
       return cursor;
     },
-    abandon: () => controller.abort(),
+    abandon: () => cut.abort(),
   };
 }
 

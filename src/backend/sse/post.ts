@@ -3,6 +3,7 @@ import type { ForwardedHeaders } from '../../protocol/forwarded-headers.ts';
 import { flattenLineBreaks } from '../../protocol/lines.ts';
 import { codeOf } from '../connect-failure.ts';
 import { type Answer, type Connection, maxIdleBytes } from '../web/connection.ts';
+import { Cut } from '../web/cut.ts';
 import { createEventReader } from '../web/event-reader.ts';
 import type { Flow } from '../web/flow.ts';
 import { readJson } from '../web/json-body.ts';
@@ -37,16 +38,16 @@ export interface PostParts {
  */
 export async function post(url: URL, message: Uint8Array, parts: PostParts): Promise<Posted> {
   const { connection, postTimeoutMs } = parts;
-  const controller = new AbortController();
+  const cut = new Cut();
   let hasExpired = false;
   const timer = setTimeout(() => {
     hasExpired = true;
-    controller.abort();
+    cut.abort();
   }, postTimeoutMs);
   try {
     const accept = 'application/json, text/event-stream';
     const headers = { ...parts.headers, 'content-type': 'application/json', accept };
-    const answer = await connection.request({ method: 'POST', url, headers, body: message, signal: controller.signal });
+    const answer = await connection.request({ method: 'POST', url, headers, body: message, signal: cut });
     return await takeAnswer(answer, message, parts);
   } catch (cause) {
     if (hasExpired) {

@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Readable } from 'node:stream';
 import { Pool } from 'undici';
 import type { UpstreamTls } from '../upstream-tls.ts';
+import type { Cut } from './cut.ts';
 
 /** The head of an answer and its body, not yet read. */
 export interface Answer {
@@ -24,7 +25,7 @@ export interface Connection {
     readonly url: URL;
     readonly headers: Readonly<Record<string, string>>;
     readonly body?: Uint8Array;
-    readonly signal: AbortSignal;
+    readonly signal: AbortSignal | Cut;
   }): Promise<Answer>;
   /** Cuts all connections. Never rejects. */
   close(): Promise<void>;
