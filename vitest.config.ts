@@ -1,4 +1,7 @@
-import { defineConfig } from 'vitest/config';
+import { configDefaults, defineConfig } from 'vitest/config';
+
+/** Every client on every server. */
+const tables = ['test/integration/{cross,server-kinds,http-servers,modern-sdk-clients}.test.ts'];
 
 export default defineConfig({
   test: {
@@ -14,9 +17,14 @@ export default defineConfig({
         },
       },
       {
+        // Tables of features: nothing in them waits for a time to pass, so that they run beside each other and the unit tests.
+        test: { name: 'tables', include: tables, testTimeout: 60_000, hookTimeout: 60_000 },
+      },
+      {
         test: {
           name: 'integration',
           include: ['test/{integration,hardening,fault,resume,conformance,cluster}/**/*.test.ts'],
+          exclude: [...configDefaults.exclude, ...tables],
           testTimeout: 60_000,
           hookTimeout: 60_000,
           fileParallelism: false,
