@@ -36,7 +36,7 @@ const backendsOf = (requests: readonly RoutedRequest[]) => new Set(requests.map(
 /** What is in front of a server on a socket differs from one on STDIO below the session alone: one instance shows that. */
 const transports = ['stdio', 'sse', 'http'];
 const servers = fixtureKinds.filter(({ transport }) => transports.includes(transport));
-const clients = [...newestClients, ...sseClients.filter(({ speech }) => speech.revision === '2024-11-05')];
+const clients = [...newestClients, ...sseClients.slice(0, 1)];
 
 testConformance('three instances behind a balancer', startBalanced);
 testCross({ servers, clients, start: startBalanced });
