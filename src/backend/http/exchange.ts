@@ -4,7 +4,7 @@ import { flattenLineBreaks } from '../../protocol/lines.ts';
 import type { Message } from '../../protocol/message.ts';
 import type { Parcel, RequestIds } from '../backend.ts';
 import { explainConnectFailure } from '../connect-failure.ts';
-import { type Answer, type Connection, maxIdleBytes } from '../web/connection.ts';
+import { type Answer, type Connection, maxIdleBytes, postHeaders } from '../web/connection.ts';
 import { Cut } from '../web/cut.ts';
 import type { Flow } from '../web/flow.ts';
 import { readJson } from '../web/json-body.ts';
@@ -109,8 +109,7 @@ export function startExchange(what: Outgoing | Resumed, parts: ExchangeParts): E
     const startedAt = performance.now();
     for (let failures = 0; ; failures++) {
       try {
-        const own = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
-        const headers = { ...forwarded, ...own, ...session.headers };
+        const headers = { ...forwarded, ...postHeaders, ...session.headers };
         return await connection.request({ method: 'POST', url, headers, body: message, signal: cut });
       } catch (cause) {
         const isTooLate = isInitialize || performance.now() - startedAt > maxAwayMs;

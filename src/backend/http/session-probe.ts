@@ -1,5 +1,5 @@
 import type { ForwardedHeaders } from '../../protocol/forwarded-headers.ts';
-import { type Connection, maxIdleBytes } from '../web/connection.ts';
+import { type Connection, maxIdleBytes, postHeaders } from '../web/connection.ts';
 import type { ServerSession } from './server-session.ts';
 
 /** What the question needs. */
@@ -22,8 +22,7 @@ const ping = Buffer.from('{"jsonrpc":"2.0","id":"mcp-gangway-session","method":"
  * rejects.
  */
 export async function isSessionKnown({ connection, url, session, clientHeaders }: SessionProbeParts): Promise<boolean> {
-  const own = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
-  const headers = { ...clientHeaders(), ...own, ...session.headers };
+  const headers = { ...clientHeaders(), ...postHeaders, ...session.headers };
   const signal = AbortSignal.timeout(timeoutMs);
   try {
     const { status, body } = await connection.request({ method: 'POST', url, headers, body: ping, signal });

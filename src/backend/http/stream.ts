@@ -2,6 +2,7 @@ import type { Reason } from '../../protocol/faults.ts';
 import { type Answer, maxIdleBytes } from '../web/connection.ts';
 import { createEventReader } from '../web/event-reader.ts';
 import type { Flow } from '../web/flow.ts';
+import { messageOf } from '../web/messages.ts';
 import { maxAwayMs, pause } from './retry.ts';
 
 /** How a stream came to its end. */
@@ -102,7 +103,7 @@ async function readEvents({ body }: Answer, parts: StreamParts) {
     for (const { type, data, id } of reader.push(chunk)) {
       lastEventId = id ?? lastEventId;
       // Without data it only says from where to resume.
-      if (type === 'message' && data !== '') messages.push(Buffer.from(data.replaceAll('\n', ' ')));
+      if (type === 'message' && data !== '') messages.push(messageOf(data));
     }
     if (messages.length > 0) onMessages(messages);
     if (lastEventId !== undefined && lastEventId !== before) onCursor(lastEventId);

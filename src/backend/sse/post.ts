@@ -2,12 +2,12 @@ import type { Reason } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/forwarded-headers.ts';
 import { flattenLineBreaks } from '../../protocol/lines.ts';
 import { codeOf } from '../connect-failure.ts';
-import { type Answer, type Connection, maxIdleBytes } from '../web/connection.ts';
+import { type Answer, type Connection, maxIdleBytes, postHeaders } from '../web/connection.ts';
 import { Cut } from '../web/cut.ts';
 import { createEventReader } from '../web/event-reader.ts';
 import type { Flow } from '../web/flow.ts';
 import { readJson } from '../web/json-body.ts';
-import { idsOf, messagesIn } from '../web/messages.ts';
+import { idsOf, messageOf, messagesIn } from '../web/messages.ts';
 
 /** What became of a message that was posted. */
 export type Posted =
@@ -45,8 +45,7 @@ export async function post(url: URL, message: Uint8Array, parts: PostParts): Pro
     cut.abort();
   }, postTimeoutMs);
   try {
-    const accept = 'application/json, text/event-stream';
-    const headers = { ...parts.headers, 'content-type': 'application/json', accept };
+    const headers = { ...parts.headers, ...postHeaders };
     const answer = await connection.request({ method: 'POST', url, headers, body: message, signal: cut });
     return await takeAnswer(answer, message, parts);
   } catch (cause) {
@@ -98,7 +97,7 @@ async function readEvents(
   try {
     await flow.read(body, (chunk) => {
       const found = reader.push(chunk).filter(({ type }) => type === 'message');
-      const messages = found.map(({ data }) => Buffer.from(data.replaceAll('\n', ' ')));
+      const messages = found.map(({ data }) => messageOf(data));
       for (const text of messages) for (const id of idsOf(messagesIn(text), 'response')) open.delete(id);
       if (messages.length > 0) onMessages(messages);
       if (reader.overflow !== undefined) {

@@ -4,6 +4,7 @@ import { codeOf, explainConnectFailure, explainRefusal } from '../connect-failur
 import type { Answer, Connection } from '../web/connection.ts';
 import { createEventReader } from '../web/event-reader.ts';
 import { type Flow, Silence } from '../web/flow.ts';
+import { messageOf } from '../web/messages.ts';
 import { readEndpoint } from './endpoint.ts';
 
 /** How long the stream may keep one waiting. */
@@ -92,7 +93,7 @@ export function openStream(
       messages = [];
     };
     for (const { type, data } of reader.push(chunk)) {
-      if (type === 'message') messages.push(Buffer.from(data.replaceAll('\n', ' ')));
+      if (type === 'message') messages.push(messageOf(data));
       else if (type === 'endpoint') {
         deliver();
         takeEndpoint(data);

@@ -31,6 +31,9 @@ export interface Connection {
   close(): Promise<void>;
 }
 
+/** Of a POST with a message: each may be answered as JSON or as a stream. */
+export const postHeaders = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
+
 /** Of an answer that says nothing so much is read, to keep the connection; a longer one closes it. */
 export const maxIdleBytes = 64 * 1024;
 
