@@ -146,8 +146,9 @@ function takeOverCommand(index: number): StoreCommand {
       if (found.outcome !== 'taken') throw new Error(`the takeover answered ${found.outcome}`);
       // The age is looked at by the next append or read; until then a tail may still be there.
       const state = expectedState(session);
-      evict(session, nowMs, limits);
-      const sure = expectedState(session);
+      const aged = structuredClone(session);
+      evict(aged, nowMs, limits);
+      const sure = expectedState(aged);
       expect(found.log.newestStream).toBe(state.newestStream);
       expect(found.log.pending).toEqual(state.pending);
       for (const [stream, tail] of sure.tails) expect(found.log.tails.get(stream)).toEqual(tail);
