@@ -94,7 +94,7 @@ export class Exchange {
     this.#over('answered');
   }
 
-  /** This instance stops now. */
+  /** This instance stops now, or nobody can be asked any more. */
   giveUp(): void {
     if (this.listens && this.#host.isOneStream) this.#reply.endForNow();
     else this.#reply.fault('outcome_unknown', this.requestId);
@@ -104,6 +104,11 @@ export class Exchange {
   /** Nothing could be known of the session in time. */
   refuse(): void {
     this.#reply.fault('store_unavailable', this.requestId);
+  }
+
+  /** The store was away for as long as a request may be idle: whoever had it has ended it by now (P7). */
+  tire(): void {
+    if (!this.listens && !this.#reply.isContinued) this.giveUp();
   }
 
   /** There is a fault of the gateway. */
