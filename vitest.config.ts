@@ -15,7 +15,7 @@ export default defineConfig({
     // Most tests wait for processes and times of others more than they work.
     maxWorkers: Math.max(2, availableParallelism()),
     projects: [
-      { test: { name: 'imports', include: ['test/imports.test.ts'] } },
+      { test: { name: 'imports', include: ['test/{imports,map}.test.ts'] } },
       {
         test: {
           name: 'unit',
