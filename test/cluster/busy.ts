@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { onTestFinished } from 'vitest';
+import { expect, onTestFinished } from 'vitest';
 import { createRandom, seedOfRun } from '../resume/random.ts';
 import { type Cluster, type ClusterOptions, startCluster } from '../support/cluster.ts';
 import { open } from '../support/http-client.ts';
@@ -85,4 +85,18 @@ export async function headOf(url: string, sessionId: string, method: 'POST' | 'G
   });
   exchange.drop();
   return { status: exchange.status, retryAfter: exchange.headers['retry-after'] };
+}
+
+/** Asks each session until it is served: on a loaded machine a lease can lapse for a moment, which is a 503 and no loss. */
+export async function expectAlive({ url }: Cluster, transcripts: readonly SessionTranscript[]): Promise<void> {
+  for (const { sessionId } of transcripts) {
+    const status = await waitFor(
+      async () => {
+        const head = await headOf(url, sessionId);
+        return head.status !== 503 && head.status;
+      },
+      { what: 'a session to be served' },
+    );
+    expect(status).toBe(200);
+  }
 }

@@ -3,7 +3,7 @@ import type { Cluster } from '../support/cluster.ts';
 import { type RedisServer, startRedis } from '../support/redis-server.ts';
 import { countOutcomes } from '../support/traffic.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { type Busy, headOf, startBusy, statusesIn } from './busy.ts';
+import { type Busy, expectAlive, headOf, startBusy, statusesIn } from './busy.ts';
 import { healthOf, leaseMs } from './patience.ts';
 
 /** What calls may end in while Redis does not answer; never `none` (a hang), `unknown_session` or `internal`. */
@@ -21,7 +21,7 @@ async function expectAllWell(busy: Busy): Promise<void> {
   expect(violations, `RESUME_SEED=${busy.seed}`).toEqual([]);
   expect(Object.keys(countOutcomes(transcripts)).filter((outcome) => !outcomes.includes(outcome))).toEqual([]);
   expect(statusesIn(transcripts)).not.toContain(404);
-  for (const { sessionId } of transcripts) expect((await headOf(busy.cluster.url, sessionId)).status).toBe(200);
+  await expectAlive(busy.cluster, transcripts);
 }
 
 const baseUrls = ({ instances }: Cluster): readonly string[] => instances.map(({ baseUrl }) => baseUrl);

@@ -3,7 +3,7 @@ import { startCluster } from '../support/cluster.ts';
 import { startRedis } from '../support/redis-server.ts';
 import { countOutcomes } from '../support/traffic.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { headOf, isFullSize, startBusy, statusesIn } from './busy.ts';
+import { expectAlive, headOf, isFullSize, startBusy, statusesIn } from './busy.ts';
 import { answerOn, createNotes, openHeld } from './held.ts';
 import { faultArgs, healthOf, leaseMs, mayTakeOver, untilPassed, urlOf } from './patience.ts';
 
@@ -39,7 +39,7 @@ describe('a Redis that restarts', () => {
     const allowed = [...outcomes, 'history_lost'];
     expect(Object.keys(countOutcomes(transcripts)).filter((outcome) => !allowed.includes(outcome))).toEqual([]);
     expect(statusesIn(transcripts)).not.toContain(404);
-    for (const { sessionId } of transcripts) expect((await headOf(busy.cluster.url, sessionId)).status).toBe(200);
+    await expectAlive(busy.cluster, transcripts);
   });
 
   test.each([0, 1])(
