@@ -1,6 +1,6 @@
 import type { OpenBackend } from '../backend/backend.ts';
 import type { Reason } from '../protocol/faults.ts';
-import { type Message, memberValue, readBody } from '../protocol/message.ts';
+import { type Message, memberValue, readOwn } from '../protocol/message.ts';
 import { ownRequest } from '../protocol/modern/envelope.ts';
 import type { LogLevel } from '../protocol/modern/log-levels.ts';
 import type { RequestHeaders } from '../protocol/modern/mirrored-headers.ts';
@@ -68,14 +68,18 @@ export class ModernServer {
     });
   }
 
-  /** False if the operator says that the server has no sessions. */
-  get servesLegacy(): boolean {
-    return this.#options.era !== 'modern';
+  get name(): string {
+    return this.#options.server.name;
   }
 
   /** The revisions of this era that the server and the gateway serve. */
   get revisions(): readonly string[] {
     return this.#revisions;
+  }
+
+  /** The newest revision of this era that the server and the gateway serve. */
+  get revision(): string {
+    return this.#revisions.at(-1) as string;
   }
 
   /** The era as far as it is known. */
@@ -88,8 +92,10 @@ export class ModernServer {
     if (this.#options.era === 'modern') this.#shared.start();
   }
 
-  /** Finds out the era, once for all requests that wait for it. Resolves with the reason if the server does not start. */
+  /** The era: known, or found out once for all requests that wait for it. Resolves with the reason if the server does not start. */
   async findEra(): Promise<Era | Reason> {
+    const { era } = this;
+    if (era !== undefined) return era;
     if (this.#isDraining) return 'draining';
     if (this.#failed !== undefined && performance.now() < this.#failed.until) return this.#failed.reason;
     this.#probing ??= this.#find().finally(() => {
@@ -106,11 +112,16 @@ export class ModernServer {
   /** Hands a request to the server that its client waits for. */
   request(request: Message, logLevel: LogLevel | undefined, answer: Answer): void {
     const { server, observer } = this.#options;
-    const cancel = this.#shared.request(request, logLevel, answer);
+    const cancel = this.ask(request, logLevel, answer);
     answer.onGone((why) => {
       cancel();
       if (why === 'slow') observer.clientCut(server.name);
     });
+  }
+
+  /** As `request`, for whoever sees for himself that his client does not wait any more: he calls what is returned. */
+  ask(request: Message, logLevel: LogLevel | undefined, answer: CallAnswer): () => void {
+    return this.#shared.request(request, logLevel, answer);
   }
 
   /** Passes on a notification of a client. Returns why it was not taken. */
@@ -140,15 +151,10 @@ export class ModernServer {
   }
 
   #listTools(cursor: string | undefined): Promise<Buffer | undefined> {
-    const [protocolVersion = ''] = this.#revisions.slice(-1);
     const { version } = this.#options;
+    const protocolVersion = this.revision;
     const params = cursor === undefined ? {} : { cursor };
-    const body = readBody(
-      ownRequest('list', 'tools/list', params, { version, protocolVersion }),
-      Number.POSITIVE_INFINITY,
-    );
-    const [read] = body.ok ? body.messages : [];
-    if (!read?.ok) throw new Error('the own list of tools is no request');
+    const request = readOwn(ownRequest('list', 'tools/list', params, { version, protocolVersion }));
     return new Promise((resolve) => {
       const settle = (text?: Buffer): void => {
         clearTimeout(timer);
@@ -159,7 +165,7 @@ export class ModernServer {
         settle();
       }, listTimeoutMs);
       const answer: CallAnswer = { message: () => false, response: settle, fault: () => settle() };
-      const cancel = this.#shared.request(read.message, undefined, answer);
+      const cancel = this.#shared.request(request, undefined, answer);
     });
   }
 }

@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, onTestFinished } from 'vitest';
+import { onTestFinished } from 'vitest';
 import { createRandom, seedOfRun } from '../resume/random.ts';
 import { type Cluster, type ClusterOptions, startCluster } from '../support/cluster.ts';
 import { open } from '../support/http-client.ts';
@@ -24,6 +24,8 @@ export interface Busy {
   readonly seed: number;
   /** Resolves when so many more calls have ended, in each session one at least. */
   more(calls?: number): Promise<void>;
+  /** Resolves when every session is served. */
+  allGoOn(): Promise<void>;
   /** Ends the traffic; resolves with what was seen and what is wrong with it. */
   stop(
     allowances?: LogAllowances,
@@ -60,6 +62,11 @@ export async function startBusy(
       };
       await waitFor(isEnough, { what: `${calls} more calls`, deadlineMs: 45_000, intervalMs: 20 });
     },
+    async allGoOn() {
+      const isServed = async (sessionId: string) => (await headOf(cluster.url, sessionId)).status === 200;
+      const what = 'a session to go on';
+      await Promise.all(traffic.transcripts.map(({ sessionId }) => waitFor(() => isServed(sessionId), { what })));
+    },
     async stop(allowances = {}) {
       const transcripts = await traffic.stop();
       const [logs, executions] = [await readLogs(cluster.redis), await executionsIn(notes)];
@@ -85,18 +92,4 @@ export async function headOf(url: string, sessionId: string, method: 'POST' | 'G
   });
   exchange.drop();
   return { status: exchange.status, retryAfter: exchange.headers['retry-after'] };
-}
-
-/** Asks each session until it is served: on a loaded machine a lease can lapse for a moment, which is a 503 and no loss. */
-export async function expectAlive({ url }: Cluster, transcripts: readonly SessionTranscript[]): Promise<void> {
-  for (const { sessionId } of transcripts) {
-    const status = await waitFor(
-      async () => {
-        const head = await headOf(url, sessionId);
-        return head.status !== 503 && head.status;
-      },
-      { what: 'a session to be served' },
-    );
-    expect(status).toBe(200);
-  }
 }

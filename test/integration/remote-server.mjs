@@ -1,8 +1,9 @@
 /**
- * Our fixture with every feature as a server that runs by itself: `node remote-server.mjs sse|http|ws [downMs]` or
- * `tcp|unix [path]`. Prints its address. `sse` and `http` are the official SDK's transports behind node:http; SIGUSR2
- * restarts them and `ws`: every connection is cut, every session forgotten, and after `downMs` without a listener they are
- * back on their port. `http` prints a line `session` for each one that begins, and `ended` for each that its client ends.
+ * Our fixture with every feature as a server that runs by itself: `node remote-server.mjs sse|http|modern|both|ws [downMs]`
+ * or `tcp|unix [path]`. Prints its address. `sse`, `http` (both with sessions), `modern` (2026-07-28 alone) and `both` (one
+ * or the other) are the official SDK's transports behind node:http; SIGUSR2 restarts them and `ws`: every connection is cut,
+ * every session forgotten, and after `downMs` without a listener they are back on their port. With sessions by HTTP, it
+ * prints a line `session` for each one that begins, and `ended` for each that its client ends.
  */
 import { randomUUID } from 'node:crypto';
 import { createServer as createHttpServer } from 'node:http';
@@ -15,6 +16,7 @@ import { createEventStore } from '../fixtures/everything/event-store.mjs';
 import { createLineTransport } from '../fixtures/everything/line-transport.mjs';
 import { answerRawly } from '../fixtures/everything/raw-tools.mjs';
 import { createEverythingServer } from '../fixtures/everything/server.mjs';
+import { createModernHandler } from '../fixtures/modern/http.mjs';
 
 const [kind, parameter] = process.argv.slice(2);
 const downMs = Number(parameter ?? 300);
@@ -22,7 +24,7 @@ const tell = (address) => process.stdout.write(`${address}\n`);
 
 if (kind === 'sse') serveSse();
 else if (kind === 'ws') serveWebSocket();
-else if (kind === 'http') serveHttp();
+else if (['http', 'modern', 'both'].includes(kind)) serveHttp(kind);
 else serveLines(parameter);
 
 function serveLines(path) {
@@ -75,20 +77,25 @@ function serveSse() {
   serve('/sse', handle, () => sessions.clear());
 }
 
-function serveHttp() {
+function serveHttp(eras) {
   const sessions = new Map();
+  const handleModern = createModernHandler();
   const handle = async (request, response) => {
     const { text, message } = request.method === 'POST' ? await readMessage(request) : {};
+    const isModern = eras === 'modern' || (eras === 'both' && isOfModernClient(request));
     const id = request.headers['mcp-session-id'];
-    const transport = id === undefined ? await begin(sessions) : sessions.get(id);
-    if (transport === undefined) return response.writeHead(404).end();
+    const transport = isModern || id !== undefined ? sessions.get(id) : await begin(sessions);
+    if (transport === undefined && !isModern) return response.writeHead(404).end();
     if (message !== undefined && answerRawly({ message, line: text, write: (lines) => writeAnswer(response, lines) })) {
       return response.end();
     }
-    await transport.handleRequest(request, response, message);
+    if (isModern) await handleModern(request, response, message);
+    else await transport.handleRequest(request, response, message);
   };
   serve('/mcp', handle, () => sessions.clear());
 }
+
+const isOfModernClient = ({ headers }) => headers['mcp-protocol-version'] === '2026-07-28';
 
 /** A session of Streamable HTTP. */
 async function begin(sessions) {
