@@ -3,18 +3,23 @@
  * `tcp|unix [path]`. Prints its address. `sse` and `http` are the official SDK's transports behind node:http; SIGUSR2
  * restarts them and `ws`: every connection is cut, every session forgotten, and after `downMs` without a listener they are
  * back on their port. `http` prints a line `session` for each one that begins, and `ended` for each that its client ends.
+ * `modern-http [downMs]`, `dual-http`, `modern-tcp` and `modern-unix [path]` are the fixture of the modern era, and of both.
  */
 import { randomUUID } from 'node:crypto';
 import { createServer as createHttpServer } from 'node:http';
 import { createServer } from 'node:net';
-import { PassThrough } from 'node:stream';
+import { PassThrough, Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
 import { SSEServerTransport } from '@modelcontextprotocol/sdk/server/sse.js';
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
+import { createMcpHandler } from '@modelcontextprotocol/server';
+import { StdioServerTransport, serveStdio } from '@modelcontextprotocol/server/stdio';
 import { WebSocketServer } from 'ws';
 import { createEventStore } from '../fixtures/everything/event-store.mjs';
 import { createLineTransport } from '../fixtures/everything/line-transport.mjs';
 import { answerRawly } from '../fixtures/everything/raw-tools.mjs';
 import { createEverythingServer } from '../fixtures/everything/server.mjs';
+import { createModernServer } from '../fixtures/modern/server.mjs';
 
 const [kind, parameter] = process.argv.slice(2);
 const downMs = Number(parameter ?? 300);
@@ -23,13 +28,24 @@ const tell = (address) => process.stdout.write(`${address}\n`);
 if (kind === 'sse') serveSse();
 else if (kind === 'ws') serveWebSocket();
 else if (kind === 'http') serveHttp();
-else serveLines(parameter);
+else if (kind === 'modern-http' || kind === 'dual-http') serveModernHttp();
+else if (kind.startsWith('modern-')) serveLines(parameter, serveModernLines);
+else serveLines(parameter, serveLegacyLines);
 
-function serveLines(path) {
+function serveLegacyLines(socket) {
+  const transport = createLineTransport({ stdin: socket, stdout: socket, intercept: answerRawly });
+  void createEverythingServer().connect(transport);
+}
+
+function serveModernLines(socket) {
+  const transport = new StdioServerTransport(socket, socket);
+  serveStdio((context) => createModernServer(context), { legacy: 'reject', transport });
+}
+
+function serveLines(path, serveOne) {
   const server = createServer({ noDelay: true }, (socket) => {
     socket.on('error', () => undefined);
-    const transport = createLineTransport({ stdin: socket, stdout: socket, intercept: answerRawly });
-    void createEverythingServer().connect(transport);
+    serveOne(socket);
   });
   server.listen(path ?? { port: 0, host: '127.0.0.1' }, () =>
     tell(path === undefined ? `tcp://127.0.0.1:${server.address().port}` : `unix://${path}`),
@@ -88,6 +104,34 @@ function serveHttp() {
     await transport.handleRequest(request, response, message);
   };
   serve('/mcp', handle, () => sessions.clear());
+}
+
+function serveModernHttp() {
+  const publish = ({ method, params }) => {
+    if (method === 'notifications/resources/updated') handler.notify.resourceUpdated(params.uri);
+    else handler.notify[`${method.split('/')[1]}Changed`]();
+  };
+  const handler = createMcpHandler((context) => createModernServer(context, publish), {
+    legacy: kind === 'dual-http' ? 'stateless' : 'reject',
+  });
+  const handle = async (request, response) => {
+    const controller = new AbortController();
+    response.on('close', () => controller.abort());
+    const { method, headers } = request;
+    const body = method === 'POST' ? Buffer.concat(await request.toArray()) : undefined;
+    const answer = await handler.fetch(
+      new Request(`http://${headers.host}${request.url}`, { method, headers, body, signal: controller.signal }),
+    );
+    response.writeHead(answer.status, Object.fromEntries(answer.headers)).flushHeaders();
+    // A client that leaves breaks the pipe: that is its right.
+    if (answer.body === null) response.end();
+    else await pipeline(Readable.fromWeb(answer.body), response).catch(() => undefined);
+  };
+  serve(
+    '/mcp',
+    (...exchange) => void handle(...exchange).catch(() => exchange[1].destroy()),
+    () => undefined,
+  );
 }
 
 /** A session of Streamable HTTP. */

@@ -2,7 +2,7 @@ import type { Reason, RequestId } from '../../protocol/faults.ts';
 import { flattenLineBreaks } from '../../protocol/lines.ts';
 import { findPlace } from '../../protocol/splice.ts';
 import { explainConnectFailure, explainRefusal } from '../connect-failure.ts';
-import { type Answer, type Connection, maxIdleBytes, postHeaders } from '../web/connection.ts';
+import { type Answer, type Connection, postHeaders } from '../web/connection.ts';
 import type { Cut } from '../web/cut.ts';
 import { createEventReader } from '../web/event-reader.ts';
 import { type Flow, Silence } from '../web/flow.ts';
@@ -75,7 +75,7 @@ export async function ask(asking: Asking, parts: ExchangeParts): Promise<Outcome
       if (json === undefined) return tooLong(where, maxLineBytes);
       const response = responseIn(json, asking.id);
       if (response !== undefined) return { ok: true, response, status };
-    } else await body.dump({ limit: maxIdleBytes });
+    } else await body.dump();
     return isTaken
       ? refused(`${where} answered a request with neither a response nor an event stream (${status}).`)
       : refused(explainStatus(status, where), status);

@@ -6,7 +6,7 @@ import { readDiscovery } from '../../protocol/modern/discovery.ts';
 import type { Backend, BackendEnd, BackendEvents } from '../backend.ts';
 import { explainConnectFailure } from '../connect-failure.ts';
 import type { UpstreamTls } from '../upstream-tls.ts';
-import { maxIdleBytes, openConnection } from '../web/connection.ts';
+import { openConnection } from '../web/connection.ts';
 import { Cut } from '../web/cut.ts';
 import { createFlow } from '../web/flow.ts';
 import { messagesIn } from '../web/messages.ts';
@@ -156,7 +156,7 @@ export function openModernHttp(options: ModernHttpOptions, events: BackendEvents
     try {
       const posting = { message: message.text, headers: headersOf(message, forwarded), cut, waitsForServer: true };
       const { status, body } = await post(posting, { url, connection });
-      await body.dump({ limit: maxIdleBytes });
+      await body.dump();
       if (status > 299) drop(explainStatus(status, where));
     } catch (cause) {
       drop(
