@@ -1,7 +1,7 @@
 import type { OpenBackend } from '../backend/backend.ts';
 import type { Reason } from '../protocol/faults.ts';
 import { type ForwardedHeaders, noHeaders } from '../protocol/forwarded-headers.ts';
-import { type Message, memberValue, readBody } from '../protocol/message.ts';
+import { type Message, memberValue, readOwn } from '../protocol/message.ts';
 import { ownRequest } from '../protocol/modern/envelope.ts';
 import type { LogLevel } from '../protocol/modern/log-levels.ts';
 import type { RequestHeaders } from '../protocol/modern/mirrored-headers.ts';
@@ -74,14 +74,18 @@ export class ModernServer {
     });
   }
 
-  /** False if the operator says that the server has no sessions. */
-  get servesLegacy(): boolean {
-    return this.#options.era !== 'modern';
+  get name(): string {
+    return this.#options.server.name;
   }
 
   /** The revisions of this era that the server and the gateway serve. */
   get revisions(): readonly string[] {
     return this.#revisions;
+  }
+
+  /** The newest revision of this era that the server and the gateway serve. */
+  get revision(): string {
+    return this.#revisions.at(-1) as string;
   }
 
   /** The era as far as it is known. */
@@ -95,10 +99,12 @@ export class ModernServer {
   }
 
   /**
-   * Finds out the era, once for all requests that wait for it. Resolves with the reason if the server does not start.
+   * The era: known, or found out once for all requests that wait for it. Resolves with the reason if the server does not start.
    * @param headers for the server, of the request that makes it necessary to ask
    */
   async findEra(headers?: ForwardedHeaders): Promise<Era | Reason> {
+    const { era } = this;
+    if (era !== undefined) return era;
     if (this.#isDraining) return 'draining';
     if (this.#failed !== undefined && performance.now() < this.#failed.until) return this.#failed.reason;
     this.#probing ??= this.#find(headers).finally(() => {
@@ -115,11 +121,16 @@ export class ModernServer {
   /** Hands a request to the server that its client waits for. */
   request(request: Message, logLevel: LogLevel | undefined, answer: Answer, forwarded?: ForwardedHeaders): void {
     const { server, observer } = this.#options;
-    const cancel = this.#shared.request(request, logLevel, answer, forwarded);
+    const cancel = this.ask(request, logLevel, answer, forwarded);
     answer.onGone((why) => {
       cancel();
       if (why === 'slow') observer.clientCut(server.name);
     });
+  }
+
+  /** As `request`, for whoever sees for himself that his client does not wait any more: he calls what is returned. */
+  ask(request: Message, logLevel: LogLevel | undefined, answer: CallAnswer, forwarded?: ForwardedHeaders): () => void {
+    return this.#shared.request(request, logLevel, answer, forwarded);
   }
 
   /** Passes on a notification of a client. Returns why it was not taken. */
@@ -151,15 +162,10 @@ export class ModernServer {
   }
 
   #listTools(cursor: string | undefined, headers: ForwardedHeaders): Promise<Buffer | undefined> {
-    const [protocolVersion = ''] = this.#revisions.slice(-1);
     const { version } = this.#options;
+    const protocolVersion = this.revision;
     const params = cursor === undefined ? {} : { cursor };
-    const body = readBody(
-      ownRequest('list', 'tools/list', params, { version, protocolVersion }),
-      Number.POSITIVE_INFINITY,
-    );
-    const [read] = body.ok ? body.messages : [];
-    if (!read?.ok) throw new Error('the own list of tools is no request');
+    const request = readOwn(ownRequest('list', 'tools/list', params, { version, protocolVersion }));
     return new Promise((resolve) => {
       const settle = (text?: Buffer): void => {
         clearTimeout(timer);
@@ -170,7 +176,7 @@ export class ModernServer {
         settle();
       }, listTimeoutMs);
       const answer: CallAnswer = { message: () => false, response: settle, fault: () => settle() };
-      const cancel = this.#shared.request(read.message, undefined, answer, headers);
+      const cancel = this.#shared.request(request, undefined, answer, headers);
     });
   }
 }

@@ -132,7 +132,6 @@ describe('the era of a server', () => {
     const sibling = mute();
     const { modern: server, main } = serverOf(sibling, era);
     expect(server.era).toBe(era);
-    expect(server.servesLegacy).toBe(era === 'legacy');
     server.start();
     await vi.advanceTimersByTimeAsync(0);
     expect(main.opened).toHaveLength(era === 'modern' ? 1 : 0);

@@ -1,0 +1,210 @@
+import type { CallAnswer } from '../modern/answer.ts';
+import type { Reason } from '../protocol/faults.ts';
+import { withoutMember } from '../protocol/members.ts';
+import { type Message, memberValue, readOwn } from '../protocol/message.ts';
+import { missedChanges } from '../protocol/modern/missed-changes.ts';
+import { subscriptionIdKey } from '../protocol/modern/renumber.ts';
+import { maxSubscriptions } from '../session/client-state.ts';
+
+/** What a client listens to. */
+export interface Filter {
+  readonly toolsListChanged?: true;
+  readonly promptsListChanged?: true;
+  readonly resourcesListChanged?: true;
+  readonly resourceSubscriptions?: readonly string[];
+}
+
+/** How the wish to hear of a resource ended: the server tells of it, or it said why not, or nothing came of the question. */
+export type Outcome = 'subscribed' | { readonly error: Message } | { readonly reason: Reason };
+
+/** What a feed needs of its session. */
+export interface ChangeFeedOptions {
+  /** Asks the server, under any id. Returns what to call when the subscription is not wanted any more. */
+  listen(filter: Filter, answer: CallAnswer): () => void;
+  /** Something has changed: a notification as the legacy era has it. False if it could not be passed on. */
+  onChange(notification: Buffer): boolean;
+}
+
+/** A subscription that the server ended, or refused without being asked for a resource, is opened again after this. */
+const firstPauseMs = 1_000;
+const maxPauseMs = 60_000;
+
+interface Wish {
+  readonly uri: string;
+  settle(outcome: Outcome): void;
+}
+
+/** A subscription at the server. */
+interface Listen {
+  readonly filter: Filter;
+  /** Who asked for resources that are in this filter for the first time. */
+  readonly wishes: readonly Wish[];
+  cancel: () => void;
+}
+
+const acknowledged = 'notifications/subscriptions/acknowledged';
+const noSuchMethod = -32601;
+
+/**
+ * What one legacy client hears of changes at a modern server, by one subscription (2026-07-28, basic/patterns/subscriptions).
+ * What it listens to cannot be changed, so another one is opened beside it, and takes its place once it is acknowledged:
+ * there is no moment without.
+ */
+export class ChangeFeed {
+  readonly #options: ChangeFeedOptions;
+  #lists: Filter = {};
+  readonly #uris = new Set<string>();
+  #wishes: Wish[] = [];
+  #current: Listen | undefined;
+  /** The resources that it tells of. */
+  #agreed: ReadonlySet<unknown> = new Set();
+  #opening: Listen | undefined;
+  /** What is wanted is not what was asked for last. */
+  #isStale = false;
+  /** Changes were not told for a while: the next subscription begins with all of them. */
+  #hasMissed = false;
+  #failures = 0;
+  #timer: NodeJS.Timeout | undefined;
+  #isClosed = false;
+
+  constructor(options: ChangeFeedOptions) {
+    this.#options = options;
+  }
+
+  /** Listens to changes of these lists from now on. */
+  openLists(lists: Filter): void {
+    this.#lists = lists;
+    this.#update();
+  }
+
+  /** Listens to changes of a resource; `settle` is called when the server has agreed to tell of them, or not. */
+  subscribe(uri: string, settle: (outcome: Outcome) => void): void {
+    const isWanted = this.#uris.has(uri);
+    if (isWanted && this.#opening === undefined && this.#agreed.has(uri)) return settle('subscribed');
+    if (!isWanted && this.#uris.size >= maxSubscriptions) return settle({ reason: 'too_many_subscriptions' });
+    this.#uris.add(uri);
+    this.#wishes.push({ uri, settle });
+    this.#update();
+  }
+
+  unsubscribe(uri: string): void {
+    if (this.#uris.delete(uri)) this.#update();
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    clearTimeout(this.#timer);
+    this.#current?.cancel();
+    this.#opening?.cancel();
+  }
+
+  /** Opens a subscription for what is wanted now, unless one is being opened: then right after it. */
+  #update(): void {
+    if (this.#isClosed) return;
+    this.#isStale = this.#opening !== undefined;
+    if (this.#isStale) return;
+    clearTimeout(this.#timer);
+    const wishes = this.#wishes;
+    this.#wishes = [];
+    const filter = { ...this.#lists, ...(this.#uris.size > 0 && { resourceSubscriptions: [...this.#uris] }) };
+    if (Object.keys(filter).length === 0) {
+      this.#replace(undefined, new Set());
+      for (const { settle } of wishes) settle('subscribed'); // and unsubscribed since
+      return;
+    }
+    const listen: Listen = { filter, wishes, cancel: () => undefined };
+    this.#opening = listen;
+    const cancel = this.#options.listen(filter, {
+      message: (text) => this.#take(listen, readOwn(text)),
+      response: (text) => this.#ended(listen, readOwn(text)),
+      fault: (reason) => this.#failed(listen, { reason }),
+    });
+    listen.cancel = cancel;
+  }
+
+  #replace(listen: Listen | undefined, agreed: ReadonlySet<unknown>): void {
+    this.#current?.cancel();
+    this.#current = listen;
+    this.#agreed = agreed;
+  }
+
+  #take(listen: Listen, notification: Message): boolean {
+    if (notification.method === acknowledged) {
+      if (listen === this.#opening) this.#acknowledged(listen, notification);
+      return true;
+    }
+    // What still comes of one that was replaced, its successor has told.
+    return listen !== this.#current || this.#options.onChange(asLegacyChange(notification.text));
+  }
+
+  #acknowledged(listen: Listen, notification: Message): void {
+    this.#opening = undefined;
+    this.#failures = 0;
+    const agreed = agreedUris(notification);
+    this.#replace(listen, agreed);
+    for (const { uri, settle } of listen.wishes) {
+      if (agreed.has(uri)) settle('subscribed');
+      else {
+        this.#uris.delete(uri);
+        settle({ reason: 'subscription_refused' });
+      }
+    }
+    if (this.#hasMissed)
+      for (const change of missedChanges(notification, '0')) this.#options.onChange(asLegacyChange(change));
+    this.#hasMissed = false;
+    if (this.#isStale) this.#update();
+  }
+
+  /** The server answered: with an error in place of the acknowledgement, or with the end of the subscription. */
+  #ended(listen: Listen, response: Message): void {
+    if (listen === this.#opening) return this.#failed(listen, { error: response });
+    if (listen !== this.#current) return;
+    this.#current = undefined;
+    this.#hasMissed = true;
+    this.#updateLater();
+  }
+
+  #failed(listen: Listen, why: Exclude<Outcome, 'subscribed'>): void {
+    if (listen === this.#current) {
+      this.#current = undefined;
+      this.#hasMissed = true;
+      return this.#updateLater();
+    }
+    if (listen !== this.#opening) return;
+    this.#opening = undefined;
+    for (const { uri, settle } of listen.wishes) {
+      this.#uris.delete(uri);
+      settle(why);
+    }
+    // Without them the server may agree, or the subscription that there is may still be right.
+    if (this.#isStale || (listen.wishes.length > 0 && this.#current === undefined)) this.#update();
+    else if (this.#current === undefined && !isUnknownMethod(why)) this.#updateLater();
+  }
+
+  #updateLater(): void {
+    if (this.#isClosed) return;
+    const pauseMs = Math.min(firstPauseMs * 2 ** this.#failures, maxPauseMs);
+    this.#failures += 1;
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.#update(), pauseMs).unref();
+  }
+}
+
+/** The resources that the server says it will tell of. */
+function agreedUris(acknowledgement: Message): ReadonlySet<unknown> {
+  const agreed = memberValue(acknowledgement, 'params', 'notifications') as { resourceSubscriptions?: unknown } | null;
+  return new Set(Array.isArray(agreed?.resourceSubscriptions) ? agreed.resourceSubscriptions : []);
+}
+
+const isUnknownMethod = (why: Exclude<Outcome, 'subscribed'>): boolean => {
+  if (!('error' in why)) return false;
+  const error = memberValue(why.error, 'message', 'error') as { code?: unknown } | null | undefined;
+  return error?.code === noSuchMethod;
+};
+
+/** A notification of a subscription without what says of which: a legacy client has none. */
+function asLegacyChange(text: Buffer): Buffer {
+  const rest = withoutMember(text, ['params', '_meta', subscriptionIdKey]);
+  const { places } = readOwn(rest);
+  return places.meta?.keys.length === 0 ? withoutMember(rest, ['params', '_meta']) : rest;
+}
