@@ -30,8 +30,13 @@ else if (kind === 'ws') serveWebSocket();
 else if (['http', 'modern', 'both'].includes(kind)) serveHttp(kind);
 else serveLines(parameter, kind.startsWith('modern-') ? serveModern : serveLegacy);
 
-const serveLegacy = (transport) => void createEverythingServer().connect(transport);
-const serveModern = (transport) => void serveStdio(createModernServer, { legacy: 'reject', transport });
+function serveLegacy(transport) {
+  void createEverythingServer().connect(transport);
+}
+
+function serveModern(transport) {
+  serveStdio(createModernServer, { legacy: 'reject', transport });
+}
 
 function serveLines(path, serveClient) {
   const server = createServer({ noDelay: true }, (socket) => {
