@@ -152,8 +152,10 @@ export class ModernServer {
     const outcome = await this.#probe.outcome;
     const now = performance.now();
     if (outcome.era === undefined) {
-      this.#failed = { reason: reasonOf(outcome), until: now + retryMs };
-      return this.#failed.reason;
+      const reason = reasonOf(outcome);
+      // One that wants to know its clients may have refused this one alone.
+      if (!server.forwardHeaders?.length) this.#failed = { reason, until: now + retryMs };
+      return reason;
     }
     const mayChange = outcome.isDoubtful || (server.isRemote && outcome.era === 'legacy');
     this.#found = { era: outcome.era, until: mayChange ? now + doubtfulMs : Number.POSITIVE_INFINITY };

@@ -22,8 +22,8 @@ export interface SharedProcessOptions {
   onUnanswered(ids: RequestIds, reason: Reason): void;
   /** The process has ended by itself. */
   onLost(end: BackendEnd): void;
-  /** No process came of a start. */
-  onStartFailed(reason: Reason, end: BackendEnd): void;
+  /** No process came of a start that was made with these headers. */
+  onStartFailed(reason: Reason, end: BackendEnd, headers: ForwardedHeaders): void;
   /** There was one end too many: none is started for so many milliseconds. */
   onCrashLoop(pauseMs: number): void;
 }
@@ -123,7 +123,7 @@ export class SharedProcess {
         }
       },
       onUnanswered: (ids, why) => this.#options.onUnanswered(ids, why),
-      onEnd: (end) => this.#ended(end, end.isOtherTransport ? 'server_not_modern' : reason),
+      onEnd: (end) => this.#ended(end, end.isOtherTransport ? 'server_not_modern' : reason, headers),
     });
     this.#backend = backend;
     this.#timer = setTimeout(() => {
@@ -134,7 +134,7 @@ export class SharedProcess {
     backend.send(ownRequest(discover, 'server/discover', {}, { version, protocolVersion }), headers);
   }
 
-  #ended(end: BackendEnd, reason: Reason): void {
+  #ended(end: BackendEnd, reason: Reason, headers: ForwardedHeaders): void {
     clearTimeout(this.#timer);
     if (this.#state === 'closed') return;
     const wasReady = this.#state === 'ready';
@@ -146,7 +146,7 @@ export class SharedProcess {
     const isCrashLoop = this.#ends.length > maxEnds;
     this.#state = isCrashLoop ? 'crash_loop' : 'idle';
     if (wasReady) this.#options.onLost(end);
-    else this.#options.onStartFailed(reason, end);
+    else this.#options.onStartFailed(reason, end, headers);
     if (!isCrashLoop) return;
     this.#timer = setTimeout(() => {
       this.#state = 'idle';

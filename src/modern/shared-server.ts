@@ -77,7 +77,7 @@ export class SharedServer {
       onReady: ({ revisions, startMs }) => this.#ready(revisions, startMs),
       onUnanswered: (ids, reason) => this.#unanswered(ids, reason),
       onLost: (end) => this.#lost(end),
-      onStartFailed: (reason, end) => this.#startFailed(reason, end),
+      onStartFailed: (reason, end, headers) => this.#startFailed(reason, end, headers),
       onCrashLoop: (pauseMs) => this.#giveUp(pauseMs),
     });
     const shortestMs = Math.min(limits.requestIdleMs, limits.requestMaxMs);
@@ -240,10 +240,14 @@ export class SharedServer {
     return this.#reruns.allows({ method, text, ...(isRerun && { rerunAfter: 'loss' }) }, 'loss');
   }
 
-  #startFailed(reason: Reason, end: BackendEnd): void {
+  #startFailed(reason: Reason, end: BackendEnd, headers: ForwardedHeaders): void {
     const { server, observer, onNotModern } = this.#options;
     observer.startFailed(server.name, end);
-    for (const call of this.#calls.all()) if (!call.isAcknowledged) this.#fail(call, reason);
+    // A server that wants to know its clients may have refused this one alone.
+    const refusesOne = Boolean(server.forwardHeaders?.length);
+    for (const call of this.#calls.all()) {
+      if (!call.isAcknowledged && (!refusesOne || call.headers === headers)) this.#fail(call, reason);
+    }
     if (reason === 'server_not_modern') onNotModern();
     this.#startFor(this.#calls.all());
   }
