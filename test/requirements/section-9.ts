@@ -93,7 +93,6 @@ export const section9: readonly ProtocolRequirement[] = [
     source: 'V2',
     level: 'V2',
     text: 'Towards a modern HTTP server the gateway builds all modern headers and leaves out tools it must hide.',
-    deferredTo: openIssues.modern,
   },
   {
     id: 'R9.14',
