@@ -1,10 +1,21 @@
+import { availableParallelism } from 'node:os';
 import { configDefaults, defineConfig } from 'vitest/config';
 
-/** Every client on every server. */
-const tables = ['test/integration/{cross,server-kinds,http-servers,modern-sdk-clients}.test.ts'];
+/**
+ * What measures memory, latencies or commands, and what keeps many sessions at work under faults: other tests beside it
+ * would be part of what it sees.
+ */
+const alone = [
+  'test/cluster/{commands,fault-storm,flow,kill-matrix,kill-random,random-cuts,rolling-restart,server-restart}.test.ts',
+  'test/fault/{floods,hostile,modern-slow-readers,slow-readers,storms}.test.ts',
+  'test/integration/{attribution,remote-restart}.test.ts',
+  'test/resume/{random-cuts,slow-readers,traffic}.test.ts',
+];
 
 export default defineConfig({
   test: {
+    // Most tests wait for processes and times of others more than they work.
+    maxWorkers: Math.max(2, availableParallelism()),
     projects: [
       { test: { name: 'imports', include: ['test/imports.test.ts'] } },
       {
@@ -17,18 +28,17 @@ export default defineConfig({
         },
       },
       {
-        // Tables of features: nothing in them waits for a time to pass, so that they run beside each other and the unit tests.
-        test: { name: 'tables', include: tables, testTimeout: 60_000, hookTimeout: 60_000 },
-      },
-      {
         test: {
           name: 'integration',
           include: ['test/{integration,hardening,fault,resume,conformance,cluster}/**/*.test.ts'],
-          exclude: [...configDefaults.exclude, ...tables],
+          exclude: [...configDefaults.exclude, ...alone],
           testTimeout: 60_000,
           hookTimeout: 60_000,
-          fileParallelism: false,
         },
+      },
+      {
+        // One file after the other, when all else is done.
+        test: { name: 'alone', include: alone, testTimeout: 60_000, hookTimeout: 60_000, fileParallelism: false },
       },
     ],
   },

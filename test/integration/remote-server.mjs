@@ -144,7 +144,12 @@ function writeAnswer(response, lines) {
 }
 
 function serve(path, handle, forget, { scheme = 'http', upgrade } = {}) {
-  const server = createHttpServer(handle);
+  const server = createHttpServer((request, response) => {
+    // A request that a restart cuts before its end is no fault, and must not end this program.
+    Promise.resolve(handle(request, response)).catch((cause) => {
+      if (cause !== request.errored) throw cause;
+    });
+  });
   if (upgrade !== undefined) server.on('upgrade', upgrade);
   server.listen(0, '127.0.0.1', () => {
     const { port } = server.address();
