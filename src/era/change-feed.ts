@@ -60,7 +60,7 @@ export class ChangeFeed {
   #agreed: ReadonlySet<unknown> = new Set();
   #opening: Listen | undefined;
   /** What is wanted is not what was asked for last. */
-  #isStale = false;
+  #isDue = false;
   /** Changes were not told for a while: the next subscription begins with all of them. */
   #hasMissed = false;
   #failures = 0;
@@ -74,7 +74,7 @@ export class ChangeFeed {
   /** Listens to changes of these lists from now on. */
   openLists(lists: Filter): void {
     this.#lists = lists;
-    this.#update();
+    this.#updateSoon();
   }
 
   /** Listens to changes of a resource; `settle` is called when the server has agreed to tell of them, or not. */
@@ -84,11 +84,11 @@ export class ChangeFeed {
     if (!isWanted && this.#uris.size >= maxSubscriptions) return settle({ reason: 'too_many_subscriptions' });
     this.#uris.add(uri);
     this.#wishes.push({ uri, settle });
-    this.#update();
+    this.#updateSoon();
   }
 
   unsubscribe(uri: string): void {
-    if (this.#uris.delete(uri)) this.#update();
+    if (this.#uris.delete(uri)) this.#updateSoon();
   }
 
   close(): void {
@@ -98,11 +98,21 @@ export class ChangeFeed {
     this.#opening?.cancel();
   }
 
-  /** Opens a subscription for what is wanted now, unless one is being opened: then right after it. */
+  /** What is wanted has changed: what else comes in this moment is asked for together with it. */
+  #updateSoon(): void {
+    this.#isDue = true;
+    queueMicrotask(() => this.flush());
+  }
+
   #update(): void {
-    if (this.#isClosed) return;
-    this.#isStale = this.#opening !== undefined;
-    if (this.#isStale) return;
+    this.#isDue = true;
+    this.flush();
+  }
+
+  /** Asks for what is wanted now, unless the server has yet to answer an earlier question: then right after that. */
+  flush(): void {
+    if (this.#isClosed || !this.#isDue || this.#opening !== undefined) return;
+    this.#isDue = false;
     clearTimeout(this.#timer);
     const wishes = this.#wishes;
     this.#wishes = [];
@@ -152,7 +162,7 @@ export class ChangeFeed {
     if (this.#hasMissed)
       for (const change of missedChanges(notification, '0')) this.#options.onChange(asLegacyChange(change));
     this.#hasMissed = false;
-    if (this.#isStale) this.#update();
+    this.flush();
   }
 
   /** The server answered: with an error in place of the acknowledgement, or with the end of the subscription. */
@@ -177,7 +187,7 @@ export class ChangeFeed {
       settle(why);
     }
     // Without them the server may agree, or the subscription that there is may still be right.
-    if (this.#isStale || (listen.wishes.length > 0 && this.#current === undefined)) this.#update();
+    if (this.#isDue || (listen.wishes.length > 0 && this.#current === undefined)) this.#update();
     else if (this.#current === undefined && !isUnknownMethod(why)) this.#updateLater();
   }
 

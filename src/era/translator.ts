@@ -132,6 +132,7 @@ export class Translator implements Backend {
     if (this.#heldBytes + call.heldBytes > this.#options.maxQueuedBytes) return 'full';
     this.#heldBytes += call.heldBytes;
     this.#calls.set(id, call);
+    this.#feed.flush(); // what the call changes is told to whoever has subscribed before
     call.start();
     return 'sent';
   }

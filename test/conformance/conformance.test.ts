@@ -1,6 +1,6 @@
 import { modernFixtureKinds } from '../integration/server-kinds.ts';
 import { startGateway } from '../support/gateway.ts';
-import { scenarios2026 } from './scenarios.ts';
+import { scenarios2025, scenarios2026 } from './scenarios.ts';
 import { type TestedServer, testConformance } from './suite-tests.ts';
 
 const start = ({ args, command }: TestedServer) => startGateway({ args, command });
@@ -8,3 +8,5 @@ const start = ({ args, command }: TestedServer) => startGateway({ args, command 
 testConformance('the gateway', start);
 
 testConformance('the gateway', start, scenarios2026, modernFixtureKinds);
+
+testConformance('the gateway', start, scenarios2025, modernFixtureKinds);

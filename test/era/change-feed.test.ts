@@ -26,6 +26,14 @@ function createFeed() {
     opened[index]?.answer.message(textOf({ method, params: { ...params, ...subscription } }));
   return {
     ...{ feed, opened, changes },
+    unsubscribe(uri: string) {
+      feed.unsubscribe(uri);
+      feed.flush();
+    },
+    openLists(lists: Filter) {
+      feed.openLists(lists);
+      feed.flush();
+    },
     filters: () => opened.map(({ filter }) => filter.resourceSubscriptions),
     cancelled: () => opened.map(({ isCancelled }) => isCancelled),
     acknowledge: (index: number, notifications: object = opened[index]?.filter ?? {}) =>
@@ -36,6 +44,7 @@ function createFeed() {
     subscribe(uri: string): Outcome[] {
       const outcomes: Outcome[] = [];
       feed.subscribe(uri, (outcome) => outcomes.push(outcome));
+      feed.flush();
       return outcomes;
     },
   };
@@ -43,7 +52,7 @@ function createFeed() {
 
 describe('what a legacy client listens to', () => {
   it('can grow and shrink without a moment in which nothing is heard, and nothing is heard twice', () => {
-    const { feed, subscribe, acknowledge, update, cancelled, filters, changes } = createFeed();
+    const { unsubscribe, subscribe, acknowledge, update, cancelled, filters, changes } = createFeed();
     const first = subscribe('a');
     acknowledge(0);
     const second = subscribe('b');
@@ -56,17 +65,17 @@ describe('what a legacy client listens to', () => {
     update(0, 'a'); // the server had not heard of the end; it told the other one, too
     update(1, 'a');
     expect(changes).toEqual([updated('a'), updated('a')]);
-    feed.unsubscribe('a');
+    unsubscribe('a');
     acknowledge(2);
-    feed.unsubscribe('b');
+    unsubscribe('b');
     expect(filters()).toEqual([['a'], ['a', 'b'], ['b']]);
     expect(cancelled()).toEqual([true, true, true]);
   });
 
   it('is asked for once where many wishes come at once', () => {
-    const { subscribe, acknowledge, filters, feed } = createFeed();
+    const { subscribe, acknowledge, filters, unsubscribe } = createFeed();
     const outcomes = ['a', 'b', 'c', 'b'].map(subscribe);
-    feed.unsubscribe('c');
+    unsubscribe('c');
     acknowledge(0);
     expect(filters()).toEqual([['a'], ['a', 'b']]);
     acknowledge(1, { resourceSubscriptions: ['a'] });
@@ -81,8 +90,8 @@ describe('what a legacy client listens to', () => {
   });
 
   it('stays what it is where the server refuses more', () => {
-    const { feed, subscribe, acknowledge, end, update, opened, changes } = createFeed();
-    feed.openLists({ toolsListChanged: true });
+    const { openLists, subscribe, acknowledge, end, update, opened, changes } = createFeed();
+    openLists({ toolsListChanged: true });
     acknowledge(0);
     const refused = subscribe('a');
     end(1, { error: { code: -32602, message: 'no' } });
@@ -97,16 +106,16 @@ describe('what a legacy client listens to', () => {
   });
 
   it('is opened without a refused resource where there was nothing before', () => {
-    const { feed, subscribe, end, opened } = createFeed();
+    const { openLists, subscribe, end, opened } = createFeed();
     subscribe('a');
-    feed.openLists({ toolsListChanged: true });
+    openLists({ toolsListChanged: true });
     end(0, { error: { code: -32602, message: 'no' } });
     expect(opened[1]?.filter).toEqual({ toolsListChanged: true });
   });
 
   it('is opened again when the server ended it, with all that may have changed meanwhile', () => {
-    const { feed, subscribe, acknowledge, end, opened, changes } = createFeed();
-    feed.openLists({ toolsListChanged: true });
+    const { openLists, subscribe, acknowledge, end, opened, changes } = createFeed();
+    openLists({ toolsListChanged: true });
     subscribe('a');
     acknowledge(0);
     acknowledge(1);
@@ -122,8 +131,8 @@ describe('what a legacy client listens to', () => {
   });
 
   it('is not asked for again where the server knows no subscriptions', () => {
-    const { feed, end, opened } = createFeed();
-    feed.openLists({ toolsListChanged: true });
+    const { openLists, end, opened } = createFeed();
+    openLists({ toolsListChanged: true });
     end(0, { error: { code: -32601, message: 'no' } });
     vi.advanceTimersByTime(1_000_000);
     expect(opened).toHaveLength(1);

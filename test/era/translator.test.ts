@@ -150,6 +150,7 @@ describe('changes', () => {
     await translation.open();
     expect(translation.asked).toEqual([]);
     translation.send({ method: 'notifications/initialized' });
+    await translation.heard();
     expect(translation.last).toMatchObject({
       headers: { newest: '1' },
       request: {
@@ -182,16 +183,30 @@ describe('changes', () => {
     expect(translation.last.isCancelled).toBe(true);
   });
 
+  it('[P2] are listened to before a call is sent that may make them', async () => {
+    const translation = createTranslation();
+    await translation.open();
+    translation.send({ method: 'notifications/initialized' });
+    translation.request(1, 'resources/subscribe', { uri: 'test://x' });
+    translation.request(2, 'tools/call');
+    expect(translation.asked.map(({ request }) => request.params.notifications)).toEqual([
+      { toolsListChanged: true, resourcesListChanged: true, resourceSubscriptions: ['test://x'] },
+      undefined,
+    ]);
+  });
+
   it('of what is no resource are refused, by the server or here', async () => {
     const translation = createTranslation();
     await translation.open();
     translation.request(1, 'resources/subscribe', { uri: 7 });
     translation.request(2, 'resources/unsubscribe');
     translation.request(3, 'resources/subscribe', { uri: 'test://x' });
-    translation.last.error({ code: -32602, message: 'no such' });
     expect(await translation.heard()).toEqual([
       { ids: [1], reason: 'bad_uri' },
       { ids: [2], reason: 'bad_uri' },
+    ]);
+    translation.last.error({ code: -32602, message: 'no such' });
+    expect(await translation.heard()).toEqual([
       { of: [3], jsonrpc: '2.0', id: 3, error: { code: -32602, message: 'no such' } },
     ]);
   });
@@ -234,6 +249,7 @@ describe('the end', () => {
     await translation.open();
     translation.send({ method: 'notifications/initialized' });
     translation.request(1, 'tools/call');
+    translation.request(2, 'ping');
     await translation.translator.close();
     await translation.translator.close();
     expect(translation.asked.map(({ isCancelled }) => isCancelled)).toEqual([true, true]);
