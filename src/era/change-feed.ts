@@ -23,7 +23,15 @@ export interface ChangeFeedOptions {
   listen(filter: Filter, answer: CallAnswer): () => void;
   /** Something has changed: a notification as the legacy era has it. False if it could not be passed on. */
   onChange(notification: Buffer): boolean;
+  /**
+   * What the server says on one subscription can arrive after what it said later on another one: each has a connection of its
+   * own. Then a subscription that was replaced is heard for a while longer, and a change of that while may be told twice.
+   */
+  readonly isUnordered: boolean;
 }
+
+/** How long a subscription that was replaced is heard where the two are not in order. */
+const lingerMs = 1_000;
 
 /** A subscription that the server ended, or refused without being asked for a resource, is opened again after this. */
 const firstPauseMs = 1_000;
@@ -56,7 +64,9 @@ export class ChangeFeed {
   readonly #uris = new Set<string>();
   #wishes: Wish[] = [];
   #current: Listen | undefined;
-  /** The resources that it tells of. */
+  /** Those that it replaced and that are still heard, with what ends that. */
+  readonly #lingering = new Map<Listen, NodeJS.Timeout>();
+  /** The resources that the current one tells of. */
   #agreed: ReadonlySet<unknown> = new Set();
   #opening: Listen | undefined;
   /** What is wanted is not what was asked for last. */
@@ -94,8 +104,8 @@ export class ChangeFeed {
   close(): void {
     this.#isClosed = true;
     clearTimeout(this.#timer);
-    this.#current?.cancel();
-    this.#opening?.cancel();
+    for (const timer of this.#lingering.values()) clearTimeout(timer);
+    for (const listen of [this.#current, this.#opening, ...this.#lingering.keys()]) listen?.cancel();
   }
 
   /** What is wanted has changed: what else comes in this moment is asked for together with it. */
@@ -133,9 +143,15 @@ export class ChangeFeed {
   }
 
   #replace(listen: Listen | undefined, agreed: ReadonlySet<unknown>): void {
-    this.#current?.cancel();
+    const replaced = this.#current;
     this.#current = listen;
     this.#agreed = agreed;
+    if (replaced === undefined || !this.#options.isUnordered) return replaced?.cancel();
+    const leave = (): void => {
+      this.#lingering.delete(replaced);
+      replaced.cancel();
+    };
+    this.#lingering.set(replaced, setTimeout(leave, lingerMs).unref());
   }
 
   #take(listen: Listen, notification: Message): boolean {
@@ -144,7 +160,16 @@ export class ChangeFeed {
       return true;
     }
     // What still comes of one that was replaced, its successor has told.
-    return listen !== this.#current || this.#options.onChange(asLegacyChange(notification.text));
+    const isHeard = listen === this.#current || this.#lingering.has(listen);
+    if (!isHeard || this.#isUnsubscribed(listen, notification)) return true;
+    return this.#options.onChange(asLegacyChange(notification.text));
+  }
+
+  /** The server has not heard yet that the client does not want to know of this resource any more. */
+  #isUnsubscribed({ filter }: Listen, notification: Message): boolean {
+    if (notification.method !== 'notifications/resources/updated') return false;
+    const uri = memberValue(notification, 'params', 'uri') as string;
+    return filter.resourceSubscriptions?.includes(uri) === true && !this.#uris.has(uri);
   }
 
   #acknowledged(listen: Listen, notification: Message): void {

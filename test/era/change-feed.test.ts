@@ -9,7 +9,7 @@ const textOf = (value: object): Buffer => Buffer.from(JSON.stringify({ jsonrpc: 
 const subscription = { _meta: { 'io.modelcontextprotocol/subscriptionId': 0 } };
 const updated = (uri: string) => ({ jsonrpc: '2.0', method: 'notifications/resources/updated', params: { uri } });
 
-function createFeed() {
+function createFeed(isUnordered = false) {
   const opened: { filter: Filter; answer: CallAnswer; isCancelled: boolean }[] = [];
   const changes: unknown[] = [];
   const feed = new ChangeFeed({
@@ -21,6 +21,7 @@ function createFeed() {
       };
     },
     onChange: (text) => changes.push(JSON.parse(text.toString())) > 0,
+    isUnordered,
   });
   const notify = (index: number, method: string, params: object) =>
     opened[index]?.answer.message(textOf({ method, params: { ...params, ...subscription } }));
@@ -70,6 +71,37 @@ describe('what a legacy client listens to', () => {
     unsubscribe('b');
     expect(filters()).toEqual([['a'], ['a', 'b'], ['b']]);
     expect(cancelled()).toEqual([true, true, true]);
+  });
+
+  it('is heard for a while longer where a change can be behind the subscription that replaces its own', () => {
+    const { subscribe, acknowledge, update, cancelled, changes, feed } = createFeed(true);
+    subscribe('a');
+    acknowledge(0);
+    subscribe('b');
+    acknowledge(1);
+    update(0, 'a');
+    expect(changes).toEqual([updated('a')]);
+    expect(cancelled()).toEqual([false, false]);
+    vi.advanceTimersByTime(1_000);
+    expect(cancelled()).toEqual([true, false]);
+    update(0, 'a');
+    expect(changes).toHaveLength(1);
+    subscribe('c');
+    acknowledge(2);
+    feed.close();
+    expect(cancelled()).toEqual([true, true, true]);
+  });
+
+  it('ends with the unsubscription, whatever the server still says', () => {
+    const { subscribe, unsubscribe, acknowledge, update, changes } = createFeed();
+    subscribe('b');
+    acknowledge(0);
+    subscribe('a');
+    acknowledge(1);
+    unsubscribe('a');
+    update(1, 'a');
+    update(1, 'a/part'); // what is not what it asked for is the server's to know
+    expect(changes).toEqual([updated('a/part')]);
   });
 
   it('is asked for once where many wishes come at once', () => {

@@ -70,7 +70,7 @@ export function createTranslation(maxQueuedBytes = 1_000_000) {
   };
   const portions: number[] = [];
   const translator = new Translator(
-    { server, maxQueuedBytes },
+    { server, isOverHttp: false, maxQueuedBytes },
     {
       onMessages(messages, of) {
         portions.push(messages.length);

@@ -9,7 +9,7 @@ const initialize = { jsonrpc: '2.0', id: 'i', method: 'initialize' };
 const answered = { jsonrpc: '2.0', id: 'i', result: {} };
 const errorOf = (code: number, data?: object) => ({ jsonrpc: '2.0', id: 'i', error: { code, message: 'x', data } });
 
-function createOpener(era: Era | Reason = 'modern') {
+function createOpener(era: Era | Reason = 'modern', isOverHttp = false) {
   const direct = createFakeServer();
   const translated = createFakeServer();
   let asked = 0;
@@ -20,7 +20,7 @@ function createOpener(era: Era | Reason = 'modern') {
       tellEra = () => resolve(era);
     });
   };
-  const open = openEitherEra({ direct: direct.open, translated: translated.open, eras: { findEra } });
+  const open = openEitherEra({ direct: direct.open, translated: translated.open, eras: { findEra }, isOverHttp });
   return {
     ...{ direct, translated, asked: () => asked },
     async find() {
@@ -77,6 +77,14 @@ describe('a server whose era is not known', () => {
     await backend.close();
     expect(told).toEqual([answered, 'closed']);
     expect(translated.living).toEqual([]);
+  });
+
+  it('[R9.11b] is translated if it refuses initialize over HTTP by a status', async () => {
+    const { direct, translated, open, find } = createOpener('modern', true);
+    open();
+    direct.backend.ends({ reason: 'failed' });
+    await find();
+    expect(translated.backend.sent.items).toEqual([initialize]);
   });
 
   it.each(['legacy', 'server_start_failed'] as const)('keeps its refusal if it is %s', async (era) => {

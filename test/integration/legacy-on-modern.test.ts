@@ -6,6 +6,7 @@ import { connectModernSdk } from '../support/modern-sdk-client.ts';
 import { answers, connectV1, type SdkClient } from '../support/sdk-clients.ts';
 import { featuresAt, featuresOfModernFixture } from '../support/sdk-features.ts';
 import { waitFor } from '../support/wait-for.ts';
+import { modernHttpKinds, type ReadyServer } from './server-kinds.ts';
 
 /** Clients of the legacy era in front of a server that serves none: what a session has is made of what the server has. */
 
@@ -15,20 +16,42 @@ beforeAll(async () => {
 });
 afterAll(async () => void (await gateway?.stop()));
 
-const clientKinds = [...newestClients, sseClients[0], webSocketClients[1]].filter((kind) => kind !== undefined);
+const [sseV1] = sseClients;
+const [, newestOnWebSocket] = webSocketClients;
+const others = [sseV1, newestOnWebSocket].filter((kind) => kind !== undefined);
+const servers = [
+  {
+    ...{ name: 'a modern-only server', features: featuresOfModernFixture, clients: [...newestClients, ...others] },
+    ready: async (): Promise<ReadyServer> => ({ args: [], command: modernFixture, stop: async () => undefined }),
+  },
+  ...modernHttpKinds.slice(0, 1).map((kind) => ({ ...kind, clients: newestClients })),
+];
 
-describe.each(clientKinds)('[R9.11b] a modern-only server and $name', ({ speech, connect }) => {
-  let client: SdkClient;
+describe.each(servers)('[R9.11b] $name', ({ ready, features, clients }) => {
+  let server: ReadyServer;
+  let tested: Gateway;
   beforeAll(async () => {
-    client = await connect(gateway.url);
+    server = await ready();
+    tested = await startGateway({ args: server.args, command: server.command });
   });
-  afterAll(() => client?.close());
-
-  test('[R7.06b] a session at the revision that it asks for', () => {
-    expect(client.protocolVersion).toBe(speech.revision);
+  afterAll(async () => {
+    await tested?.stop();
+    await server?.stop();
   });
 
-  test.each(featuresAt(featuresOfModernFixture, speech.revision))('%s', (_feature, run) => run(client));
+  describe.each(clients)('$name', ({ speech, connect }) => {
+    let client: SdkClient;
+    beforeAll(async () => {
+      client = await connect(tested.url);
+    });
+    afterAll(() => client?.close());
+
+    test('[R7.06b] has a session at the revision that it asks for', () => {
+      expect(client.protocolVersion).toBe(speech.revision);
+    });
+
+    test.each(featuresAt(features, speech.revision))('%s', (_feature, run) => run(client));
+  });
 });
 
 test('[R4.12] several questions at once, ten rounds of them, and those of a prompt', async () => {
