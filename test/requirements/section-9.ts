@@ -80,7 +80,6 @@ export const section9: readonly ProtocolRequirement[] = [
     source: 'V2',
     level: 'V2',
     text: 'A modern-only stdio server serves legacy clients by translation.',
-    deferredTo: openIssues.modern,
   },
   {
     id: 'R9.12',
