@@ -129,6 +129,13 @@ export const globalOptions = {
     [1, largestTotalBytes],
     'Bytes that other instances may have waiting for one instance.',
   ),
+  stateKey: {
+    ...list(
+      matching(/^[^,\s]{32,}$/, 'must be at least 32 characters without commas and blanks'),
+      'Secret that protects the requestState of modern clients, the same on all instances; the first for new ones, others still open. If not given, one is made, and shared by Redis.',
+    ),
+    inHelp: false,
+  },
   allowOrigin: list(
     matching(
       /^(?:\*|[a-z][a-z0-9+.-]*:\/\/(?:\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::\d{1,5})?)$/i,
