@@ -20,7 +20,7 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: [
-            'test/{protocol,store,backend,session,modern,http,ops,app,contract,requirements,model,support}/**/*.test.ts',
+            'test/{protocol,store,backend,session,modern,era,http,ops,app,contract,requirements,model,support}/**/*.test.ts',
           ],
           testTimeout: 20_000,
         },

@@ -1,8 +1,10 @@
 /**
- * Our fixture with every feature as a server that runs by itself: `node remote-server.mjs sse|http|ws [downMs]` or
- * `tcp|unix [path]`. Prints its address. `sse` and `http` are the official SDK's transports behind node:http; SIGUSR2
- * restarts them and `ws`: every connection is cut, every session forgotten, and after `downMs` without a listener they are
- * back on their port. `http` prints a line `session` for each one that begins, and `ended` for each that its client ends.
+ * Our fixture with every feature as a server that runs by itself: `node remote-server.mjs sse|http|modern|both|ws [downMs]`
+ * or `tcp|unix [path]`. Prints its address. `sse`, `http` (both with sessions), `modern` (2026-07-28 alone) and `both` (one
+ * or the other) are the official SDK's transports behind node:http; SIGUSR2 restarts them and `ws`: every connection is cut,
+ * every session forgotten, and after `downMs` without a listener they are back on their port. With sessions by HTTP, it
+ * prints a line `session` for each one that begins, and `ended` for each that its client ends. `modern-tcp` and `modern-unix
+ * [path]` are the fixture of 2026-07-28 alone.
  */
 import { randomUUID } from 'node:crypto';
 import { createServer as createHttpServer } from 'node:http';
@@ -10,11 +12,14 @@ import { createServer } from 'node:net';
 import { PassThrough } from 'node:stream';
 import { SSEServerTransport } from '@modelcontextprotocol/sdk/server/sse.js';
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
+import { serveStdio } from '@modelcontextprotocol/server/stdio';
 import { WebSocketServer } from 'ws';
 import { createEventStore } from '../fixtures/everything/event-store.mjs';
 import { createLineTransport } from '../fixtures/everything/line-transport.mjs';
 import { answerRawly } from '../fixtures/everything/raw-tools.mjs';
 import { createEverythingServer } from '../fixtures/everything/server.mjs';
+import { createModernHandler } from '../fixtures/modern/http.mjs';
+import { createModernServer } from '../fixtures/modern/server.mjs';
 
 const [kind, parameter] = process.argv.slice(2);
 const downMs = Number(parameter ?? 300);
@@ -22,14 +27,21 @@ const tell = (address) => process.stdout.write(`${address}\n`);
 
 if (kind === 'sse') serveSse();
 else if (kind === 'ws') serveWebSocket();
-else if (kind === 'http') serveHttp();
-else serveLines(parameter);
+else if (['http', 'modern', 'both'].includes(kind)) serveHttp(kind);
+else serveLines(parameter, kind.startsWith('modern-') ? serveModern : serveLegacy);
 
-function serveLines(path) {
+function serveLegacy(transport) {
+  void createEverythingServer().connect(transport);
+}
+
+function serveModern(transport) {
+  serveStdio(createModernServer, { legacy: 'reject', transport });
+}
+
+function serveLines(path, serveClient) {
   const server = createServer({ noDelay: true }, (socket) => {
     socket.on('error', () => undefined);
-    const transport = createLineTransport({ stdin: socket, stdout: socket, intercept: answerRawly });
-    void createEverythingServer().connect(transport);
+    serveClient(createLineTransport({ stdin: socket, stdout: socket, intercept: answerRawly }));
   });
   server.listen(path ?? { port: 0, host: '127.0.0.1' }, () =>
     tell(path === undefined ? `tcp://127.0.0.1:${server.address().port}` : `unix://${path}`),
@@ -75,20 +87,25 @@ function serveSse() {
   serve('/sse', handle, () => sessions.clear());
 }
 
-function serveHttp() {
+function serveHttp(eras) {
   const sessions = new Map();
+  const handleModern = createModernHandler();
   const handle = async (request, response) => {
     const { text, message } = request.method === 'POST' ? await readMessage(request) : {};
+    const isModern = eras === 'modern' || (eras === 'both' && isOfModernClient(request));
     const id = request.headers['mcp-session-id'];
-    const transport = id === undefined ? await begin(sessions) : sessions.get(id);
-    if (transport === undefined) return response.writeHead(404).end();
+    const transport = isModern || id !== undefined ? sessions.get(id) : await begin(sessions);
+    if (transport === undefined && !isModern) return response.writeHead(404).end();
     if (message !== undefined && answerRawly({ message, line: text, write: (lines) => writeAnswer(response, lines) })) {
       return response.end();
     }
-    await transport.handleRequest(request, response, message);
+    if (isModern) await handleModern(request, response, message);
+    else await transport.handleRequest(request, response, message);
   };
   serve('/mcp', handle, () => sessions.clear());
 }
+
+const isOfModernClient = ({ headers }) => headers['mcp-protocol-version'] === '2026-07-28';
 
 /** A session of Streamable HTTP. */
 async function begin(sessions) {
@@ -137,7 +154,12 @@ function writeAnswer(response, lines) {
 }
 
 function serve(path, handle, forget, { scheme = 'http', upgrade } = {}) {
-  const server = createHttpServer(handle);
+  const server = createHttpServer((request, response) => {
+    // A request that a restart cuts before its end is no fault, and must not end this program.
+    Promise.resolve(handle(request, response)).catch((cause) => {
+      if (cause !== request.errored) throw cause;
+    });
+  });
   if (upgrade !== undefined) server.on('upgrade', upgrade);
   server.listen(0, '127.0.0.1', () => {
     const { port } = server.address();

@@ -4,8 +4,13 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { everythingFixture, everythingReference } from '../support/gateway.ts';
-import { type Feature, featuresOfFixture, featuresOfReference } from '../support/sdk-features.ts';
+import { everythingFixture, everythingReference, modernFixture } from '../support/gateway.ts';
+import {
+  type Feature,
+  featuresOfFixture,
+  featuresOfModernFixture,
+  featuresOfReference,
+} from '../support/sdk-features.ts';
 import { createInbox } from '../support/wait-for.ts';
 import { argumentsFor, startRemoteServer } from './remote-server.ts';
 
@@ -26,8 +31,8 @@ export interface ServerKind {
   ready(): Promise<ReadyServer>;
 }
 
-const startedByGateway = async (command: readonly string[]): Promise<ReadyServer> => ({
-  args: [],
+const startedByGateway = async (command: readonly string[], ...args: readonly string[]): Promise<ReadyServer> => ({
+  args,
   command,
   stop: async () => undefined,
 });
@@ -37,9 +42,9 @@ async function readyRemote(...args: readonly string[]): Promise<ReadyServer> {
   return { args: argumentsFor(url), command: [], stop };
 }
 
-async function readyUnix(): Promise<ReadyServer> {
+async function readyUnix(kind: string): Promise<ReadyServer> {
   const folder = await mkdtemp(join(tmpdir(), 'gangway-unix-'));
-  const server = await readyRemote('unix', join(folder, 'server.sock'));
+  const server = await readyRemote(kind, join(folder, 'server.sock'));
   return {
     ...server,
     async stop() {
@@ -96,7 +101,7 @@ async function freePort(): Promise<number> {
 export const fixtureKinds: readonly ServerKind[] = [
   ofFixture('stdio', () => startedByGateway(everythingFixture)),
   ofFixture('tcp', () => readyRemote('tcp')),
-  ofFixture('unix', readyUnix),
+  ofFixture('unix', () => readyUnix('unix')),
   ofFixture('sse', () => readyRemote('sse')),
   ofFixture('http', () => readyRemote('http')),
   ofFixture('ws', () => readyRemote('ws')),
@@ -107,4 +112,29 @@ export const referenceKinds: readonly ServerKind[] = [
   ofReference('stdio', () => startedByGateway(everythingReference)),
   ofReference('sse', () => readyReference('sse', '/sse')),
   ofReference('http', () => readyReference('streamableHttp', '/mcp')),
+];
+
+const ofModernFixture = (name: string, transport: string, ready: ServerKind['ready']): ServerKind => ({
+  ...{ name, transport, ready },
+  features: featuresOfModernFixture,
+});
+
+/** Our modern fixture as a program, alone and with the other era. */
+export const modernFixtureKinds: readonly ServerKind[] = [
+  ofModernFixture('a server that is said to be modern', 'stdio', () =>
+    startedByGateway(modernFixture, '--era', 'modern'),
+  ),
+  ofModernFixture('a server of both eras', 'stdio', () => startedByGateway([...modernFixture, '--dual'])),
+];
+
+/** The same, as a service on Streamable HTTP. */
+export const modernHttpKinds: readonly ServerKind[] = [
+  ofModernFixture('a modern server on http', 'http', () => readyRemote('modern')),
+  ofModernFixture('a server of both eras on http', 'http', () => readyRemote('both')),
+];
+
+/** The same, as a service whose connections are framed as STDIO. */
+export const modernSocketKinds: readonly ServerKind[] = [
+  ofModernFixture('a modern server on tcp', 'tcp', () => readyRemote('modern-tcp')),
+  ofModernFixture('a modern server on a unix socket', 'unix', () => readyUnix('modern-unix')),
 ];

@@ -3,7 +3,7 @@ import type { Answer } from '../web/connection.ts';
 import { createEventReader } from '../web/event-reader.ts';
 import type { Flow } from '../web/flow.ts';
 import { messageOf } from '../web/messages.ts';
-import { maxAwayMs, pause } from './retry.ts';
+import { maxAwayMs, pause } from '../web/retry.ts';
 
 /** How a stream came to its end. */
 export type StreamEnd =
