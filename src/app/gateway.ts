@@ -167,12 +167,17 @@ function runModern(
 }
 
 /** How sessions of the legacy era open the server, of whichever era it is. */
-function openForSessions({ config, server }: RunningServer, modern: ModernServer, gateway: GatewayConfig): OpenBackend {
-  if (config.address !== undefined || config.era === 'legacy') return server.open;
-  const { maxQueuedBytes } = gateway;
-  const translated: OpenBackend = (events, opening) =>
-    new Translator({ server: modern, maxQueuedBytes }, events, opening);
-  return config.era === 'modern' ? translated : openEitherEra({ direct: server.open, translated, eras: modern });
+function openForSessions(
+  { config, server, modern: access }: RunningServer,
+  modern: ModernServer,
+  gateway: GatewayConfig,
+): OpenBackend {
+  if (access === undefined || config.era === 'legacy') return server.open;
+  const { isOverHttp } = access;
+  const options = { server: modern, isOverHttp, maxQueuedBytes: gateway.maxQueuedBytes };
+  const translated: OpenBackend = (events, opening) => new Translator(options, events, opening);
+  if (config.era === 'modern') return translated;
+  return openEitherEra({ direct: server.open, translated, eras: modern, isOverHttp });
 }
 
 async function startServers({ config, environment, logger, onUseless }: GatewayParts): Promise<RunningServer[]> {
