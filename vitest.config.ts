@@ -1,34 +1,42 @@
+import { availableParallelism } from 'node:os';
 import { configDefaults, defineConfig } from 'vitest/config';
 
-/** Every client on every server. */
-const tables = ['test/integration/{cross,server-kinds,http-servers,modern-sdk-clients}.test.ts'];
+/**
+ * What measures memory, latencies or commands, and what keeps many sessions at work while instances end: other tests
+ * beside it would be part of what it sees.
+ */
+const alone = [
+  'test/cluster/{commands,fault-storm,flow,kill-matrix,kill-random,rolling-restart}.test.ts',
+  'test/fault/{floods,modern-slow-readers,slow-readers,storms}.test.ts',
+];
 
 export default defineConfig({
   test: {
+    // Most tests wait for processes and times of others more than they work.
+    maxWorkers: Math.max(2, availableParallelism()),
     projects: [
-      { test: { name: 'imports', include: ['test/imports.test.ts'] } },
+      { test: { name: 'imports', include: ['test/{imports,map}.test.ts'] } },
       {
         test: {
           name: 'unit',
           include: [
-            'test/{protocol,store,backend,session,modern,http,ops,app,contract,requirements,model,support}/**/*.test.ts',
+            'test/{protocol,store,backend,session,modern,era,http,ops,app,contract,requirements,model,support}/**/*.test.ts',
           ],
           testTimeout: 20_000,
         },
       },
       {
-        // Tables of features: nothing in them waits for a time to pass, so that they run beside each other and the unit tests.
-        test: { name: 'tables', include: tables, testTimeout: 60_000, hookTimeout: 60_000 },
-      },
-      {
         test: {
           name: 'integration',
           include: ['test/{integration,hardening,fault,resume,conformance,cluster}/**/*.test.ts'],
-          exclude: [...configDefaults.exclude, ...tables],
+          exclude: [...configDefaults.exclude, ...alone],
           testTimeout: 60_000,
           hookTimeout: 60_000,
-          fileParallelism: false,
         },
+      },
+      {
+        // One file after the other, when all else is done.
+        test: { name: 'alone', include: alone, testTimeout: 60_000, hookTimeout: 60_000, fileParallelism: false },
       },
     ],
   },

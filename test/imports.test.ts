@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 
 /**
  * The rooms of DESIGN.md, and which way imports run between them:
- * `protocol <- store, backend <- session <- modern <- http <- ops <- app`. Type imports count too: they are where a
+ * `protocol <- store, backend <- session <- modern <- era <- http <- ops <- app`. Type imports count too: they are where a
  * wrong dependency begins.
  */
 const levelOf = new Map([
@@ -14,10 +14,11 @@ const levelOf = new Map([
   ['backend', 1],
   ['session', 2],
   ['modern', 3],
-  ['http', 4],
-  ['ops', 5],
-  ['app', 6],
-  ['main.ts', 7],
+  ['era', 4],
+  ['http', 5],
+  ['ops', 6],
+  ['app', 7],
+  ['main.ts', 8],
 ]);
 
 /** Rooms whose folders are implementations, which only `app` builds. */

@@ -47,7 +47,7 @@ const sessionIdForm = /^[\x21-\x7e]{1,128}$/;
  * session it names (2026-07-28, basic/versioning).
  */
 export function createEndpoint(options: EndpointOptions): Endpoint {
-  const { server, sessions, modern } = options;
+  const { server, sessions } = options;
   const guard = createGuard(options);
   const modernFace = createModernFace(options);
 
@@ -60,7 +60,6 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
 
   /** True for a client of the modern era: it has no session that a GET or DELETE could be about. */
   const hasPostOnly = (incoming: IncomingMessage): boolean => {
-    if (!modern.servesLegacy) return true;
     const namesSession = incoming.headers['mcp-session-id'] !== undefined;
     return !namesSession && namesModernRevision(headerOf(incoming, 'mcp-protocol-version'));
   };
@@ -72,7 +71,6 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
       if (!posted.ok) return reply.fault(posted.reason, posted.id, posted.data);
       if (posted.modern !== undefined) return modernFace.post(posted.modern, incoming.headers, reply);
       const { messages, isBatch, initialize, id } = posted;
-      if (!modern.servesLegacy) return reply.fault('legacy_not_served', id, { supported: modern.revisions });
       const namesSession = incoming.headers['mcp-session-id'] !== undefined;
       if (initialize !== undefined && namesSession) return reply.fault('already_initialized', id);
       if (initialize !== undefined && !isBatch) return sessions.open(server, anonymous, initialize, reply);

@@ -1,113 +1,50 @@
+import { KnownTools, type KnownToolsOptions, type ToolParams } from '../backend/known-tools.ts';
+import { type ForwardedHeaders, noHeaders } from '../protocol/forwarded-headers.ts';
 import type { Message } from '../protocol/message.ts';
 import type { RequestHeaders } from '../protocol/modern/mirrored-headers.ts';
-import { checkParamHeaders, type ParamHeader, readParamHeaders } from '../protocol/modern/param-headers.ts';
-
-/** What the knowledge of tools needs. */
-export interface ToolHeadersOptions {
-  /** Asks the server for a page of its list of tools; undefined if it has none, or does not answer in time. */
-  list(cursor: string | undefined): Promise<Buffer | undefined>;
-}
+import { checkParamHeaders } from '../protocol/modern/param-headers.ts';
 
 /** What came of the check of a call: it passes, or this is wrong with it. */
 export type ParamFault = { readonly header: string } | 'duplicate_key' | undefined;
 
-/** A server that lists ever new tools must not fill the memory (P8): those beyond are not known. */
-const maxTools = 10_000;
-/** Pages read of one list at most. */
-const maxPages = 100;
-/** What was learned more than this ago is asked for again before a call is refused for it. */
-const freshMs = 1_000;
-
 /**
- * Knows which parameters of a server's tools are mirrored as headers, and checks calls by it (2026-07-28,
- * basic/transports/streamable-http, "Server Behavior for Custom Headers"). Learned from the lists of tools that pass; asked
- * for once where a call comes before any list, and again where a call would be refused by what may be old. A call of a tool
- * that is not in the list passes, and so do all where no list can be had.
+ * Checks the mirrored parameters of calls (2026-07-28, basic/transports/streamable-http, "Server Behavior for Custom
+ * Headers") by what is known of the server's tools, which is asked for again where a call would be refused by what may be
+ * old. A call of a tool that is not in the list passes, and so do all where no list can be had.
  */
 export class ToolHeaders {
-  readonly #options: ToolHeadersOptions;
-  #byTool = new Map<string, readonly ParamHeader[]>();
-  /** Every tool is known. */
-  #isWhole = false;
-  #learnedAt = Number.NEGATIVE_INFINITY;
-  /** Counts what made the knowledge void: a list that was asked for before is not the whole one. */
-  #generation = 0;
-  #asking: Promise<void> | undefined;
+  readonly #tools: KnownTools;
 
-  constructor(options: ToolHeadersOptions) {
-    this.#options = options;
+  constructor(options: KnownToolsOptions) {
+    this.#tools = new KnownTools(options);
   }
 
   /** Learns from a list of tools that passes, or a page of one. */
   learn(response: Buffer): void {
-    this.#learn(response);
+    this.#tools.learn(response);
   }
 
   /** The list has changed, or there is another process. */
   forget(): void {
-    this.#byTool = new Map();
-    this.#isWhole = false;
-    this.#generation += 1;
+    this.#tools.forget();
   }
 
-  /** Checks a call: at once where the tool is known and nothing is wrong, else after asking the server. */
-  check(call: Message, tool: unknown, headers: RequestHeaders): ParamFault | Promise<ParamFault> {
+  /**
+   * Checks a call: at once where the tool is known and nothing is wrong, else after asking the server.
+   * @param forwarded headers of the client for the server, should it have to be asked
+   */
+  check(
+    call: Message,
+    tool: unknown,
+    headers: RequestHeaders,
+    forwarded: ForwardedHeaders = noHeaders,
+  ): ParamFault | Promise<ParamFault> {
     if (typeof tool !== 'string') return undefined; // the server's to refuse
-    const known = this.#byTool.get(tool);
-    if (known === undefined) {
-      if (this.#isWhole) return undefined;
-      return this.#ask().then(() => this.#checkBy(this.#byTool.get(tool), call, headers));
-    }
-    const fault = this.#checkBy(known, call, headers);
-    if (fault === undefined || performance.now() - this.#learnedAt < freshMs) return fault;
-    return this.#ask().then(() => this.#checkBy(this.#byTool.get(tool), call, headers));
+    const checkBy = (params: ToolParams): ParamFault => params && checkParamHeaders(params, call, headers);
+    const found = this.#tools.find(tool, forwarded);
+    if (found instanceof Promise) return found.then(checkBy);
+    const fault = checkBy(found);
+    if (fault === undefined || this.#tools.isFresh) return fault;
+    return this.#tools.findAnew(tool, forwarded).then(checkBy);
   }
-
-  #checkBy(declared: readonly ParamHeader[] | undefined, call: Message, headers: RequestHeaders): ParamFault {
-    return declared === undefined ? undefined : checkParamHeaders(declared, call, headers);
-  }
-
-  /** Reads the whole list, once for all calls that wait for it. */
-  #ask(): Promise<void> {
-    this.#asking ??= this.#readList().finally(() => {
-      this.#asking = undefined;
-    });
-    return this.#asking;
-  }
-
-  async #readList(): Promise<void> {
-    const generation = this.#generation;
-    let cursor: string | undefined;
-    for (let page = 0; page < maxPages; page++) {
-      const response = await this.#options.list(cursor);
-      const learned = response && this.#learn(response);
-      if (learned === undefined) return;
-      cursor = learned.nextCursor;
-      if (cursor === undefined) break;
-    }
-    this.#isWhole = generation === this.#generation;
-  }
-
-  /** Returns the cursor of the next page, if there is one; undefined if the response is no list of tools. */
-  #learn(response: Buffer): { readonly nextCursor: string | undefined } | undefined {
-    const { result } = JSON.parse(response.toString()) as { result?: ListResult | null };
-    if (!Array.isArray(result?.tools)) return undefined;
-    for (const tool of result.tools as readonly (Tool | null)[]) {
-      const name = tool?.name;
-      if (typeof name !== 'string' || (this.#byTool.size >= maxTools && !this.#byTool.has(name))) continue;
-      this.#byTool.set(name, readParamHeaders(tool?.inputSchema));
-    }
-    this.#learnedAt = performance.now();
-    return { nextCursor: typeof result.nextCursor === 'string' ? result.nextCursor : undefined };
-  }
-}
-
-interface ListResult {
-  readonly tools?: unknown;
-  readonly nextCursor?: unknown;
-}
-
-interface Tool {
-  readonly name?: unknown;
-  readonly inputSchema?: unknown;
 }

@@ -126,11 +126,6 @@ const catalogue = {
     code: -32022,
     message: 'Unsupported protocol version: send the request at one of the supported versions.',
   },
-  legacy_not_served: {
-    status: 400,
-    code: -32022,
-    message: 'This server has no initialize and no sessions. Use a client of one of the supported versions.',
-  },
   method_removed: {
     status: 404,
     code: -32601,
@@ -338,6 +333,45 @@ const catalogue = {
     retryAfterS: 1,
   },
   cancelled: { status: 200, code: -32000, message: 'The request was cancelled by the client.' },
+
+  // A server of another era than its client
+  method_of_other_era: {
+    status: 200,
+    code: -32601,
+    message:
+      'Method not found: the MCP server is of the modern era, and this method is not translated between the eras.',
+  },
+  bad_log_level: {
+    status: 200,
+    code: -32602,
+    message: 'Invalid params: level must be debug, info, notice, warning, error, critical, alert or emergency.',
+  },
+  bad_uri: { status: 200, code: -32602, message: 'Invalid params: uri must be the URI of a resource.' },
+  subscription_refused: {
+    status: 200,
+    code: -32602,
+    message: 'The MCP server does not tell of changes of this resource.',
+  },
+  too_many_subscriptions: {
+    status: 429,
+    code: -32000,
+    message: 'This session is subscribed to as many resources as it may be. Unsubscribe from some first.',
+  },
+  input_refused: {
+    status: 200,
+    code: -32000,
+    message: 'The MCP server needed input, and the client answered that with an error: the request cannot go on.',
+  },
+  too_many_rounds: {
+    status: 502,
+    code: -32000,
+    message: 'The MCP server asked for input again and again, so that its request was given up.',
+  },
+  unserved_result: {
+    status: 502,
+    code: -32000,
+    message: 'The MCP server answered with a result that its protocol version does not have for this request.',
+  },
   session_ended: { status: 404, code: -32001, message: 'The session was ended while the request was in flight.' },
 
   // Several instances

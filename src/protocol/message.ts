@@ -83,11 +83,24 @@ export function readBody(text: Buffer, maxDepth: number): ReadBody {
   return { ok: true, batch: scan.batch, messages: scan.values.map((value) => readMessage(text, value)) };
 }
 
-/** The response that a line of a server is; undefined if it is anything else. */
-export function readResponse(line: Buffer): Message | undefined {
+/** The message that a line is; undefined if it is none, or an array. */
+export function readOne(line: Buffer): Message | undefined {
   const body = readBody(line, Number.POSITIVE_INFINITY);
   const [read] = body.ok && !body.batch ? body.messages : [];
-  return read?.ok && read.message.kind === 'response' ? read.message : undefined;
+  return read?.ok ? read.message : undefined;
+}
+
+/** The response that a line of a server is; undefined if it is anything else. */
+export function readResponse(line: Buffer): Message | undefined {
+  const message = readOne(line);
+  return message?.kind === 'response' ? message : undefined;
+}
+
+/** A message that the gateway made itself, or made of one that it has read. Throws if it is none. */
+export function readOwn(text: Buffer): Message {
+  const message = readOne(text);
+  if (message === undefined) throw new Error('the text is no message');
+  return message;
 }
 
 /** Values that are met in nearly every message. */

@@ -3,7 +3,7 @@ import type { Message } from '../protocol/message.ts';
 import { spliceId } from '../protocol/splice.ts';
 
 /** So many subscriptions of a client are told to a new process (P8); further ones are the lost process' alone. */
-const maxSubscriptions = 500;
+export const maxSubscriptions = 500;
 
 /**
  * What a client has told its server that a new process of it has to be told again (DESIGN decision 5): its `initialize`,

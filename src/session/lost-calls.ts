@@ -67,11 +67,11 @@ export class LostCalls {
 
   /** The backend goes on, and will not answer these. */
   unanswered(ids: RequestIds, reason: Reason): void {
-    const { calls, reruns, inbound } = this.#options;
+    const { calls, reruns } = this.#options;
     const mayRunAgain = reason === 'server_unreachable' || reason === 'outcome_unknown';
     for (const call of ids.map((id) => calls.get(id)).filter((found) => found !== undefined)) {
       if (mayRunAgain && reruns.allows(call, 'broken_post')) this.#rerunSoon(call);
-      else inbound.fail(call, reason);
+      else this.#fail(call, reason);
     }
   }
 
@@ -97,7 +97,13 @@ export class LostCalls {
   }
 
   #send(text: Buffer, headers: ForwardedHeaders | undefined, call: Call | undefined): void {
-    const { upstream, inbound } = this.#options;
-    if (upstream.send(text, headers) === 'full' && call !== undefined) inbound.fail(call, 'server_busy');
+    if (this.#options.upstream.send(text, headers) === 'full' && call !== undefined) this.#fail(call, 'server_busy');
+  }
+
+  /** A server that takes no more may have had the call before. */
+  #fail(call: Call, reason: Reason): void {
+    const before = call.rerunAfter === 'loss' ? 'server_exited' : 'server_unreachable';
+    const mayHaveRun = call.rerunAfter !== undefined && reason === 'server_busy';
+    this.#options.inbound.fail(call, mayHaveRun ? before : reason);
   }
 }

@@ -96,15 +96,9 @@ export class ServerRequests {
   }
 }
 
-/** Tells a client that a question of a server that was lost needs no answer any more. */
-export const cancellationOf = (requestId: RequestId): Buffer =>
-  Buffer.from(
-    JSON.stringify({
-      jsonrpc: '2.0',
-      method: 'notifications/cancelled',
-      params: { requestId, reason: 'The server that asked has ended.' },
-    }),
-  );
+/** Tells a client that a question needs no answer any more, as a rule because the server that asked was lost. */
+export const cancellationOf = (requestId: RequestId, reason = 'The server that asked has ended.'): Buffer =>
+  Buffer.from(JSON.stringify({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId, reason } }));
 
 const reachable = (destination: Destination): Destination =>
   destination === 'get' || destination.answer.hasStream ? destination : 'get';

@@ -24,6 +24,8 @@ export interface Busy {
   readonly seed: number;
   /** Resolves when so many more calls have ended, in each session one at least. */
   more(calls?: number): Promise<void>;
+  /** Resolves when every session is served. */
+  allGoOn(): Promise<void>;
   /** Ends the traffic; resolves with what was seen and what is wrong with it. */
   stop(
     allowances?: LogAllowances,
@@ -59,6 +61,11 @@ export async function startBusy(
         return sum(now) >= sum(before) + calls && now.every((count, index) => count > (before[index] as number));
       };
       await waitFor(isEnough, { what: `${calls} more calls`, deadlineMs: 45_000, intervalMs: 20 });
+    },
+    async allGoOn() {
+      const isServed = async (sessionId: string) => (await headOf(cluster.url, sessionId)).status === 200;
+      const what = 'a session to go on';
+      await Promise.all(traffic.transcripts.map(({ sessionId }) => waitFor(() => isServed(sessionId), { what })));
     },
     async stop(allowances = {}) {
       const transcripts = await traffic.stop();

@@ -2,9 +2,9 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type Cluster, startCluster } from '../support/cluster.ts';
 import { type Violation, violationsOf } from '../support/log-checker.ts';
 import { startRedisSentinel } from '../support/redis-sentinel.ts';
-import { startRedis } from '../support/redis-server.ts';
 import type { Listening } from '../support/resuming-client.ts';
 import { readLogs } from '../support/session-logs.ts';
+import { makeOld, startUsedRedis } from '../support/used-redis.ts';
 import { waitFor, withDeadline } from '../support/wait-for.ts';
 import { answerOn, createNotes, type HeldClient, type Notes, openHeld } from './held.ts';
 import { faultArgs, mayTakeOver, urlOf } from './patience.ts';
@@ -31,7 +31,7 @@ describe('a failover that loses the last writes', () => {
   let ahead: Listening;
 
   beforeEach(async () => {
-    const redis = await startRedis();
+    const redis = await startUsedRedis();
     cluster = await startCluster({
       redis,
       instances: 2,
@@ -97,6 +97,7 @@ describe('a failover that loses the last writes', () => {
 test('[F07] [P7] a sentinel promotes the replica: sessions go on with the servers they have', async () => {
   const sentinel = await startRedisSentinel();
   const redis = { ...(await sentinel.master()), url: sentinel.url };
+  await makeOld(redis);
   const cluster = await startCluster({
     redis,
     instances: 2,

@@ -2,16 +2,17 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { type Cluster, startCluster } from '../support/cluster.ts';
 import { violationsOf } from '../support/log-checker.ts';
 import { descendantsOf, waitUntilGone } from '../support/processes.ts';
-import { type RedisServer, startRedis } from '../support/redis-server.ts';
+import type { RedisServer } from '../support/redis-server.ts';
 import { readLogs } from '../support/session-logs.ts';
+import { startUsedRedis } from '../support/used-redis.ts';
 import { waitFor, withDeadline } from '../support/wait-for.ts';
 import { answerOn, createNotes, type HeldClient, type Notes, openHeld } from './held.ts';
 import { faultArgs, healthOf, leaseMs, loadMs, mayTakeOver, noticedMs, untilPassed, urlOf } from './patience.ts';
 
-/** One for all, so that only the first cluster has to wait until its data are old enough for takeovers. */
+/** One for all. */
 let redis: RedisServer;
 beforeAll(async () => {
-  redis = await startRedis();
+  redis = await startUsedRedis();
 });
 afterAll(() => redis?.stop());
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { startCluster } from '../support/cluster.ts';
-import { startRedis } from '../support/redis-server.ts';
 import { countOutcomes } from '../support/traffic.ts';
+import { startUsedRedis } from '../support/used-redis.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { headOf, isFullSize, startBusy, statusesIn } from './busy.ts';
 import { answerOn, createNotes, openHeld } from './held.ts';
@@ -16,11 +16,7 @@ describe('a Redis that restarts', () => {
     await busy.more();
     await busy.cluster.redis.restart({ keepData: true });
     const back = performance.now();
-    await Promise.all(
-      busy.traffic.transcripts.map(({ sessionId }) =>
-        waitFor(async () => (await headOf(busy.cluster.url, sessionId)).status === 200, { what: 'a session to go on' }),
-      ),
-    );
+    await busy.allGoOn();
     expect(performance.now() - back).toBeLessThan(5_000);
     await busy.more();
     const { transcripts, violations } = await busy.stop();
@@ -39,7 +35,7 @@ describe('a Redis that restarts', () => {
     const allowed = [...outcomes, 'history_lost'];
     expect(Object.keys(countOutcomes(transcripts)).filter((outcome) => !allowed.includes(outcome))).toEqual([]);
     expect(statusesIn(transcripts)).not.toContain(404);
-    for (const { sessionId } of transcripts) expect((await headOf(busy.cluster.url, sessionId)).status).toBe(200);
+    await busy.allGoOn();
   });
 
   test.each([0, 1])(
@@ -67,7 +63,7 @@ describe('a Redis that restarts', () => {
 
 test('[F05] [R9.14] [P7] a Redis that is stopped for some leases costs time, and no session', async () => {
   const notes = await createNotes();
-  const redis = await startRedis({ isDurable: true });
+  const redis = await startUsedRedis({ isDurable: true });
   const cluster = await startCluster({ redis, instances: 2, command: notes.command, args: faultArgs });
   await mayTakeOver(cluster);
   const [owner, other] = [urlOf(cluster, 0), urlOf(cluster, 1)];

@@ -1,16 +1,17 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { startCluster } from '../support/cluster.ts';
-import { type RedisServer, startRedis } from '../support/redis-server.ts';
+import type { RedisServer } from '../support/redis-server.ts';
 import { logNameOf } from '../support/session-logs.ts';
+import { startUsedRedis } from '../support/used-redis.ts';
 import { withDeadline } from '../support/wait-for.ts';
 import { isFullSize } from './busy.ts';
 import { answerOn, createNotes, type HeldClient, type Notes, openHeld } from './held.ts';
 import { mayTakeOver, untilPassed, urlOf } from './patience.ts';
 
-/** One for both, so that only the first cluster has to wait until its data are old enough for takeovers. */
+/** One for both. */
 let redis: RedisServer;
 beforeAll(async () => {
-  redis = await startRedis();
+  redis = await startUsedRedis();
 });
 afterAll(() => redis?.stop());
 

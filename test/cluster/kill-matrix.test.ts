@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type RedisServer, startRedis } from '../support/redis-server.ts';
+import type { RedisServer } from '../support/redis-server.ts';
+import { startUsedRedis } from '../support/used-redis.ts';
 import {
   type Fault,
   faults,
@@ -45,10 +46,10 @@ function expectedOf(fault: Fault, place: Place, phase: Phase, method: Method): E
 const nameOf = ({ outcome }: ReturnType<MatrixRun['cell']>): string =>
   outcome.outcome === 'error' ? outcome.reason : outcome.outcome;
 
-/** One for all, so that only the first cluster has to wait until its data are old enough for takeovers. */
+/** One for all. */
 let redis: RedisServer;
 beforeAll(async () => {
-  redis = await startRedis();
+  redis = await startUsedRedis();
 });
 afterAll(() => redis?.stop());
 

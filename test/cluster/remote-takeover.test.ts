@@ -2,14 +2,15 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { type RemoteServer, startRemoteServer } from '../integration/remote-server.ts';
 import { type Cluster, startCluster } from '../support/cluster.ts';
 import { type Exchange, initialize, type Message, messagesOf, type Session } from '../support/http-client.ts';
-import { type RedisServer, startRedis } from '../support/redis-server.ts';
+import type { RedisServer } from '../support/redis-server.ts';
+import { startUsedRedis } from '../support/used-redis.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { faultArgs, mayTakeOver, urlOf } from './patience.ts';
 
-/** One for all, so that only the first cluster has to wait until its data are old enough for takeovers. */
+/** One for all. */
 let redis: RedisServer;
 beforeAll(async () => {
-  redis = await startRedis();
+  redis = await startUsedRedis();
 });
 afterAll(() => redis?.stop());
 

@@ -2,6 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type Members, type ScanOutcome, scanJson } from '../../src/protocol/json-scan.ts';
+import { cpuMsOf } from '../support/cpu-time.ts';
 
 const deep = 1_000;
 
@@ -581,28 +582,26 @@ describe('scanJson takes linear time', () => {
     ['escaped keys deep down', fill('{"\\u0061":1},', '{"id":1,"params":{"a":[', ']}}')],
     ['a long key', fill('k', '{"', '":1}')],
     ['a long escaped key', fill('\\u006b', '{"params":{"', '":1}}')],
-  ])('4 MiB of %s in under three seconds', (_, bytes) => {
-    const started = performance.now();
-    const outcome = scanJson(bytes, 100);
-    expect(performance.now() - started).toBeLessThan(3_000);
-    expect(outcome.ok).toBe(true);
+  ])('4 MiB of %s in under three seconds of processor time', (_, bytes) => {
+    expect(cpuMsOf(() => expect(scanJson(bytes, 100).ok).toBe(true))).toBeLessThan(3_000);
   });
 
   it.each([10_000, 100_000])('%i keys of a message, of its params and of its _meta', (count) => {
     const members = keys(count);
     const bytes = Buffer.from(`{${members},"params":{${members},"_meta":{${members}}}}`);
-    const started = performance.now();
-    const outcome = scanJson(bytes, 100);
-    expect(performance.now() - started).toBeLessThan(3_000);
-    expect(outcome.ok && outcome.values[0]?.meta?.keys.length).toBe(count);
+    let outcome: ScanOutcome | undefined;
+    expect(
+      cpuMsOf(() => {
+        outcome = scanJson(bytes, 100);
+      }),
+    ).toBeLessThan(3_000);
+    expect(outcome?.ok && outcome.values[0]?.meta?.keys.length).toBe(count);
   });
 
   it('keys that look like numbers, whose hashes collide easily', () => {
     // V8 hashes a string that is an array index by its value: multiples of a power of two share the low bits.
     const members = Array.from({ length: 50_000 }, (_, index) => `"${index * 65_536}":0`).join();
-    const started = performance.now();
-    expect(scan(`{"params":{${members}}}`).ok).toBe(true);
-    expect(performance.now() - started).toBeLessThan(3_000);
+    expect(cpuMsOf(() => expect(scan(`{"params":{${members}}}`).ok).toBe(true))).toBeLessThan(3_000);
   });
 });
 

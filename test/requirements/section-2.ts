@@ -109,7 +109,7 @@ export const section2: readonly ProtocolRequirement[] = [
     id: 'R2.18',
     source: 'S26',
     level: 'MAY',
-    text: 'A tool definition whose x-mcp-header breaks the rules passes through unchanged.',
+    text: 'A tool definition whose x-mcp-header breaks the rules passes through unchanged, from a server not reached over HTTP.',
   },
   {
     id: 'R2.19',

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import type { Reason } from '../../src/protocol/faults.ts';
 import { Answer } from '../../src/session/answer.ts';
 import { Calls } from '../../src/session/calls.ts';
 import type { Inbound } from '../../src/session/inbound.ts';
@@ -18,9 +19,10 @@ function createList() {
   const base = { id: 1, method: 'tools/list', progressToken: undefined, taskId: undefined };
   calls.add({ ...base, answer, text, activeAt: 0, startedAt: 0 });
   const happened: string[] = [];
+  const server = { takes: 'sent' };
   const send = () => {
     happened.push('sent again');
-    return 'sent';
+    return server.takes;
   };
   const fail = (_: unknown, reason: string) => happened.push(reason);
   const lost = new LostCalls({
@@ -35,7 +37,8 @@ function createList() {
     if (happened.at(-1) === 'server_exited') return;
     lost.sendAgain([]);
   };
-  return { happened, loseBackend, leaveUnanswered: () => lost.unanswered([1], 'server_unreachable') };
+  const leaveUnanswered = (reason: Reason = 'server_unreachable') => lost.unanswered([1], reason);
+  return { happened, server, loseBackend, leaveUnanswered };
 }
 
 /** Longer than a call whose POST broke waits. */
@@ -77,4 +80,21 @@ it('[P3] [P8] a list is not run for ever: once after a POST that breaks, once af
   third.loseBackend();
   third.leaveUnanswered();
   expect(third.happened).toEqual(['sent again', 'server_unreachable']);
+});
+
+it('[P3] [P7] a list that was run, and for which there is no room when it is sent again, is not said to be new', () => {
+  const loss = createList();
+  loss.server.takes = 'full';
+  loss.loseBackend();
+  expect(loss.happened).toEqual(['sent again', 'server_exited']);
+
+  const broken = createList();
+  broken.leaveUnanswered();
+  vi.advanceTimersByTime(waitMs);
+  broken.leaveUnanswered('server_busy');
+  expect(broken.happened).toEqual(['sent again', 'server_unreachable']);
+
+  const fresh = createList();
+  fresh.leaveUnanswered('server_busy');
+  expect(fresh.happened).toEqual(['server_busy']);
 });

@@ -3,8 +3,9 @@ import { freeze, thaw } from './freeze.ts';
 import { type Exit, type Gateway, type GatewayOptions, startGateway } from './gateway.ts';
 import { type NetProxy, startNetProxy } from './net-proxy.ts';
 import { descendantsOf, type ProcessInfo, stillAlive, waitUntilGone } from './processes.ts';
-import { type RedisServer, startRedis } from './redis-server.ts';
+import type { RedisServer } from './redis-server.ts';
 import { type RoundRobin, startRoundRobin } from './round-robin.ts';
+import { startUsedRedis } from './used-redis.ts';
 import type { Waiting } from './wait-for.ts';
 
 export interface ClusterOptions extends Pick<GatewayOptions, 'command' | 'env' | 'program'> {
@@ -12,7 +13,7 @@ export interface ClusterOptions extends Pick<GatewayOptions, 'command' | 'env' |
   readonly instances?: number;
   /** Further options of the gateways, of all of them or for each one. */
   readonly args?: readonly string[] | ((instance: number) => readonly string[]);
-  /** A Redis to use; the cluster does not stop it. Without it the cluster has one of its own. */
+  /** A Redis to use; the cluster does not stop it. Without it the cluster has one of its own, whose data are old. */
   readonly redis?: RedisServer;
   /** Puts a proxy between each instance and Redis, which `partition` needs. */
   readonly isPartitionable?: boolean;
@@ -73,7 +74,7 @@ export async function startCluster({
   const isInTest = TestRunner.getCurrentTest() !== undefined;
   if (isInTest) onTestFinished(stop);
   try {
-    const redis = givenRedis ?? (await startRedis());
+    const redis = givenRedis ?? (await startUsedRedis());
     started.push(async () => (givenRedis === undefined ? redis.stop() : undefined));
     const redisProxies: NetProxy[] = [];
     for (let instance = 0; isPartitionable && instance < count; instance++) {

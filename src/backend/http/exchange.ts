@@ -4,14 +4,14 @@ import { flattenLineBreaks } from '../../protocol/lines.ts';
 import type { Message } from '../../protocol/message.ts';
 import type { Parcel, RequestIds } from '../backend.ts';
 import { explainConnectFailure } from '../connect-failure.ts';
-import { type Answer, type Connection, maxIdleBytes, postHeaders } from '../web/connection.ts';
+import { type Answer, type Connection, postHeaders } from '../web/connection.ts';
 import { Cut } from '../web/cut.ts';
 import type { Flow } from '../web/flow.ts';
 import { readJson } from '../web/json-body.ts';
 import { idsOf, messagesIn } from '../web/messages.ts';
+import { isUnsentAfter, maxAwayMs, pause } from '../web/retry.ts';
 import { explainStatus, isItOne, isModernError } from './refusal.ts';
 import type { LeaveOut } from './repeats.ts';
-import { isUnsentAfter, maxAwayMs, pause } from './retry.ts';
 import type { ServerSession } from './server-session.ts';
 import { isSessionKnown } from './session-probe.ts';
 import { followStream } from './stream.ts';
@@ -161,14 +161,14 @@ export function startExchange(what: Outgoing | Resumed, parts: ExchangeParts): E
 
   const takeRefusal = async ({ status, mediaType, body }: Answer): Promise<ExchangeEnd> => {
     const json = mediaType === 'application/json' ? await readJson(body, flow, maxLineBytes) : undefined;
-    if (mediaType !== 'application/json') await body.dump({ limit: maxIdleBytes });
+    if (mediaType !== 'application/json') await body.dump();
     const isAnswer = json !== undefined && idsOf(messagesIn(json), 'response').some((id) => open.has(id));
     if (isAnswer) deliver([flattenLineBreaks(json)]);
     if (isAnswer && open.size === 0) return { outcome: 'done' };
     const mayBeForgotten = status === 400 && session.hasId && !isAnswer;
     if (mayBeForgotten && !(await isSessionKnown(parts))) return { outcome: 'forgotten', isTaken: false };
     if (json !== undefined && isModernError(json)) {
-      const detail = `${where} speaks revision 2026-07-28 or later only, which this version does not.`;
+      const detail = `${where} speaks only the revisions from 2026-07-28 on, which have no initialize.`;
       return { outcome: 'failed', reason: 'server_refused', detail };
     }
     return { outcome: 'failed', reason: 'server_refused', detail: explainStatus(status, where, isInitialize), status };
@@ -177,7 +177,7 @@ export function startExchange(what: Outgoing | Resumed, parts: ExchangeParts): E
   const takeAnswer = async (answer: Answer): Promise<ExchangeEnd> => {
     const { status, mediaType, body } = answer;
     if (status === 404 && session.hasId) {
-      await body.dump({ limit: maxIdleBytes });
+      await body.dump();
       return { outcome: 'forgotten', isTaken: false };
     }
     if (status < 200 || status > 299) return takeRefusal(answer);
@@ -185,7 +185,7 @@ export function startExchange(what: Outgoing | Resumed, parts: ExchangeParts): E
     if (fault !== undefined) return { outcome: 'failed', reason: 'server_refused', detail: `${where} ${fault}.` };
     if (mediaType === 'text/event-stream') return takeStream(answer);
     if (mediaType === 'application/json') return takeJson(body);
-    await body.dump({ limit: maxIdleBytes });
+    await body.dump();
     return complete();
   };
 

@@ -4,7 +4,7 @@ import { flattenLineBreaks } from '../../protocol/lines.ts';
 import type { Backend, BackendEnd, BackendEvents, OpenOptions, Parcel, RequestIds, Resume } from '../backend.ts';
 import { settlesWithin } from '../settles-within.ts';
 import type { UpstreamTls } from '../upstream-tls.ts';
-import { maxIdleBytes, openConnection } from '../web/connection.ts';
+import { openConnection } from '../web/connection.ts';
 import { createFlow } from '../web/flow.ts';
 import { idsOf, messagesIn } from '../web/messages.ts';
 import { createSender, type Delivery } from '../web/sender.ts';
@@ -135,7 +135,7 @@ export function openHttp(
       headers: { ...clientHeaders(), ...session.headers },
     });
     await deleted.then(
-      ({ body }) => body.dump({ limit: maxIdleBytes }),
+      ({ body }) => body.dump(),
       () => undefined, // a server that is away forgets the session by itself
     );
   };

@@ -1,5 +1,5 @@
 import type { ForwardedHeaders } from '../../protocol/forwarded-headers.ts';
-import { type Connection, maxIdleBytes, postHeaders } from '../web/connection.ts';
+import { type Connection, postHeaders } from '../web/connection.ts';
 import type { ServerSession } from './server-session.ts';
 
 /** What the question needs. */
@@ -26,7 +26,7 @@ export async function isSessionKnown({ connection, url, session, clientHeaders }
   const signal = AbortSignal.timeout(timeoutMs);
   try {
     const { status, body } = await connection.request({ method: 'POST', url, headers, body: ping, signal });
-    await body.dump({ limit: maxIdleBytes });
+    await body.dump();
     return status !== 400 && status !== 404;
   } catch {
     return true; // it could not be asked: what is known stays

@@ -1,9 +1,9 @@
 import type { Reason } from '../../protocol/faults.ts';
-import { type Answer, maxIdleBytes } from '../web/connection.ts';
+import type { Answer } from '../web/connection.ts';
 import { createEventReader } from '../web/event-reader.ts';
 import type { Flow } from '../web/flow.ts';
 import { messageOf } from '../web/messages.ts';
-import { maxAwayMs, pause } from './retry.ts';
+import { maxAwayMs, pause } from '../web/retry.ts';
 
 /** How a stream came to its end. */
 export type StreamEnd =
@@ -79,7 +79,7 @@ export async function followStream(parts: StreamParts): Promise<StreamEnd> {
       continue;
     }
     const status = answer?.status;
-    await answer?.body.dump({ limit: maxIdleBytes }).catch(() => undefined); // what it says is of no interest
+    await answer?.body.dump().catch(() => undefined); // what it says is of no interest
     if (status === 404 && wasOpen) return { outcome: 'forgotten' };
     if (status !== undefined && !passing.has(status)) return { outcome: 'refused', status };
     if (!isStandalone && performance.now() - awaySince > maxAwayMs) {

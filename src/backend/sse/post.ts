@@ -2,7 +2,7 @@ import type { Reason } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/forwarded-headers.ts';
 import { flattenLineBreaks } from '../../protocol/lines.ts';
 import { codeOf } from '../connect-failure.ts';
-import { type Answer, type Connection, maxIdleBytes, postHeaders } from '../web/connection.ts';
+import { type Answer, type Connection, postHeaders } from '../web/connection.ts';
 import { Cut } from '../web/cut.ts';
 import { createEventReader } from '../web/event-reader.ts';
 import type { Flow } from '../web/flow.ts';
@@ -67,7 +67,7 @@ const broken = (cause: unknown): Extract<Posted, { ok: false }> => ({
 
 async function takeAnswer({ status, mediaType, body }: Answer, message: Uint8Array, parts: PostParts): Promise<Posted> {
   if (status < 200 || status > 299) {
-    await body.dump({ limit: maxIdleBytes });
+    await body.dump();
     return { ok: false, reason: 'server_refused', detail: `A POST was answered with status ${status}.` };
   }
   if (mediaType === 'text/event-stream') {
@@ -75,7 +75,7 @@ async function takeAnswer({ status, mediaType, body }: Answer, message: Uint8Arr
   } else if (mediaType === 'application/json') {
     await takeJson(body, parts);
   } else {
-    await body.dump({ limit: maxIdleBytes });
+    await body.dump();
   }
   return { ok: true };
 }

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { Readable } from 'node:stream';
-import { Pool } from 'undici';
+import { type Dispatcher, errors, Pool, util } from 'undici';
 import type { UpstreamTls } from '../upstream-tls.ts';
+import { Body } from './body.ts';
 import type { Cut } from './cut.ts';
 
 /** The head of an answer and its body, not yet read. */
@@ -10,7 +10,7 @@ export interface Answer {
   /** `text/event-stream`, in small letters and without parameters; empty where there is none. */
   readonly mediaType: string;
   readonly headers: IncomingHttpHeaders;
-  readonly body: Readable & { dump(options: { limit: number }): Promise<void> };
+  readonly body: Body;
 }
 
 /**
@@ -33,9 +33,6 @@ export interface Connection {
 
 /** Of a POST with a message: each may be answered as JSON or as a stream. */
 export const postHeaders = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
-
-/** Of an answer that says nothing so much is read, to keep the connection; a longer one closes it. */
-export const maxIdleBytes = 64 * 1024;
 
 /**
  * @param origin scheme, host and port
@@ -65,19 +62,14 @@ export function openConnection({
   });
   let closed: Promise<void> | undefined;
   return {
-    async request({ method, url, headers, body, signal }) {
-      const answer = await pool.request({
-        path: url.pathname + url.search,
-        method,
-        // A compressed stream is not understood here, and is of no use between two neighbours.
-        headers: { ...common, 'accept-encoding': 'identity', ...headers },
-        body: body ?? null,
-        signal,
+    request({ method, url, headers, body = null, signal }) {
+      const path = url.pathname + url.search;
+      // A compressed stream is not understood here, and is of no use between two neighbours.
+      const all = { ...common, 'accept-encoding': 'identity', ...headers };
+      return new Promise((resolve, reject) => {
+        if (signal.aborted) reject(new errors.RequestAbortedError());
+        else pool.dispatch({ path, method, headers: all, body }, new AnswerHandler({ signal, resolve, reject }));
       });
-      // An abort breaks the body, also when nobody reads it any more; that is no fault of the program.
-      answer.body.on('error', () => undefined);
-      const { statusCode: status, headers: itsHeaders } = answer;
-      return { status, mediaType: mediaTypeOf(itsHeaders), headers: itsHeaders, body: answer.body };
     },
     close() {
       closed ??= pool.destroy();
@@ -89,4 +81,67 @@ export function openConnection({
 function mediaTypeOf({ 'content-type': type, 'content-encoding': encoding }: IncomingHttpHeaders): string {
   if (encoding !== undefined && encoding.toLowerCase() !== 'identity') return '';
   return (type?.split(';')[0] ?? '').trim().toLowerCase();
+}
+
+/** What becomes of a request. */
+interface Settle {
+  readonly signal: AbortSignal | Cut;
+  resolve(answer: Answer): void;
+  /** No head of an answer came. */
+  reject(cause: Error): void;
+}
+
+/** Takes the answer to one request from its connection. */
+class AnswerHandler implements Dispatcher.DispatchHandlers {
+  readonly #settle: Settle;
+  readonly #onAborted = (): void => this.#cut(new errors.RequestAbortedError());
+  #abort: ((cause: Error) => void) | undefined;
+  #body: Body | undefined;
+
+  constructor(settle: Settle) {
+    this.#settle = settle;
+    const { signal } = settle;
+    if (signal instanceof AbortSignal) signal.addEventListener('abort', this.#onAborted);
+    else signal.on('abort', this.#onAborted);
+  }
+
+  onConnect(abort: (cause: Error) => void): void {
+    this.#abort = abort;
+    if (this.#settle.signal.aborted) this.#onAborted();
+  }
+
+  onHeaders(status: number, rawHeaders: Buffer[], resume: () => void): boolean {
+    if (status < 200) return true;
+    const headers = util.parseHeaders(rawHeaders);
+    this.#body = new Body({ resume, cut: (cause) => this.#cut(cause) });
+    this.#settle.resolve({ status, mediaType: mediaTypeOf(headers), headers, body: this.#body });
+    return true;
+  }
+
+  onData(chunk: Buffer): boolean {
+    return this.#body?.take(chunk) ?? true;
+  }
+
+  onComplete(): void {
+    this.#forget();
+    this.#body?.end();
+  }
+
+  onError(cause: Error): void {
+    this.#forget();
+    if (this.#body === undefined) this.#settle.reject(cause);
+    else this.#body.end(cause);
+  }
+
+  #cut(cause: Error): void {
+    // One that waits for a connection is told at once, and gone when it would get one.
+    if (this.#abort === undefined) this.#settle.reject(cause);
+    else this.#abort(cause);
+  }
+
+  #forget(): void {
+    const { signal } = this.#settle;
+    if (signal instanceof AbortSignal) signal.removeEventListener('abort', this.#onAborted);
+    else signal.off('abort', this.#onAborted);
+  }
 }

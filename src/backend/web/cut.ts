@@ -2,10 +2,9 @@ import { EventEmitter } from 'node:events';
 
 /**
  * Cuts what is under way, as an AbortController does. That one costs a fifth of a small exchange, and hardly any exchange is
- * ever cut: its signal is made only for those that ask for it, and undici takes the emitter.
+ * ever cut: its signal is made only for those that ask for it; `Connection` listens to the emitter.
  */
 export class Cut extends EventEmitter {
-  /** undici looks at it before it sends anything. */
   aborted = false;
   #controller: AbortController | undefined;
 

@@ -1,4 +1,4 @@
-import type { Readable } from 'node:stream';
+import type { Body } from './body.ts';
 
 /** A body brought nothing for too long. */
 export class Silence extends Error {
@@ -12,7 +12,7 @@ export interface Flow {
    * @param onChunk called for each chunk, in order; never while paused
    * @param idleMs 0 for ever. While reading is stopped silence is not the server's, and does not count
    */
-  read(body: Readable, onChunk: (chunk: Buffer) => void, idleMs?: number): Promise<void>;
+  read(body: Body, onChunk: (chunk: Buffer) => void, idleMs?: number): Promise<void>;
   pause(): void;
   resume(): void;
 }
@@ -40,19 +40,19 @@ export function createFlow(): Flow {
           limitIdle();
         };
         turns.add(turn);
-        body.on('data', (chunk: Buffer) => {
-          limitIdle();
-          onChunk(chunk);
-        });
-        body.once('end', resolve);
-        body.once('error', reject);
-        body.once('close', () => {
-          turns.delete(turn);
-          clearTimeout(timer);
-          // An error is made only where it counts: its stack costs as much as the rest of a small answer.
-          if (!body.readableEnded) reject(new Error('The body was given up.'));
-        });
         turn();
+        body.read({
+          onChunk(chunk) {
+            limitIdle();
+            onChunk(chunk);
+          },
+          onEnd(cause) {
+            turns.delete(turn);
+            clearTimeout(timer);
+            if (cause === undefined) resolve();
+            else reject(cause);
+          },
+        });
       });
     },
     pause: () => turnTo(true),

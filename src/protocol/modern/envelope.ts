@@ -14,9 +14,9 @@ export type ReadEnvelope =
   | { readonly ok: true; readonly envelope: Envelope }
   | { readonly ok: false; readonly missing: readonly string[] };
 
-const clientCapabilitiesKey = 'io.modelcontextprotocol/clientCapabilities';
-const clientInfoKey = 'io.modelcontextprotocol/clientInfo';
-const logLevelKey = 'io.modelcontextprotocol/logLevel';
+export const clientCapabilitiesKey = 'io.modelcontextprotocol/clientCapabilities';
+export const clientInfoKey = 'io.modelcontextprotocol/clientInfo';
+export const logLevelKey = 'io.modelcontextprotocol/logLevel';
 
 const openBrace = 0x7b;
 

@@ -38,10 +38,26 @@ export function disagreeingHeader(
 export function missingHeader(request: Message, headers: RequestHeaders): string | undefined {
   if (headers['mcp-protocol-version'] === undefined) return 'MCP-Protocol-Version';
   if (headers['mcp-method'] === undefined) return 'Mcp-Method';
-  const source = nameSources.get(request.method as string);
-  const name = source === undefined ? undefined : memberValue(request, 'params', source);
-  if (typeof name !== 'string') return undefined; // what lacks its name is the server's to refuse
+  const name = nameOf(request);
+  if (name === undefined) return undefined; // what lacks its name is the server's to refuse
   return decodeHeader(headers['mcp-name']) === name ? undefined : 'Mcp-Name';
+}
+
+/** The headers that a client sends with a message of this revision. */
+export function mirroredHeaders(message: Message, protocolVersion: string): Record<string, string> {
+  const name = nameOf(message);
+  return {
+    'mcp-protocol-version': protocolVersion,
+    ...(message.method !== undefined && { 'mcp-method': encodeHeader(message.method) }),
+    ...(name !== undefined && { 'mcp-name': encodeHeader(name) }),
+  };
+}
+
+/** What `Mcp-Name` says of a message; undefined where it has no such header. */
+function nameOf(message: Message): string | undefined {
+  const source = nameSources.get(message.method as string);
+  const name = source === undefined ? undefined : memberValue(message, 'params', source);
+  return typeof name === 'string' ? name : undefined;
 }
 
 const visibleAscii = /^[\t\x20-\x7e]*$/;
@@ -58,4 +74,14 @@ export function decodeHeader(value: string | readonly string[] | undefined): str
   const encoded = value.slice(base64Prefix.length, -base64Suffix.length);
   const bytes = Buffer.from(encoded, 'base64');
   return bytes.toString('base64') === encoded && isUtf8(bytes) ? bytes.toString() : undefined;
+}
+
+/**
+ * A text as the value of a mirrored header ("Value Encoding"): as it is where a header can hold it, else in base64. Blanks
+ * at its ends would be cut on the way, and what looks like the base64 form would be decoded.
+ */
+export function encodeHeader(text: string): string {
+  const isPlain = visibleAscii.test(text) && !/^[\t ]|[\t ]$/.test(text);
+  const looksEncoded = text.startsWith(base64Prefix) && text.endsWith(base64Suffix);
+  return isPlain && !looksEncoded ? text : base64Prefix + Buffer.from(text).toString('base64') + base64Suffix;
 }

@@ -1,6 +1,6 @@
 import { type Message, placeOf } from '../message.ts';
 import { findPlace } from '../splice.ts';
-import { decodeHeader, type RequestHeaders } from './mirrored-headers.ts';
+import { decodeHeader, encodeHeader, type RequestHeaders } from './mirrored-headers.ts';
 
 /** A parameter of a tool that its calls mirror as `Mcp-Param-<name>` (2026-07-28, server/tools, "x-mcp-header"). */
 export interface ParamHeader {
@@ -10,13 +10,14 @@ export interface ParamHeader {
   readonly path: readonly string[];
 }
 
-const annotation = 'x-mcp-header';
+/** What marks a parameter in a tool's schema. */
+export const annotation = 'x-mcp-header';
 const tokenForm = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}$/;
 
-/** A schema with more subschemas than this is not looked through (P8). */
+/** A schema with more subschemas than this is not looked through, and its tool not offered (P8). */
 const maxSchemas = 10_000;
 
-/** A value that lies deeper is not mirrored (P8): each level of the way to it is read by itself. */
+/** A tool that wants a value mirrored which lies deeper is not offered (P8): each level of the way is read by itself. */
 const maxPathLength = 32;
 
 /** Keywords below which there are schemas to which no path of `properties` alone leads. */
@@ -28,10 +29,10 @@ const singles = [
 ];
 
 /**
- * The parameters that a tool's schema wants to be mirrored. None if one of its annotations breaks the rules: clients must
- * not offer such a tool, so that there is nothing to be checked.
+ * The parameters that a tool's schema wants to be mirrored; undefined if one of its annotations breaks the rules: clients
+ * over HTTP must not offer such a tool.
  */
-export function readParamHeaders(inputSchema: unknown): readonly ParamHeader[] {
+export function readParamHeaders(inputSchema: unknown): readonly ParamHeader[] | undefined {
   const found: ParamHeader[] = [];
   const names = new Set<string>();
   const left: { readonly schema: unknown; readonly path: readonly string[] | undefined }[] = [
@@ -42,14 +43,14 @@ export function readParamHeaders(inputSchema: unknown): readonly ParamHeader[] {
     const { schema, path } = next;
     if (typeof schema !== 'object' || schema === null) continue;
     seen += 1;
-    if (seen > maxSchemas) return [];
+    if (seen > maxSchemas) return undefined;
     const entries = new Map<string, unknown>(Object.entries(schema));
     const name = entries.get(annotation);
     if (name !== undefined) {
       const type = entries.get('type');
-      if (typeof name !== 'string' || !tokenForm.test(name) || names.has(name.toLowerCase())) return [];
-      if (path === undefined || path.length === 0) return [];
-      if (type !== 'string' && type !== 'integer' && type !== 'boolean') return [];
+      if (typeof name !== 'string' || !tokenForm.test(name) || names.has(name.toLowerCase())) return undefined;
+      if (path === undefined || path.length === 0) return undefined;
+      if (type !== 'string' && type !== 'integer' && type !== 'boolean') return undefined;
       names.add(name.toLowerCase());
       found.push({ name, type, path });
     }
@@ -78,25 +79,57 @@ export function checkParamHeaders(
   call: Message,
   headers: RequestHeaders,
 ): { readonly header: string } | 'duplicate_key' | undefined {
+  const values = valuesOf(declared, call);
+  if (values === 'duplicate_key') return values;
+  const wrong = values.find((value) => {
+    const header = decodeHeader(headers[headerOf(value)]);
+    return header === undefined || !isSame(header, value);
+  });
+  return wrong && { header: `Mcp-Param-${wrong.name}` };
+}
+
+/**
+ * The headers with which a client mirrors the parameters of a call ("Value Encoding"). None if a key on the way to one of
+ * the values stands twice in the body: whatever they said, it would be wrong to somebody.
+ */
+export function paramHeadersOf(declared: readonly ParamHeader[], call: Message): Record<string, string> {
+  const values = valuesOf(declared, call);
+  if (values === 'duplicate_key') return {};
+  return Object.fromEntries(values.map((value) => [headerOf(value), encodeHeader(headerTextOf(value))]));
+}
+
+/** A value of a call that is mirrored: a string, a number or a boolean. */
+interface MirroredValue extends ParamHeader {
+  readonly value: unknown;
+  /** As the call has it. */
+  readonly text: string;
+}
+
+function valuesOf(declared: readonly ParamHeader[], call: Message): readonly MirroredValue[] | 'duplicate_key' {
   const place = placeOf(call, 'params', 'arguments');
-  if (place === undefined) return undefined;
+  if (place === undefined) return [];
   const given = call.text.subarray(place.start, place.end);
-  for (const { name, type, path } of declared) {
-    const found = findPlace(given, path);
+  const values: MirroredValue[] = [];
+  for (const param of declared) {
+    const found = findPlace(given, param.path);
     if (found === 'duplicate_key') return found;
     if (found === 'absent') continue;
     const text = given.toString('utf8', found.start, found.end);
     const value: unknown = JSON.parse(text);
-    if (value === null || typeof value === 'object') continue; // the tool's to refuse
-    const header = decodeHeader(headers[`mcp-param-${name.toLowerCase()}`]);
-    if (header === undefined || !isSame(header, value, text, type)) return { header: `Mcp-Param-${name}` };
+    if (value !== null && typeof value !== 'object') values.push({ ...param, value, text }); // others are the tool's to refuse
   }
-  return undefined;
+  return values;
 }
+
+const headerOf = ({ name }: ParamHeader): string => `mcp-param-${name.toLowerCase()}`;
+
+/** Beyond what is exact a number stays as it is written, since another one could be meant. */
+const headerTextOf = ({ value, text }: MirroredValue): string =>
+  typeof value === 'number' && !Number.isSafeInteger(value) ? text : String(value);
 
 const decimalForm = /^-?[0-9]{1,40}(?:\.[0-9]{1,40})?$/;
 
-function isSame(header: string, value: unknown, text: string, type: ParamHeader['type']): boolean {
+function isSame(header: string, { value, text, type }: MirroredValue): boolean {
   // `42.0` and `42` are equal ("Server Validation"). Beyond what is exact, different numbers would be, too.
   if (type === 'integer' && Number.isSafeInteger(value) && decimalForm.test(header)) return Number(header) === value;
   return header === (typeof value === 'number' ? text : String(value));

@@ -235,6 +235,9 @@ export class Cluster {
   }
 
   async #look(): Promise<void> {
+    if (this.lease.unconfirmedMs >= this.#options.limits.requestIdleMs) {
+      for (const exchange of this.#exchanges.values()) exchange.tire();
+    }
     const owners = [...this.#exchanges.values()].map(({ owner }) => owner).filter((owner) => owner !== undefined);
     const peers = [...new Set([...owners, ...this.#desk.ingresses])];
     if (peers.length === 0) return;

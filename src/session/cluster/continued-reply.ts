@@ -1,4 +1,4 @@
-import { faultMessage, type Reason, type RequestId } from '../../protocol/faults.ts';
+import { entryOf, faultMessage, type Reason, type RequestId } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/forwarded-headers.ts';
 import type { Accepts } from '../../protocol/media-types.ts';
 import { encodeMessage, encodeRetry } from '../../protocol/sse.ts';
@@ -15,6 +15,8 @@ export class ContinuedReply implements Reply {
   readonly #ids: readonly RequestId[];
   /** Set once an event id of the stream was sent. */
   isContinued = false;
+  /** Set once an owner may have passed the request on: then no fault may tell the client to send it again (P7). */
+  mayHaveRun = false;
   #sink: EventSink | undefined;
   #timer: NodeJS.Timeout | undefined;
   #isDone = false;
@@ -76,7 +78,10 @@ export class ContinuedReply implements Reply {
     this.#finish(() => this.#reply.removed());
   }
 
-  fault(reason: Reason, id: RequestId | null, data?: Record<string, unknown>): void {
+  fault(said: Reason, id: RequestId | null, of?: Record<string, unknown>): void {
+    // Who says "try again" knows of what was asked last alone: an earlier asking may have reached the server.
+    const isMisleading = this.mayHaveRun && entryOf(said).retryAfterS !== undefined;
+    const [reason, data] = isMisleading ? (['outcome_unknown'] as const) : ([said, of] as const);
     if (this.#sink === undefined) this.#finish(() => this.#reply.fault(reason, id, data));
     else this.#endWith(this.#ids.map((of) => Buffer.from(faultMessage(reason, of, data))));
   }

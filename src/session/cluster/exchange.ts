@@ -32,16 +32,14 @@ export class Exchange {
   #sink: EventSink | undefined;
   #cursor: EventId | undefined;
   #unacknowledged = 0;
-  /** An earlier owner may have had the request. */
-  #again: boolean;
 
   constructor(key: string, wanted: Wanted, reply: Reply, host: ExchangeHost) {
     this.key = key;
     this.#wanted = wanted;
     this.#host = host;
     this.#ids = requestIds(wanted);
-    this.#again = wanted.kind === 'post' && wanted.again === true;
     this.#reply = new ContinuedReply(reply, this.#ids);
+    this.#reply.mayHaveRun = wanted.kind === 'post' && wanted.again === true;
     reply.onGone(() => {
       this.#letOwnerGo();
       this.#over('answered');
@@ -96,16 +94,21 @@ export class Exchange {
     this.#over('answered');
   }
 
-  /** This instance stops now. */
+  /** This instance stops now, or nobody can be asked any more. */
   giveUp(): void {
     if (this.listens && this.#host.isOneStream) this.#reply.endForNow();
     else this.#reply.fault('outcome_unknown', this.requestId);
     this.#over('answered');
   }
 
-  /** Nothing could be known of the session in time; of a request that was handed over the server may have heard. */
+  /** Nothing could be known of the session in time. */
   refuse(): void {
-    this.#reply.fault(this.#again ? 'outcome_unknown' : 'store_unavailable', this.requestId);
+    this.#reply.fault('store_unavailable', this.requestId);
+  }
+
+  /** The store was away for as long as a request may be idle: whoever had it has ended it by now (P7). */
+  tire(): void {
+    if (!this.listens && !this.#reply.isContinued) this.giveUp();
   }
 
   /** There is a fault of the gateway. */
@@ -137,6 +140,7 @@ export class Exchange {
       case 'moved':
         return this.#over('moved');
       case 'head':
+        this.#mayHaveRun(); // an owner that stops may end the stream before an event of it
         this.#open(letter.headers);
         return;
       case 'chunk':
@@ -207,6 +211,11 @@ export class Exchange {
     if (this.#owner !== undefined) void this.#host.send(this.#owner, { kind: 'gone', n: this.n });
   }
 
+  /** What is asked for by a GET or DELETE may be asked for again. */
+  #mayHaveRun(): void {
+    if (this.#wanted.kind === 'post') this.#reply.mayHaveRun = true;
+  }
+
   #leave(why: Ending): Ending {
     this.#owner = undefined;
     this.#end = undefined;
@@ -215,8 +224,8 @@ export class Exchange {
   }
 
   #letter(): { readonly letter: ToOwner; readonly body: readonly Buffer[] } {
-    const { accepts, isContinued: continues, forwarded } = this.#reply;
-    return letterOf(this.#wanted, { n: this.n, key: this.key, accepts, continues, again: this.#again, forwarded });
+    const { accepts, isContinued: continues, mayHaveRun: again, forwarded } = this.#reply;
+    return letterOf(this.#wanted, { n: this.n, key: this.key, accepts, continues, again, forwarded });
   }
 
   #open(headers?: Readonly<Record<string, string>>): void {
@@ -249,12 +258,12 @@ export class Exchange {
    */
   async #goOn(lost: string): Promise<boolean> {
     this.#unacknowledged = 0;
+    this.#mayHaveRun();
     if (this.#cursor !== undefined) {
       this.#wanted = { kind: 'listen', after: this.#cursor };
       return true;
     }
     const { kind } = this.#wanted;
-    this.#again = kind === 'post';
     // Of a client with one stream the next owner knows what was accepted, and has answered it there.
     if (kind !== 'post' || this.#host.isOneStream || this.#wanted.messages.every(isHarmless)) return true;
     // An owner that lives may still run it; it is asked for the answer, and says so if it has none.
@@ -274,7 +283,7 @@ export class Exchange {
 
   #serve(session: SessionHandle): void {
     const wanted = this.#wanted;
-    if (wanted.kind === 'post') session.post({ ...wanted, again: this.#again }, this.#reply);
+    if (wanted.kind === 'post') session.post({ ...wanted, again: this.#reply.mayHaveRun }, this.#reply);
     else if (wanted.kind === 'listen') session.listen(wanted.after, this.#reply);
     else session.remove(this.#reply);
   }

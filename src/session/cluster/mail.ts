@@ -19,11 +19,14 @@ export interface MailOptions {
 /** A larger letter goes in parts, so that none of them keeps a connection, and with it the lease, waiting for long. */
 const partBytes = 256 * 1024;
 
+/** Senders that are remembered, those lost among them: each restart of an instance is a new name (P8). */
+const maxSenders = 1_000;
+
 /** Letters to other instances and from them: sent in order, taken once each, and a loss is noticed on both sides. */
 export class Mail {
   readonly #options: MailOptions;
   readonly #outboxes = new Map<string, Outbox>();
-  /** The number of the last letter of each sender. */
+  /** The number of the last letter of each sender; who wrote last is last. */
   readonly #received = new Map<string, number>();
   /** What came of a letter in parts, by sender. */
   readonly #parts = new Map<string, Buffer[]>();
@@ -46,13 +49,20 @@ export class Mail {
   take({ from, number, content }: Letter): void {
     const last = this.#received.get(from) ?? 0;
     if (number <= last) return;
-    this.#received.set(from, number);
+    this.#note(from, number);
     if (number > last + 1) {
       this.#parts.delete(from);
       this.#options.onLoss(from);
       void this.send(from, { kind: 'hole' });
     }
     this.#open(from, content);
+  }
+
+  #note(from: string, number: number): void {
+    this.#received.delete(from); // so that the order is that of the last letters
+    this.#received.set(from, number);
+    const [oldest] = this.#received.keys();
+    if (this.#received.size > maxSenders && oldest !== undefined) this.#received.delete(oldest);
   }
 
   #open(from: string, content: Buffer): void {
@@ -76,11 +86,10 @@ export class Mail {
     for (const to of this.#outboxes.keys()) void this.send(to, { kind: 'hello' });
   }
 
-  /** An instance is no more. */
+  /** An instance is no more. What was taken of it may be delivered once more, and is a repeat then too. */
   forget(peer: string): void {
     this.#outboxes.get(peer)?.close();
     this.#outboxes.delete(peer);
-    this.#received.delete(peer);
     this.#parts.delete(peer);
   }
 

@@ -45,6 +45,7 @@ export class Outbox {
   #queue: Waiting[] = [];
   #bytes = 0;
   #next: number;
+  /** So many at the head of the queue are being posted, or were once without an answer: they may be there. */
   #underWay = 0;
   #isRunning = false;
   #isGone = false;
@@ -108,7 +109,7 @@ export class Outbox {
         return wasUnsure && answer === 'gone' ? 'lost' : answer;
       };
       const posted = await patiently(post, signal).catch(() => 'lost' as const);
-      this.#underWay = 0;
+      this.#underWay = posted === 'full' && isUnsure ? batch.length : 0;
       if (posted === 'gone' || posted === 'lost') {
         // What may have arrived keeps its numbers: if it did not, the hole tells.
         if (posted === 'lost') this.#next += batch.length;
@@ -124,7 +125,7 @@ export class Outbox {
       } else {
         // Nothing was put in, so what cannot wait any longer leaves no hole in the numbers.
         const now = performance.now();
-        const unsure = new Set(isUnsure ? batch.map(({ letter }) => letter) : []);
+        const unsure = new Set(this.#queue.slice(0, this.#underWay).map(({ letter }) => letter));
         const isLate = ({ letter }: Waiting) => letter.until <= now && !unsure.has(letter);
         const late = this.#queue.filter(isLate);
         this.#queue = this.#queue.filter((waiting) => !isLate(waiting));
@@ -134,6 +135,9 @@ export class Outbox {
       }
     }
     this.#isRunning = false;
+    if (!this.#isGone) return;
+    this.close();
+    this.#settle(this.#queue.splice(0), 'lost'); // nobody asks any more whether they are there
   }
 
   /** The first letters of the queue that one post carries. */

@@ -23,8 +23,6 @@ export interface ConnectOptions {
   readonly sentinelPassword?: string;
 }
 
-/** The longest wait before the next attempt to connect. */
-const maxReconnectMs = 2_000;
 const connectTimeoutMs = 5_000;
 /** A cluster's slots are asked for again this often, and whenever a command could not be delivered. */
 const slotsRefreshMs = 5_000;
@@ -34,25 +32,33 @@ const slotsRefreshMs = 5_000;
  *
  * No command waits in a queue for a connection and none is sent twice: with the connection each command that has no answer
  * is rejected. Whether it was done is then for the caller to find out (DESIGN decision 11). Reconnects for ever.
+ *
+ * @param maxReconnectMs the longest wait before the next attempt to connect
  */
-export function createConnector(options: ConnectOptions): (commandTimeoutMs: number | undefined) => RedisClient {
+export function createConnector(
+  options: ConnectOptions,
+  maxReconnectMs: number,
+): (commandTimeoutMs: number | undefined) => RedisClient {
   const target = parseRedisUrl(options.url);
+  // Capped, and spread: a hundred gateways do not come back in the same instant.
+  const backoffMs: Backoff = (attempt) =>
+    Math.min(50 * 2 ** Math.min(attempt, 10), maxReconnectMs) * (0.5 + Math.random() / 2);
   return (commandTimeoutMs) => {
-    const common = commonOptions(target, options.tls, commandTimeoutMs);
-    if (target.kind === 'cluster') return connectCluster(target, common);
-    if (target.kind === 'sentinel') return new Redis({ ...common, ...sentinelOptions(target, options) });
+    const common = commonOptions(target, options.tls, commandTimeoutMs, backoffMs);
+    if (target.kind === 'cluster') return connectCluster(target, common, backoffMs);
+    if (target.kind === 'sentinel') return new Redis({ ...common, ...sentinelOptions(target, options, backoffMs) });
     return new Redis({ ...common, ...target.hosts[0] });
   };
 }
 
-/** Capped, and spread: a hundred gateways do not come back in the same instant. */
-export const backoffMs = (attempt: number): number =>
-  Math.min(50 * 2 ** Math.min(attempt, 10), maxReconnectMs) * (0.5 + Math.random() / 2);
+/** How many milliseconds to wait before an attempt. */
+type Backoff = (attempt: number) => number;
 
 function commonOptions(
   { isTls, username, password, db }: RedisTarget,
   tls: RedisTls = {},
   commandTimeout: number | undefined,
+  backoffMs: Backoff,
 ) {
   return {
     ...(username !== undefined && { username }),
@@ -71,7 +77,7 @@ function commonOptions(
   } satisfies RedisOptions;
 }
 
-function sentinelOptions({ hosts, masterName, isTls }: RedisTarget, options: ConnectOptions) {
+function sentinelOptions({ hosts, masterName, isTls }: RedisTarget, options: ConnectOptions, backoffMs: Backoff) {
   const { sentinelUsername, sentinelPassword, tls = {} } = options;
   return {
     sentinels: hosts.map((host) => ({ ...host })),
@@ -85,7 +91,7 @@ function sentinelOptions({ hosts, masterName, isTls }: RedisTarget, options: Con
   } satisfies RedisOptions;
 }
 
-function connectCluster({ hosts }: RedisTarget, common: ReturnType<typeof commonOptions>): Cluster {
+function connectCluster({ hosts }: RedisTarget, common: ReturnType<typeof commonOptions>, backoffMs: Backoff): Cluster {
   const { retryStrategy: _, enableOfflineQueue: __, ...ofNodes } = common;
   const options = {
     redisOptions: ofNodes,

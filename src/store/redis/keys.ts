@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 
 /** The keys of one session; all in one slot of a cluster. */
 export interface SessionKeys {
@@ -50,4 +50,4 @@ export function createKeys(prefix: string): Keys {
   };
 }
 
-const digestOf = (name: string): string => createHash('sha256').update(name).digest('base64url');
+const digestOf = (name: string): string => hash('sha256', name, 'base64url');

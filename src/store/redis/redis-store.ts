@@ -10,6 +10,13 @@ import { createRedisLog } from './redis-log.ts';
 import { createRedisRecords } from './redis-records.ts';
 import { createRunScript } from './script.ts';
 
+/**
+ * The longest wait before the next attempt to connect, and its part of a lease: an owner is back before another instance,
+ * whose connection has to be healthy for a lease before that, takes over what it owns (P7).
+ */
+const maxReconnectMs = 2_000;
+const reconnectsPerLease = 3;
+
 /** Where the store is, and its limits and times. */
 export interface RedisStoreOptions extends ConnectOptions {
   /** What all keys begin with; gateways share sessions if they have the same. */
@@ -43,7 +50,7 @@ export function createRedisStore(options: RedisStoreOptions): Store {
   } = options;
   const keys = createKeys(prefix);
   const lifetimes = createLifetimes(limits, recordTtlMs, leaseMs);
-  const connect = createConnector(options);
+  const connect = createConnector(options, Math.min(maxReconnectMs, leaseMs / reconnectsPerLease));
 
   const commands = createCommands({
     client: connect(commandTimeoutMs),

@@ -1,6 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { decodeHeader, disagreeingHeader, missingHeader } from '../../../src/protocol/modern/mirrored-headers.ts';
-import { checkParamHeaders, readParamHeaders } from '../../../src/protocol/modern/param-headers.ts';
+import {
+  decodeHeader,
+  disagreeingHeader,
+  encodeHeader,
+  mirroredHeaders,
+  missingHeader,
+} from '../../../src/protocol/modern/mirrored-headers.ts';
+import { checkParamHeaders, paramHeadersOf, readParamHeaders } from '../../../src/protocol/modern/param-headers.ts';
 import { read } from './read.ts';
 
 const request = (method: string, params: object = {}) => read({ jsonrpc: '2.0', id: 1, method, params });
@@ -27,6 +33,22 @@ describe('the values of mirrored headers', () => {
     ['caf\u00e9', undefined],
     ['a\u0000', undefined],
   ])('[R2.14] %j stands for %j', (value, text) => {
+    expect(decodeHeader(value)).toBe(text);
+  });
+
+  it.each([
+    ['us-west1', 'us-west1'],
+    ['', ''],
+    ['a b\tc', 'a b\tc'],
+    ['Hello, 世界', '=?base64?SGVsbG8sIOS4lueVjA==?='],
+    [' padded ', '=?base64?IHBhZGRlZCA=?='],
+    ['\tx', '=?base64?CXg=?='],
+    ['line1\nline2', '=?base64?bGluZTEKbGluZTI=?='],
+    ['a\r\nEvil: 1', '=?base64?YQ0KRXZpbDogMQ==?='],
+    ['=?base64?literal?=', '=?base64?PT9iYXNlNjQ/bGl0ZXJhbD89?='],
+    ['=?base64?x', '=?base64?x'],
+  ])('[R9.13] %j is sent as %j, and stands for itself', (text, value) => {
+    expect(encodeHeader(text)).toBe(value);
     expect(decodeHeader(value)).toBe(text);
   });
 });
@@ -81,6 +103,21 @@ describe('the mirrored headers of a request', () => {
   ])('none is asked for: %s', (_, message) => {
     expect(missingHeader(message, { ...good, 'mcp-name': undefined })).toBeUndefined();
   });
+
+  it.each([
+    ['tools/call', { name: 'wörld' }],
+    ['prompts/get', { name: 'p' }],
+    ['resources/read', { uri: 'file:///a\nb' }],
+    ['tools/list', { name: 'x' }],
+    ['a\r\nb', {}],
+  ])('[R9.13] a client makes those that its %j needs', (method, params) => {
+    const message = request(method, params);
+    const headers = mirroredHeaders(message, '2026-07-28');
+    expect(headers['mcp-protocol-version']).toBe('2026-07-28');
+    expect(decodeHeader(headers['mcp-method'])).toBe(method);
+    expect(missingHeader(message, headers)).toBeUndefined();
+    expect('mcp-name' in headers).toBe(method.includes('/') && method !== 'tools/list');
+  });
 });
 
 describe('parameters that are mirrored', () => {
@@ -94,7 +131,7 @@ describe('parameters that are mirrored', () => {
       other: { type: 'string' },
     },
   };
-  const declared = readParamHeaders(schema);
+  const declared = readParamHeaders(schema) ?? [];
   const check = (text: string, headers: Record<string, string>) =>
     checkParamHeaders(
       declared,
@@ -122,9 +159,9 @@ describe('parameters that are mirrored', () => {
     ['below items', { a: { type: 'array', items: { type: 'string', 'x-mcp-header': 'A' } } }],
     ['below anyOf', { a: { anyOf: [{ properties: { b: { type: 'string', 'x-mcp-header': 'A' } } }] } }],
     ['below $defs', { a: { $defs: { b: { type: 'string', 'x-mcp-header': 'A' } } } }],
-  ])('[R2.18] a schema with %s asks for no header', (_, properties) => {
+  ])('[R2.18] a schema with %s breaks the rules', (_, properties) => {
     const fine = { z: { type: 'string', 'x-mcp-header': 'Z' } };
-    expect(readParamHeaders({ type: 'object', properties: { ...fine, ...properties } })).toEqual([]);
+    expect(readParamHeaders({ type: 'object', properties: { ...fine, ...properties } })).toBeUndefined();
   });
 
   it.each([undefined, null, 1, 'x', [], { properties: 7 }, { properties: null }, { properties: { a: null } }])(
@@ -141,10 +178,10 @@ describe('parameters that are mirrored', () => {
       return schema;
     };
     expect(readParamHeaders(nested(32))).toHaveLength(1);
-    expect(readParamHeaders(nested(33))).toEqual([]);
-    expect(readParamHeaders(nested(5_000))).toEqual([]);
+    expect(readParamHeaders(nested(33))).toBeUndefined();
+    expect(readParamHeaders(nested(5_000))).toBeUndefined();
     const many = Object.fromEntries(Array.from({ length: 20_000 }, (_, i) => [`p${i}`, {}]));
-    expect(readParamHeaders({ properties: { ...many, a: { type: 'string', 'x-mcp-header': 'A' } } })).toEqual([]);
+    expect(readParamHeaders({ properties: { ...many, a: { type: 'string', 'x-mcp-header': 'A' } } })).toBeUndefined();
   });
 
   it.each([
@@ -183,4 +220,18 @@ describe('parameters that are mirrored', () => {
       expect(check(text, { 'mcp-param-region': 'us', 'mcp-param-level': '1' })).toBe('duplicate_key');
     },
   );
+
+  it.each([
+    ['{"region":"us","deep":{"level":42.0},"dry":false}', { region: 'us', level: '42', dry: 'false' }],
+    ['{"region":" ü","deep":{"level":-7}}', { region: base64(' ü'), level: '-7' }],
+    ['{"deep":{"level":12345678901234567890}}', { level: '12345678901234567890' }],
+    ['{"region":null,"dry":{}}', {}],
+    ['{"region":"us","region":"eu"}', {}],
+    ['[]', {}],
+  ])('[R9.13] a client sends %s with %j', (text, expected) => {
+    const message = read(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"arguments":${text}}}`);
+    const headers = paramHeadersOf(declared, message);
+    expect(headers).toEqual(Object.fromEntries(Object.entries(expected).map(([k, v]) => [`mcp-param-${k}`, v])));
+    if (!text.includes('"region":"us","region"')) expect(checkParamHeaders(declared, message, headers)).toBeUndefined();
+  });
 });

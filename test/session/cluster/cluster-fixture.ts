@@ -28,7 +28,8 @@ export const cluster = {
 export interface Line {
   /** Nothing gets through any more, in either way. */
   cut(): void;
-  mend(): void;
+  /** Everything gets through again, but for this method of the store. */
+  mend(except?: string): void;
   /** The next so many letters that this instance posts do not arrive, and it does not notice. */
   lose(letters: number): void;
   /** How many letters were posted. */
@@ -41,6 +42,7 @@ function overLine(store: Store): { store: Store; line: Line } {
   let healthySince = Number.NEGATIVE_INFINITY;
   let toLose = 0;
   let posted = 0;
+  let refused: string | undefined;
   const recovered: (() => void)[] = [];
   const guarded = <T extends object>(part: T): T =>
     new Proxy(part, {
@@ -54,6 +56,7 @@ function overLine(store: Store): { store: Store; line: Line } {
               return 'posted';
             }
           }
+          if (name === refused) throw new StoreUnavailable('unreachable');
           const answer = isCut ? undefined : await method.apply(target, args);
           if (isCut) throw new StoreUnavailable('unreachable');
           return answer;
@@ -64,8 +67,9 @@ function overLine(store: Store): { store: Store; line: Line } {
     cut() {
       isCut = true;
     },
-    mend() {
+    mend(except) {
       isCut = false;
+      refused = except;
       healthySince = performance.now();
       for (const listener of recovered) listener();
     },

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { allReasons, entryOf, type Reason } from '../../../src/protocol/faults.ts';
 import { ContinuedReply } from '../../../src/session/cluster/continued-reply.ts';
 import { createFakeReply } from '../../support/fake-reply.ts';
 import { errorTo } from '../session-fixture.ts';
@@ -49,6 +50,24 @@ describe('a reply that several owners give in turn', () => {
     nothing.reply.stream();
     nothing.reply.nothing();
     expect([nothing.client.sink.messages, nothing.client.sink.state]).toEqual([[], 'ended']);
+  });
+
+  it('[P7] tells nobody to send again what may have been run', () => {
+    const faulted = allReasons.map((reason) => {
+      const { client, reply } = createFixture();
+      reply.mayHaveRun = true;
+      reply.fault(reason, 1, { more: 1 });
+      return client.given;
+    });
+    expect(faulted).toContainEqual({ kind: 'fault', reason: 'outcome_unknown', id: 1 });
+    for (const given of faulted) {
+      const { reason } = given as { reason: Reason };
+      expect([entryOf(reason).retryAfterS, entryOf(reason).status], reason).not.toContain(503);
+      expect(entryOf(reason).retryAfterS, reason).toBeUndefined();
+    }
+    const fresh = createFixture();
+    fresh.reply.fault('store_unavailable', 1);
+    expect(fresh.client.given).toEqual({ kind: 'fault', reason: 'store_unavailable', id: 1 });
   });
 
   it('has one stream for all of them', () => {

@@ -58,6 +58,16 @@ describe('an owner that is lost', () => {
     expect(reply.given).toEqual({ kind: 'fault', reason: 'outcome_unknown', id: 'a' });
   });
 
+  it('[P3] [P7] that lives, and has no room when it is asked again: nobody is told that nothing was run', async () => {
+    const options = { isAlive: true, posts: ['posted', 'full'] as const };
+    const { exchange, reply, run } = createExchange(postOf([request('a')]), options);
+    const done = run();
+    await settled();
+    exchange.lose(); // it may run the request: only letters were lost
+    await done;
+    expect(reply.given).toEqual({ kind: 'fault', reason: 'outcome_unknown', id: 'a' });
+  });
+
   it('[P4] in mid-stream: the stream goes on behind the last event with the next one, on the same connection', async () => {
     const { exchange, reply, sent, replays, run } = createExchange(postOf([request('a')]), { owners: ['o1', 'o2'] });
     const done = run();
@@ -141,6 +151,18 @@ describe('an owner that is lost', () => {
 });
 
 describe('[P9] an owner that stops', () => {
+  it('[P3] in a stream without an event may have run the call, which the next one does not run again', async () => {
+    const { exchange, reply, sent, run } = createExchange(postOf([request('a')]), { owners: ['o1', 'o2'] });
+    const done = run();
+    await settled();
+    exchange.take('o1', { kind: 'head', n: 5 }, Buffer.alloc(0));
+    exchange.take('o1', { kind: 'moved', n: 5 }, Buffer.alloc(0));
+    await settled();
+    expect(sent.at(-1)).toMatchObject({ to: 'o2', letter: { kind: 'post', again: true } });
+    reply.leave();
+    await done;
+  });
+
   it('leaves the stream to the next one, which is asked after a while, on the same connection', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     onTestFinished(() => void vi.useRealTimers());

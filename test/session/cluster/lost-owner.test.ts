@@ -1,6 +1,7 @@
 import { describe, expect, it, vi } from 'vitest';
+import { acceptsJson, createFakeReply } from '../../support/fake-reply.ts';
 import { errorTo, note, request, response } from '../session-fixture.ts';
-import { createCluster, leaseMs, takeoverMs } from './cluster-fixture.ts';
+import { cluster, createCluster, leaseMs, takeoverMs } from './cluster-fixture.ts';
 
 vi.mock('node:timers/promises', () => import('../../support/fake-delay.ts'));
 
@@ -49,6 +50,23 @@ describe('[F01] a session whose owner is lost', () => {
     b.fake.backend.says(response('l'));
     await pass();
     expect(read.given).toMatchObject({ kind: 'json', json: response('l') });
+  });
+
+  it('[P7] is not waited for without end while the store is away: the outcome is unknown when a request may be idle no longer', async () => {
+    const requestIdleMs = 60_000;
+    const { a, b, open, pass } = await createCluster({ cluster: { ...cluster, requestIdleMs } });
+    const id = await open(a);
+    const call = b.post(id, request('c'), createFakeReply(acceptsJson));
+    const stream = b.post(id, request('d'));
+    await pass();
+    a.fake.backend.says(note(1));
+    await pass();
+    b.line.cut();
+    await pass(requestIdleMs - 3_000);
+    expect(call.given).toBeUndefined();
+    await pass(3_000);
+    expect(call.given).toEqual({ kind: 'fault', reason: 'outcome_unknown', id: 'c' });
+    expect([stream.sink.messages, stream.sink.state]).toEqual([[note(1)], 'open']); // its client has a place in the log
   });
 
   it('[P4] goes on with the streams of clients, on the connections that they have', async () => {

@@ -192,14 +192,32 @@ describe('mail', () => {
     expect([letters.length, losses]).toEqual([2, []]);
   });
 
-  it('forgets an instance that is no more', async () => {
+  // The store hands out again what was not freed, and a call that its ingress asked for would be run twice.
+  it('[P3] of an instance that is no more is not sent, and what was taken of it is not taken again', async () => {
     const { mail, letters, take, pass } = createFixture();
     const waiting = mail.send('peer', { kind: 'gone', n: 1 });
     take(1);
     mail.forget('peer');
     take(1);
     await pass();
-    expect([await waiting, letters.length]).toEqual(['gone', 2]);
+    expect([await waiting, letters.length]).toEqual(['gone', 1]);
+  });
+
+  it('[P8] is remembered of the last thousand senders', () => {
+    const { letters, losses, take } = createFixture();
+    take(1, listen, 'busy');
+    take(1, listen, 'lost long ago');
+    take(2, listen, 'busy');
+    for (let n = 0; n < 998; n++) take(1, listen, `${n}`);
+    expect(letters).toHaveLength(1_001);
+    take(2, listen, 'busy');
+    take(1, listen, 'lost long ago');
+    expect(letters).toHaveLength(1_001);
+    take(1, listen, 'one more');
+    take(1, listen, '1');
+    expect(letters).toHaveLength(1_002);
+    take(1, listen, 'lost long ago');
+    expect([letters.length, losses]).toEqual([1_003, []]);
   });
 
   it('is not sent any more once it is closed', async () => {

@@ -197,4 +197,27 @@ describe('letters to another instance', () => {
     await pass(10_000);
     expect([outcomes, posts()]).toEqual([{ a: 'gone' }, [[1, 'a']]]);
   });
+
+  it('[P3] may have reached it where the mailbox was full after a post without an answer, and the outbox is closed then', async () => {
+    const { outbox, send, outcomes, post, pass, answer } = createFixture();
+    send('unsure');
+    await pass();
+    send('behind');
+    post(0).fail(away());
+    await pass(1_000);
+    await answer(1, 'full');
+    outbox.close();
+    await pass(10_000);
+    expect(outcomes).toEqual({ unsure: 'lost', behind: 'gone' });
+  });
+
+  it('[P3] never wait for ever: a mailbox that is full when the outbox was closed meanwhile never had them', async () => {
+    const { outbox, send, outcomes, pass, answer } = createFixture();
+    send('a');
+    await pass();
+    outbox.close();
+    await answer(0, 'full');
+    await pass(10_000);
+    expect(outcomes).toEqual({ a: 'gone' });
+  });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, it, vi } from 'vitest';
 import { acceptsJson, createFakeReply } from '../../support/fake-reply.ts';
 import { note, request, response } from '../session-fixture.ts';
-import { createCluster } from './cluster-fixture.ts';
+import { cluster, createCluster } from './cluster-fixture.ts';
 
 vi.mock('node:timers/promises', () => import('../../support/fake-delay.ts'));
 
@@ -256,5 +256,18 @@ describe('letters that are lost', () => {
     expect(messages.at(-1)).toEqual(response('c', 'done'));
     expect([listing.given?.kind, get.isGone]).toEqual([expect.stringMatching(/json|stream/), false]);
     expect(a.fake.backend.sent.items.filter((message) => message.id === 'c')).toHaveLength(1);
+  });
+
+  it('[P3] [P7] while the call runs, and its owner cannot be sure of the store: nobody is told that nothing was run', async () => {
+    const { a, b, open, pass } = await createCluster();
+    const id = await open(a);
+    const call = b.post(id, request('c'), createFakeReply(acceptsJson));
+    await pass();
+    // Both were cut off for a moment: the one asks again, the other has to register the session first.
+    a.line.mend('register');
+    b.line.mend();
+    await pass(cluster.storeWaitMs + 1_000);
+    expect(a.fake.backend.sent.items.filter((message) => message.id === 'c')).toHaveLength(1);
+    expect(call.given).toEqual({ kind: 'fault', reason: 'outcome_unknown', id: 'c' });
   });
 });

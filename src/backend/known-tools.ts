@@ -1,0 +1,110 @@
+import type { ForwardedHeaders } from '../protocol/forwarded-headers.ts';
+import { type ParamHeader, readParamHeaders } from '../protocol/modern/param-headers.ts';
+
+/** What the knowledge of tools needs. */
+export interface KnownToolsOptions {
+  /**
+   * Asks the server for a page of its list of tools; undefined if it has none, or does not answer in time.
+   * @param headers of the client whose call makes it necessary
+   */
+  list(cursor: string | undefined, headers: ForwardedHeaders): Promise<Buffer | undefined>;
+}
+
+/** The parameters of a tool that its calls mirror; undefined for a tool that is not known. */
+export type ToolParams = readonly ParamHeader[] | undefined;
+
+/** A server that lists ever new tools must not fill the memory (P8): those beyond are not known. */
+const maxTools = 10_000;
+/** Pages read of one list at most. */
+const maxPages = 100;
+/** What was learned more than this ago is asked for again before a call is refused for it. */
+const freshMs = 1_000;
+
+/**
+ * Knows which parameters of a server's tools are mirrored as headers (2026-07-28, server/tools, "x-mcp-header"). Learned
+ * from the lists of tools that pass, and asked for once where a call comes before any list.
+ */
+export class KnownTools {
+  readonly #options: KnownToolsOptions;
+  #byName = new Map<string, readonly ParamHeader[]>();
+  /** Every tool is known. */
+  #isWhole = false;
+  #learnedAt = Number.NEGATIVE_INFINITY;
+  /** Counts what made the knowledge void: a list that was asked for before is not the whole one. */
+  #generation = 0;
+  #asking: Promise<void> | undefined;
+
+  constructor(options: KnownToolsOptions) {
+    this.#options = options;
+  }
+
+  /** True if a list, or a page of one, came just now. */
+  get isFresh(): boolean {
+    return performance.now() - this.#learnedAt < freshMs;
+  }
+
+  /** Learns from a list of tools that passes, or a page of one. */
+  learn(response: Buffer): void {
+    this.#learn(response);
+  }
+
+  /** The list has changed, or it is another server. */
+  forget(): void {
+    this.#byName = new Map();
+    this.#isWhole = false;
+    this.#generation += 1;
+  }
+
+  /** What is known of a tool: at once if something is, or if all tools are known; else after asking the server. */
+  find(name: string, headers: ForwardedHeaders): ToolParams | Promise<ToolParams> {
+    const known = this.#byName.get(name);
+    return known !== undefined || this.#isWhole ? known : this.findAnew(name, headers);
+  }
+
+  /** As `find`, after asking the server in any case. */
+  async findAnew(name: string, headers: ForwardedHeaders): Promise<ToolParams> {
+    // Once for all calls that wait for it.
+    this.#asking ??= this.#readList(headers).finally(() => {
+      this.#asking = undefined;
+    });
+    await this.#asking;
+    return this.#byName.get(name);
+  }
+
+  async #readList(headers: ForwardedHeaders): Promise<void> {
+    const generation = this.#generation;
+    let cursor: string | undefined;
+    for (let page = 0; page < maxPages; page++) {
+      const response = await this.#options.list(cursor, headers);
+      const learned = response && this.#learn(response);
+      if (learned === undefined) return;
+      cursor = learned.nextCursor;
+      if (cursor === undefined) break;
+    }
+    this.#isWhole = generation === this.#generation;
+  }
+
+  /** Returns the cursor of the next page, if there is one; undefined if the response is no list of tools. */
+  #learn(response: Buffer): { readonly nextCursor: string | undefined } | undefined {
+    const { result } = JSON.parse(response.toString()) as { result?: ListResult | null };
+    if (!Array.isArray(result?.tools)) return undefined;
+    for (const tool of result.tools as readonly (Tool | null)[]) {
+      const name = tool?.name;
+      if (typeof name !== 'string' || (this.#byName.size >= maxTools && !this.#byName.has(name))) continue;
+      // Clients must not offer a tool that breaks the rules, so that there is nothing to be mirrored.
+      this.#byName.set(name, readParamHeaders(tool?.inputSchema) ?? []);
+    }
+    this.#learnedAt = performance.now();
+    return { nextCursor: typeof result.nextCursor === 'string' ? result.nextCursor : undefined };
+  }
+}
+
+interface ListResult {
+  readonly tools?: unknown;
+  readonly nextCursor?: unknown;
+}
+
+interface Tool {
+  readonly name?: unknown;
+  readonly inputSchema?: unknown;
+}

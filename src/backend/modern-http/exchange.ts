@@ -1,0 +1,192 @@
+import type { Reason, RequestId } from '../../protocol/faults.ts';
+import { flattenLineBreaks } from '../../protocol/lines.ts';
+import { findPlace } from '../../protocol/splice.ts';
+import { explainConnectFailure, explainRefusal } from '../connect-failure.ts';
+import { type Answer, type Connection, postHeaders } from '../web/connection.ts';
+import type { Cut } from '../web/cut.ts';
+import { createEventReader } from '../web/event-reader.ts';
+import { type Flow, Silence } from '../web/flow.ts';
+import { readJson } from '../web/json-body.ts';
+import { messageOf, messagesIn } from '../web/messages.ts';
+import { isUnsentAfter, maxAwayMs, pause } from '../web/retry.ts';
+
+/** What all exchanges with one server need. */
+export interface ExchangeParts {
+  readonly url: URL;
+  readonly connection: Connection;
+  readonly flow: Flow;
+  readonly maxLineBytes: number;
+  /** How long a stream may be silent, 0 for ever; then it counts as broken. */
+  readonly idleTimeoutMs: number;
+}
+
+/** A message that is posted. */
+export interface Posting {
+  readonly message: Uint8Array;
+  /** Beside those that every POST has. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** Nobody waits any more. */
+  readonly cut: Cut;
+  /** False if it is given up where no connection comes about, and not tried again until the server is there. */
+  readonly waitsForServer: boolean;
+}
+
+/** A request that is posted. */
+export interface Asking extends Posting {
+  readonly id: RequestId;
+  /** The head of an answer came: the server has the request. */
+  onTaken(): void;
+  /** Notifications that come before the response, in order. */
+  onNotifications(messages: Buffer[]): void;
+}
+
+/** How an exchange ended. */
+export type Outcome = { readonly ok: true; readonly response: Buffer; readonly status: number } | Failure;
+
+/** There is no response, and will be none. */
+export interface Failure {
+  readonly ok: false;
+  readonly reason: Reason;
+  /** One sentence for the operator, without contents. */
+  readonly detail: string;
+  /** With which the server refused the request. */
+  readonly status?: number;
+}
+
+/** So long a server may leave a stream open that has told all; then its connection is cut. */
+const lingerMs = 1_000;
+
+/**
+ * Posts one request and reads its answer up to the response: JSON, or a stream (2026-07-28,
+ * basic/transports/streamable-http). A POST for which no connection comes about is tried again for `maxAwayMs`: the server
+ * has not seen it. Any other is sent once. Never rejects.
+ */
+export async function ask(asking: Asking, parts: ExchangeParts): Promise<Outcome> {
+  const { url, flow, maxLineBytes } = parts;
+  const where = url.origin;
+  try {
+    const answer = await post(asking, parts);
+    asking.onTaken();
+    const { status, mediaType, body } = answer;
+    const isTaken = status >= 200 && status <= 299;
+    if (isTaken && mediaType === 'text/event-stream') return await readStream(answer, asking, parts);
+    if (mediaType === 'application/json') {
+      const json = await readJson(body, flow, maxLineBytes);
+      if (json === undefined) return tooLong(where, maxLineBytes);
+      const response = responseIn(json, asking.id);
+      if (response !== undefined) return { ok: true, response, status };
+    } else await body.dump();
+    return isTaken
+      ? refused(`${where} answered a request with neither a response nor an event stream (${status}).`)
+      : refused(explainStatus(status, where), status);
+  } catch (cause) {
+    return { ok: false, reason: 'server_unreachable', detail: explainConnectFailure(cause, where) };
+  }
+}
+
+/** Posts one message until a connection comes about, within the limit. Rejects if no head of an answer comes. */
+export async function post(
+  { message, headers, cut, waitsForServer }: Posting,
+  { url, connection }: Pick<ExchangeParts, 'url' | 'connection'>,
+): Promise<Answer> {
+  const startedAt = performance.now();
+  for (let failures = 0; ; failures++) {
+    try {
+      const all = { ...headers, ...postHeaders };
+      return await connection.request({ method: 'POST', url, headers: all, body: message, signal: cut });
+    } catch (cause) {
+      const isTooLate = !waitsForServer || performance.now() - startedAt > maxAwayMs;
+      if (isTooLate || !isUnsentAfter(cause) || !(await pause(failures, { signal: cut.signal }))) throw cause;
+    }
+  }
+}
+
+const refused = (detail: string, status?: number): Failure => ({
+  ...{ ok: false, reason: 'server_refused', detail },
+  ...(status !== undefined && { status }),
+});
+
+const tooLong = (where: string, maxBytes: number): Failure => ({
+  ...{ ok: false, reason: 'line_too_long' },
+  detail: `${where} answered a request with more than ${maxBytes} bytes.`,
+});
+
+/** Resolves with the response as soon as it is there; the rest of the stream is read on its own, and means nothing. */
+function readStream({ status, body }: Answer, asking: Asking, parts: ExchangeParts): Promise<Outcome> {
+  const { url, flow, maxLineBytes, idleTimeoutMs } = parts;
+  const where = url.origin;
+  const reader = createEventReader({ maxEventBytes: maxLineBytes });
+  return new Promise((resolve) => {
+    let linger: NodeJS.Timeout | undefined;
+    const take = (chunk: Buffer): void => {
+      if (linger !== undefined) return;
+      const notifications: Buffer[] = [];
+      let response: Buffer | undefined;
+      for (const { type, data } of reader.push(chunk)) {
+        if (type !== 'message' || data === '') continue;
+        const text = messageOf(data);
+        response = isResponseTo(text, asking.id) ? text : undefined;
+        if (response !== undefined) break;
+        notifications.push(text);
+      }
+      if (notifications.length > 0) asking.onNotifications(notifications);
+      if (response !== undefined) {
+        linger = setTimeout(() => body.destroy(), lingerMs);
+        resolve({ ok: true, response, status });
+      } else if (reader.overflow !== undefined) {
+        resolve(tooLong(where, maxLineBytes));
+        body.destroy();
+      }
+    };
+    const settle = (failure: Failure): void => {
+      clearTimeout(linger);
+      resolve(failure); // nothing, if the response was there before
+    };
+    const broken = `The stream that answered a request to ${where} ended before the response.`;
+    const silent = `The stream that answered a request to ${where} was silent for ${idleTimeoutMs} ms.`;
+    flow.read(body, take, idleTimeoutMs).then(
+      () => settle({ ok: false, reason: 'server_unreachable', detail: broken }),
+      (cause: unknown) =>
+        settle(
+          cause instanceof Silence
+            ? { ok: false, reason: 'server_silent', detail: silent }
+            : { ok: false, reason: 'server_unreachable', detail: broken },
+        ),
+    );
+  });
+}
+
+const isResponseTo = (text: Buffer, id: RequestId): boolean => {
+  const [message, ...others] = messagesIn(text);
+  return message?.kind === 'response' && message.id === id && others.length === 0;
+};
+
+/**
+ * The response to a request in a body of JSON. An error without an id, or with null, is one to the only request that there
+ * was: it is given its id.
+ */
+function responseIn(json: Buffer, id: RequestId): Buffer | undefined {
+  if (isResponseTo(json, id)) return flattenLineBreaks(json);
+  const place = findPlace(json, ['error']);
+  if (typeof place !== 'object') return undefined;
+  const read = JSON.parse(json.toString()) as { jsonrpc?: unknown; id?: unknown; error: Partial<JsonRpcError> | null };
+  const isError = Number.isInteger(read.error?.code) && typeof read.error?.message === 'string';
+  if (read.jsonrpc !== '2.0' || read.id != null || !isError) return undefined;
+  const error = json.toString('utf8', place.start, place.end);
+  return flattenLineBreaks(Buffer.from(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"error":${error}}`));
+}
+
+interface JsonRpcError {
+  readonly code: number;
+  readonly message: string;
+}
+
+/** What a status that refuses a message means, and what to do about it: for the operator. */
+export function explainStatus(status: number, where: string): string {
+  const refusal = explainRefusal(status, where);
+  if (refusal !== undefined) return refusal;
+  if (status === 404 || status === 405) {
+    return `${where} takes no requests at this path (${status}). Correct the URL; it often ends in /mcp.`;
+  }
+  return `${where} answered a request with status ${status}.`;
+}

@@ -1,0 +1,230 @@
+import type { RequestId } from '../../protocol/faults.ts';
+import { type ForwardedHeaders, noHeaders } from '../../protocol/forwarded-headers.ts';
+import { flattenLineBreaks } from '../../protocol/lines.ts';
+import { type Message, readResponse } from '../../protocol/message.ts';
+import { readDiscovery } from '../../protocol/modern/discovery.ts';
+import type { Backend, BackendEnd, BackendEvents } from '../backend.ts';
+import { explainConnectFailure } from '../connect-failure.ts';
+import type { UpstreamTls } from '../upstream-tls.ts';
+import { openConnection } from '../web/connection.ts';
+import { Cut } from '../web/cut.ts';
+import { createFlow } from '../web/flow.ts';
+import { messagesIn } from '../web/messages.ts';
+import { explainStatus, type Outcome, post } from './exchange.ts';
+import { createRequester, headersOf } from './request.ts';
+
+/** A Streamable HTTP server of the modern era and the limits of its backend. */
+export interface ModernHttpOptions {
+  /** http or https, without a user name. */
+  readonly url: URL;
+  /** The gateway's own version, which it tells the server. */
+  readonly version: string;
+  /** Sent with every request. */
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly tls?: UpstreamTls;
+  readonly connectTimeoutMs?: number;
+  /** How long the server may take to accept a notification. A request may take as long as whoever waits lets it. */
+  readonly postTimeoutMs?: number;
+  /** How long a stream may be silent until it counts as broken; 0 for ever, since not every server sends comments. */
+  readonly idleTimeoutMs?: number;
+  /** Longest message taken from the server. */
+  readonly maxLineBytes?: number;
+  /** Most bytes of messages that the server has not begun to answer. */
+  readonly maxQueuedBytes?: number;
+  /** Most requests in flight, each of which has a connection. */
+  readonly maxRequests?: number;
+  /** A message was not taken: one sentence without contents, and how many notifications were dropped in all. */
+  onPostFailed?(detail: string, dropped: number): void;
+  /** Tools were left out of a list, since what they want mirrored breaks the rules. */
+  onToolsHidden?(names: readonly string[]): void;
+}
+
+/** Beside requests: notifications, and questions of the gateway's own. */
+const spareConnections = 8;
+
+/** A server that refuses requests as one of the legacy era would is asked no more often for its era. */
+const doubtPauseMs = 5_000;
+
+const closed: BackendEnd = { reason: 'closed', detail: 'The backend was closed.' };
+
+/**
+ * Speaks to a Streamable HTTP server of the modern era (2026-07-28, basic/transports/streamable-http) as one client: each
+ * request is a POST on a connection of its own, with all that the server says of it; nothing connects one with another.
+ *
+ * Beyond `Backend`: requests run beside each other, in no order. `notifications/cancelled` is not posted: closing the
+ * connection of the request cancels it, and nothing more is told of it. A request whose connection breaks is reported as
+ * unanswered and none other is lost; a subscription is opened again. Until the server has answered something, it counts as
+ * not started (`failed`), as one of another era if it refuses as those do. One that later turns out to be of the legacy era
+ * has ended (`exited`). Requests go to the origin of `url` alone, and no redirect is followed. Nothing is asked of the
+ * server before the first message.
+ */
+export function openModernHttp(options: ModernHttpOptions, events: BackendEvents): Backend {
+  const {
+    url,
+    version,
+    headers = {},
+    tls = {},
+    connectTimeoutMs = 10_000,
+    postTimeoutMs = 60_000,
+    idleTimeoutMs = 0,
+    maxLineBytes = 64 * 1024 * 1024,
+    maxQueuedBytes = 16 * 1024 * 1024,
+    maxRequests = 4096,
+    onPostFailed,
+    onToolsHidden = () => undefined,
+  } = options;
+  const where = url.origin;
+  const maxConnections = maxRequests + spareConnections;
+  const connection = openConnection({ origin: where, headers, tls, connectTimeoutMs, maxConnections });
+  const flow = createFlow();
+  const requester = createRequester({ url, connection, flow, maxLineBytes, idleTimeoutMs, version, onToolsHidden });
+  const requests = new Map<RequestId, Cut>();
+  let heldBytes = 0;
+  let hasAnswered = false;
+  let dropped = 0;
+  let doubtedAt = Number.NEGATIVE_INFINITY;
+  let isClosing = false;
+  /** Nothing is delivered any more, and nothing taken. */
+  let isOver = false;
+
+  let ending: Promise<void> | undefined;
+  const finish = (end: BackendEnd): Promise<void> => {
+    ending ??= (async () => {
+      isOver = true;
+      for (const cut of requests.values()) cut.abort();
+      await null; // never inside another call into the backend
+      events.onEnd(isClosing ? closed : end);
+      await connection.close();
+    })();
+    return ending;
+  };
+
+  const request = async (asked: Message, forwarded: ForwardedHeaders): Promise<void> => {
+    const id = asked.id as RequestId;
+    const cut = new Cut();
+    requests.set(id, cut);
+    const release = hold(asked.text.length);
+    const isWaitedFor = (): boolean => !isOver && requests.get(id) === cut;
+    const outcome = await requester.request({
+      ...{ request: asked, forwarded, cut, waitsForServer: hasAnswered, onTaken: release },
+      onNotifications(messages) {
+        if (!isWaitedFor()) return;
+        hasAnswered = true;
+        events.onMessages(messages, [id]);
+      },
+    });
+    release();
+    if (!isWaitedFor()) return;
+    requests.delete(id);
+    settle(id, outcome, forwarded);
+  };
+
+  const settle = (id: RequestId, outcome: Outcome, forwarded: ForwardedHeaders): void => {
+    const { status = 0 } = outcome;
+    if (!hasAnswered && (!outcome.ok || isUnwell(status))) {
+      const detail = outcome.ok ? explainStatus(status, where) : outcome.detail;
+      return void finish({ reason: 'failed', detail, isOtherTransport: !outcome.ok && isRefusal(status) });
+    }
+    hasAnswered = true;
+    if (outcome.ok) events.onMessages([outcome.response], [id]);
+    else {
+      onPostFailed?.(outcome.detail, dropped);
+      events.onUnanswered([id], outcome.reason);
+    }
+    if (isAsOfLegacyServer(outcome)) void findOutEra(forwarded);
+  };
+
+  /** The server answered as one of the legacy era: has it become one? */
+  const findOutEra = async (forwarded: ForwardedHeaders): Promise<void> => {
+    const now = performance.now();
+    if (now - doubtedAt < doubtPauseMs) return;
+    doubtedAt = now;
+    const outcome = await requester.discover(forwarded);
+    if (isOver || !(outcome.ok ? isLegacyAnswer(outcome) : isRefusal(outcome.status ?? 0))) return;
+    void finish({ reason: 'exited', detail: `${where} does not speak the revisions from 2026-07-28 on any more.` });
+  };
+
+  const notify = async (message: Message, forwarded: ForwardedHeaders): Promise<void> => {
+    const release = hold(message.text.length);
+    const cut = new Cut();
+    const timer = setTimeout(() => cut.abort(), postTimeoutMs);
+    const drop = (detail: string): void => {
+      if (isOver) return;
+      dropped += 1;
+      onPostFailed?.(detail, dropped);
+    };
+    try {
+      const posting = { message: message.text, headers: headersOf(message, forwarded), cut, waitsForServer: true };
+      const { status, body } = await post(posting, { url, connection });
+      await body.dump();
+      if (status > 299) drop(explainStatus(status, where));
+    } catch (cause) {
+      drop(
+        cut.aborted
+          ? `${where} did not accept a message within ${postTimeoutMs} ms.`
+          : explainConnectFailure(cause, where),
+      );
+    } finally {
+      clearTimeout(timer);
+      release();
+    }
+  };
+
+  /** Counts bytes until what is returned is called. */
+  const hold = (bytes: number): (() => void) => {
+    heldBytes += bytes;
+    let isHeld = true;
+    return () => {
+      if (isHeld) heldBytes -= bytes;
+      isHeld = false;
+    };
+  };
+
+  const cancel = (id: RequestId | undefined): void => {
+    if (id === undefined) return;
+    requests.get(id)?.abort();
+    requests.delete(id);
+  };
+
+  return {
+    pid: undefined,
+    send(text, forwarded = noHeaders) {
+      if (isOver) return 'ended';
+      const [message] = messagesIn(flattenLineBreaks(text));
+      if (message?.method === 'notifications/cancelled') cancel(message.cancels);
+      else if (message?.kind === 'request' || message?.kind === 'notification') {
+        const isFull = heldBytes > 0 && heldBytes + text.length > maxQueuedBytes;
+        if (isFull || requests.size >= maxRequests) return 'full';
+        void (message.kind === 'request' ? request(message, forwarded) : notify(message, forwarded));
+      }
+      return 'sent'; // a response too: the era has none, and the server is to get none
+    },
+    pause: flow.pause,
+    resume: flow.resume,
+    close() {
+      isClosing ||= !isOver;
+      return finish(closed);
+    },
+  };
+}
+
+/** Statuses that say nothing of the era: who asks is not let in, or the server, or what stands before it, is not well. */
+const isUnwell = (status: number): boolean => [401, 403, 407, 408, 425, 429].includes(status) || status >= 500;
+
+/** Statuses with which a server refuses what it does not know. */
+const isRefusal = (status: number): boolean => status >= 400 && !isUnwell(status);
+
+/** Codes of errors that servers of the legacy era have where the modern one has others. */
+const legacyCodes: ReadonlySet<unknown> = new Set([-32000, -32001]);
+
+function isAsOfLegacyServer(outcome: Outcome): boolean {
+  if (!isRefusal(outcome.status ?? 0)) return false;
+  if (!outcome.ok) return true;
+  const { error } = JSON.parse(outcome.response.toString()) as { error?: { code?: unknown } };
+  return legacyCodes.has(error?.code);
+}
+
+function isLegacyAnswer({ response, status }: Extract<Outcome, { ok: true }>): boolean {
+  const message = readResponse(response);
+  return !isUnwell(status) && message !== undefined && readDiscovery(message).era === 'legacy';
+}

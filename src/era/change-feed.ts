@@ -1,0 +1,245 @@
+import type { CallAnswer } from '../modern/answer.ts';
+import type { Reason } from '../protocol/faults.ts';
+import { withoutMember } from '../protocol/members.ts';
+import { type Message, memberValue, readOwn } from '../protocol/message.ts';
+import { missedChanges } from '../protocol/modern/missed-changes.ts';
+import { subscriptionIdKey } from '../protocol/modern/renumber.ts';
+import { maxSubscriptions } from '../session/client-state.ts';
+
+/** What a client listens to. */
+export interface Filter {
+  readonly toolsListChanged?: true;
+  readonly promptsListChanged?: true;
+  readonly resourcesListChanged?: true;
+  readonly resourceSubscriptions?: readonly string[];
+}
+
+/** How the wish to hear of a resource ended: the server tells of it, or it said why not, or nothing came of the question. */
+export type Outcome = 'subscribed' | { readonly error: Message } | { readonly reason: Reason };
+
+/** What a feed needs of its session. */
+export interface ChangeFeedOptions {
+  /** Asks the server, under any id. Returns what to call when the subscription is not wanted any more. */
+  listen(filter: Filter, answer: CallAnswer): () => void;
+  /** Something has changed: a notification as the legacy era has it. False if it could not be passed on. */
+  onChange(notification: Buffer): boolean;
+  /**
+   * What the server says on one subscription can arrive after what it said later on another one: each has a connection of its
+   * own. Then a subscription that was replaced is heard for a while longer, and a change of that while may be told twice.
+   */
+  readonly isUnordered: boolean;
+}
+
+/** How long a subscription that was replaced is heard where the two are not in order. */
+const lingerMs = 1_000;
+
+/** A subscription that the server ended, or refused without being asked for a resource, is opened again after this. */
+const firstPauseMs = 1_000;
+const maxPauseMs = 60_000;
+
+interface Wish {
+  readonly uri: string;
+  settle(outcome: Outcome): void;
+}
+
+/** A subscription at the server. */
+interface Listen {
+  readonly filter: Filter;
+  /** Who asked for resources that are in this filter for the first time. */
+  readonly wishes: readonly Wish[];
+  cancel: () => void;
+}
+
+const acknowledged = 'notifications/subscriptions/acknowledged';
+const noSuchMethod = -32601;
+
+/**
+ * What one legacy client hears of changes at a modern server, by one subscription (2026-07-28, basic/patterns/subscriptions).
+ * What it listens to cannot be changed, so another one is opened beside it, and takes its place once it is acknowledged:
+ * there is no moment without.
+ */
+export class ChangeFeed {
+  readonly #options: ChangeFeedOptions;
+  #lists: Filter = {};
+  readonly #uris = new Set<string>();
+  #wishes: Wish[] = [];
+  #current: Listen | undefined;
+  /** Those that it replaced and that are still heard, with what ends that. */
+  readonly #lingering = new Map<Listen, NodeJS.Timeout>();
+  /** The resources that the current one tells of. */
+  #agreed: ReadonlySet<unknown> = new Set();
+  #opening: Listen | undefined;
+  /** What is wanted is not what was asked for last. */
+  #isDue = false;
+  /** Changes were not told for a while: the next subscription begins with all of them. */
+  #hasMissed = false;
+  #failures = 0;
+  #timer: NodeJS.Timeout | undefined;
+  #isClosed = false;
+
+  constructor(options: ChangeFeedOptions) {
+    this.#options = options;
+  }
+
+  /** Listens to changes of these lists from now on. */
+  openLists(lists: Filter): void {
+    this.#lists = lists;
+    this.#updateSoon();
+  }
+
+  /** Listens to changes of a resource; `settle` is called when the server has agreed to tell of them, or not. */
+  subscribe(uri: string, settle: (outcome: Outcome) => void): void {
+    const isWanted = this.#uris.has(uri);
+    if (isWanted && this.#opening === undefined && this.#agreed.has(uri)) return settle('subscribed');
+    if (!isWanted && this.#uris.size >= maxSubscriptions) return settle({ reason: 'too_many_subscriptions' });
+    this.#uris.add(uri);
+    this.#wishes.push({ uri, settle });
+    this.#updateSoon();
+  }
+
+  unsubscribe(uri: string): void {
+    if (this.#uris.delete(uri)) this.#updateSoon();
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    clearTimeout(this.#timer);
+    for (const timer of this.#lingering.values()) clearTimeout(timer);
+    for (const listen of [this.#current, this.#opening, ...this.#lingering.keys()]) listen?.cancel();
+  }
+
+  /** What is wanted has changed: what else comes in this moment is asked for together with it. */
+  #updateSoon(): void {
+    this.#isDue = true;
+    queueMicrotask(() => this.flush());
+  }
+
+  #update(): void {
+    this.#isDue = true;
+    this.flush();
+  }
+
+  /** Asks for what is wanted now, unless the server has yet to answer an earlier question: then right after that. */
+  flush(): void {
+    if (this.#isClosed || !this.#isDue || this.#opening !== undefined) return;
+    this.#isDue = false;
+    clearTimeout(this.#timer);
+    const wishes = this.#wishes;
+    this.#wishes = [];
+    const filter = { ...this.#lists, ...(this.#uris.size > 0 && { resourceSubscriptions: [...this.#uris] }) };
+    if (Object.keys(filter).length === 0) {
+      this.#replace(undefined, new Set());
+      for (const { settle } of wishes) settle('subscribed'); // and unsubscribed since
+      return;
+    }
+    const listen: Listen = { filter, wishes, cancel: () => undefined };
+    this.#opening = listen;
+    const cancel = this.#options.listen(filter, {
+      message: (text) => this.#take(listen, readOwn(text)),
+      response: (text) => this.#ended(listen, readOwn(text)),
+      fault: (reason) => this.#failed(listen, { reason }),
+    });
+    listen.cancel = cancel;
+  }
+
+  #replace(listen: Listen | undefined, agreed: ReadonlySet<unknown>): void {
+    const replaced = this.#current;
+    this.#current = listen;
+    this.#agreed = agreed;
+    if (replaced === undefined || !this.#options.isUnordered) return replaced?.cancel();
+    const leave = (): void => {
+      this.#lingering.delete(replaced);
+      replaced.cancel();
+    };
+    this.#lingering.set(replaced, setTimeout(leave, lingerMs).unref());
+  }
+
+  #take(listen: Listen, notification: Message): boolean {
+    if (notification.method === acknowledged) {
+      if (listen === this.#opening) this.#acknowledged(listen, notification);
+      return true;
+    }
+    // What still comes of one that was replaced, its successor has told.
+    const isHeard = listen === this.#current || this.#lingering.has(listen);
+    if (!isHeard || this.#isUnsubscribed(listen, notification)) return true;
+    return this.#options.onChange(asLegacyChange(notification.text));
+  }
+
+  /** The server has not heard yet that the client does not want to know of this resource any more. */
+  #isUnsubscribed({ filter }: Listen, notification: Message): boolean {
+    if (notification.method !== 'notifications/resources/updated') return false;
+    const uri = memberValue(notification, 'params', 'uri') as string;
+    return filter.resourceSubscriptions?.includes(uri) === true && !this.#uris.has(uri);
+  }
+
+  #acknowledged(listen: Listen, notification: Message): void {
+    this.#opening = undefined;
+    this.#failures = 0;
+    const agreed = agreedUris(notification);
+    this.#replace(listen, agreed);
+    for (const { uri, settle } of listen.wishes) {
+      if (agreed.has(uri)) settle('subscribed');
+      else {
+        this.#uris.delete(uri);
+        settle({ reason: 'subscription_refused' });
+      }
+    }
+    if (this.#hasMissed)
+      for (const change of missedChanges(notification, '0')) this.#options.onChange(asLegacyChange(change));
+    this.#hasMissed = false;
+    this.flush();
+  }
+
+  /** The server answered: with an error in place of the acknowledgement, or with the end of the subscription. */
+  #ended(listen: Listen, response: Message): void {
+    if (listen === this.#opening) return this.#failed(listen, { error: response });
+    if (listen !== this.#current) return;
+    this.#current = undefined;
+    this.#hasMissed = true;
+    this.#updateLater();
+  }
+
+  #failed(listen: Listen, why: Exclude<Outcome, 'subscribed'>): void {
+    if (listen === this.#current) {
+      this.#current = undefined;
+      this.#hasMissed = true;
+      return this.#updateLater();
+    }
+    if (listen !== this.#opening) return;
+    this.#opening = undefined;
+    for (const { uri, settle } of listen.wishes) {
+      this.#uris.delete(uri);
+      settle(why);
+    }
+    // Without them the server may agree, or the subscription that there is may still be right.
+    if (this.#isDue || (listen.wishes.length > 0 && this.#current === undefined)) this.#update();
+    else if (this.#current === undefined && !isUnknownMethod(why)) this.#updateLater();
+  }
+
+  #updateLater(): void {
+    if (this.#isClosed) return;
+    const pauseMs = Math.min(firstPauseMs * 2 ** this.#failures, maxPauseMs);
+    this.#failures += 1;
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.#update(), pauseMs).unref();
+  }
+}
+
+/** The resources that the server says it will tell of. */
+function agreedUris(acknowledgement: Message): ReadonlySet<unknown> {
+  const agreed = memberValue(acknowledgement, 'params', 'notifications') as { resourceSubscriptions?: unknown } | null;
+  return new Set(Array.isArray(agreed?.resourceSubscriptions) ? agreed.resourceSubscriptions : []);
+}
+
+const isUnknownMethod = (why: Exclude<Outcome, 'subscribed'>): boolean => {
+  if (!('error' in why)) return false;
+  const error = memberValue(why.error, 'message', 'error') as { code?: unknown } | null | undefined;
+  return error?.code === noSuchMethod;
+};
+
+/** A notification of a subscription without what says of which: a legacy client has none. */
+function asLegacyChange(text: Buffer): Buffer {
+  const rest = withoutMember(text, ['params', '_meta', subscriptionIdKey]);
+  const { places } = readOwn(rest);
+  return places.meta?.keys.length === 0 ? withoutMember(rest, ['params', '_meta']) : rest;
+}

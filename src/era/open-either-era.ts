@@ -1,0 +1,178 @@
+import type { Backend, BackendEnd, BackendEvents, OpenBackend, RequestIds } from '../backend/backend.ts';
+import type { RequestId } from '../protocol/faults.ts';
+import type { ForwardedHeaders } from '../protocol/forwarded-headers.ts';
+import { type Message, memberValue, readOne, readResponse } from '../protocol/message.ts';
+import { legacyRevisions } from '../protocol/revisions.ts';
+import type { EraSource } from './server-side.ts';
+
+/** How a server is opened for a session where its era is not known. */
+export interface EitherEraOptions {
+  /** A backend that is spoken to as its client speaks. */
+  readonly direct: OpenBackend;
+  /** A backend for a server of the modern era. */
+  readonly translated: OpenBackend;
+  readonly eras: EraSource;
+  /** The server is reached over HTTP: where it refuses `initialize` by a status, its backend counts as not started. */
+  readonly isOverHttp: boolean;
+}
+
+/**
+ * Opens backends of a server for legacy sessions, whatever its era (docs/decisions/0025). A server of both eras serves them
+ * by itself, so the client's `initialize` goes to it as it is. Only where the server refuses that, or ends on it, its era is
+ * asked for, and if it is modern, `initialize` goes to a translator instead: the client does not notice. A refusal that says
+ * that there is no legacy era is remembered, until a translator ends by itself.
+ */
+export function openEitherEra({ direct, translated, eras, isOverHttp }: EitherEraOptions): OpenBackend {
+  let hasNoLegacy = false;
+  return (events, options) => {
+    if (options?.resume !== undefined) return direct(events, options);
+    const openTranslated = (told: BackendEvents): Backend =>
+      translated(
+        {
+          ...told,
+          onEnd(end) {
+            if (end.reason !== 'closed') hasNoLegacy = false;
+            told.onEnd(end);
+          },
+        },
+        options,
+      );
+    if (hasNoLegacy) return openTranslated(events);
+    return new UndecidedBackend(events, {
+      openDirect: (told) => direct(told, options),
+      openTranslated,
+      eras,
+      refusedBy: ({ reason }) => reason === 'exited' || (isOverHttp && reason === 'failed'),
+      onNoLegacy: () => {
+        hasNoLegacy = true;
+      },
+    });
+  };
+}
+
+interface UndecidedOptions {
+  openDirect(events: BackendEvents): Backend;
+  openTranslated(events: BackendEvents): Backend;
+  readonly eras: EraSource;
+  /** True for an end that may be the server's way to refuse `initialize`. */
+  refusedBy(end: BackendEnd): boolean;
+  /** The server says that it has no legacy era. */
+  onNoLegacy(): void;
+}
+
+/** The client's `initialize`. */
+interface Opening {
+  readonly message: Uint8Array;
+  readonly headers: ForwardedHeaders | undefined;
+  readonly id: RequestId;
+}
+
+/** A backend of which the answer to `initialize` decides of which era it is. Nothing else is sent to it before. */
+class UndecidedBackend implements Backend {
+  readonly #options: UndecidedOptions;
+  readonly #events: BackendEvents;
+  #backend: Backend;
+  #state: 'opening' | 'asking' | 'decided' = 'opening';
+  #opening: Opening | undefined;
+  /** What the backend did while its era was asked for: told if it keeps its session. */
+  #untold: (() => void)[] = [];
+  #isPaused = false;
+  #isClosed = false;
+  /** The backend that a translator has replaced, as long as it ends. */
+  #replaced: Promise<void> | undefined;
+
+  constructor(events: BackendEvents, options: UndecidedOptions) {
+    this.#events = events;
+    this.#options = options;
+    this.#backend = options.openDirect({
+      onMessages: (lines, of) => this.#take(lines, of),
+      onUnanswered: (ids, reason) => {
+        const isRefusal = this.#opening !== undefined && ids.includes(this.#opening.id);
+        this.#hear(isRefusal, () => events.onUnanswered(ids, reason));
+      },
+      onState: (state) => this.#hear(false, () => events.onState?.(state)),
+      onEnd: (end) => this.#hear(options.refusedBy(end), () => events.onEnd(end)),
+    });
+  }
+
+  get pid(): number | undefined {
+    return this.#backend.pid;
+  }
+
+  send(message: Uint8Array, headers?: ForwardedHeaders): 'sent' | 'full' | 'ended' {
+    if (this.#opening === undefined) {
+      const read = readOne(Buffer.from(message.buffer, message.byteOffset, message.byteLength));
+      if (read?.method === 'initialize') this.#opening = { message, headers, id: read.id as RequestId };
+    }
+    return this.#backend.send(message, headers);
+  }
+
+  pause(): void {
+    this.#isPaused = true;
+    this.#backend.pause();
+  }
+
+  resume(): void {
+    this.#isPaused = false;
+    this.#backend.resume();
+  }
+
+  async close(how?: { readonly isForGood?: boolean }): Promise<void> {
+    this.#isClosed = true;
+    await Promise.all([this.#backend.close(how), this.#replaced]);
+  }
+
+  #take(lines: Buffer[], of: RequestIds | undefined): void {
+    const tell = (): void => this.#events.onMessages(lines, of);
+    if (this.#state !== 'opening') return this.#hear(false, tell);
+    const { id } = this.#opening ?? {};
+    const answer = lines.map(readResponse).find((response) => response !== undefined && response.id === id);
+    if (answer?.places.message?.keys.includes('result')) this.#state = 'decided';
+    this.#hear(answer !== undefined, tell, answer);
+  }
+
+  /** Something that the backend did. A refusal of `initialize` has the era asked for, and waits for that with what follows. */
+  #hear(isRefusal: boolean, tell: () => void, refusal?: Message): void {
+    if (this.#replaced !== undefined) return;
+    const isFirstRefusal = isRefusal && this.#state === 'opening' && this.#opening !== undefined && !this.#isClosed;
+    if (isFirstRefusal) this.#ask(refusal);
+    if (this.#state === 'asking') this.#untold.push(tell);
+    else tell();
+  }
+
+  #ask(refusal: Message | undefined): void {
+    this.#state = 'asking';
+    void this.#options.eras.findEra(this.#opening?.headers).then((era) => {
+      this.#state = 'decided';
+      const isModern = era === 'modern' && !this.#isClosed;
+      if (isModern && refusal !== undefined && saysNoLegacy(refusal)) this.#options.onNoLegacy();
+      if (isModern) return this.#translate();
+      for (const tell of this.#untold.splice(0)) tell();
+    });
+  }
+
+  #translate(): void {
+    const { message, headers } = this.#opening as Opening;
+    this.#replaced = this.#backend.close();
+    this.#backend = this.#options.openTranslated(this.#events);
+    if (this.#isPaused) this.#backend.pause();
+    this.#backend.send(message, headers);
+  }
+}
+
+const noSuchMethod = -32601;
+const unsupportedVersion = -32022;
+
+interface RefusalError {
+  readonly code?: unknown;
+  readonly data?: { readonly supported?: unknown } | null;
+}
+
+/** True for an error that is not about this one request: there is no `initialize`, or no revision that has one. */
+function saysNoLegacy(refusal: Message): boolean {
+  const error = memberValue(refusal, 'message', 'error') as RefusalError | null;
+  if (error?.code === noSuchMethod) return true;
+  const supported = error?.data?.supported;
+  if (error?.code !== unsupportedVersion || !Array.isArray(supported)) return false;
+  return !supported.some((version) => (legacyRevisions as readonly unknown[]).includes(version));
+}

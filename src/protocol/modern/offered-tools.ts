@@ -1,0 +1,37 @@
+import { memberIndex, scanJson } from '../json-scan.ts';
+import { findPlace, replaceParts } from '../splice.ts';
+import { annotation, readParamHeaders } from './param-headers.ts';
+
+/** A list of tools as a client over HTTP may offer it, and the names of those that were left out. */
+export interface OfferedTools {
+  readonly text: Buffer;
+  readonly hidden: readonly string[];
+}
+
+/**
+ * Leaves out of a response to `tools/list` the tools whose `x-mcp-header` breaks the rules: a client over HTTP must not
+ * offer them (2026-07-28, basic/transports/streamable-http, "Schema Extension"). The text of all others stays as it is (P1).
+ */
+export function offeredTools(text: Buffer): OfferedTools {
+  const place = text.includes(annotation) ? findPlace(text, ['result', 'tools']) : 'absent';
+  if (typeof place !== 'object') return { text, hidden: [] };
+  const list = text.subarray(place.start, place.end);
+  const scan = scanJson(list, Number.POSITIVE_INFINITY);
+  if (!scan.ok || !scan.batch) return { text, hidden: [] };
+  const offered: string[] = [];
+  const hidden: string[] = [];
+  for (const { start, end, message } of scan.values) {
+    const tool = list.toString('utf8', start, end);
+    const isOdd = memberIndex(message, 'inputSchema') >= 0 && tool.includes(annotation) && !isOffered(tool);
+    if (isOdd) hidden.push(nameOf(tool));
+    else offered.push(tool);
+  }
+  return hidden.length === 0
+    ? { text, hidden }
+    : { text: replaceParts(text, [{ ...place, by: `[${offered.join()}]` }]), hidden };
+}
+
+const isOffered = (tool: string): boolean =>
+  readParamHeaders((JSON.parse(tool) as { inputSchema: unknown }).inputSchema) !== undefined;
+
+const nameOf = (tool: string): string => String((JSON.parse(tool) as { name?: unknown }).name);

@@ -1,0 +1,155 @@
+import { once } from 'node:events';
+import type { ServerResponse } from 'node:http';
+import { type AddressInfo, createServer } from 'node:net';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { answerTo, beginStream, event, json } from '../http/http-server.ts';
+import { ask, discover, openLiveModern, openModern } from './live.ts';
+
+const textOf = (response: ServerResponse, status: number, type: string, text: string): void =>
+  void response.writeHead(status, { 'content-type': type }).end(text);
+const error = (id: unknown, code = -32000) => ({ jsonrpc: '2.0', id, error: { code, message: 'no' } });
+
+describe('[F28] a server that answers its first request with', () => {
+  test.each<[string, (response: ServerResponse) => void, RegExp, boolean]>([
+    ['400', (r) => void r.writeHead(400).end('no'), /status 400/, true],
+    ['404', (r) => void r.writeHead(404).end(), /no requests at this path \(404\)/, true],
+    ['405', (r) => void r.writeHead(405).end(), /no requests at this path \(405\)/, true],
+    ['401', (r) => void r.writeHead(401).end(), /credentials with --header/, false],
+    ['403', (r) => textOf(r, 403, 'application/json', JSON.stringify(error(null))), /credentials/, false],
+    ['500', (r) => void r.writeHead(500).end('x'.repeat(100_000)), /status 500/, false],
+    ['503 and an error', (r) => textOf(r, 503, 'application/json', JSON.stringify(error(0))), /status 503/, false],
+    ['a redirect', (r) => void r.writeHead(307, { location: 'http://127.0.0.1:1/' }).end(), /none is followed/, false],
+    ['202', (r) => void r.writeHead(202).end(), /neither a response nor/, false],
+    ['HTML', (r) => textOf(r, 200, 'text/html', '<p>'), /neither a response nor/, false],
+    ['JSON that is no message', (r) => json(r, { status: 'ok' }), /neither a response nor/, false],
+    ['the answer to another request', (r) => json(r, answerTo({ id: 7 })), /neither a response nor/, false],
+    ['a batch', (r) => json(r, [answerTo({ id: 0 }), answerTo({ id: 0 })]), /neither a response nor/, false],
+    ['a stream that ends', (r) => void beginStream(r).end(': bye\n\n'), /ended before the response/, false],
+    ['a broken connection', (r) => void r.destroy(), /broke the connection/, false],
+    [
+      'compressed JSON',
+      (r) => void r.writeHead(200, { 'content-type': 'application/json', 'content-encoding': 'gzip' }).end('x'),
+      /neither a response nor/,
+      false,
+    ],
+  ])('%s has not started', async (_, onPost, detail, isOtherTransport) => {
+    const { send, end, messages, server } = await openModern(({ response }) => onPost(response));
+    send(discover);
+    const ended = await end();
+    expect(ended).toEqual({ reason: 'failed', detail: expect.stringMatching(detail), isOtherTransport });
+    expect(ended.detail).not.toContain('url-secret');
+    expect([messages.items, server.requests.length]).toEqual([[], 1]);
+  });
+});
+
+describe('[F28] [P3] later, a request whose answer is', () => {
+  test.each<[string, (response: ServerResponse) => void, string]>([
+    ['a status without an error', (r) => void r.writeHead(500).end('upstream-secret'), 'server_refused'],
+    ['a redirect', (r) => void r.writeHead(308, { location: '/other' }).end(), 'server_refused'],
+    ['HTML', (r) => textOf(r, 200, 'text/html', '<p>'), 'server_refused'],
+    [
+      "an error of somebody else's making",
+      (r) => textOf(r, 500, 'application/json', '{"error":{"code":"x"}}'),
+      'server_refused',
+    ],
+    ['a response to another request', (r) => json(r, answerTo({ id: 7 })), 'server_refused'],
+    ['a broken connection', (r) => void r.destroy(), 'server_unreachable'],
+    [
+      'a stream cut in the middle',
+      (r) => void beginStream(r).write('data: {"js', () => r.destroy()),
+      'server_unreachable',
+    ],
+    [
+      'a stream that ends without a response',
+      (r) => void beginStream(r).end(event(answerTo({ id: 7 }))),
+      'server_unreachable',
+    ],
+    ['an event of too many bytes', (r) => void beginStream(r).write(`data: ${'x'.repeat(70_000)}`), 'line_too_long'],
+    ['JSON of too many bytes', (r) => json(r, { x: 'x'.repeat(70_000) }), 'line_too_long'],
+  ])('%s is not answered, and no other is lost', async (_, onPost, reason) => {
+    const { send, messages, unanswered, ends, failures } = await openLiveModern(
+      ({ message, response }) => {
+        if (message.id === 1) beginStream(response).flushHeaders();
+        else if (message.id === 2) onPost(response);
+        else json(response, answerTo(message));
+      },
+      { maxLineBytes: 65_536 },
+    );
+    send(ask(1));
+    send(ask(2));
+    expect(await unanswered.next()).toEqual({ ids: [2], reason });
+    send(ask(3));
+    await messages.next((text) => JSON.parse(text).id === 3);
+    expect([ends, failures.length]).toEqual([[], 1]);
+    expect(failures[0]).not.toMatch(/secret/);
+  });
+
+  test.each([
+    ['its own id', (id: number) => error(id, -32602)],
+    ['null for it', () => error(null)],
+    ['none', () => ({ jsonrpc: '2.0', error: { code: -32000, message: 'no' } })],
+  ])('an error with %s is that error', async (_, body) => {
+    const { send, messages } = await openLiveModern(({ message, response }) =>
+      textOf(response, 429, 'application/json', JSON.stringify(body(message.id), null, 1)),
+    );
+    send(ask(5));
+    const { id, error: its } = JSON.parse(await messages.next());
+    expect([id, its]).toEqual([5, body(5).error]);
+  });
+
+  test('[P8] silence, where a limit is set: it is not answered', async () => {
+    const { send, unanswered } = await openLiveModern(({ response }) => void beginStream(response).write(': hi\n\n'), {
+      idleTimeoutMs: 50,
+    });
+    send(ask(1));
+    expect(await unanswered.next()).toEqual({ ids: [1], reason: 'server_silent' });
+  });
+});
+
+describe('[R6.07] a server that refuses as one of the legacy era', () => {
+  const missingSession = (response: ServerResponse): void =>
+    textOf(response, 400, 'application/json', JSON.stringify(error(null)));
+
+  test('has ended, if it is one now', async () => {
+    const { send, messages, end } = await openLiveModern(({ response }) => missingSession(response));
+    send(ask(1));
+    expect(JSON.parse(await messages.next())).toEqual(error(1));
+    expect(await end()).toMatchObject({ reason: 'exited', detail: expect.stringMatching(/2026-07-28/) });
+  });
+
+  test('goes on, if it still is of the modern one, and is asked no more than once in a while', async () => {
+    const { send, messages, unanswered, ends, server } = await openLiveModern(({ message, response }) => {
+      if (message.method === 'server/discover')
+        json(response, answerTo(message, { supportedVersions: ['2026-07-28'] }));
+      else if (message.id < 10) response.writeHead(404).end();
+      else json(response, answerTo(message));
+    });
+    for (const id of [1, 2, 3]) {
+      send(ask(id));
+      await unanswered.next();
+    }
+    send(ask(10));
+    await messages.next();
+    const methods = server.posts.items.map(({ message }) => message.method);
+    expect(methods.filter((method) => method === 'server/discover')).toHaveLength(2);
+    expect(ends).toEqual([]);
+  });
+});
+
+test('[S16] a redirect to another host is not followed, and no header goes there', async () => {
+  let calls = 0;
+  const victim = createServer((socket) => {
+    calls += 1;
+    socket.destroy();
+  });
+  victim.listen(0, '127.0.0.1');
+  await once(victim, 'listening');
+  onTestFinished(() => void victim.close());
+  const { port } = victim.address() as AddressInfo;
+  const { sendWith, unanswered } = await openLiveModern(({ response }) => {
+    response.writeHead(307, { location: `http://127.0.0.1:${port}/` }).end();
+  });
+  sendWith(ask(1), { authorization: 'Bearer x' });
+  expect(await unanswered.next()).toEqual({ ids: [1], reason: 'server_refused' });
+  expect(calls).toBe(0);
+});

@@ -1,0 +1,27 @@
+import { expect, test } from 'vitest';
+import { offeredTools } from '../../../src/protocol/modern/offered-tools.ts';
+
+const good =
+  '{"name":"good","n":12345678901234567890,"inputSchema":{"properties":{"a":{"type":"string","x-mcp-header":"A"}}}}';
+const odd = '{"name":"odd","inputSchema":{"properties":{"a":{"type":"number","x-mcp-header":"A"}}}}';
+const listed = (...tools: string[]) =>
+  Buffer.from(`{"jsonrpc":"2.0", "id":1,"result":{"tools": [${tools.join(' , ')}],"x":1e2}}`);
+
+test('[R9.13] tools whose mirrored parameters break the rules are left out, and no other byte changes', () => {
+  const { text, hidden } = offeredTools(listed(odd, good, odd, '{"name":"x-mcp-header"}'));
+  expect(hidden).toEqual(['odd', 'odd']);
+  expect(text.toString()).toBe(
+    `{"jsonrpc":"2.0", "id":1,"result":{"tools": [${good},{"name":"x-mcp-header"}],"x":1e2}}`,
+  );
+  expect(offeredTools(listed(odd)).text.toString()).toBe('{"jsonrpc":"2.0", "id":1,"result":{"tools": [],"x":1e2}}');
+});
+
+test.each([
+  ['a list without such tools', listed(good, '{"name":"x"}')],
+  ['no list of tools', Buffer.from('{"jsonrpc":"2.0","id":1,"result":{"tools":"x-mcp-header"}}')],
+  ['tools that are none', listed('1', '"x-mcp-header"', 'null', '{"inputSchema":"x-mcp-header"}')],
+  ['an error', Buffer.from('{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"x-mcp-header"}}')],
+  ['a key twice', listed(odd.replace('{', '{"name":"other",'))],
+])('%s is the same text', (_, text) => {
+  expect(offeredTools(text)).toEqual({ text, hidden: [] });
+});
