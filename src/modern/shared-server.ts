@@ -108,23 +108,12 @@ export class SharedServer {
     const number = ++this.#lastNumber;
     const { text, idText, tokenText } = renumber(request, number);
     const now = performance.now();
-    // Without spreads: this is made for each request.
     const call: SharedCall = {
-      number,
-      method: request.method as string,
-      idText,
-      tokenText,
-      logLevel,
-      text,
-      answer,
-      headers,
+      ...{ number, method: request.method as string, idText, tokenText, logLevel, text, answer, headers },
       isListen: request.method === listen,
-      isSent: false,
-      isAcknowledged: false,
-      isRerun: false,
+      ...{ isSent: false, isAcknowledged: false, isRerun: false },
       lastProgress: Number.NEGATIVE_INFINITY,
-      activeAt: now,
-      startedAt: now,
+      ...{ activeAt: now, startedAt: now },
     };
     this.#calls.add(call);
     if (this.#process.isReady) this.#send(call);
