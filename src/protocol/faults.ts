@@ -288,6 +288,13 @@ const catalogue = {
     message: 'The MCP server does not read its input fast enough. Nothing of this request reached it.',
     retryAfterS: 1,
   },
+  group_busy: {
+    status: 503,
+    code: -32000,
+    message:
+      'All processes of the server that may serve the request wait for the input of other ones. Try again, or have the gateway use more of them.',
+    retryAfterS: 2,
+  },
   server_not_modern: {
     status: 502,
     code: -32000,

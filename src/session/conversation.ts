@@ -70,6 +70,8 @@ export class Conversation {
   readonly #oneStream: OneStream | undefined;
   readonly #router: Router;
   #opening: OpeningAnswer | undefined;
+  /** The server's transport tells for which request a message is. */
+  #tellsRequests = false;
   /** What the server said of itself; undefined until it has answered `initialize`. */
   #handshake: Handshake | undefined;
 
@@ -85,6 +87,7 @@ export class Conversation {
       calls: this.calls,
       serverRequests: this.#serverRequests,
       maxEventBytes: limits.maxEventBytes,
+      isGroup: client.isGroup,
       hasGetStream: () => this.outbound.streams.hasGet,
       hasRoom: () => this.outbound.hasRoom,
       toGetStream: (text) => this.outbound.add(getStream, text, false),
@@ -120,7 +123,10 @@ export class Conversation {
       epoch,
       isAdopted: adoption !== undefined,
       maxQueuedBytes: limits.maxQueuedBytes / 2,
-      onLines: (lines, of) => this.outbound.take(lines.map((text) => ({ text, of }))),
+      onLines: (lines, of) => {
+        this.#tellsRequests = of !== undefined;
+        this.outbound.take(lines.map((text) => ({ text, of })));
+      },
       onUnanswered: (ids, reason) => {
         this.outbound.finish(); // what the server said of them comes first
         this.#lostCalls.unanswered(ids, reason);
@@ -143,6 +149,7 @@ export class Conversation {
       oneStream: this.#oneStream,
       limits,
       primes,
+      tellsRequests: () => this.#tellsRequests,
       onDropped: (what) => this.drop(what),
       onClientChanged: options.onClientChanged,
     });

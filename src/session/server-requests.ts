@@ -82,6 +82,11 @@ export class ServerRequests {
     return Buffer.from(faultMessage('server_request_refused', message.id ?? null));
   }
 
+  /** What a server gets that asks whether its client is there. */
+  static pong({ id }: Message): Buffer {
+    return Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, result: {} }));
+  }
+
   #forget(clientId: RequestId, { serverId }: Open): void {
     this.#open.delete(clientId);
     this.#clientIds.delete(serverId);
