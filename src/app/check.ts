@@ -1,16 +1,19 @@
 import type { OpenBackend } from '../backend/backend.ts';
 import { probeEra } from '../modern/era-probe.ts';
-import { type Era, modernRevisions } from '../protocol/revisions.ts';
+import type { Era } from '../protocol/revisions.ts';
 import type { GatewayConfig, ServerConfig } from './configuration/config.ts';
 import type { Environment } from './configuration/environment.ts';
-import { openerOf } from './servers.ts';
+import type { Openers } from './remote.ts';
+import { openersOf } from './servers.ts';
 import {
+  discover,
   explainEnd,
   explainSilence,
   type InitializeResult,
   initialize,
   openTrial,
   type ServerInfo,
+  servedRevisions,
   type Trial,
 } from './trial.ts';
 import { version } from './version.ts';
@@ -71,29 +74,32 @@ async function examine(server: ServerConfig, config: GatewayConfig, environment:
   const onTransport = (found: string): void => {
     transport = found;
   };
-  const open = openerOf(server, config, environment, { onTransport });
-  const found = await examineEras(server, open);
-  return { transport, ...found };
+  const openers = openersOf(server, config, environment, { onTransport });
+  const found = await examineEras(server, openers);
+  return { ...found, transport: transport === 'auto' ? 'http' : transport };
 }
 
 type EraFindings = Omit<Findings, 'transport'>;
 
-async function examineEras({ address, era, startTimeoutMs }: ServerConfig, open: OpenBackend): Promise<EraFindings> {
-  const isAsked = address === undefined && era === 'auto';
-  const known = isAsked ? await findEra(open, startTimeoutMs) : era;
-  if (known !== 'modern') return examineLegacy(openTrial(open, startTimeoutMs));
-  const modern = await examineModern(openTrial(open, startTimeoutMs, 'modern'));
+async function examineEras({ era, startTimeoutMs }: ServerConfig, openers: Openers): Promise<EraFindings> {
+  const { open, openModern, isOverHttp } = openers;
+  const isAsked = openModern !== undefined && era === 'auto';
+  const known = isAsked ? await findEra(openModern, startTimeoutMs, isOverHttp) : era;
+  if (known !== 'modern' || openModern === undefined) return examineLegacy(openTrial(open, startTimeoutMs));
+  const modern = await examineModern(openTrial(openModern, startTimeoutMs, 'modern'));
   // The official SDK serves both eras with one program, and says nothing of the one in the answers of the other.
   const legacy = isAsked && (await examineLegacy(openTrial(open, startTimeoutMs)).catch(() => undefined));
   if (!legacy) return modern;
   return { ...modern, eras: ['modern', 'legacy'], revisions: [...modern.revisions, ...legacy.revisions] };
 }
 
-async function findEra(open: OpenBackend, timeoutMs: number): Promise<Era> {
-  const probe = probeEra({ open, version, timeoutMs });
+async function findEra(open: OpenBackend, timeoutMs: number, isOverHttp: boolean): Promise<Era> {
+  const probe = probeEra({ open, version, timeoutMs, isOverHttp });
   const outcome = await probe.outcome;
   await probe.close();
   if (outcome.era !== undefined) return outcome.era;
+  // What is wrong with a server at a URL is told by what opens a session; some cannot answer any other question.
+  if (isOverHttp) return 'legacy';
   throw outcome.end === undefined ? explainSilence('initialize', timeoutMs) : explainEnd(outcome.end);
 }
 
@@ -109,20 +115,12 @@ async function examineLegacy(trial: Trial): Promise<EraFindings> {
   }
 }
 
-/** What a server of the modern era says of itself. */
-interface DiscoverResult {
-  readonly supportedVersions?: readonly string[];
-  readonly capabilities?: Readonly<Record<string, unknown>>;
-  readonly _meta?: { readonly 'io.modelcontextprotocol/serverInfo'?: ServerInfo };
-}
-
 async function examineModern(trial: Trial): Promise<EraFindings> {
   const startedAt = performance.now();
   try {
-    const result = (await trial.request('server/discover', {})) as DiscoverResult;
+    const result = await discover(trial);
     const startMs = Math.round(performance.now() - startedAt);
-    const revisions = modernRevisions.filter((revision) => result.supportedVersions?.includes(revision));
-    if (revisions.length === 0) throw new Error('It serves no revision of the modern era that this gateway knows.');
+    const revisions = servedRevisions(result);
     const counts = await countAll(trial, result.capabilities);
     const name = nameOf(result._meta?.['io.modelcontextprotocol/serverInfo']);
     return { eras: ['modern'], revisions, name, startMs, counts };

@@ -150,26 +150,34 @@ export async function startGateway({ config, environment, logger, onUseless }: G
   };
 }
 
-/** A server as clients of the modern era meet it. So far it is only one that the gateway starts. */
+/** A server as clients of the modern era meet it. */
 function runModern(
-  { config, server, openSibling }: RunningServer,
+  { config, server, modern: access }: RunningServer,
   gateway: GatewayConfig,
   observer: ModernObserver,
   startAheadMs: number,
 ): ModernServer {
-  const era = config.address === undefined ? config.era : 'legacy';
-  const modern = new ModernServer({ server, era, openSibling, version, limits: gateway, observer });
-  setTimeout(() => modern.start(), startAheadMs).unref();
+  const common = { version, limits: gateway, observer };
+  if (access === undefined) return new ModernServer({ ...common, server, era: 'legacy', openSibling: server.open });
+  const { open, ...how } = access;
+  const modern = new ModernServer({ ...common, ...how, server: { ...server, open }, era: config.era });
+  // One that is to get headers of clients may answer nobody without.
+  if (config.forwardHeaders.length === 0) setTimeout(() => modern.start(), startAheadMs).unref();
   return modern;
 }
 
 /** How sessions of the legacy era open the server, of whichever era it is. */
-function openForSessions({ config, server }: RunningServer, modern: ModernServer, gateway: GatewayConfig): OpenBackend {
-  if (config.address !== undefined || config.era === 'legacy') return server.open;
-  const { maxQueuedBytes } = gateway;
-  const translated: OpenBackend = (events, opening) =>
-    new Translator({ server: modern, maxQueuedBytes }, events, opening);
-  return config.era === 'modern' ? translated : openEitherEra({ direct: server.open, translated, eras: modern });
+function openForSessions(
+  { config, server, modern: access }: RunningServer,
+  modern: ModernServer,
+  gateway: GatewayConfig,
+): OpenBackend {
+  if (access === undefined || config.era === 'legacy') return server.open;
+  const { isOverHttp } = access;
+  const options = { server: modern, isOverHttp, maxQueuedBytes: gateway.maxQueuedBytes };
+  const translated: OpenBackend = (events, opening) => new Translator(options, events, opening);
+  if (config.era === 'modern') return translated;
+  return openEitherEra({ direct: server.open, translated, eras: modern, isOverHttp });
 }
 
 async function startServers({ config, environment, logger, onUseless }: GatewayParts): Promise<RunningServer[]> {

@@ -3,6 +3,7 @@ import { createSecureContext } from 'node:tls';
 import type { OpenBackend } from '../backend/backend.ts';
 import { createDetector, type WebTransport } from '../backend/detect.ts';
 import { openHttp } from '../backend/http/http.ts';
+import { openModernHttp } from '../backend/modern-http/modern-http.ts';
 import { openSocket } from '../backend/socket/socket.ts';
 import { openSse } from '../backend/sse/sse.ts';
 import type { UpstreamTls } from '../backend/upstream-tls.ts';
@@ -10,31 +11,53 @@ import { openWebSocket } from '../backend/websocket/websocket.ts';
 import type { GatewayConfig, RemoteServer } from './configuration/config.ts';
 import { flagOf } from './configuration/option-names.ts';
 import type { ServerListeners } from './server-listeners.ts';
+import { version } from './version.ts';
+
+/** How backends of a server are opened. */
+export interface Openers {
+  /** For sessions. */
+  readonly open: OpenBackend;
+  /** For what clients of the modern era share; undefined if the transport has no such era. */
+  readonly openModern: OpenBackend | undefined;
+  /** It is a server at an http(s):// URL, and `openModern` is of a kind of its own. */
+  readonly isOverHttp: boolean;
+}
 
 /**
  * How backends of a remote server are opened. Throws an error for the operator if a certificate or key cannot be read or
  * used: at the start, not at the first session.
  */
-export function openerOfRemote(
+export function openersOfRemote(
   { address, headers, connectTimeoutMs, endpointTimeoutMs, postTimeoutMs, upstreamIdleMs, ...files }: RemoteServer,
-  { maxLineBytes, maxQueuedBytes, keepAliveMs }: GatewayConfig,
-  { onStarted, onPostFailed, onTransport }: ServerListeners,
-): OpenBackend {
+  { maxLineBytes, maxQueuedBytes, maxSharedCalls, keepAliveMs }: GatewayConfig,
+  { onStarted, onPostFailed, onTransport, onToolsHidden }: ServerListeners,
+): Openers {
   const common = { connectTimeoutMs, maxLineBytes, maxQueuedBytes };
   const told = { onStarted: () => onStarted?.() };
-  if (!('url' in address)) return (events) => openSocket({ ...common, ...told, address }, events);
+  if (!('url' in address)) {
+    const open: OpenBackend = (events) => openSocket({ ...common, ...told, address }, events);
+    return { open, openModern: open, isOverHttp: false };
+  }
   const { url, transport } = address;
   const tls = url.protocol === 'https:' || url.protocol === 'wss:' ? readTls(files) : {};
   const web = { ...common, url, headers, tls };
-  if (transport === 'ws') return (events, opening) => openWebSocket({ ...web, ...told, keepAliveMs }, events, opening);
+  if (transport === 'ws') {
+    const open: OpenBackend = (events, opening) => openWebSocket({ ...web, ...told, keepAliveMs }, events, opening);
+    return { open, openModern: undefined, isOverHttp: false };
+  }
   const onFailed = (detail: string, dropped: number): void => onPostFailed?.(detail, dropped);
   const http = { ...web, postTimeoutMs, idleTimeoutMs: upstreamIdleMs, onPostFailed: onFailed };
   const open: Readonly<Record<WebTransport, OpenBackend>> = {
     http: (events, opening) => openHttp(http, events, opening),
     sse: (events, opening) => openSse({ ...http, ...told, endpointTimeoutMs }, events, opening),
   };
-  if (transport !== 'auto') return open[transport];
-  return createDetector({ open, onFound: (found) => onTransport?.(found) });
+  if (transport === 'sse') return { open: open.sse, openModern: undefined, isOverHttp: false };
+  const modern = { ...http, version, maxRequests: maxSharedCalls };
+  return {
+    open: transport === 'http' ? open.http : createDetector({ open, onFound: (found) => onTransport?.(found) }),
+    openModern: (events) => openModernHttp({ ...modern, onToolsHidden: (names) => onToolsHidden?.(names) }, events),
+    isOverHttp: true,
+  };
 }
 
 function readTls(files: Pick<RemoteServer, 'upstreamCa' | 'upstreamCert' | 'upstreamKey'>): UpstreamTls {

@@ -12,6 +12,8 @@ export interface ServerListeners {
   onPostFailed?(detail: string, dropped: number): void;
   /** An http(s):// server whose transport was to be found out has answered by this one. */
   onTransport?(transport: WebTransport): void;
+  /** Tools of an http(s):// server of the modern era are not offered: what they want mirrored breaks the rules. */
+  onToolsHidden?(names: readonly string[]): void;
   /** A spare ended before anybody used it. */
   onSpareEnd?(end: BackendEnd): void;
 }
@@ -21,5 +23,10 @@ export const logListeners = (logger: Logger): ServerListeners => ({
   onStderr: (line, pid) => logger.debug({ pid, stderr: line }, 'server wrote to stderr'),
   onPostFailed: (detail, dropped) => logger.debug({ detail, dropped }, 'a message was not taken by the server'),
   onTransport: (transport) => logger.info({ transport }, 'found out the transport of the server'),
+  onToolsHidden(names) {
+    const detail = 'Their x-mcp-header annotations break the rules of the protocol. Correct them at the server.';
+    logger.warn({ tools: names.length, detail }, 'left tools out of a list');
+    logger.debug({ names }, 'tools that were left out');
+  },
   onSpareEnd: ({ reason, detail }) => logger.warn({ reason, detail }, 'spare server ended'),
 });

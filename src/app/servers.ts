@@ -9,7 +9,7 @@ import { createWarmPool, type WarmPool } from '../backend/warm.ts';
 import type { Server } from '../session/session-parts.ts';
 import type { GatewayConfig, LocalServer, ServerConfig } from './configuration/config.ts';
 import type { Environment } from './configuration/environment.ts';
-import { openerOfRemote } from './remote.ts';
+import { type Openers, openersOfRemote } from './remote.ts';
 import type { ServerListeners } from './server-listeners.ts';
 
 /** A configured server, ready for sessions. */
@@ -17,7 +17,17 @@ export interface RunningServer {
   readonly config: ServerConfig;
   readonly server: Server;
   readonly pool: WarmPool;
-  /** Opens a backend that is none of the pool's: for questions to the server that no session may depend on. */
+  /** As clients of the modern era meet it; undefined if its transport has no such era. */
+  readonly modern: ModernAccess | undefined;
+}
+
+/** How clients of the modern era reach a server. */
+export interface ModernAccess {
+  /** It is a server at an http(s):// URL. */
+  readonly isOverHttp: boolean;
+  /** Opens what they share. */
+  readonly open: OpenBackend;
+  /** Opens a backend that is none of the pool's: for questions to the server that no client may depend on. */
   readonly openSibling: OpenBackend;
 }
 
@@ -25,15 +35,15 @@ export interface RunningServer {
  * How backends of a server are opened. The gateway's own environment is not the server's: see `childEnvironment`. Throws
  * an error for the operator if a file that the server needs cannot be read.
  */
-export function openerOf(
+export function openersOf(
   config: ServerConfig,
   gateway: GatewayConfig,
   environment: Environment,
   listeners: ServerListeners,
-): OpenBackend {
-  return config.address === undefined
-    ? openerOfLocal(config, gateway, environment, listeners)
-    : openerOfRemote(config, gateway, listeners);
+): Openers {
+  if (config.address !== undefined) return openersOfRemote(config, gateway, listeners);
+  const open = openerOfLocal(config, gateway, environment, listeners);
+  return { open, openModern: open, isOverHttp: false };
 }
 
 function openerOfLocal(
@@ -94,9 +104,10 @@ export function runServer(
   environment: Environment,
   listeners: ServerListeners,
 ): RunningServer {
-  const openSibling = openerOf(config, gateway, environment, { ...listeners, onStarted: () => undefined });
+  const { open, openModern, isOverHttp } = openersOf(config, gateway, environment, listeners);
+  const sibling = openersOf(config, gateway, environment, { ...listeners, onStarted: () => undefined });
   const pool = createWarmPool({
-    open: openerOf(config, gateway, environment, listeners),
+    open,
     size: config.warm,
     onSpareEnd: (end) => listeners.onSpareEnd?.(end),
   });
@@ -104,7 +115,11 @@ export function runServer(
   const digest = digestOf(config);
   const isRemote = config.address !== undefined;
   const options = { startTimeoutMs, onBackendExit, rerun, forwardHeaders };
-  return { config, pool, openSibling, server: { name, digest, open: pool.open, isRemote, ...options } };
+  const openSibling = sibling.openModern;
+  return {
+    ...{ config, pool, server: { name, digest, open: pool.open, isRemote, ...options } },
+    modern: openModern && openSibling && { isOverHttp, openSibling, open: isOverHttp ? openModern : pool.open },
+  };
 }
 
 /**

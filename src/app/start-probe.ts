@@ -4,7 +4,7 @@ import type { GatewayConfig, ServerConfig } from './configuration/config.ts';
 import type { Environment } from './configuration/environment.ts';
 import { logListeners } from './server-listeners.ts';
 import { type RunningServer, runServer } from './servers.ts';
-import { initialize, openTrial } from './trial.ts';
+import { discover, initialize, openTrial, type Trial } from './trial.ts';
 
 /** How long a server that nobody used yet must live to count as started: `npx` needs seconds to find a typo in a name. */
 export const probeMs = 10_000;
@@ -36,15 +36,37 @@ const saysNothingFirst = ({ address }: ServerConfig): boolean =>
 
 async function awaitAnswer({ config, gateway, environment, logger }: StartProbe): Promise<RunningServer> {
   const running = runServer(config, gateway, environment, logListeners(logger.child({ server: config.name })));
-  const trial = openTrial(running.server.open, config.startTimeoutMs);
+  const { era, startTimeoutMs } = config;
+  const answersBy = async (trial: Trial, question: (trial: Trial) => Promise<unknown>): Promise<void> => {
+    try {
+      await question(trial);
+    } finally {
+      await trial.close();
+    }
+  };
+  const answersModern = async (): Promise<void> => {
+    if (running.modern === undefined) throw new Error('Its transport has no modern era.');
+    await answersBy(openTrial(running.modern.open, startTimeoutMs, 'modern'), discover);
+  };
   try {
-    await initialize(trial);
+    if (era === 'modern') await answersModern();
+    else {
+      await answersBy(openTrial(running.server.open, startTimeoutMs), initialize).catch(async (error) => {
+        // A server that has only the other era refuses this one; what it says of its own is told by `check`.
+        if (
+          era === 'legacy' ||
+          !(await answersModern().then(
+            () => true,
+            () => false,
+          ))
+        )
+          throw error;
+      });
+    }
     return running;
   } catch (error) {
     await running.pool.close();
     throw error;
-  } finally {
-    await trial.close();
   }
 }
 
@@ -62,7 +84,8 @@ async function awaitSpare(probe: StartProbe): Promise<RunningServer> {
       onStarted() {
         if (hasStarted) return;
         hasStarted = true;
-        resolve({ ...running, server: { ...running.server, open: use } });
+        const { server, modern } = running;
+        resolve({ ...running, server: { ...server, open: use }, modern: modern && { ...modern, open: use } });
       },
       onSpareEnd(end) {
         // A remote server is of use again when it is back, and may well close a connection that nobody uses.

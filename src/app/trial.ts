@@ -38,6 +38,24 @@ export async function initialize(trial: Trial): Promise<InitializeResult> {
   return result;
 }
 
+/** What a server of the modern era says of itself. */
+export interface DiscoverResult {
+  readonly supportedVersions?: readonly string[];
+  readonly capabilities?: Readonly<Record<string, unknown>>;
+  readonly _meta?: { readonly 'io.modelcontextprotocol/serverInfo'?: ServerInfo };
+}
+
+/** Asks a server of the modern era what it is. Rejects if it serves no revision that the gateway knows. */
+export async function discover(trial: Trial): Promise<DiscoverResult> {
+  const result = (await trial.request('server/discover', {})) as DiscoverResult;
+  if (servedRevisions(result).length > 0) return result;
+  throw new Error('It serves no revision of the modern era that this gateway knows.');
+}
+
+/** The revisions of the modern era that both the server and the gateway serve. */
+export const servedRevisions = ({ supportedVersions }: DiscoverResult): readonly string[] =>
+  modernRevisions.filter((revision) => supportedVersions?.includes(revision));
+
 interface Waiting {
   readonly method: string;
   resolve(result: unknown): void;

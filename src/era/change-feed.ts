@@ -23,7 +23,15 @@ export interface ChangeFeedOptions {
   listen(filter: Filter, answer: CallAnswer): () => void;
   /** Something has changed: a notification as the legacy era has it. False if it could not be passed on. */
   onChange(notification: Buffer): boolean;
+  /**
+   * What the server says on one subscription can arrive after what it said later on another one: each has a connection of its
+   * own. Then a subscription that was replaced is heard for a while longer, and a change of that while may be told twice.
+   */
+  readonly isUnordered: boolean;
 }
+
+/** How long a subscription that was replaced is heard where the two are not in order. */
+const lingerMs = 1_000;
 
 /** A subscription that the server ended, or refused without being asked for a resource, is opened again after this. */
 const firstPauseMs = 1_000;
@@ -56,11 +64,13 @@ export class ChangeFeed {
   readonly #uris = new Set<string>();
   #wishes: Wish[] = [];
   #current: Listen | undefined;
-  /** The resources that it tells of. */
+  /** Those that it replaced and that are still heard, with what ends that. */
+  readonly #lingering = new Map<Listen, NodeJS.Timeout>();
+  /** The resources that the current one tells of. */
   #agreed: ReadonlySet<unknown> = new Set();
   #opening: Listen | undefined;
   /** What is wanted is not what was asked for last. */
-  #isStale = false;
+  #isDue = false;
   /** Changes were not told for a while: the next subscription begins with all of them. */
   #hasMissed = false;
   #failures = 0;
@@ -74,7 +84,7 @@ export class ChangeFeed {
   /** Listens to changes of these lists from now on. */
   openLists(lists: Filter): void {
     this.#lists = lists;
-    this.#update();
+    this.#updateSoon();
   }
 
   /** Listens to changes of a resource; `settle` is called when the server has agreed to tell of them, or not. */
@@ -84,25 +94,35 @@ export class ChangeFeed {
     if (!isWanted && this.#uris.size >= maxSubscriptions) return settle({ reason: 'too_many_subscriptions' });
     this.#uris.add(uri);
     this.#wishes.push({ uri, settle });
-    this.#update();
+    this.#updateSoon();
   }
 
   unsubscribe(uri: string): void {
-    if (this.#uris.delete(uri)) this.#update();
+    if (this.#uris.delete(uri)) this.#updateSoon();
   }
 
   close(): void {
     this.#isClosed = true;
     clearTimeout(this.#timer);
-    this.#current?.cancel();
-    this.#opening?.cancel();
+    for (const timer of this.#lingering.values()) clearTimeout(timer);
+    for (const listen of [this.#current, this.#opening, ...this.#lingering.keys()]) listen?.cancel();
   }
 
-  /** Opens a subscription for what is wanted now, unless one is being opened: then right after it. */
+  /** What is wanted has changed: what else comes in this moment is asked for together with it. */
+  #updateSoon(): void {
+    this.#isDue = true;
+    queueMicrotask(() => this.flush());
+  }
+
   #update(): void {
-    if (this.#isClosed) return;
-    this.#isStale = this.#opening !== undefined;
-    if (this.#isStale) return;
+    this.#isDue = true;
+    this.flush();
+  }
+
+  /** Asks for what is wanted now, unless the server has yet to answer an earlier question: then right after that. */
+  flush(): void {
+    if (this.#isClosed || !this.#isDue || this.#opening !== undefined) return;
+    this.#isDue = false;
     clearTimeout(this.#timer);
     const wishes = this.#wishes;
     this.#wishes = [];
@@ -123,9 +143,15 @@ export class ChangeFeed {
   }
 
   #replace(listen: Listen | undefined, agreed: ReadonlySet<unknown>): void {
-    this.#current?.cancel();
+    const replaced = this.#current;
     this.#current = listen;
     this.#agreed = agreed;
+    if (replaced === undefined || !this.#options.isUnordered) return replaced?.cancel();
+    const leave = (): void => {
+      this.#lingering.delete(replaced);
+      replaced.cancel();
+    };
+    this.#lingering.set(replaced, setTimeout(leave, lingerMs).unref());
   }
 
   #take(listen: Listen, notification: Message): boolean {
@@ -134,7 +160,16 @@ export class ChangeFeed {
       return true;
     }
     // What still comes of one that was replaced, its successor has told.
-    return listen !== this.#current || this.#options.onChange(asLegacyChange(notification.text));
+    const isHeard = listen === this.#current || this.#lingering.has(listen);
+    if (!isHeard || this.#isUnsubscribed(listen, notification)) return true;
+    return this.#options.onChange(asLegacyChange(notification.text));
+  }
+
+  /** The server has not heard yet that the client does not want to know of this resource any more. */
+  #isUnsubscribed({ filter }: Listen, notification: Message): boolean {
+    if (notification.method !== 'notifications/resources/updated') return false;
+    const uri = memberValue(notification, 'params', 'uri') as string;
+    return filter.resourceSubscriptions?.includes(uri) === true && !this.#uris.has(uri);
   }
 
   #acknowledged(listen: Listen, notification: Message): void {
@@ -152,7 +187,7 @@ export class ChangeFeed {
     if (this.#hasMissed)
       for (const change of missedChanges(notification, '0')) this.#options.onChange(asLegacyChange(change));
     this.#hasMissed = false;
-    if (this.#isStale) this.#update();
+    this.flush();
   }
 
   /** The server answered: with an error in place of the acknowledgement, or with the end of the subscription. */
@@ -177,7 +212,7 @@ export class ChangeFeed {
       settle(why);
     }
     // Without them the server may agree, or the subscription that there is may still be right.
-    if (this.#isStale || (listen.wishes.length > 0 && this.#current === undefined)) this.#update();
+    if (this.#isDue || (listen.wishes.length > 0 && this.#current === undefined)) this.#update();
     else if (this.#current === undefined && !isUnknownMethod(why)) this.#updateLater();
   }
 

@@ -1,4 +1,4 @@
-import type { Backend, BackendEvents, OpenBackend, RequestIds } from '../backend/backend.ts';
+import type { Backend, BackendEnd, BackendEvents, OpenBackend, RequestIds } from '../backend/backend.ts';
 import type { RequestId } from '../protocol/faults.ts';
 import type { ForwardedHeaders } from '../protocol/forwarded-headers.ts';
 import { type Message, memberValue, readOne, readResponse } from '../protocol/message.ts';
@@ -12,6 +12,8 @@ export interface EitherEraOptions {
   /** A backend for a server of the modern era. */
   readonly translated: OpenBackend;
   readonly eras: EraSource;
+  /** The server is reached over HTTP: where it refuses `initialize` by a status, its backend counts as not started. */
+  readonly isOverHttp: boolean;
 }
 
 /**
@@ -20,7 +22,7 @@ export interface EitherEraOptions {
  * asked for, and if it is modern, `initialize` goes to a translator instead: the client does not notice. A refusal that says
  * that there is no legacy era is remembered, until a translator ends by itself.
  */
-export function openEitherEra({ direct, translated, eras }: EitherEraOptions): OpenBackend {
+export function openEitherEra({ direct, translated, eras, isOverHttp }: EitherEraOptions): OpenBackend {
   let hasNoLegacy = false;
   return (events, options) => {
     if (options?.resume !== undefined) return direct(events, options);
@@ -40,6 +42,7 @@ export function openEitherEra({ direct, translated, eras }: EitherEraOptions): O
       openDirect: (told) => direct(told, options),
       openTranslated,
       eras,
+      refusedBy: ({ reason }) => reason === 'exited' || (isOverHttp && reason === 'failed'),
       onNoLegacy: () => {
         hasNoLegacy = true;
       },
@@ -51,6 +54,8 @@ interface UndecidedOptions {
   openDirect(events: BackendEvents): Backend;
   openTranslated(events: BackendEvents): Backend;
   readonly eras: EraSource;
+  /** True for an end that may be the server's way to refuse `initialize`. */
+  refusedBy(end: BackendEnd): boolean;
   /** The server says that it has no legacy era. */
   onNoLegacy(): void;
 }
@@ -86,7 +91,7 @@ class UndecidedBackend implements Backend {
         this.#hear(isRefusal, () => events.onUnanswered(ids, reason));
       },
       onState: (state) => this.#hear(false, () => events.onState?.(state)),
-      onEnd: (end) => this.#hear(end.reason === 'exited', () => events.onEnd(end)),
+      onEnd: (end) => this.#hear(options.refusedBy(end), () => events.onEnd(end)),
     });
   }
 
@@ -137,7 +142,7 @@ class UndecidedBackend implements Backend {
 
   #ask(refusal: Message | undefined): void {
     this.#state = 'asking';
-    void this.#options.eras.findEra().then((era) => {
+    void this.#options.eras.findEra(this.#opening?.headers).then((era) => {
       this.#state = 'decided';
       const isModern = era === 'modern' && !this.#isClosed;
       if (isModern && refusal !== undefined && saysNoLegacy(refusal)) this.#options.onNoLegacy();

@@ -22,11 +22,14 @@ export interface ServerSide {
     headers: ForwardedHeaders | undefined,
   ): () => void;
   /** Passes a notification of a client on. Returns why it was not taken. */
-  notify(notification: Message): Reason | undefined;
+  notify(notification: Message, headers: ForwardedHeaders | undefined): Reason | undefined;
 }
 
 /** A server whose era can be found out. */
 export interface EraSource {
-  /** Resolves with the reason if it cannot be found out. */
-  findEra(): Promise<Era | Reason>;
+  /**
+   * Resolves with the reason if it cannot be found out.
+   * @param headers of the client's request that makes it necessary
+   */
+  findEra(headers: ForwardedHeaders | undefined): Promise<Era | Reason>;
 }

@@ -90,11 +90,12 @@ export class TranslatedCall implements CallAnswer {
   cancel(): void {
     if (this.#isOver) return;
     this.#cancelAtServer();
-    this.#end(undefined);
+    this.#end();
+    this.#host.onOver(this);
   }
 
   message(text: Buffer): boolean {
-    return this.#host.outbox.tell(text, this.id);
+    return !this.#isOver && this.#host.outbox.tell(text, this.id);
   }
 
   response(text: Buffer): void {
@@ -104,8 +105,9 @@ export class TranslatedCall implements CallAnswer {
     const type = resultTypeOf(response);
     if (type === 'input_required' && canAsk(method as string)) return this.#ask(response);
     if (type !== 'complete' && response.places.message?.keys.includes('result')) return this.#fail('unserved_result');
-    this.#end(undefined);
+    this.#end();
     this.#host.outbox.respond(this.id, asLegacyResponse(response, method as string));
+    this.#host.onOver(this);
   }
 
   fault(reason: Reason): void {
@@ -140,18 +142,18 @@ export class TranslatedCall implements CallAnswer {
   }
 
   #fail(reason: Reason): void {
-    this.#end(reason);
+    this.#end();
     this.#host.outbox.leave(this.id, reason);
+    this.#host.onOver(this, reason);
   }
 
   /** What the client was asked and has not answered is not needed any more. */
-  #end(reason: Reason | undefined): void {
+  #end(): void {
     this.#isOver = true;
     for (const questionId of this.#open.keys()) {
       this.#host.closeQuestion(questionId);
-      this.#host.outbox.tell(cancellationOf(questionId), this.id);
+      this.#host.outbox.tell(cancellationOf(questionId, 'The request that asked is over.'), this.id);
     }
     this.#open.clear();
-    this.#host.onOver(this, reason);
   }
 }

@@ -17,6 +17,8 @@ import { type CallHost, TranslatedCall } from './translated-call.ts';
 /** What a translator needs. */
 export interface TranslatorOptions {
   readonly server: ServerSide;
+  /** Each request has a connection of its own. */
+  readonly isOverHttp: boolean;
   /** Requests that may have to be sent again have no more bytes than this in all (P8). */
   readonly maxQueuedBytes: number;
 }
@@ -76,6 +78,7 @@ export class Translator implements Backend {
     this.#feed = new ChangeFeed({
       listen: (filter, answer) => this.#listen(filter, answer),
       onChange: (notification) => this.#outbox.tell(notification),
+      isUnordered: options.isOverHttp,
     });
     this.#host = {
       server: options.server,
@@ -94,7 +97,7 @@ export class Translator implements Backend {
     if (this.#isEnded) return 'ended';
     const read = readOwn(Buffer.from(message.buffer, message.byteOffset, message.byteLength));
     if (read.kind === 'request') return this.#ask(read, headers);
-    if (read.kind === 'notification') return this.#notify(read);
+    if (read.kind === 'notification') return this.#notify(read, headers);
     const { id } = read;
     if (id != null) this.#questions.get(id)?.settle(String(id), read);
     return 'sent';
@@ -132,6 +135,7 @@ export class Translator implements Backend {
     if (this.#heldBytes + call.heldBytes > this.#options.maxQueuedBytes) return 'full';
     this.#heldBytes += call.heldBytes;
     this.#calls.set(id, call);
+    this.#feed.flush(); // what the call changes is told to whoever has subscribed before
     call.start();
     return 'sent';
   }
@@ -143,12 +147,12 @@ export class Translator implements Backend {
     if (reason === 'server_not_modern') this.#endSoon('It does not serve the modern era any more.');
   }
 
-  #notify(notification: Message): 'sent' | 'full' {
+  #notify(notification: Message, headers: ForwardedHeaders | undefined): 'sent' | 'full' {
     const { method, cancels } = notification;
     if (cancels !== undefined) this.#calls.get(cancels)?.cancel();
     else if (method === 'notifications/initialized') this.#feed.openLists(this.#changingLists());
     else if (method !== 'notifications/cancelled' && !superfluous.has(method)) {
-      return this.#options.server.notify(notification) === undefined ? 'sent' : 'full';
+      return this.#options.server.notify(notification, headers) === undefined ? 'sent' : 'full';
     }
     return 'sent';
   }

@@ -1,6 +1,7 @@
 import { Answer } from '../modern/answer.ts';
 import type { ModernServer } from '../modern/modern-server.ts';
 import type { Reason, RequestId } from '../protocol/faults.ts';
+import type { ForwardedHeaders } from '../protocol/forwarded-headers.ts';
 import { type Message, memberValue, protocolVersionKey } from '../protocol/message.ts';
 import { type Envelope, readEnvelope } from '../protocol/modern/envelope.ts';
 import { disagreeingHeader, missingHeader, type RequestHeaders } from '../protocol/modern/mirrored-headers.ts';
@@ -49,21 +50,21 @@ export function createModernFace({ modern, commitAfterMs, slowReaderMs }: Modern
     const { envelope } = read;
     const header = disagreeingHeader(message, envelope.protocolVersion, headers);
     if (header !== undefined) return answer.fault('header_mismatch', { header });
-    whenEraIsKnown((era) => {
+    whenEraIsKnown(reply, (era) => {
       if (answer.isOver) return;
       const refusal = refusalOf(era, message, envelope, headers);
       if (refusal !== undefined) return answer.fault(refusal.reason, refusal.data);
       if (message.method === 'subscriptions/listen' && !reply.accepts.sse) return answer.fault('not_acceptable');
-      const pass = (): void => modern.request(message, envelope.logLevel, answer);
-      if (message.method === 'tools/call') checkParams(message, headers, answer, pass);
+      const pass = (): void => modern.request(message, envelope.logLevel, answer, reply.forwarded);
+      if (message.method === 'tools/call') checkParams(message, headers, answer, reply.forwarded, pass);
       else pass();
     });
   };
 
-  const whenEraIsKnown = (serve: (era: Era | Reason) => void): void => {
+  const whenEraIsKnown = ({ forwarded }: Reply, serve: (era: Era | Reason) => void): void => {
     const { era } = modern;
     if (era !== undefined) serve(era);
-    else void modern.findEra().then(serve);
+    else void modern.findEra(forwarded).then(serve);
   };
 
   /** What is wrong with a request of this server, by what is the same for every tool. */
@@ -83,14 +84,20 @@ export function createModernFace({ modern, commitAfterMs, slowReaderMs }: Modern
     return removedMethods.has(message.method) ? { reason: 'method_removed' } : undefined;
   };
 
-  const checkParams = (message: Message, headers: RequestHeaders, answer: Answer, pass: () => void): void => {
+  const checkParams = (
+    message: Message,
+    headers: RequestHeaders,
+    answer: Answer,
+    forwarded: ForwardedHeaders | undefined,
+    pass: () => void,
+  ): void => {
     const judge = (fault: Awaited<ReturnType<ModernServer['checkParams']>>): void => {
       if (answer.isOver) return;
       if (fault === undefined) pass();
       else if (fault === 'duplicate_key') answer.fault('duplicate_key');
       else answer.fault('header_mismatch', { header: fault.header });
     };
-    const outcome = modern.checkParams(message, headers);
+    const outcome = modern.checkParams(message, headers, forwarded);
     if (outcome instanceof Promise) void outcome.then(judge);
     else judge(outcome);
   };
@@ -102,9 +109,9 @@ export function createModernFace({ modern, commitAfterMs, slowReaderMs }: Modern
     }
     const header = disagreeingHeader(message, version, headers);
     if (header !== undefined) return reply.fault('header_mismatch', null, { header });
-    whenEraIsKnown((era) => {
+    whenEraIsKnown(reply, (era) => {
       if (era === 'legacy') return reply.fault('modern_not_served', null, { supported: legacyRevisions });
-      const reason = era === 'modern' ? modern.notify(message) : era;
+      const reason = era === 'modern' ? modern.notify(message, reply.forwarded) : era;
       if (reason === undefined) reply.accepted();
       else reply.fault(reason, null);
     });

@@ -1,3 +1,4 @@
+import type { ForwardedHeaders } from '../protocol/forwarded-headers.ts';
 import type { LogLevel } from '../protocol/modern/log-levels.ts';
 import type { CallAnswer } from './answer.ts';
 
@@ -14,13 +15,15 @@ export interface SharedCall {
   /** It is a subscription: it stays open, and is sent again to a process that replaces its own. */
   readonly isListen: boolean;
   readonly answer: CallAnswer;
+  /** Of its client, for the server; they go with this request and no other. */
+  readonly headers: ForwardedHeaders;
   /** The request as the server gets it, as long as it may have to be sent. */
   text: Buffer | undefined;
   /** The process that runs has it. */
   isSent: boolean;
   /** Of a subscription: its client has the acknowledgement. */
   isAcknowledged: boolean;
-  /** A process was lost that had it. */
+  /** A process was lost that had it, or the connection that it was asked on. */
   isRerun: boolean;
   /** The newest progress that the client was told. */
   lastProgress: number;

@@ -1,3 +1,5 @@
+import type { RequestIds } from '../backend/backend.ts';
+import type { RequestId } from '../protocol/faults.ts';
 import { type Message, memberValue, readBody } from '../protocol/message.ts';
 import { withServedVersions } from '../protocol/modern/discovery.ts';
 import { statusOf } from '../protocol/modern/error-status.ts';
@@ -27,13 +29,22 @@ export interface DeliveriesOptions {
 
 const acknowledged = 'notifications/subscriptions/acknowledged';
 
+/** What a server tells subscribers, and nobody else. */
+const changes: ReadonlySet<string | undefined> = new Set([
+  'notifications/tools/list_changed',
+  'notifications/prompts/list_changed',
+  'notifications/resources/list_changed',
+  'notifications/resources/updated',
+]);
+
 /** Notifications of one request; they never go to a subscription (2026-07-28, basic/transports/streamable-http). */
 const requestScoped: ReadonlySet<string | undefined> = new Set(['notifications/progress', 'notifications/message']);
 
 /**
  * Brings what a shared server says to the client that it belongs to (P2, P11). Responses are known by their id, progress by
  * its token, notifications of a subscription by its id, all of them numbers that the gateway gave; log messages by being
- * wanted by one request only. Whatever is not known to belong to a request goes to nobody.
+ * wanted by one request only. A transport that tells beside which request a message came says so of each, and what names
+ * another one is not believed. Whatever is not known to belong to a request goes to nobody.
  */
 export class Deliveries {
   readonly #options: DeliveriesOptions;
@@ -42,19 +53,25 @@ export class Deliveries {
     this.#options = options;
   }
 
-  /** Takes lines of the server, in order. */
-  take(lines: readonly Buffer[]): void {
-    for (const line of lines) this.#take(line);
+  /**
+   * Takes lines of the server, in order.
+   * @param of the request that they came beside, where the transport tells
+   */
+  take(lines: readonly Buffer[], of?: RequestIds): void {
+    const beside = of?.[0];
+    for (const line of lines) this.#take(line, beside);
   }
 
-  #take(line: Buffer): void {
+  #take(line: Buffer, beside: RequestId | undefined): void {
     const body = readBody(line, Number.POSITIVE_INFINITY);
     const [read] = body.ok && !body.batch ? body.messages : [];
     if (read?.ok !== true) return this.#drop('noise', line);
     const { message } = read;
     if (message.kind === 'request') this.#drop('server_request', line);
-    else if (message.kind === 'response') this.#respond(message);
-    else this.#notify(message);
+    else if (beside !== undefined && namedBy(message) !== undefined && namedBy(message) !== beside) {
+      this.#drop('foreign', line);
+    } else if (message.kind === 'response') this.#respond(message);
+    else this.#notify(message, beside);
   }
 
   #respond(response: Message): void {
@@ -69,14 +86,21 @@ export class Deliveries {
     call.answer.response(call.method === 'server/discover' ? withServedVersions(text) : text, statusOf(response));
   }
 
-  #notify(notification: Message): void {
-    const { method, text } = notification;
+  #notify(notification: Message, beside: RequestId | undefined): void {
+    const { method } = notification;
     const subscription = subscriptionOf(notification);
     if (subscription !== undefined) this.#notifySubscriber(notification, subscription);
     else if (method === 'notifications/progress') this.#report(notification);
-    else if (method === 'notifications/message') this.#log(notification);
+    else if (method === 'notifications/message') this.#log(notification, beside);
     else if (method === 'notifications/cancelled') this.#endListen(notification);
-    else this.#drop('unattributed', text);
+    else this.#passBeside(notification, beside);
+  }
+
+  /** A notification that names no request, of a kind that is not known here. */
+  #passBeside({ method, text }: Message, beside: RequestId | undefined): void {
+    const call = changes.has(method) ? undefined : this.#options.calls.get(beside);
+    if (call === undefined || call.isListen) this.#drop('unattributed', text);
+    else this.#send(call, text);
   }
 
   #notifySubscriber(notification: Message, subscription: unknown): void {
@@ -107,11 +131,12 @@ export class Deliveries {
   }
 
   /** It does not say of which request it is. */
-  #log(notification: Message): void {
-    const call = this.#options.calls.onlyLoggable;
+  #log(notification: Message, beside: RequestId | undefined): void {
+    const { calls } = this.#options;
+    const call = beside === undefined ? calls.onlyLoggable : calls.get(beside);
     const level = readLogLevel(memberValue(notification, 'params', 'level'));
     const least = call?.logLevel;
-    const isFor = call !== undefined && least !== undefined && level !== undefined && isWanted(level, least);
+    const isFor = call?.isListen === false && least !== undefined && level !== undefined && isWanted(level, least);
     if (isFor) this.#send(call, notification.text);
     else this.#drop('log', notification.text);
   }
@@ -133,3 +158,9 @@ export class Deliveries {
     this.#options.onDropped(what, text);
   }
 }
+
+/** The request that a message says it belongs to. */
+const namedBy = (message: Message): RequestId | undefined =>
+  message.kind === 'response'
+    ? (message.id ?? undefined)
+    : (subscriptionOf(message) ?? message.progressToken ?? message.cancels);

@@ -1,4 +1,5 @@
 import type { BackendEnd, OpenBackend } from '../backend/backend.ts';
+import type { ForwardedHeaders } from '../protocol/forwarded-headers.ts';
 import { readResponse } from '../protocol/message.ts';
 import { readDiscovery } from '../protocol/modern/discovery.ts';
 import { ownRequest } from '../protocol/modern/envelope.ts';
@@ -7,8 +8,9 @@ import { type Era, legacyRevisions, modernRevisions } from '../protocol/revision
 /** What a probe found out: the era, or why nothing could be. */
 export type ProbeOutcome =
   | {
-      readonly era: Era /** It ended on the question, as some servers of the legacy era do. */;
-      readonly hasEnded: boolean;
+      readonly era: Era;
+      /** It refused the question as some servers of the legacy era do, but others can for another reason. */
+      readonly isDoubtful: boolean;
     }
   | { readonly era: undefined; readonly end: BackendEnd | undefined };
 
@@ -20,11 +22,15 @@ export interface EraProbe {
 }
 
 export interface ProbeOptions {
-  /** Opens a process of the server that is used for nothing else. */
+  /** Opens a process of the server, or a connection to it, that is used for nothing else. */
   readonly open: OpenBackend;
   readonly version: string;
   /** How long the process has to answer. */
   readonly timeoutMs: number;
+  /** Over HTTP each question is answered on its own, and `initialize` is none of the modern era. */
+  readonly isOverHttp?: boolean;
+  /** Of the client whose request makes it necessary to ask. */
+  readonly headers?: ForwardedHeaders;
 }
 
 /** A server that answers `initialize` before it answers what came before it has so long for that. */
@@ -37,8 +43,11 @@ const initialize = 2;
  * Finds out the era of a server (2026-07-28, basic/transports/stdio, "Backward Compatibility") on a process of its own,
  * since a server of the legacy era may end on a request before `initialize`. That is sent right behind: a server that says
  * nothing to a question it does not know is found out by its answer to this one, and nobody waits for a time to be over.
+ *
+ * Over HTTP (basic/transports/streamable-http, "Backward Compatibility") the question is alone. A server that refuses it
+ * without an error of the modern era is of the other one; one that is away, not well, or lets nobody in says nothing.
  */
-export function probeEra({ open, version, timeoutMs }: ProbeOptions): EraProbe {
+export function probeEra({ open, version, timeoutMs, isOverHttp = false, headers }: ProbeOptions): EraProbe {
   let tell: (outcome: ProbeOutcome) => void;
   const outcome = new Promise<ProbeOutcome>((resolve) => {
     tell = resolve;
@@ -55,19 +64,24 @@ export function probeEra({ open, version, timeoutMs }: ProbeOptions): EraProbe {
     onMessages(lines) {
       for (const line of lines) {
         const response = readResponse(line);
-        if (response?.id === discover) void settle({ era: readDiscovery(response).era, hasEnded: false });
+        if (response?.id === discover) void settle({ era: readDiscovery(response).era, isDoubtful: false });
         if (response?.id !== initialize || isSettled) continue;
         clearTimeout(timer);
-        timer = setTimeout(() => settle({ era: 'legacy', hasEnded: false }), laggardMs);
+        timer = setTimeout(() => settle({ era: 'legacy', isDoubtful: false }), laggardMs);
       }
     },
     onUnanswered: () => void settle({ era: undefined, end: undefined }),
-    onEnd: (end) => void settle(end.reason === 'exited' ? { era: 'legacy', hasEnded: true } : { era: undefined, end }),
+    onEnd(end) {
+      const isLegacy = end.reason === 'exited' || end.isOtherTransport;
+      void settle(isLegacy ? { era: 'legacy', isDoubtful: true } : { era: undefined, end });
+    },
   });
   const [protocolVersion] = modernRevisions.slice(-1) as [string];
-  backend.send(ownRequest(discover, 'server/discover', {}, { version, protocolVersion }));
+  backend.send(ownRequest(discover, 'server/discover', {}, { version, protocolVersion }), headers);
+  const probe: EraProbe = { outcome, close: () => settle({ era: undefined, end: undefined }) };
+  if (isOverHttp) return probe;
   const clientInfo = { name: 'mcp-gangway', version };
   const params = { protocolVersion: legacyRevisions.at(-1), capabilities: {}, clientInfo };
   backend.send(Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: initialize, method: 'initialize', params })));
-  return { outcome, close: () => settle({ era: undefined, end: undefined }) };
+  return probe;
 }

@@ -1,5 +1,6 @@
 import type { OpenBackend } from '../backend/backend.ts';
 import type { Reason } from '../protocol/faults.ts';
+import { type ForwardedHeaders, noHeaders } from '../protocol/forwarded-headers.ts';
 import { type Message, memberValue, readOwn } from '../protocol/message.ts';
 import { ownRequest } from '../protocol/modern/envelope.ts';
 import type { LogLevel } from '../protocol/modern/log-levels.ts';
@@ -17,15 +18,20 @@ export interface ModernServerOptions {
   readonly server: Server;
   /** The era of the server; `auto` has it found out. */
   readonly era: Era | 'auto';
-  /** Opens a process that is used for nothing but finding out the era. */
+  /** Opens a process, or a connection, that is used for nothing but finding out the era. */
   readonly openSibling: OpenBackend;
+  /** It is reached over HTTP: each question is answered on its own. */
+  readonly isOverHttp?: boolean;
   /** The gateway's own version. */
   readonly version: string;
   readonly limits: SharedLimits;
   readonly observer: ModernObserver;
 }
 
-/** A server that ended on the question for its era may have had another reason: it is asked again after this. */
+/**
+ * A server that ended on the question for its era may have had another reason, and one at a URL can be replaced at any time:
+ * a server that seems to be of the legacy era for such a reason is asked again after this.
+ */
 const doubtfulMs = 60_000;
 
 /** A server that does not start is tried again after this at the earliest. */
@@ -53,7 +59,7 @@ export class ModernServer {
     this.#options = options;
     const { server, version, limits, observer, era } = options;
     if (era !== 'auto') this.#found = { era, until: Number.POSITIVE_INFINITY };
-    this.#tools = new ToolHeaders({ list: (cursor) => this.#listTools(cursor) });
+    this.#tools = new ToolHeaders({ list: (cursor, headers) => this.#listTools(cursor, headers) });
     this.#shared = new SharedServer({
       ...{ server, version, limits, observer },
       onReady: (revisions) => {
@@ -92,27 +98,30 @@ export class ModernServer {
     if (this.#options.era === 'modern') this.#shared.start();
   }
 
-  /** The era: known, or found out once for all requests that wait for it. Resolves with the reason if the server does not start. */
-  async findEra(): Promise<Era | Reason> {
+  /**
+   * The era: known, or found out once for all requests that wait for it. Resolves with the reason if the server does not start.
+   * @param headers for the server, of the request that makes it necessary to ask
+   */
+  async findEra(headers?: ForwardedHeaders): Promise<Era | Reason> {
     const { era } = this;
     if (era !== undefined) return era;
     if (this.#isDraining) return 'draining';
     if (this.#failed !== undefined && performance.now() < this.#failed.until) return this.#failed.reason;
-    this.#probing ??= this.#find().finally(() => {
+    this.#probing ??= this.#find(headers).finally(() => {
       this.#probing = undefined;
     });
     return this.#probing;
   }
 
   /** Checks the mirrored parameters of a `tools/call`. */
-  checkParams(call: Message, headers: RequestHeaders): ParamFault | Promise<ParamFault> {
-    return this.#tools.check(call, memberValue(call, 'params', 'name'), headers);
+  checkParams(call: Message, headers: RequestHeaders, forwarded?: ForwardedHeaders): ParamFault | Promise<ParamFault> {
+    return this.#tools.check(call, memberValue(call, 'params', 'name'), headers, forwarded);
   }
 
   /** Hands a request to the server that its client waits for. */
-  request(request: Message, logLevel: LogLevel | undefined, answer: Answer): void {
+  request(request: Message, logLevel: LogLevel | undefined, answer: Answer, forwarded?: ForwardedHeaders): void {
     const { server, observer } = this.#options;
-    const cancel = this.ask(request, logLevel, answer);
+    const cancel = this.ask(request, logLevel, answer, forwarded);
     answer.onGone((why) => {
       cancel();
       if (why === 'slow') observer.clientCut(server.name);
@@ -120,13 +129,13 @@ export class ModernServer {
   }
 
   /** As `request`, for whoever sees for himself that his client does not wait any more: he calls what is returned. */
-  ask(request: Message, logLevel: LogLevel | undefined, answer: CallAnswer): () => void {
-    return this.#shared.request(request, logLevel, answer);
+  ask(request: Message, logLevel: LogLevel | undefined, answer: CallAnswer, forwarded?: ForwardedHeaders): () => void {
+    return this.#shared.request(request, logLevel, answer, forwarded);
   }
 
   /** Passes on a notification of a client. Returns why it was not taken. */
-  notify(notification: Message): Reason | undefined {
-    return this.#shared.notify(notification);
+  notify(notification: Message, forwarded?: ForwardedHeaders): Reason | undefined {
+    return this.#shared.notify(notification, forwarded);
   }
 
   /** Ends the server in order (P9). Resolves when no process is left. */
@@ -135,22 +144,26 @@ export class ModernServer {
     await Promise.all([this.#shared.drain(graceMs), this.#probe?.close()]);
   }
 
-  async #find(): Promise<Era | Reason> {
-    const { server, openSibling, version, observer } = this.#options;
+  async #find(headers: ForwardedHeaders = noHeaders): Promise<Era | Reason> {
+    const { server, openSibling, isOverHttp = false, version, observer } = this.#options;
     const startedAt = performance.now();
-    this.#probe = probeEra({ open: openSibling, version, timeoutMs: server.startTimeoutMs });
+    const timeoutMs = server.startTimeoutMs;
+    this.#probe = probeEra({ open: openSibling, version, timeoutMs, isOverHttp, headers });
     const outcome = await this.#probe.outcome;
     const now = performance.now();
     if (outcome.era === undefined) {
-      this.#failed = { reason: reasonOf(outcome), until: now + retryMs };
-      return this.#failed.reason;
+      const reason = reasonOf(outcome);
+      // One that wants to know its clients may have refused this one alone.
+      if (!server.forwardHeaders?.length) this.#failed = { reason, until: now + retryMs };
+      return reason;
     }
-    this.#found = { era: outcome.era, until: outcome.hasEnded ? now + doubtfulMs : Number.POSITIVE_INFINITY };
+    const mayChange = outcome.isDoubtful || (server.isRemote && outcome.era === 'legacy');
+    this.#found = { era: outcome.era, until: mayChange ? now + doubtfulMs : Number.POSITIVE_INFINITY };
     observer.eraFound(server.name, { era: outcome.era, probeMs: Math.round(now - startedAt) });
     return outcome.era;
   }
 
-  #listTools(cursor: string | undefined): Promise<Buffer | undefined> {
+  #listTools(cursor: string | undefined, headers: ForwardedHeaders): Promise<Buffer | undefined> {
     const { version } = this.#options;
     const protocolVersion = this.revision;
     const params = cursor === undefined ? {} : { cursor };
@@ -165,7 +178,7 @@ export class ModernServer {
         settle();
       }, listTimeoutMs);
       const answer: CallAnswer = { message: () => false, response: settle, fault: () => settle() };
-      const cancel = this.#shared.request(request, undefined, answer);
+      const cancel = this.#shared.request(request, undefined, answer, headers);
     });
   }
 }

@@ -6,7 +6,7 @@ import type { Era } from '../protocol/revisions.ts';
  * server, which the modern era does not have. `late`: it belongs to a request that was cancelled or answered. `log`: a log
  * message that belongs to none or to one of several requests. `unattributed`: any other notification that names no request.
  * `unacknowledged`: a notification of a subscription before it was acknowledged, or of a kind that no subscription has.
- * `undeliverable`: its client takes no stream, or is gone. `cancellation`: the server did not read, and was not told that a
+ * `foreign`: it came beside another request than the one that it names. `undeliverable`: its client takes no stream, or is gone. `cancellation`: the server did not read, and was not told that a
  * request was cancelled, or a client posted one, which closing the stream stands for.
  */
 export type Dropped =
@@ -16,6 +16,7 @@ export type Dropped =
   | 'log'
   | 'unattributed'
   | 'unacknowledged'
+  | 'foreign'
   | 'undeliverable'
   | 'cancellation';
 

@@ -1,5 +1,6 @@
 import type { Backend, BackendEnd, RequestIds } from '../backend/backend.ts';
 import type { Reason } from '../protocol/faults.ts';
+import type { ForwardedHeaders } from '../protocol/forwarded-headers.ts';
 import { readResponse } from '../protocol/message.ts';
 import { readDiscovery } from '../protocol/modern/discovery.ts';
 import { ownRequest } from '../protocol/modern/envelope.ts';
@@ -8,26 +9,29 @@ import type { Server } from '../session/session-parts.ts';
 
 /** What the process needs of the server that all clients share. */
 export interface SharedProcessOptions {
-  readonly server: Pick<Server, 'open' | 'startTimeoutMs'>;
+  readonly server: Pick<Server, 'open' | 'startTimeoutMs' | 'isRemote'>;
   /** The gateway's own version, which it tells the server. */
   readonly version: string;
   /** A number that no request had before. */
   nextNumber(): number;
-  /** Lines of the process, in order. */
-  onLines(lines: readonly Buffer[]): void;
+  /** Lines of the process, in order; `of` as in `BackendEvents.onMessages`. */
+  onLines(lines: readonly Buffer[], of: RequestIds | undefined): void;
   /** A process has answered `server/discover`: what waits can be sent. */
   onReady(details: { readonly revisions: readonly string[]; readonly startMs: number }): void;
   /** Requests that it will not answer, for this reason. */
   onUnanswered(ids: RequestIds, reason: Reason): void;
   /** The process has ended by itself. */
   onLost(end: BackendEnd): void;
-  /** No process came of a start. */
-  onStartFailed(reason: Reason, end: BackendEnd): void;
+  /** No process came of a start that was made with these headers. */
+  onStartFailed(reason: Reason, end: BackendEnd, headers: ForwardedHeaders): void;
   /** There was one end too many: none is started for so many milliseconds. */
   onCrashLoop(pauseMs: number): void;
 }
 
-/** More ends than this within the window, of processes or of starts, are a crash loop. */
+/**
+ * More ends than this within the window, of processes or of starts, are a crash loop. A remote server that cannot be reached
+ * is not in one: whoever runs it starts it again.
+ */
 const maxEnds = 5;
 const endWindowMs = 60_000;
 /** How long a server in a crash loop is left alone. */
@@ -67,17 +71,20 @@ export class SharedProcess {
     return this.#backend?.pid;
   }
 
-  /** Starts a process if there is none and none is being started. Not while it is left alone. */
-  start(): void {
+  /**
+   * Starts a process if there is none and none is being started. Not while it is left alone.
+   * @param headers of the request that makes it necessary: a server at a URL may answer nobody without
+   */
+  start(headers: ForwardedHeaders): void {
     if (this.#state !== 'idle') return;
     this.#state = 'starting';
     const pauseMs = this.#failures < 2 ? 0 : Math.min(firstPauseMs * 2 ** (this.#failures - 2), maxPauseMs);
-    this.#timer = setTimeout(() => this.#open(), pauseMs);
+    this.#timer = setTimeout(() => this.#open(headers), pauseMs);
   }
 
   /** As `Backend.send`, once the process is ready. */
-  send(message: Buffer): 'sent' | 'full' | 'ended' {
-    return this.#state === 'ready' && this.#backend !== undefined ? this.#backend.send(message) : 'ended';
+  send(message: Buffer, headers?: ForwardedHeaders): 'sent' | 'full' | 'ended' {
+    return this.#state === 'ready' && this.#backend !== undefined ? this.#backend.send(message, headers) : 'ended';
   }
 
   /** The process answers requests: its next end is its first one. */
@@ -91,17 +98,17 @@ export class SharedProcess {
     await this.#backend?.close();
   }
 
-  #open(): void {
+  #open(headers: ForwardedHeaders): void {
     const { server, version, nextNumber, onLines } = this.#options;
     const startedAt = performance.now();
     const discover = nextNumber();
     let reason: Reason = 'server_start_failed';
     const backend = server.open({
-      onMessages: (lines) => {
-        if (this.#state === 'ready') return onLines(lines);
+      onMessages: (lines, of) => {
+        if (this.#state === 'ready') return onLines(lines, of);
         const index = lines.findIndex((line) => readResponse(line)?.id === discover);
-        if (index < 0) return onLines(lines);
-        onLines(lines.slice(0, index));
+        if (index < 0) return onLines(lines, of);
+        onLines(lines.slice(0, index), of);
         const response = readResponse(lines[index] as Buffer);
         if (this.#state !== 'starting' || response === undefined) return;
         clearTimeout(this.#timer);
@@ -109,14 +116,14 @@ export class SharedProcess {
         if (discovery.era === 'modern' && discovery.revisions.length > 0) {
           this.#state = 'ready';
           this.#options.onReady({ revisions: discovery.revisions, startMs: Math.round(performance.now() - startedAt) });
-          onLines(lines.slice(index + 1));
+          onLines(lines.slice(index + 1), of);
         } else {
           reason = 'server_not_modern';
           void backend.close();
         }
       },
       onUnanswered: (ids, why) => this.#options.onUnanswered(ids, why),
-      onEnd: (end) => this.#ended(end, reason),
+      onEnd: (end) => this.#ended(end, end.isOtherTransport ? 'server_not_modern' : reason, headers),
     });
     this.#backend = backend;
     this.#timer = setTimeout(() => {
@@ -124,21 +131,22 @@ export class SharedProcess {
       void backend.close();
     }, server.startTimeoutMs);
     const [protocolVersion] = modernRevisions.slice(-1) as [string];
-    backend.send(ownRequest(discover, 'server/discover', {}, { version, protocolVersion }));
+    backend.send(ownRequest(discover, 'server/discover', {}, { version, protocolVersion }), headers);
   }
 
-  #ended(end: BackendEnd, reason: Reason): void {
+  #ended(end: BackendEnd, reason: Reason, headers: ForwardedHeaders): void {
     clearTimeout(this.#timer);
     if (this.#state === 'closed') return;
     const wasReady = this.#state === 'ready';
     this.#backend = undefined;
     this.#failures += 1;
     const now = performance.now();
-    this.#ends = [...this.#ends.filter((at) => now - at < endWindowMs), now];
+    this.#ends = this.#ends.filter((at) => now - at < endWindowMs);
+    if (wasReady || !this.#options.server.isRemote) this.#ends.push(now);
     const isCrashLoop = this.#ends.length > maxEnds;
     this.#state = isCrashLoop ? 'crash_loop' : 'idle';
     if (wasReady) this.#options.onLost(end);
-    else this.#options.onStartFailed(reason, end);
+    else this.#options.onStartFailed(reason, end, headers);
     if (!isCrashLoop) return;
     this.#timer = setTimeout(() => {
       this.#state = 'idle';

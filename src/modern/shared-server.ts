@@ -1,5 +1,6 @@
 import type { BackendEnd, RequestIds } from '../backend/backend.ts';
 import type { Reason } from '../protocol/faults.ts';
+import { type ForwardedHeaders, noHeaders } from '../protocol/forwarded-headers.ts';
 import type { Message } from '../protocol/message.ts';
 import type { LogLevel } from '../protocol/modern/log-levels.ts';
 import { listenResult, renumber } from '../protocol/modern/renumber.ts';
@@ -72,11 +73,11 @@ export class SharedServer {
       server,
       version,
       nextNumber: () => ++this.#lastNumber,
-      onLines: (lines) => this.#deliveries.take(lines),
+      onLines: (lines, of) => this.#deliveries.take(lines, of),
       onReady: ({ revisions, startMs }) => this.#ready(revisions, startMs),
       onUnanswered: (ids, reason) => this.#unanswered(ids, reason),
       onLost: (end) => this.#lost(end),
-      onStartFailed: (reason, end) => this.#startFailed(reason, end),
+      onStartFailed: (reason, end, headers) => this.#startFailed(reason, end, headers),
       onCrashLoop: (pauseMs) => this.#giveUp(pauseMs),
     });
     const shortestMs = Math.min(limits.requestIdleMs, limits.requestMaxMs);
@@ -85,14 +86,20 @@ export class SharedServer {
 
   /** Starts the process ahead of the first request. */
   start(): void {
-    this.#process.start();
+    this.#process.start(noHeaders);
   }
 
   /**
    * Hands a request to the server, or ends its answer with the reason why not.
+   * @param headers of the client's request that brought it, for the server
    * @returns what to call when its client does not wait any more
    */
-  request(request: Message, logLevel: LogLevel | undefined, answer: CallAnswer): () => void {
+  request(
+    request: Message,
+    logLevel: LogLevel | undefined,
+    answer: CallAnswer,
+    headers: ForwardedHeaders = noHeaders,
+  ): () => void {
     const refused = this.#refusal(request);
     if (refused !== undefined) {
       answer.fault(refused);
@@ -102,7 +109,7 @@ export class SharedServer {
     const { text, idText, tokenText } = renumber(request, number);
     const now = performance.now();
     const call: SharedCall = {
-      ...{ number, method: request.method as string, idText, tokenText, logLevel, text, answer },
+      ...{ number, method: request.method as string, idText, tokenText, logLevel, text, answer, headers },
       isListen: request.method === listen,
       ...{ isSent: false, isAcknowledged: false, isRerun: false },
       lastProgress: Number.NEGATIVE_INFINITY,
@@ -110,12 +117,12 @@ export class SharedServer {
     };
     this.#calls.add(call);
     if (this.#process.isReady) this.#send(call);
-    else this.#process.start();
+    else this.#process.start(headers);
     return () => this.#cancel(call);
   }
 
   /** Passes on a notification of a client. Returns why it was not taken. */
-  notify(notification: Message): Reason | undefined {
+  notify(notification: Message, headers: ForwardedHeaders = noHeaders): Reason | undefined {
     if (notification.cancels !== undefined || notification.method === 'notifications/cancelled') {
       // Clients number their requests alike, so it could be anybody's; closing the stream is what cancels.
       this.#drop('cancellation', notification.text);
@@ -123,7 +130,7 @@ export class SharedServer {
     }
     if (this.#isDraining) return 'draining';
     if (!this.#process.isReady) return 'server_busy';
-    return this.#process.send(notification.text) === 'sent' ? undefined : 'server_busy';
+    return this.#process.send(notification.text, headers) === 'sent' ? undefined : 'server_busy';
   }
 
   /**
@@ -161,9 +168,9 @@ export class SharedServer {
   }
 
   #send(call: SharedCall): void {
-    const { text } = call;
+    const { text, headers } = call;
     if (text === undefined) return;
-    const outcome = this.#process.send(text);
+    const outcome = this.#process.send(text, headers);
     if (outcome === 'full') return this.#fail(call, 'server_busy');
     if (outcome === 'ended') return; // its end is about to be told, and the call is sent to the next process
     call.isSent = true;
@@ -201,7 +208,13 @@ export class SharedServer {
   #unanswered(ids: RequestIds, reason: Reason): void {
     for (const id of ids) {
       const call = this.#calls.get(id);
-      if (call !== undefined) this.#fail(call, reason);
+      if (call === undefined) continue;
+      const isLost = reason === 'server_unreachable' || reason === 'server_silent';
+      if (isLost && this.#mayRunAgain(call)) {
+        call.isRerun = true;
+        call.isSent = false;
+        this.#send(call);
+      } else this.#fail(call, reason);
     }
   }
 
@@ -220,19 +233,27 @@ export class SharedServer {
     for (const call of calls) {
       if (!lost.has(call)) this.#fail(call, end.reason === 'line_too_long' ? 'line_too_long' : 'server_exited');
     }
-    if (again.length > 0) this.#process.start();
+    this.#startFor(again);
   }
 
   #mayRunAgain({ method, text, isRerun }: SharedCall): boolean {
     return this.#reruns.allows({ method, text, ...(isRerun && { rerunAfter: 'loss' }) }, 'loss');
   }
 
-  #startFailed(reason: Reason, end: BackendEnd): void {
+  #startFailed(reason: Reason, end: BackendEnd, headers: ForwardedHeaders): void {
     const { server, observer, onNotModern } = this.#options;
     observer.startFailed(server.name, end);
-    for (const call of this.#calls.all()) if (!call.isAcknowledged) this.#fail(call, reason);
+    // A server that wants to know its clients may have refused this one alone.
+    const refusesOne = Boolean(server.forwardHeaders?.length);
+    for (const call of this.#calls.all()) {
+      if (!call.isAcknowledged && (!refusesOne || call.headers === headers)) this.#fail(call, reason);
+    }
     if (reason === 'server_not_modern') onNotModern();
-    if (this.#calls.size > 0) this.#process.start();
+    this.#startFor(this.#calls.all());
+  }
+
+  #startFor([first]: readonly SharedCall[]): void {
+    if (first !== undefined) this.#process.start(first.headers);
   }
 
   #giveUp(pauseMs: number): void {

@@ -342,6 +342,12 @@ const catalogue = {
   cancelled: { status: 200, code: -32000, message: 'The request was cancelled by the client.' },
 
   // A server of another era than its client
+  bad_request_state: {
+    status: 400,
+    code: -32602,
+    message:
+      'Invalid params: requestState is not from this gateway, belongs to another request or client, or has expired. Send the request without it.',
+  },
   method_of_other_era: {
     status: 200,
     code: -32601,

@@ -4,6 +4,7 @@ import { declaredListChanges, type Handshake } from '../protocol/handshake.ts';
 import type { Message } from '../protocol/message.ts';
 import { hasPrimingEvent } from '../protocol/revisions.ts';
 import type { Registration } from '../store/session-records.ts';
+import { Activity } from './activity.ts';
 import type { Adoption } from './adoption.ts';
 import { Answer, type OpeningAnswer } from './answer.ts';
 import { type Call, Calls } from './calls.ts';
@@ -58,6 +59,7 @@ export interface ConversationOptions {
  */
 export class Conversation {
   readonly calls = new Calls();
+  readonly activity: Activity;
   readonly outbound: Outbound;
   readonly upstream: Upstream;
   readonly inbound: Inbound;
@@ -70,8 +72,6 @@ export class Conversation {
   readonly #oneStream: OneStream | undefined;
   readonly #router: Router;
   #opening: OpeningAnswer | undefined;
-  /** The server's transport tells for which request a message is. */
-  #tellsRequests = false;
   /** What the server said of itself; undefined until it has answered `initialize`. */
   #handshake: Handshake | undefined;
 
@@ -82,6 +82,7 @@ export class Conversation {
     this.#observer = observer;
     this.#reruns = new Reruns(server.rerun);
     const { isOneStream } = client;
+    this.activity = new Activity(this.calls, this.#serverRequests, limits.requestMaxMs);
     const primes = (): boolean => !isOneStream && hasPrimingEvent(options.protocolVersion());
     this.#router = new Router({
       calls: this.calls,
@@ -123,10 +124,7 @@ export class Conversation {
       epoch,
       isAdopted: adoption !== undefined,
       maxQueuedBytes: limits.maxQueuedBytes / 2,
-      onLines: (lines, of) => {
-        this.#tellsRequests = of !== undefined;
-        this.outbound.take(lines.map((text) => ({ text, of })));
-      },
+      onLines: (lines, of) => this.outbound.take(lines.map((text) => ({ text, of }))),
       onUnanswered: (ids, reason) => {
         this.outbound.finish(); // what the server said of them comes first
         this.#lostCalls.unanswered(ids, reason);
@@ -149,7 +147,7 @@ export class Conversation {
       oneStream: this.#oneStream,
       limits,
       primes,
-      tellsRequests: () => this.#tellsRequests,
+      tellsRequests: () => this.#router.tellsRequests,
       onDropped: (what) => this.drop(what),
       onClientChanged: options.onClientChanged,
     });
@@ -241,6 +239,7 @@ export class Conversation {
   #lost(end: BackendEnd): void {
     this.#observer.backendEnded(this.#options.name, end);
     this.outbound.finish();
+    this.calls.tasks.clear();
     this.#forgetPlace();
     const reason = end.reason === 'line_too_long' ? 'line_too_long' : 'server_exited';
     if (this.#handshake === undefined) this.#options.onOver('server_start_failed');

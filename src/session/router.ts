@@ -7,6 +7,7 @@ import type { Dropped } from './observer.ts';
 import { progressOf } from './progress.ts';
 import { canAsk } from './rerun.ts';
 import { ServerRequests } from './server-requests.ts';
+import { taskStatus } from './tasks.ts';
 
 /** What routing needs of its session. */
 export interface RouterOptions {
@@ -34,6 +35,8 @@ export interface RouterOptions {
 
 /** Brings each message of the server to the answer or stream where it belongs (P2), as the text that it is (P1). */
 export class Router {
+  /** The server's transport tells for which request a message is. */
+  tellsRequests = false;
   readonly #options: RouterOptions;
 
   constructor(options: RouterOptions) {
@@ -45,6 +48,7 @@ export class Router {
    * would leave its requests without an answer.
    */
   receive({ text: line, of }: Line): void {
+    this.tellsRequests = of !== undefined;
     const body = readBody(line, Number.POSITIVE_INFINITY);
     const messages = body.ok ? body.messages : [];
     if (messages.length === 0) this.#options.onDropped('noise', line);
@@ -67,6 +71,7 @@ export class Router {
     if (call === undefined) onDropped('unknown_response', text);
     else if (call.method === 'initialize') onInitialized(call, text);
     else {
+      if (call.taskNews !== undefined) calls.tasks.answered(call.taskNews, call.taskId, text);
       onAnswered(call, text);
       call.answer.response(call.id, text);
     }
@@ -93,6 +98,7 @@ export class Router {
       if (message.kind === 'request') toServer(ServerRequests.refusal(message));
       return;
     }
+    if (message.method === taskStatus) calls.tasks.told(message);
     if (message.progressToken !== undefined) calls.noteProgress(message.progressToken);
     const fault = this.#faultOf(message, destination);
     if (fault !== undefined) onDropped(fault, message.text);

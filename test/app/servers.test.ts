@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { type GatewayConfig, readConfiguration, type ServerConfig } from '../../src/app/configuration/config.ts';
-import { digestOf, openerOf } from '../../src/app/servers.ts';
+import { digestOf, openersOf } from '../../src/app/servers.ts';
 
 function read(...argv: string[]): { config: GatewayConfig; server: ServerConfig } {
   const result = readConfiguration({ argv, env: {}, readFile: () => '' });
@@ -46,6 +46,6 @@ describe('files of certificates', () => {
     ],
   ])('that %s are told at the start', (_, options, message) => {
     const { config, server } = read('--transport', 'sse', ...options, 'https://a/sse');
-    expect(() => openerOf(server, config, {}, {})).toThrow(message);
+    expect(() => openersOf(server, config, {}, {})).toThrow(message);
   });
 });

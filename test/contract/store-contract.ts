@@ -6,6 +6,7 @@ import { limitsContract } from './limits-contract.ts';
 import { mailboxContract } from './mailbox-contract.ts';
 import { readContract } from './read-contract.ts';
 import { recordsContract } from './records-contract.ts';
+import { secretsContract } from './secrets-contract.ts';
 import { sessionsContract } from './sessions-contract.ts';
 import { createFixture, type MakeStore } from './store-fixture.ts';
 import { storeModelProperty } from './store-model.ts';
@@ -29,6 +30,7 @@ export function storeContract(name: string, makeStore: MakeStore, { modelRuns = 
   takeoverContract(name, fixture);
   leasesContract(name, fixture);
   mailboxContract(name, fixture);
+  secretsContract(name, fixture);
 
   describe(`${name}: the whole store`, () => {
     it('does what the model does, for any sequence of appends, reads, takeovers, registrations, ends and passing time', async () => {

@@ -21,6 +21,7 @@ import {
   waitUntilGone,
 } from '../support/processes.ts';
 import { waitFor, withDeadline } from '../support/wait-for.ts';
+import { startRemoteServer } from './remote-server.ts';
 
 const childAt = (name: string, ...args: string[]) => [
   process.execPath,
@@ -381,6 +382,17 @@ describe('the program', () => {
     expect(stdout).toMatch(/^OK {4}\S+: modern-fixture 1\.0\.0, stdio, .*, \d+ tools, \d+ prompts, \d+ resources, /);
     expect(stdout).toContain(`, ${found}, `);
     expect(code).toBe(0);
+  });
+
+  test.each([
+    ['modern', 'http, modern era, revision 2026-07-28'],
+    ['both', 'http, both eras, revisions 2026-07-28 and 2025-11-25'],
+    ['modern-tcp', 'tcp, modern era, revision 2026-07-28'],
+  ])('[R6.05] checks servers of the modern era at a URL: %s', async (kind, found) => {
+    const server = await startRemoteServer(kind);
+    onTestFinished(() => server.stop());
+    const { code, stdout } = await run('check', server.url);
+    expect([code, stdout]).toEqual([0, expect.stringContaining(`: modern-fixture 1.0.0, ${found}, `)]);
   });
 
   test('checks servers: FAIL with the reason for each that does not work, and 1', async () => {

@@ -1,9 +1,10 @@
 import { Agent } from 'node:http';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { modernFixture, startGateway } from '../support/gateway.ts';
 import { initialize, type Message } from '../support/http-client.ts';
 import { callModern, metaKeys, openModern, postModern } from '../support/modern-client.ts';
 import { waitFor } from '../support/wait-for.ts';
+import { modernHttpKinds, type ServerKind } from './server-kinds.ts';
 
 const start = (...args: string[]) => startGateway({ command: modernFixture, args: ['--era', 'modern', ...args] });
 const pidOf = async (url: string): Promise<number> => {
@@ -14,32 +15,45 @@ const listen = (url: string, notifications: object, id: unknown = 'l') =>
   openModern(url, 'subscriptions/listen', { notifications }, { id });
 
 describe('many clients of one modern server', () => {
-  it('[R6.08] [P11] 1,000 interleaved ones with the same ids and tokens: no message crosses over', async () => {
-    const gateway = await start();
-    const agent = new Agent({ keepAlive: true, maxSockets: 200 });
-    const ids = [1, '1', 0, -1, 2 ** 53 - 1];
-    const clients = Array.from({ length: 1_000 }, (_, client) => ({ marker: `client-${client}`, id: ids[client % 5] }));
-    await Promise.all(
-      clients.map(async ({ marker, id }) => {
-        const { messages } = await callModern(
-          gateway.url,
-          'progress',
-          { count: 3, gapMs: 5, marker },
-          { id, meta: { progressToken: id }, agent },
-        );
-        expect(messages.map(({ method }: Message) => method)).toEqual([
-          ...Array(3).fill('notifications/progress'),
-          undefined,
-        ]);
-        for (const [index, { params }] of messages.slice(0, 3).entries()) {
-          expect(params).toEqual({ progressToken: id, progress: index + 1, total: 3, message: marker });
-        }
-        expect(messages[3]).toMatchObject({ id, result: { content: [{ text: marker }] } });
-      }),
-    );
-    agent.destroy();
-    expect(await gateway.descendants()).toHaveLength(1);
-  });
+  const kinds: readonly Pick<ServerKind, 'name' | 'ready'>[] = [
+    { name: 'one process', ready: async () => ({ args: [], command: modernFixture, stop: async () => undefined }) },
+    ...modernHttpKinds.slice(0, 1),
+  ];
+
+  it.each(kinds)(
+    '[R6.08] [P11] 1,000 interleaved ones with the same ids and tokens on $name: no message crosses over',
+    async ({ ready }) => {
+      const { args, command, stop } = await ready();
+      onTestFinished(stop);
+      const gateway = await startGateway({ args: [...args, '--era', 'modern'], command });
+      const agent = new Agent({ keepAlive: true, maxSockets: 200 });
+      const ids = [1, '1', 0, -1, 2 ** 53 - 1];
+      const clients = Array.from({ length: 1_000 }, (_, client) => ({
+        marker: `client-${client}`,
+        id: ids[client % 5],
+      }));
+      await Promise.all(
+        clients.map(async ({ marker, id }) => {
+          const { messages } = await callModern(
+            gateway.url,
+            'progress',
+            { count: 3, gapMs: 5, marker },
+            { id, meta: { progressToken: id }, agent },
+          );
+          expect(messages.map(({ method }: Message) => method)).toEqual([
+            ...Array(3).fill('notifications/progress'),
+            undefined,
+          ]);
+          for (const [index, { params }] of messages.slice(0, 3).entries()) {
+            expect(params).toEqual({ progressToken: id, progress: index + 1, total: 3, message: marker });
+          }
+          expect(messages[3]).toMatchObject({ id, result: { content: [{ text: marker }] } });
+        }),
+      );
+      agent.destroy();
+      expect(await gateway.descendants()).toHaveLength(command.length > 0 ? 1 : 0);
+    },
+  );
 
   it('share one process, which is there before the first of them', async () => {
     const gateway = await start();

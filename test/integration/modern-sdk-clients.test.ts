@@ -4,6 +4,13 @@ import { metaKeys, modernRevision } from '../support/modern-client.ts';
 import { connectModernSdk, type Mode, type ModernSdkClient } from '../support/modern-sdk-client.ts';
 import { answers, connectV1, connectV2, type Progress } from '../support/sdk-clients.ts';
 import { waitFor } from '../support/wait-for.ts';
+import {
+  modernFixtureKinds,
+  modernHttpKinds,
+  modernSocketKinds,
+  type ReadyServer,
+  type ServerKind,
+} from './server-kinds.ts';
 
 /** A feature and the test of it, on one client that all features share. */
 type Feature = readonly [name: string, run: (client: ModernSdkClient) => Promise<void>];
@@ -131,22 +138,31 @@ const features: readonly Feature[] = [
   ],
 ];
 
-const servers = [
-  ['modern-only', modernFixture],
-  ['dual-era', [...modernFixture, '--dual']],
-] as const;
+const modernOnly: ServerKind = {
+  ...(modernFixtureKinds[0] as ServerKind),
+  ...{
+    name: 'a modern server',
+    ready: async () => ({ args: [], command: modernFixture, stop: async () => undefined }),
+  },
+};
+const kinds = [modernOnly, ...modernFixtureKinds.slice(1), ...modernHttpKinds, ...modernSocketKinds];
 
 const modes: readonly (readonly [string, Mode])[] = [
   ['auto', 'auto'],
   ['pinned', { pin: modernRevision }],
 ];
 
-describe.each(servers)('SDK v2 clients in front of a %s server whose era is found out', (_server, command) => {
+describe.each(kinds)('SDK v2 clients in front of $name whose era is found out', ({ ready }) => {
+  let server: ReadyServer;
   let gateway: Gateway;
   beforeAll(async () => {
-    gateway = await startGateway({ command });
+    server = await ready();
+    gateway = await startGateway(server);
   });
-  afterAll(async () => void (await gateway?.stop()));
+  afterAll(async () => {
+    await gateway?.stop();
+    await server?.stop();
+  });
 
   describe.each(modes)('%s', (_mode, mode) => {
     let connected: ModernSdkClient;

@@ -3,7 +3,8 @@
  * or `tcp|unix [path]`. Prints its address. `sse`, `http` (both with sessions), `modern` (2026-07-28 alone) and `both` (one
  * or the other) are the official SDK's transports behind node:http; SIGUSR2 restarts them and `ws`: every connection is cut,
  * every session forgotten, and after `downMs` without a listener they are back on their port. With sessions by HTTP, it
- * prints a line `session` for each one that begins, and `ended` for each that its client ends.
+ * prints a line `session` for each one that begins, and `ended` for each that its client ends. `modern-tcp` and `modern-unix
+ * [path]` are the fixture of 2026-07-28 alone.
  */
 import { randomUUID } from 'node:crypto';
 import { createServer as createHttpServer } from 'node:http';
@@ -11,12 +12,14 @@ import { createServer } from 'node:net';
 import { PassThrough } from 'node:stream';
 import { SSEServerTransport } from '@modelcontextprotocol/sdk/server/sse.js';
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
+import { serveStdio } from '@modelcontextprotocol/server/stdio';
 import { WebSocketServer } from 'ws';
 import { createEventStore } from '../fixtures/everything/event-store.mjs';
 import { createLineTransport } from '../fixtures/everything/line-transport.mjs';
 import { answerRawly } from '../fixtures/everything/raw-tools.mjs';
 import { createEverythingServer } from '../fixtures/everything/server.mjs';
 import { createModernHandler } from '../fixtures/modern/http.mjs';
+import { createModernServer } from '../fixtures/modern/server.mjs';
 
 const [kind, parameter] = process.argv.slice(2);
 const downMs = Number(parameter ?? 300);
@@ -25,13 +28,20 @@ const tell = (address) => process.stdout.write(`${address}\n`);
 if (kind === 'sse') serveSse();
 else if (kind === 'ws') serveWebSocket();
 else if (['http', 'modern', 'both'].includes(kind)) serveHttp(kind);
-else serveLines(parameter);
+else serveLines(parameter, kind.startsWith('modern-') ? serveModern : serveLegacy);
 
-function serveLines(path) {
+function serveLegacy(transport) {
+  void createEverythingServer().connect(transport);
+}
+
+function serveModern(transport) {
+  serveStdio(createModernServer, { legacy: 'reject', transport });
+}
+
+function serveLines(path, serveClient) {
   const server = createServer({ noDelay: true }, (socket) => {
     socket.on('error', () => undefined);
-    const transport = createLineTransport({ stdin: socket, stdout: socket, intercept: answerRawly });
-    void createEverythingServer().connect(transport);
+    serveClient(createLineTransport({ stdin: socket, stdout: socket, intercept: answerRawly }));
   });
   server.listen(path ?? { port: 0, host: '127.0.0.1' }, () =>
     tell(path === undefined ? `tcp://127.0.0.1:${server.address().port}` : `unix://${path}`),

@@ -42,9 +42,9 @@ async function readyRemote(...args: readonly string[]): Promise<ReadyServer> {
   return { args: argumentsFor(url), command: [], stop };
 }
 
-async function readyUnix(): Promise<ReadyServer> {
+async function readyUnix(kind: string): Promise<ReadyServer> {
   const folder = await mkdtemp(join(tmpdir(), 'gangway-unix-'));
-  const server = await readyRemote('unix', join(folder, 'server.sock'));
+  const server = await readyRemote(kind, join(folder, 'server.sock'));
   return {
     ...server,
     async stop() {
@@ -101,7 +101,7 @@ async function freePort(): Promise<number> {
 export const fixtureKinds: readonly ServerKind[] = [
   ofFixture('stdio', () => startedByGateway(everythingFixture)),
   ofFixture('tcp', () => readyRemote('tcp')),
-  ofFixture('unix', readyUnix),
+  ofFixture('unix', () => readyUnix('unix')),
   ofFixture('sse', () => readyRemote('sse')),
   ofFixture('http', () => readyRemote('http')),
   ofFixture('ws', () => readyRemote('ws')),
@@ -131,4 +131,10 @@ export const modernFixtureKinds: readonly ServerKind[] = [
 export const modernHttpKinds: readonly ServerKind[] = [
   ofModernFixture('a modern server on http', 'http', () => readyRemote('modern')),
   ofModernFixture('a server of both eras on http', 'http', () => readyRemote('both')),
+];
+
+/** The same, as a service whose connections are framed as STDIO. */
+export const modernSocketKinds: readonly ServerKind[] = [
+  ofModernFixture('a modern server on tcp', 'tcp', () => readyRemote('modern-tcp')),
+  ofModernFixture('a modern server on a unix socket', 'unix', () => readyUnix('modern-unix')),
 ];

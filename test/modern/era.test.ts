@@ -42,10 +42,10 @@ afterEach(() => void vi.useRealTimers());
 describe('a probe for the era', () => {
   it.each([
     ['modern one', modern, 0, { era: 'modern' }],
-    ['legacy one that refuses', legacy, 0, { era: 'legacy', hasEnded: false }],
-    ['legacy one that says nothing to what it does not know', silent, 1_000, { era: 'legacy', hasEnded: false }],
+    ['legacy one that refuses', legacy, 0, { era: 'legacy', isDoubtful: false }],
+    ['legacy one that says nothing to what it does not know', silent, 1_000, { era: 'legacy', isDoubtful: false }],
     ['modern one that answers late', late, 500, { era: 'modern' }],
-    ['legacy one that ends on it', exiting, 0, { era: 'legacy', hasEnded: true }],
+    ['legacy one that ends on it', exiting, 0, { era: 'legacy', isDoubtful: true }],
     ['one that cannot be started', broken, 0, { era: undefined, end: { reason: 'failed' } }],
     ['one that says nothing at all', mute, 9_000, { era: undefined, end: undefined }],
   ])('[R6.05] finds out a %s', async (_, create, waitMs, outcome) => {

@@ -2,8 +2,10 @@ import type { CallAnswer } from '../../src/modern/answer.ts';
 import type { Counts, Dropped, ModernObserver } from '../../src/modern/observer.ts';
 import { type SharedLimits, SharedServer } from '../../src/modern/shared-server.ts';
 import type { Reason } from '../../src/protocol/faults.ts';
+import type { ForwardedHeaders } from '../../src/protocol/forwarded-headers.ts';
 import { readBody } from '../../src/protocol/message.ts';
 import type { LogLevel } from '../../src/protocol/modern/log-levels.ts';
+import type { Server } from '../../src/session/session-parts.ts';
 import { createFakeServer, type FakeBackend, type FakeServer } from '../support/fake-backend.ts';
 import { createInbox, type Inbox } from '../support/wait-for.ts';
 
@@ -25,7 +27,7 @@ export interface Shared {
   readonly dropped: (Dropped | undefined)[];
   readonly tools: string[];
   /** Sends a request of a client of its own. */
-  send(request: object | string, logLevel?: LogLevel): Client;
+  send(request: object | string, logLevel?: LogLevel, headers?: ForwardedHeaders): Client;
   /** The id that the newest backend knows the n-th request by; the first is the gateway's `server/discover`. */
   numberOf(n: number): number;
 }
@@ -64,6 +66,7 @@ export function sharedOf(
   given: Partial<SharedLimits> = {},
   rerun: 'safe' | 'hints' = 'safe',
   startTimeoutMs = 10_000,
+  more: Partial<Server> = {},
 ): Shared {
   const observed = createInbox<readonly [string, ...unknown[]]>();
   const dropped: (Dropped | undefined)[] = [];
@@ -86,6 +89,7 @@ export function sharedOf(
     server: {
       ...{ name: 'fake', digest: '', open: server.open, isRemote: false },
       ...{ startTimeoutMs, onBackendExit: 'restore', rerun },
+      ...more,
     },
     version: '1.2.3',
     limits: { ...limits, ...given },
@@ -97,9 +101,9 @@ export function sharedOf(
   });
   return {
     ...{ server, shared, observed, dropped, tools },
-    send(request, logLevel) {
+    send(request, logLevel, headers) {
       const client = createClient();
-      const leave = shared.request(readRequest(request), logLevel, client.answer);
+      const leave = shared.request(readRequest(request), logLevel, client.answer, headers);
       return { ...client, leave };
     },
     numberOf: (n) => server.backend.sent.items[n].id as number,

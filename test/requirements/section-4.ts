@@ -83,13 +83,11 @@ export const section4: readonly ProtocolRequirement[] = [
     source: 'MRTR',
     level: 'MUST',
     text: "For a legacy client each input request becomes a server request on the call's stream, then the gateway retries.",
-    deferredTo: openIssues.modern,
   },
   {
     id: 'R4.13',
     source: 'MRTR',
     level: 'MUST',
     text: 'A legacy client without the capability gets an error, since the modern server was not told that it had it.',
-    deferredTo: openIssues.modern,
   },
 ];

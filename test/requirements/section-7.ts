@@ -1,4 +1,3 @@
-import { openIssues } from './open-issues.ts';
 import type { ProtocolRequirement } from './requirement.ts';
 
 /** PROTOCOL.md, section 7: Legacy HTTP, server side. */
@@ -44,7 +43,6 @@ export const section7: readonly ProtocolRequirement[] = [
     source: 'VER',
     level: 'MUST',
     text: 'initialize at a legacy revision is answered also in front of a modern-only server.',
-    deferredTo: openIssues.modern,
   },
   {
     id: 'R7.07',

@@ -188,11 +188,17 @@ function readAddress(
   if ((upstreamCert === undefined) !== (upstreamKey === undefined)) {
     report(path, 'needs upstreamCert and upstreamKey together, or neither');
   }
-  if (era === 'modern') report(path, 'cannot have era modern yet: only servers that the gateway starts can');
   const read = readServerUrl(text, transport);
-  if (read.ok) return read.address;
-  report(path, read.message);
-  return undefined;
+  if (!read.ok) {
+    report(path, read.message);
+    return undefined;
+  }
+  const { address } = read;
+  const hasSessionsOnly = address.transport === 'sse' || address.transport === 'ws';
+  if (era === 'modern' && hasSessionsOnly) {
+    report(path, 'cannot have era modern: HTTP+SSE and WebSocket are transports of the legacy era');
+  }
+  return address;
 }
 
 function resolveFileServers(

@@ -10,10 +10,22 @@ const file = systemText.min(1, { error: 'must not be empty' });
 /** Headers that the transport itself sets, or that decide where a request ends and who it is for. */
 const ownHeaders = new Set([
   ...['accept', 'accept-encoding', 'cache-control', 'connection', 'content-encoding', 'content-length', 'content-type'],
-  ...['expect', 'host', 'keep-alive', 'last-event-id', 'mcp-protocol-version', 'mcp-session-id', 'proxy-connection'],
+  ...[
+    'expect',
+    'host',
+    'keep-alive',
+    'last-event-id',
+    'mcp-method',
+    'mcp-name',
+    'mcp-protocol-version',
+    'mcp-session-id',
+  ],
+  ...['proxy-connection'],
   ...['te', 'trailer', 'transfer-encoding', 'upgrade', 'sec-websocket-accept', 'sec-websocket-extensions'],
   ...['sec-websocket-key', 'sec-websocket-protocol', 'sec-websocket-version'],
 ]);
+
+const isOwn = (name: string): boolean => ownHeaders.has(name) || name.startsWith('mcp-param-');
 
 /** What a header's name may be (RFC 9110, section 5.6.2), in small letters. */
 const nameForm = /^[!#$%&'*+.^_`|~0-9a-z-]+$/;
@@ -31,7 +43,7 @@ const headers = z
     const report = (message: string) => context.addIssue({ code: 'custom', message });
     if (!names.every((name) => nameForm.test(name))) report('has a name that no header can have');
     if (new Set(names).size < names.length) report('has a header twice');
-    const own = names.find((name) => ownHeaders.has(name));
+    const own = names.find(isOwn);
     if (own !== undefined) report(`has ${own}, which the gateway sets itself`);
   });
 
@@ -41,7 +53,7 @@ const forwardHeader = z
   .superRefine((name, context) => {
     const report = (message: string) => context.addIssue({ code: 'custom', message });
     if (!nameForm.test(name)) report('is a name that no header can have');
-    else if (ownHeaders.has(name)) report(`is ${name}, which the gateway sets itself`);
+    else if (isOwn(name)) report(`is ${name}, which the gateway sets itself`);
     else if (name === 'proxy-authorization') report(`is ${name}, which is for the next proxy alone`);
   });
 

@@ -1,5 +1,5 @@
 import type { ForwardedHeaders } from '../../protocol/forwarded-headers.ts';
-import { type Message, memberValue, protocolVersionKey, readBody } from '../../protocol/message.ts';
+import { type Message, memberValue, protocolVersionKey, readOwn } from '../../protocol/message.ts';
 import { ownRequest } from '../../protocol/modern/envelope.ts';
 import { mirroredHeaders } from '../../protocol/modern/mirrored-headers.ts';
 import { offeredTools } from '../../protocol/modern/offered-tools.ts';
@@ -125,10 +125,3 @@ function isHeaderMismatch(outcome: Outcome): boolean {
 
 const hasSameHeaders = (one: Asking, other: Asking): boolean =>
   JSON.stringify(Object.entries(one.headers).sort()) === JSON.stringify(Object.entries(other.headers).sort());
-
-function readOwn(text: Buffer): Message {
-  const body = readBody(text, Number.POSITIVE_INFINITY);
-  const [read] = body.ok ? body.messages : [];
-  if (!read?.ok) throw new Error('the own request is none');
-  return read.message;
-}

@@ -1,6 +1,7 @@
 import type { LogLimits } from '../event-log.ts';
 import type { Store } from '../store.ts';
 import { createMemoryInstances } from './memory-instances.ts';
+import { createMemorySecrets } from './memory-secrets.ts';
 import { createMemorySessions } from './memory-sessions.ts';
 import type { SessionLog } from './session-log.ts';
 
@@ -38,6 +39,7 @@ export function createMemoryStore(limits: MemoryLimits, now: () => number = () =
   };
   const sessions = createMemorySessions({ limits, recordTtlMs, now, onRemoved });
   const instances = createMemoryInstances({ leaseMs, mailboxMaxBytes, now });
+  const secrets = createMemorySecrets();
 
   /** Runs something that changes a log, and keeps the sum of all. */
   const counted = <T>(log: SessionLog, change: () => T): T => {
@@ -88,6 +90,7 @@ export function createMemoryStore(limits: MemoryLimits, now: () => number = () =
 
     sessions,
     instances,
+    secrets,
 
     healthyForMs: () => Number.POSITIVE_INFINITY,
     onRecovered: () => undefined, // it is never away
@@ -96,6 +99,7 @@ export function createMemoryStore(limits: MemoryLimits, now: () => number = () =
       clearInterval(sweep);
       sessions.clear();
       instances.clear();
+      secrets.clear();
     },
   };
 }

@@ -28,6 +28,8 @@ export interface Keys {
   instance(name: string): InstanceKeys;
   /** String: which life of the data this is. */
   readonly birth: string;
+  /** String: a secret that all instances share. */
+  secret(name: string): string;
 }
 
 /**
@@ -47,6 +49,7 @@ export function createKeys(prefix: string): Keys {
       return { lease: `${base}:lease`, mailbox: `${base}:mailbox`, counts: `${base}:counts` };
     },
     birth: `${prefix}:birth`,
+    secret: (name) => `${prefix}:secret:${digestOf(name)}`,
   };
 }
 

@@ -12,6 +12,8 @@ export interface Lifetimes {
   readonly deadMs: number;
   /** Of the name of this life of the data; renewed with each lease. */
   readonly birthMs: number;
+  /** A shared secret's, from when it was asked for last. */
+  readonly secretMs: number;
 }
 
 const dayMs = 86_400_000;
@@ -25,5 +27,6 @@ export function createLifetimes({ maxAgeMs }: LogLimits, recordTtlMs: number, le
     mailboxMs: Math.max(leaseMs * 20, 120_000),
     deadMs: dayMs,
     birthMs: 30 * dayMs,
+    secretMs: 30 * dayMs,
   };
 }

@@ -8,6 +8,7 @@ import { createReaders } from './readers.ts';
 import { createRedisInstances } from './redis-instances.ts';
 import { createRedisLog } from './redis-log.ts';
 import { createRedisRecords } from './redis-records.ts';
+import { createRedisSecrets } from './redis-secrets.ts';
 import { createRunScript } from './script.ts';
 
 /**
@@ -72,6 +73,7 @@ export function createRedisStore(options: RedisStoreOptions): Store {
     log: createRedisLog({ runScript, keys, limits, lifetimes }),
     sessions: createRedisRecords({ run, runScript, keys, lifetimes }),
     instances,
+    secrets: createRedisSecrets({ run, keys, lifetimes }),
     healthyForMs: health.healthyForMs,
     onRecovered: health.onRecovered,
     async close() {

@@ -86,6 +86,7 @@ function overLine(store: Store): { store: Store; line: Line } {
       log: guarded(store.log),
       sessions: guarded(store.sessions),
       instances: guarded(store.instances),
+      secrets: guarded(store.secrets),
       healthyForMs: () => (isCut ? 0 : performance.now() - healthySince),
       onRecovered: (listener) => void recovered.push(listener),
       close: async () => undefined,

@@ -1,0 +1,20 @@
+import type { Secrets } from '../secrets.ts';
+import { ownBytes } from './own-bytes.ts';
+
+/** Secrets that live as long as the process. */
+export interface MemorySecrets extends Secrets {
+  clear(): void;
+}
+
+/** Makes an empty table; it grows with the names that the gateway itself uses, which are few. */
+export function createMemorySecrets(): MemorySecrets {
+  const secrets = new Map<string, Buffer>();
+  return {
+    async keep(name, candidate) {
+      const kept = secrets.get(name) ?? ownBytes(candidate);
+      secrets.set(name, kept);
+      return kept;
+    },
+    clear: () => secrets.clear(),
+  };
+}

@@ -1,0 +1,190 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { ChangeFeed, type Filter, type Outcome } from '../../src/era/change-feed.ts';
+import type { CallAnswer } from '../../src/modern/answer.ts';
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+const textOf = (value: object): Buffer => Buffer.from(JSON.stringify({ jsonrpc: '2.0', ...value }));
+const subscription = { _meta: { 'io.modelcontextprotocol/subscriptionId': 0 } };
+const updated = (uri: string) => ({ jsonrpc: '2.0', method: 'notifications/resources/updated', params: { uri } });
+
+function createFeed(isUnordered = false) {
+  const opened: { filter: Filter; answer: CallAnswer; isCancelled: boolean }[] = [];
+  const changes: unknown[] = [];
+  const feed = new ChangeFeed({
+    listen(filter, answer) {
+      const listen = { filter, answer, isCancelled: false };
+      opened.push(listen);
+      return () => {
+        listen.isCancelled = true;
+      };
+    },
+    onChange: (text) => changes.push(JSON.parse(text.toString())) > 0,
+    isUnordered,
+  });
+  const notify = (index: number, method: string, params: object) =>
+    opened[index]?.answer.message(textOf({ method, params: { ...params, ...subscription } }));
+  return {
+    ...{ feed, opened, changes },
+    unsubscribe(uri: string) {
+      feed.unsubscribe(uri);
+      feed.flush();
+    },
+    openLists(lists: Filter) {
+      feed.openLists(lists);
+      feed.flush();
+    },
+    filters: () => opened.map(({ filter }) => filter.resourceSubscriptions),
+    cancelled: () => opened.map(({ isCancelled }) => isCancelled),
+    acknowledge: (index: number, notifications: object = opened[index]?.filter ?? {}) =>
+      notify(index, 'notifications/subscriptions/acknowledged', { notifications }),
+    update: (index: number, uri: string) => notify(index, 'notifications/resources/updated', { uri }),
+    end: (index: number, outcome: object = { result: {} }) =>
+      opened[index]?.answer.response(textOf({ id: 0, ...outcome }), 200),
+    subscribe(uri: string): Outcome[] {
+      const outcomes: Outcome[] = [];
+      feed.subscribe(uri, (outcome) => outcomes.push(outcome));
+      feed.flush();
+      return outcomes;
+    },
+  };
+}
+
+describe('what a legacy client listens to', () => {
+  it('can grow and shrink without a moment in which nothing is heard, and nothing is heard twice', () => {
+    const { unsubscribe, subscribe, acknowledge, update, cancelled, filters, changes } = createFeed();
+    const first = subscribe('a');
+    acknowledge(0);
+    const second = subscribe('b');
+    expect([first, second]).toEqual([['subscribed'], []]);
+    update(0, 'a');
+    expect(cancelled()).toEqual([false, false]);
+    acknowledge(1);
+    expect(second).toEqual(['subscribed']);
+    expect(cancelled()).toEqual([true, false]);
+    update(0, 'a'); // the server had not heard of the end; it told the other one, too
+    update(1, 'a');
+    expect(changes).toEqual([updated('a'), updated('a')]);
+    unsubscribe('a');
+    acknowledge(2);
+    unsubscribe('b');
+    expect(filters()).toEqual([['a'], ['a', 'b'], ['b']]);
+    expect(cancelled()).toEqual([true, true, true]);
+  });
+
+  it('is heard for a while longer where a change can be behind the subscription that replaces its own', () => {
+    const { subscribe, acknowledge, update, cancelled, changes, feed } = createFeed(true);
+    subscribe('a');
+    acknowledge(0);
+    subscribe('b');
+    acknowledge(1);
+    update(0, 'a');
+    expect(changes).toEqual([updated('a')]);
+    expect(cancelled()).toEqual([false, false]);
+    vi.advanceTimersByTime(1_000);
+    expect(cancelled()).toEqual([true, false]);
+    update(0, 'a');
+    expect(changes).toHaveLength(1);
+    subscribe('c');
+    acknowledge(2);
+    feed.close();
+    expect(cancelled()).toEqual([true, true, true]);
+  });
+
+  it('ends with the unsubscription, whatever the server still says', () => {
+    const { subscribe, unsubscribe, acknowledge, update, changes } = createFeed();
+    subscribe('b');
+    acknowledge(0);
+    subscribe('a');
+    acknowledge(1);
+    unsubscribe('a');
+    update(1, 'a');
+    update(1, 'a/part'); // what is not what it asked for is the server's to know
+    expect(changes).toEqual([updated('a/part')]);
+  });
+
+  it('is asked for once where many wishes come at once', () => {
+    const { subscribe, acknowledge, filters, unsubscribe } = createFeed();
+    const outcomes = ['a', 'b', 'c', 'b'].map(subscribe);
+    unsubscribe('c');
+    acknowledge(0);
+    expect(filters()).toEqual([['a'], ['a', 'b']]);
+    acknowledge(1, { resourceSubscriptions: ['a'] });
+    expect(outcomes).toEqual([
+      ['subscribed'],
+      [{ reason: 'subscription_refused' }],
+      [{ reason: 'subscription_refused' }],
+      [{ reason: 'subscription_refused' }],
+    ]);
+    expect(subscribe('a')).toEqual(['subscribed']);
+    expect(filters()).toHaveLength(2);
+  });
+
+  it('stays what it is where the server refuses more', () => {
+    const { openLists, subscribe, acknowledge, end, update, opened, changes } = createFeed();
+    openLists({ toolsListChanged: true });
+    acknowledge(0);
+    const refused = subscribe('a');
+    end(1, { error: { code: -32602, message: 'no' } });
+    expect(refused).toMatchObject([{ error: { id: 0 } }]);
+    const lost = subscribe('b');
+    opened[2]?.answer.fault('server_full');
+    expect(lost).toEqual([{ reason: 'server_full' }]);
+    update(0, 'still heard');
+    expect(changes).toHaveLength(1);
+    subscribe('c');
+    expect(opened[3]?.filter).toEqual({ toolsListChanged: true, resourceSubscriptions: ['c'] });
+  });
+
+  it('is opened without a refused resource where there was nothing before', () => {
+    const { openLists, subscribe, end, opened } = createFeed();
+    subscribe('a');
+    openLists({ toolsListChanged: true });
+    end(0, { error: { code: -32602, message: 'no' } });
+    expect(opened[1]?.filter).toEqual({ toolsListChanged: true });
+  });
+
+  it('is opened again when the server ended it, with all that may have changed meanwhile', () => {
+    const { openLists, subscribe, acknowledge, end, opened, changes } = createFeed();
+    openLists({ toolsListChanged: true });
+    subscribe('a');
+    acknowledge(0);
+    acknowledge(1);
+    end(1);
+    expect(opened).toHaveLength(2);
+    vi.advanceTimersByTime(1_000);
+    opened[2]?.answer.fault('server_crash_loop');
+    vi.advanceTimersByTime(1_999);
+    expect(opened).toHaveLength(3);
+    vi.advanceTimersByTime(1);
+    acknowledge(3);
+    expect(changes).toEqual([{ jsonrpc: '2.0', method: 'notifications/tools/list_changed', params: {} }, updated('a')]);
+  });
+
+  it('is not asked for again where the server knows no subscriptions', () => {
+    const { openLists, end, opened } = createFeed();
+    openLists({ toolsListChanged: true });
+    end(0, { error: { code: -32601, message: 'no' } });
+    vi.advanceTimersByTime(1_000_000);
+    expect(opened).toHaveLength(1);
+  });
+
+  it('is nothing any more after the end', () => {
+    const { feed, subscribe, acknowledge, end, cancelled, opened } = createFeed();
+    subscribe('a');
+    acknowledge(0);
+    subscribe('b');
+    feed.close();
+    expect(cancelled()).toEqual([true, true]);
+    end(0);
+    vi.advanceTimersByTime(1_000_000);
+    expect(opened).toHaveLength(2);
+  });
+
+  it('[P8] has a limit', () => {
+    const { subscribe } = createFeed();
+    for (let index = 0; index < 500; index++) expect(subscribe(`${index}`)).toEqual([]);
+    expect(subscribe('more')).toEqual([{ reason: 'too_many_subscriptions' }]);
+  });
+});

@@ -1,0 +1,143 @@
+import { describe, expect, it } from 'vitest';
+import type { BackendEnd } from '../../src/backend/backend.ts';
+import { openEitherEra } from '../../src/era/open-either-era.ts';
+import type { Reason } from '../../src/protocol/faults.ts';
+import type { Era } from '../../src/protocol/revisions.ts';
+import { createFakeServer } from '../support/fake-backend.ts';
+
+const initialize = { jsonrpc: '2.0', id: 'i', method: 'initialize' };
+const answered = { jsonrpc: '2.0', id: 'i', result: {} };
+const errorOf = (code: number, data?: object) => ({ jsonrpc: '2.0', id: 'i', error: { code, message: 'x', data } });
+
+function createOpener(era: Era | Reason = 'modern', isOverHttp = false) {
+  const direct = createFakeServer();
+  const translated = createFakeServer();
+  let asked = 0;
+  let tellEra: (() => void) | undefined;
+  const findEra = () => {
+    asked += 1;
+    return new Promise<Era | Reason>((resolve) => {
+      tellEra = () => resolve(era);
+    });
+  };
+  const open = openEitherEra({ direct: direct.open, translated: translated.open, eras: { findEra }, isOverHttp });
+  return {
+    ...{ direct, translated, asked: () => asked },
+    async find() {
+      tellEra?.();
+      await Promise.resolve();
+      await Promise.resolve();
+    },
+    open(options = {}) {
+      const told: unknown[] = [];
+      const backend = open(
+        {
+          onMessages: (messages) => told.push(...messages.map((text) => JSON.parse(text.toString()))),
+          onUnanswered: (ids, reason) => told.push({ ids, reason }),
+          onEnd: ({ reason }: BackendEnd) => told.push(reason),
+        },
+        options,
+      );
+      backend.send(Buffer.from(JSON.stringify(initialize)), { a: 'b' });
+      return { backend, told };
+    },
+  };
+}
+
+describe('a server whose era is not known', () => {
+  it('serves legacy clients by itself if it answers initialize, and is not asked anything', () => {
+    const { direct, translated, open, asked } = createOpener();
+    const { told, backend } = open();
+    direct.backend.says({ jsonrpc: '2.0', method: 'notifications/message' }, answered, errorOf(1));
+    direct.backend.says(errorOf(-32601));
+    direct.backend.ends();
+    expect(told).toHaveLength(5);
+    expect(backend.pid).toBe(direct.backend.pid);
+    expect([asked(), translated.opened.length]).toEqual([0, 0]);
+  });
+
+  it.each([
+    ['an error', (server: ReturnType<typeof createFakeServer>) => server.backend.says(errorOf(-32602))],
+    ['no answer', (server: ReturnType<typeof createFakeServer>) => server.backend.leaves(['i'], 'server_refused')],
+    ['its end', (server: ReturnType<typeof createFakeServer>) => server.backend.ends()],
+  ])('[R9.11b] is translated if it meets initialize with %s and is modern', async (_, refuse) => {
+    const { direct, translated, open, find } = createOpener();
+    const { told, backend } = open();
+    refuse(direct);
+    backend.pause();
+    direct.backend.ends();
+    await find();
+    expect(told).toEqual([]);
+    expect(direct.living).toEqual([]);
+    expect(translated.backend.sent.items).toEqual([initialize]);
+    expect(translated.backend.headers).toEqual([{ a: 'b' }]);
+    expect(translated.backend.isPaused).toBe(true);
+    backend.resume();
+    translated.backend.says(answered);
+    await backend.close();
+    expect(told).toEqual([answered, 'closed']);
+    expect(translated.living).toEqual([]);
+  });
+
+  it('[R9.11b] is translated if it refuses initialize over HTTP by a status', async () => {
+    const { direct, translated, open, find } = createOpener('modern', true);
+    open();
+    direct.backend.ends({ reason: 'failed' });
+    await find();
+    expect(translated.backend.sent.items).toEqual([initialize]);
+  });
+
+  it.each(['legacy', 'server_start_failed'] as const)('keeps its refusal if it is %s', async (era) => {
+    const { direct, translated, open, find } = createOpener(era);
+    const { told } = open();
+    direct.backend.says(errorOf(-32602));
+    direct.backend.ends();
+    await find();
+    expect(told).toEqual([errorOf(-32602), 'exited']);
+    expect(translated.opened).toEqual([]);
+  });
+
+  it('keeps its refusal if the session has ended meanwhile', async () => {
+    const { direct, translated, open, find } = createOpener();
+    const { told, backend } = open();
+    direct.backend.says(errorOf(-32602));
+    await backend.close();
+    await find();
+    expect(told).toEqual([errorOf(-32602), 'closed']);
+    expect(translated.opened).toEqual([]);
+  });
+
+  it('is not asked for its era if it cannot be started', () => {
+    const { direct, open, asked } = createOpener();
+    const { told } = open();
+    direct.backend.ends({ reason: 'failed' });
+    expect([told, asked()]).toEqual([['failed'], 0]);
+  });
+
+  it.each([
+    ['no such method', errorOf(-32601), true],
+    ['no revision of the legacy era', errorOf(-32022, { supported: ['2026-07-28'] }), true],
+    ['another revision of the legacy era', errorOf(-32022, { supported: ['2026-07-28', '2025-11-25'] }), false],
+    ['this one initialize', errorOf(-32602), false],
+  ])('that refuses for %s: is that remembered? %j %s', async (_, refusal, isRemembered) => {
+    const { direct, open, find, translated } = createOpener();
+    open();
+    direct.backend.says(refusal);
+    await find();
+    open();
+    expect(direct.opened).toHaveLength(isRemembered ? 1 : 2);
+    if (!isRemembered) return;
+    translated.backend.ends({ reason: 'failed' });
+    open();
+    expect(direct.opened).toHaveLength(2);
+  });
+
+  it('goes on with a session of its own', () => {
+    const { direct, open } = createOpener();
+    const resume = { state: 'x', pending: [], taken: [] };
+    const { told } = open({ resume });
+    expect(direct.backend.openedWith).toMatchObject({ resume });
+    direct.backend.says(errorOf(-32601));
+    expect(told).toHaveLength(1);
+  });
+});

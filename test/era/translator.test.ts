@@ -1,0 +1,260 @@
+import { describe, expect, it } from 'vitest';
+import { createTranslation } from './fake-server-side.ts';
+
+const key = (name: string) => `io.modelcontextprotocol/${name}`;
+const envelope = {
+  [key('protocolVersion')]: '2026-07-28',
+  [key('clientInfo')]: { name: 'client', version: '1' },
+  [key('clientCapabilities')]: { roots: {} },
+};
+const subscription = { _meta: { [key('subscriptionId')]: 0 } };
+
+describe('the beginning of a session', () => {
+  it('[R7.06b] initialize is answered from server/discover', async () => {
+    const translation = createTranslation();
+    translation.send({ id: 'init', method: 'initialize', params: { protocolVersion: '2025-06-18' } }, { a: 'b' });
+    expect(translation.last).toMatchObject({ request: { method: 'server/discover' }, headers: { a: 'b' } });
+    translation.last.result({ capabilities: { tools: {} }, instructions: 'i' });
+    expect(await translation.heard()).toEqual([
+      {
+        of: ['init'],
+        jsonrpc: '2.0',
+        id: 'init',
+        result: {
+          protocolVersion: '2025-06-18',
+          capabilities: { tools: {} },
+          serverInfo: { name: 'configured', version: 'unknown' },
+          instructions: 'i',
+        },
+      },
+    ]);
+  });
+
+  it('a server that cannot be asked ends it, with the reason first', async () => {
+    const translation = createTranslation();
+    translation.request('init', 'initialize');
+    translation.last.answer.fault('server_start_failed');
+    expect(await translation.heard()).toEqual([{ ids: ['init'], reason: 'server_start_failed' }]);
+    await translation.heard();
+    expect(translation.ends).toMatchObject([{ reason: 'failed' }]);
+    expect(translation.request(1, 'ping')).toBe('ended');
+  });
+});
+
+describe('requests', () => {
+  it('[P1] get the envelope and nothing else, and go with their headers', async () => {
+    const translation = createTranslation();
+    await translation.open();
+    translation.request(1, 'tools/call', { name: 'x', _meta: { progressToken: 'p' } }, { authorization: 'a' });
+    expect(translation.last.request.params).toEqual({ name: 'x', _meta: { ...envelope, progressToken: 'p' } });
+    expect(translation.last.headers).toEqual({ authorization: 'a' });
+    translation.last.notify('notifications/progress', { progressToken: 'p', progress: 1 });
+    translation.last.result({ content: [] });
+    expect(await translation.heard()).toMatchObject([
+      { of: [1], method: 'notifications/progress' },
+      { of: [1], id: 1, result: { content: [] } },
+    ]);
+  });
+
+  it('have the log level that the client has set, and none before', async () => {
+    const translation = createTranslation();
+    await translation.open();
+    translation.request(1, 'tools/call');
+    expect(translation.last).toMatchObject({ logLevel: undefined, request: { params: { _meta: envelope } } });
+    translation.request(2, 'logging/setLevel', { level: 'warning' });
+    translation.request(3, 'logging/setLevel', { level: 'loud' });
+    translation.request(4, 'tools/call');
+    expect(translation.last.logLevel).toBe('warning');
+    expect(translation.last.request.params._meta[key('logLevel')]).toBe('warning');
+    expect(await translation.heard()).toEqual([
+      { of: [2], jsonrpc: '2.0', id: 2, result: {} },
+      { ids: [3], reason: 'bad_log_level' },
+    ]);
+  });
+
+  it('that the modern era has no more are answered here, or refused', async () => {
+    const translation = createTranslation();
+    await translation.open({ tools: {} });
+    translation.request(1, 'ping');
+    for (const method of ['tasks/get', 'server/discover', 'subscriptions/listen']) translation.request(2, method);
+    expect(await translation.heard()).toEqual([
+      { of: [1], jsonrpc: '2.0', id: 1, result: {} },
+      ...[2, 2, 2].map((id) => ({ ids: [id], reason: 'method_of_other_era' })),
+    ]);
+    expect(translation.asked).toEqual([]);
+    // What the server does not declare is the server's to refuse.
+    for (const method of ['logging/setLevel', 'resources/subscribe', 'resources/unsubscribe', 'no/such']) {
+      translation.request(3, method);
+      expect(translation.last.request.method).toBe(method);
+    }
+  });
+
+  it('end with the reason why there is no answer', async () => {
+    const translation = createTranslation();
+    await translation.open();
+    translation.request(1, 'tools/call');
+    translation.last.answer.fault('server_exited');
+    expect(await translation.heard()).toEqual([{ ids: [1], reason: 'server_exited' }]);
+    expect(translation.ends).toEqual([]);
+  });
+
+  it('find out that the server is no longer modern, which ends the backend: the next one may be of the other era', async () => {
+    const translation = createTranslation();
+    await translation.open();
+    translation.request(1, 'tools/call');
+    translation.last.answer.fault('server_not_modern');
+    expect(await translation.heard()).toEqual([{ ids: [1], reason: 'server_not_modern' }]);
+    await translation.heard();
+    expect(translation.ends).toMatchObject([{ reason: 'failed' }]);
+  });
+
+  it('are cancelled at the server, which is not told of others', async () => {
+    const translation = createTranslation();
+    await translation.open();
+    translation.request(1, 'tools/call');
+    translation.request('1', 'tools/call');
+    translation.send({ method: 'notifications/cancelled', params: { requestId: '1' } });
+    translation.send({ method: 'notifications/cancelled', params: { requestId: 7 } });
+    expect(translation.asked.map(({ isCancelled }) => isCancelled)).toEqual([false, true]);
+    translation.last.result({});
+    expect(await translation.heard()).toEqual([]);
+    expect(translation.notified).toEqual([]);
+  });
+
+  it('[P8] wait for a retry with no more bytes than they may', async () => {
+    const translation = createTranslation(1_000);
+    await translation.open();
+    expect(translation.request(1, 'tools/call', { text: 'x'.repeat(400) })).toBe('sent');
+    expect(translation.request(2, 'tools/call', { text: 'x'.repeat(400) })).toBe('full');
+    translation.last.result({});
+    expect(translation.request(2, 'tools/call', { text: 'x'.repeat(400) })).toBe('sent');
+  });
+});
+
+describe('notifications of the client', () => {
+  it('pass, unless the modern era has them no more', async () => {
+    const translation = createTranslation();
+    await translation.open({});
+    for (const name of ['initialized', 'roots/list_changed', 'progress', 'cancelled', 'x']) {
+      expect(translation.send({ method: `notifications/${name}`, params: {} })).toBe('sent');
+    }
+    expect(translation.notified).toEqual([{ jsonrpc: '2.0', method: 'notifications/x', params: {} }]);
+    translation.refuseNotifications('server_busy');
+    expect(translation.send({ method: 'notifications/x' })).toBe('full');
+  });
+});
+
+describe('changes', () => {
+  it('of the lists that the server declares are listened to once the client is ready', async () => {
+    const translation = createTranslation();
+    await translation.open();
+    expect(translation.asked).toEqual([]);
+    translation.send({ method: 'notifications/initialized' });
+    await translation.heard();
+    expect(translation.last).toMatchObject({
+      headers: { newest: '1' },
+      request: {
+        method: 'subscriptions/listen',
+        params: { notifications: { toolsListChanged: true, resourcesListChanged: true }, _meta: envelope },
+      },
+    });
+    translation.last.notify('notifications/subscriptions/acknowledged', { ...subscription, notifications: {} });
+    translation.last.notify('notifications/tools/list_changed', subscription);
+    expect(await translation.heard()).toEqual([
+      { of: [], jsonrpc: '2.0', method: 'notifications/tools/list_changed', params: {} },
+    ]);
+  });
+
+  it('of resources are told once the server has agreed', async () => {
+    const translation = createTranslation();
+    await translation.open();
+    translation.request(1, 'resources/subscribe', { uri: 'test://x' });
+    expect(await translation.heard()).toEqual([]);
+    const notifications = { resourceSubscriptions: ['test://x'] };
+    expect(translation.last.request.params.notifications).toEqual(notifications);
+    translation.last.notify('notifications/subscriptions/acknowledged', { ...subscription, notifications });
+    translation.last.notify('notifications/resources/updated', { uri: 'test://x', ...subscription });
+    translation.request(2, 'resources/unsubscribe', { uri: 'test://x' });
+    expect(await translation.heard()).toEqual([
+      { of: [1], jsonrpc: '2.0', id: 1, result: {} },
+      { of: [], jsonrpc: '2.0', method: 'notifications/resources/updated', params: { uri: 'test://x' } },
+      { of: [2], jsonrpc: '2.0', id: 2, result: {} },
+    ]);
+    expect(translation.last.isCancelled).toBe(true);
+  });
+
+  it('[P2] are listened to before a call is sent that may make them', async () => {
+    const translation = createTranslation();
+    await translation.open();
+    translation.send({ method: 'notifications/initialized' });
+    translation.request(1, 'resources/subscribe', { uri: 'test://x' });
+    translation.request(2, 'tools/call');
+    expect(translation.asked.map(({ request }) => request.params.notifications)).toEqual([
+      { toolsListChanged: true, resourcesListChanged: true, resourceSubscriptions: ['test://x'] },
+      undefined,
+    ]);
+  });
+
+  it('of what is no resource are refused, by the server or here', async () => {
+    const translation = createTranslation();
+    await translation.open();
+    translation.request(1, 'resources/subscribe', { uri: 7 });
+    translation.request(2, 'resources/unsubscribe');
+    translation.request(3, 'resources/subscribe', { uri: 'test://x' });
+    expect(await translation.heard()).toEqual([
+      { ids: [1], reason: 'bad_uri' },
+      { ids: [2], reason: 'bad_uri' },
+    ]);
+    translation.last.error({ code: -32602, message: 'no such' });
+    expect(await translation.heard()).toEqual([
+      { of: [3], jsonrpc: '2.0', id: 3, error: { code: -32602, message: 'no such' } },
+    ]);
+  });
+});
+
+describe('a session that does not take anything', () => {
+  it('finds everything in order when it goes on', async () => {
+    const translation = createTranslation();
+    await translation.open();
+    translation.translator.pause();
+    translation.request(1, 'tools/call');
+    translation.last.notify('notifications/message');
+    translation.last.result({});
+    translation.request(2, 'ping');
+    expect(await translation.heard()).toEqual([]);
+    translation.translator.resume();
+    expect(await translation.heard()).toMatchObject([{ of: [1] }, { of: [1], id: 1 }, { of: [2], id: 2 }]);
+    expect(translation.portions.slice(-2)).toEqual([2, 1]);
+  });
+
+  it('[P8] loses what is more than 4 MiB, and its calls say so', async () => {
+    const translation = createTranslation();
+    await translation.open();
+    translation.translator.pause();
+    translation.request(1, 'tools/call');
+    const text = 'x'.repeat(1024 * 1024);
+    const taken = Array.from({ length: 6 }, () => translation.last.notify('notifications/message', { text }));
+    expect(taken).toEqual([true, true, true, true, false, false]);
+    translation.last.result({});
+    translation.translator.resume();
+    const told = await translation.heard();
+    expect(told).toHaveLength(5);
+    expect(told.at(-1)).toEqual({ ids: [1], reason: 'slow_reader' });
+  });
+});
+
+describe('the end', () => {
+  it('cancels what is in flight at the server, and tells nothing more', async () => {
+    const translation = createTranslation();
+    await translation.open();
+    translation.send({ method: 'notifications/initialized' });
+    translation.request(1, 'tools/call');
+    translation.request(2, 'ping');
+    await translation.translator.close();
+    await translation.translator.close();
+    expect(translation.asked.map(({ isCancelled }) => isCancelled)).toEqual([true, true]);
+    translation.last.result({});
+    expect(await translation.heard()).toEqual([]);
+    expect(translation.ends).toMatchObject([{ reason: 'closed' }]);
+  });
+});
