@@ -1,9 +1,9 @@
 import type { RequestIds } from '../backend/backend.ts';
 import type { RequestId } from '../protocol/faults.ts';
-import { type Message, memberValue, readBody } from '../protocol/message.ts';
+import { type Message, readBody } from '../protocol/message.ts';
 import { withServedVersions } from '../protocol/modern/discovery.ts';
 import { statusOf } from '../protocol/modern/error-status.ts';
-import { isWanted, readLogLevel } from '../protocol/modern/log-levels.ts';
+import { isWanted } from '../protocol/modern/log-levels.ts';
 import { missedChanges } from '../protocol/modern/missed-changes.ts';
 import {
   listenResult,
@@ -134,10 +134,7 @@ export class Deliveries {
   #log(notification: Message, beside: RequestId | undefined): void {
     const { calls } = this.#options;
     const call = beside === undefined ? calls.onlyLoggable : calls.get(beside);
-    const level = readLogLevel(memberValue(notification, 'params', 'level'));
-    const least = call?.logLevel;
-    const isFor = call?.isListen === false && least !== undefined && level !== undefined && isWanted(level, least);
-    if (isFor) this.#send(call, notification.text);
+    if (call?.isListen === false && isWanted(notification, call.logLevel)) this.#send(call, notification.text);
     else this.#drop('log', notification.text);
   }
 

@@ -1,4 +1,4 @@
-import { memberIndex, scanJson } from './json-scan.ts';
+import { type Members, memberIndex, scanJson } from './json-scan.ts';
 import { type Level, type Message, type Place, placeOf } from './message.ts';
 import { findPlace, type Replacement, replaceParts } from './splice.ts';
 
@@ -61,12 +61,64 @@ export function removalOf(text: Buffer, path: readonly string[]): Place | undefi
   const members = scan.ok && !scan.batch ? scan.values[0]?.message : undefined;
   const index = memberIndex(members, path.at(-1) as string);
   if (members === undefined || index < 0) return undefined;
-  const { starts, ends } = members;
-  const endAt = (at: number): number => ends[at] as number;
-  const { start } = object;
-  if (index > 0) return { start: start + endAt(index - 1), end: start + endAt(index) };
-  // The braces are looked for: there may be blanks around the object.
-  const open = inside.indexOf('{') + 1;
-  const end = starts.length > 1 ? inside.indexOf(',', endAt(0)) + 1 : inside.lastIndexOf('}');
-  return { start: start + open, end: start + end };
+  const { start, end } = runOf(inside, members, index, index, inside.indexOf('{'));
+  return { start: object.start + start, end: object.start + end };
+}
+
+/**
+ * What has to be cut out of the text of a message so that those of these members that a level has are gone: places in the
+ * order of the text.
+ */
+export function removalsOf(message: Message, level: Level, keys: readonly string[]): Place[] {
+  const members = message.places[level];
+  const open = startOf(message, level);
+  if (members === undefined || open === undefined) return [];
+  const offset = message.places.start;
+  const removals: Place[] = [];
+  for (let first = 0; first < members.keys.length; first++) {
+    let last = first - 1;
+    while (keys.includes(members.keys[last + 1] as string)) last += 1;
+    if (last < first) continue;
+    const { start, end } = runOf(message.text, members, first, last, open, offset);
+    removals.push({ start, end });
+    first = last;
+  }
+  return removals;
+}
+
+/**
+ * Members that follow each other, with the comma that belongs to them.
+ * @param open where the brace of their object is in the text
+ * @param offset what has to be taken off the places of the members
+ */
+function runOf(text: Buffer, members: Members, first: number, last: number, open: number, offset = 0): Place {
+  const endAt = (at: number): number => (members.ends[at] as number) - offset;
+  if (first > 0) return { start: endAt(first - 1), end: endAt(last) };
+  const isAll = last === members.keys.length - 1;
+  const from = endAt(last);
+  return { start: open + 1, end: isAll ? text.indexOf('}', from) : text.indexOf(',', from) + 1 };
+}
+
+/**
+ * The text with something cut out of each object of a list in it, and the rest of it as it is. The same text if there is no
+ * such list.
+ * @param path the keys that lead to the list
+ * @param removalIn what to cut out of the text of one object, if anything
+ */
+export function cutFromEach(
+  text: Buffer,
+  path: readonly string[],
+  removalIn: (object: Buffer) => Place | undefined,
+): Buffer {
+  const list = findPlace(text, path);
+  if (typeof list !== 'object') return text;
+  const scan = scanJson(text.subarray(list.start, list.end), Number.POSITIVE_INFINITY);
+  if (!scan.ok || !scan.batch) return text;
+  const cuts: Replacement[] = [];
+  for (const { start, end } of scan.values) {
+    const at = list.start + start;
+    const cut = removalIn(text.subarray(at, list.start + end));
+    if (cut !== undefined) cuts.push({ start: at + cut.start, end: at + cut.end, by: '' });
+  }
+  return cuts.length === 0 ? text : replaceParts(text, cuts);
 }

@@ -38,6 +38,12 @@ function splice(text: Buffer, path: readonly string[], by: string): Buffer {
   return replaceParts(text, [{ ...place, by }]);
 }
 
+/** The text of a value that is reached by these keys, one object inside the other; undefined if there is none. */
+export function valueAt(text: Buffer, path: readonly string[]): Buffer | undefined {
+  const place = findPlace(text, path);
+  return typeof place === 'object' ? text.subarray(place.start, place.end) : undefined;
+}
+
 /**
  * Where a value lies that is reached by these keys, one object inside the other: for what lies deeper than the levels that
  * are read of every message.

@@ -1,7 +1,7 @@
 import { scanJson } from '../json-scan.ts';
 import { putMembers, withoutMember } from '../members.ts';
 import type { Message } from '../message.ts';
-import { findPlace } from '../splice.ts';
+import { findPlace, valueAt } from '../splice.ts';
 
 /**
  * What a modern server asks of its client in the middle of a request (2026-07-28, basic/patterns/mrtr), for a client of the
@@ -42,9 +42,9 @@ export function resultTypeOf({ text }: Message): string | undefined {
 
 /** Reads an `input_required` result; undefined if it breaks the rules for them, or asks for too much at once. */
 export function readInputRequired({ text }: Message): InputRequired | undefined {
-  const state = slice(text, ['result', 'requestState']);
+  const state = valueAt(text, ['result', 'requestState']);
   if (state !== undefined && state[0] !== 0x22) return undefined;
-  const asked = slice(text, ['result', 'inputRequests']);
+  const asked = valueAt(text, ['result', 'inputRequests']);
   if (asked === undefined) return state && { questions: [], stateText: state };
   const scan = scanJson(asked, Number.POSITIVE_INFINITY);
   const members = scan.ok && !scan.batch ? scan.values[0]?.message : undefined;
@@ -52,17 +52,12 @@ export function readInputRequired({ text }: Message): InputRequired | undefined 
   const questions: Question[] = [];
   for (const [index, key] of members.keys.entries()) {
     const value = asked.subarray(members.starts[index], members.ends[index]);
-    const method = slice(value, ['method']);
+    const method = valueAt(value, ['method']);
     const name: unknown = method && JSON.parse(method.toString());
     if (!askable.has(name)) return undefined;
-    questions.push({ key, method: name as string, params: slice(value, ['params']) });
+    questions.push({ key, method: name as string, params: valueAt(value, ['params']) });
   }
   return questions.length === 0 && state === undefined ? undefined : { questions, stateText: state };
-}
-
-function slice(text: Buffer, path: readonly string[]): Buffer | undefined {
-  const place = findPlace(text, path);
-  return typeof place === 'object' ? text.subarray(place.start, place.end) : undefined;
 }
 
 /**
@@ -73,7 +68,7 @@ export function requestOf({ method, params }: Question, id: string): Buffer {
   const idText = JSON.stringify(id);
   const name = JSON.stringify(method);
   if (params === undefined) return Buffer.from(`{"jsonrpc":"2.0","id":${idText},"method":${name}}`);
-  const isAtUrl = slice(params, ['mode'])?.toString() === '"url"';
+  const isAtUrl = valueAt(params, ['mode'])?.toString() === '"url"';
   const rest = isAtUrl ? withoutMember(params, ['elicitationId']).toString() : params.toString();
   const own = isAtUrl ? `{"elicitationId":${idText},${rest.slice(1)}` : rest;
   return Buffer.from(`{"jsonrpc":"2.0","id":${idText},"method":${name},"params":${own}}`);

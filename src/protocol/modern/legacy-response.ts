@@ -1,7 +1,6 @@
-import { scanJson } from '../json-scan.ts';
-import { removalOf, withoutMember } from '../members.ts';
+import { cutFromEach, removalOf, withoutMember } from '../members.ts';
 import type { Message } from '../message.ts';
-import { findPlace, type Replacement, replaceParts } from '../splice.ts';
+import { findPlace, replaceParts } from '../splice.ts';
 
 /**
  * A modern server's response as a legacy client can read it. What the modern era added to results (`resultType`, `ttlMs`,
@@ -44,21 +43,9 @@ function withLegacyStructure(text: Buffer): Buffer {
 }
 
 /** Without those output schemas of tools that are not of objects: a legacy client would refuse the whole list. */
-function withLegacySchemas(text: Buffer): Buffer {
-  const list = findPlace(text, ['result', 'tools']);
-  if (typeof list !== 'object') return text;
-  const scan = scanJson(text.subarray(list.start, list.end), Number.POSITIVE_INFINITY);
-  if (!scan.ok || !scan.batch) return text;
-  const cuts: Replacement[] = [];
-  for (const { start, end } of scan.values) {
-    const tool = text.subarray(list.start + start, list.start + end);
-    const schema = findPlace(tool, ['outputSchema']);
-    if (typeof schema !== 'object') continue;
+const withLegacySchemas = (text: Buffer): Buffer =>
+  cutFromEach(text, ['result', 'tools'], (tool) => {
     const type = findPlace(tool, ['outputSchema', 'type']);
-    if (typeof type === 'object' && tool.toString('utf8', type.start, type.end) === '"object"') continue;
-    const cut = removalOf(tool, ['outputSchema']);
-    const at = list.start + start;
-    if (cut !== undefined) cuts.push({ start: at + cut.start, end: at + cut.end, by: '' });
-  }
-  return cuts.length === 0 ? text : replaceParts(text, cuts);
-}
+    const isOfObjects = typeof type === 'object' && tool.toString('utf8', type.start, type.end) === '"object"';
+    return isOfObjects ? undefined : removalOf(tool, ['outputSchema']);
+  });

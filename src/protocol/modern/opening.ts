@@ -1,9 +1,9 @@
 import { type Message, placeOf } from '../message.ts';
-import { findPlace } from '../splice.ts';
+import { valueAt } from '../splice.ts';
 import { withoutTasks } from './legacy-client.ts';
 
 /** The key of `_meta` under which a server says who it is (2026-07-28, server/discover). */
-const serverInfoKey = 'io.modelcontextprotocol/serverInfo';
+export const serverInfoKey = 'io.modelcontextprotocol/serverInfo';
 
 /**
  * The answer to a legacy client's `initialize` that says what a modern server's answer to `server/discover` says: who it is,
@@ -13,12 +13,12 @@ const serverInfoKey = 'io.modelcontextprotocol/serverInfo';
  * @param serverName stands for a server that does not say who it is
  */
 export function openingOf(discovered: Message, revision: string, serverName: string): Buffer {
-  const result = valueAt(discovered, ['result']);
+  const result = valueAt(discovered.text, ['result']);
   const id = placeOf(discovered, 'message', 'id');
   if (result === undefined || id === undefined) return discovered.text;
-  const capabilities = valueAt(discovered, ['result', 'capabilities']);
-  const serverInfo = valueAt(discovered, ['result', '_meta', serverInfoKey]);
-  const instructions = valueAt(discovered, ['result', 'instructions']);
+  const capabilities = valueAt(discovered.text, ['result', 'capabilities']);
+  const serverInfo = valueAt(discovered.text, ['result', '_meta', serverInfoKey]);
+  const instructions = valueAt(discovered.text, ['result', 'instructions']);
   const members = [
     `"protocolVersion":${JSON.stringify(revision)}`,
     `"capabilities":${isObject(capabilities) ? withoutTasks(capabilities) : '{}'}`,
@@ -27,11 +27,6 @@ export function openingOf(discovered: Message, revision: string, serverName: str
   ];
   const idText = discovered.text.toString('utf8', id.start, id.end);
   return Buffer.from(`{"jsonrpc":"2.0","id":${idText},"result":{${members.join()}}}`);
-}
-
-function valueAt({ text }: Message, path: readonly string[]): Buffer | undefined {
-  const place = findPlace(text, path);
-  return typeof place === 'object' ? text.subarray(place.start, place.end) : undefined;
 }
 
 const isObject = (text: Buffer | undefined): text is Buffer => text?.[0] === 0x7b;

@@ -1,5 +1,5 @@
 import type { RequestId } from '../faults.ts';
-import { type Message, memberValue, placeOf } from '../message.ts';
+import { type Message, memberValue, type Place, placeOf } from '../message.ts';
 import { findPlace, type Replacement, replaceParts } from '../splice.ts';
 
 /**
@@ -19,19 +19,23 @@ export interface Renumbered {
   readonly tokenText: string | undefined;
 }
 
-/** Puts a number in the place of the id, and of the progress token if there is one. */
-export function renumber(request: Message, number: number): Renumbered {
+/**
+ * Puts a number in the place of the id, and of the progress token if there is one.
+ * @param cuts what else of the text the server does not get
+ */
+export function renumber(request: Message, number: number, cuts: readonly Place[] = []): Renumbered {
   const by = String(number);
   const id = placeOf(request, 'message', 'id');
   // What is no token is the server's to refuse.
   const token = request.progressToken === undefined ? undefined : placeOf(request, 'meta', 'progressToken');
   if (id === undefined) throw new Error('the message has no id');
-  const replacements = [id, ...(token === undefined ? [] : [token])].sort((a, b) => a.start - b.start);
+  const renamed = [id, ...(token === undefined ? [] : [token])];
+  const replacements = [...renamed.map((at) => ({ ...at, by })), ...cuts.map((at) => ({ ...at, by: '' }))];
   const textOf = ({ start, end }: { start: number; end: number }): string => request.text.toString('utf8', start, end);
   return {
     text: replaceParts(
       request.text,
-      replacements.map((place) => ({ ...place, by })),
+      replacements.sort((a, b) => a.start - b.start),
     ),
     idText: textOf(id),
     tokenText: token && textOf(token),

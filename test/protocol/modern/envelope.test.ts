@@ -46,7 +46,9 @@ describe('log levels', () => {
     ['emergency', 'info', true],
     ['error', 'critical', false],
   ] as const)('%s is wanted from %s on: %s', (level, least, wanted) => {
-    expect(isWanted(level, least)).toBe(wanted);
+    const notification = read({ jsonrpc: '2.0', method: 'notifications/message', params: { level, data: 1 } });
+    expect(isWanted(notification, least)).toBe(wanted);
+    expect(isWanted(notification, undefined)).toBe(false);
     expect(readLogLevel(level)).toBe(level);
   });
 });

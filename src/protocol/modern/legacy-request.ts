@@ -1,0 +1,24 @@
+import { removalsOf } from '../members.ts';
+import { type Message, type Place, protocolVersionKey } from '../message.ts';
+import { clientCapabilitiesKey, clientInfoKey, logLevelKey } from './envelope.ts';
+import { type Renumbered, renumber } from './renumber.ts';
+import { keysOfTry } from './retry.ts';
+
+/** What a modern request says of itself, which a legacy server was told at `initialize` or by `logging/setLevel`. */
+const envelopeKeys = [protocolVersionKey, clientInfoKey, clientCapabilitiesKey, logLevelKey];
+
+/** Not for a legacy server: what is of one try alone, and the tasks of 2025-11-25, which no modern client can mean. */
+const paramsKeys = [...keysOfTry, 'task'];
+
+/**
+ * A modern client's request as a legacy server gets it, under a number in place of its id and its progress token. Whatever
+ * else is in it stays as it is (P1): traces, and keys of `_meta` that the gateway does not know.
+ */
+export const asLegacyRequest = (request: Message, number: number): Renumbered =>
+  renumber(request, number, removals(request));
+
+function removals(request: Message): Place[] {
+  const hasMoreMeta = request.places.meta?.keys.some((key) => !envelopeKeys.includes(key)) ?? true;
+  if (!hasMoreMeta) return removalsOf(request, 'params', ['_meta', ...paramsKeys]);
+  return [...removalsOf(request, 'params', paramsKeys), ...removalsOf(request, 'meta', envelopeKeys)];
+}
