@@ -121,6 +121,12 @@ const catalogue = {
     message:
       'Header mismatch: a header that mirrors the body is missing, malformed or says something else than the body.',
   },
+  missing_capability: {
+    status: 400,
+    code: -32021,
+    message:
+      'Missing required client capability: the MCP server asks for something that the client did not declare with this request.',
+  },
   version_not_served: {
     status: 400,
     code: -32022,
@@ -474,3 +480,7 @@ export function faultMessage(
     error: { code: codeOf(reason, era), message, data: { reason, ...data } },
   });
 }
+
+/** True for a reason of the catalogue. */
+export const isReason = (value: unknown): value is Reason =>
+  typeof value === 'string' && Object.hasOwn(catalogue, value);

@@ -1,6 +1,6 @@
 import type { RequestIds } from '../backend/backend.ts';
-import { type Message, memberValue } from '../protocol/message.ts';
-import { isWanted, readLogLevel } from '../protocol/modern/log-levels.ts';
+import type { Message } from '../protocol/message.ts';
+import { isWanted } from '../protocol/modern/log-levels.ts';
 import type { Call, Calls, Destination } from './calls.ts';
 import { canAsk } from './rerun.ts';
 
@@ -27,9 +27,7 @@ function asker(message: Message, calls: Calls, of: RequestIds | undefined): Call
 }
 
 function logDestination(message: Message, calls: Calls, of: RequestIds | undefined): Call | Nobody {
-  const level = readLogLevel(memberValue(message, 'params', 'level'));
-  const wants = ({ logLevel }: Call): boolean =>
-    logLevel !== undefined && level !== undefined && isWanted(level, logLevel);
+  const wants = ({ logLevel }: Call): boolean => isWanted(message, logLevel);
   const call = calls.known(message, of) ?? only(calls, () => true);
   if (call === undefined) return calls.all().some(wants) ? 'nobodys' : 'unwanted';
   return wants(call) ? (reachable(call) ?? 'nobodys') : 'unwanted';

@@ -13,6 +13,7 @@ import type { Outbound } from './outbound.ts';
 import { logLevelRequest, silentAnswer } from './own-requests.ts';
 import type { Reply } from './reply.ts';
 import { isHarmless, type Reruns } from './rerun.ts';
+import { Rounds } from './rounds.ts';
 import type { ServerRequests } from './server-requests.ts';
 import type { GroupWishes, Post } from './session-handle.ts';
 import type { SessionOptions } from './session-parts.ts';
@@ -46,6 +47,7 @@ export class Inbound {
   readonly #options: InboundOptions;
   /** Set for a group whose clients can be asked something. */
   readonly #turns: Turns | undefined;
+  readonly #rounds = new Rounds();
   /** This owner has asked the server for its log messages, on behalf of a group. */
   #hasAskedForLogs = false;
 
@@ -71,6 +73,7 @@ export class Inbound {
     if (new Set(ids).size < ids.length) return reply.fault('duplicate_id', null);
     if (this.#turns?.admits(post, reply) === false) return;
     if (calls.size + ids.length > limits.maxCalls) return reply.fault('too_many_calls', ids[0] ?? null);
+    if (group?.round !== undefined && !this.#rounds.admits(group.round)) return reply.fault('bad_request_state', null);
     for (const message of messages) {
       if (message.kind === 'request') continue;
       const refused = this.#forward(message, reply.forwarded ?? noHeaders);

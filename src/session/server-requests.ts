@@ -56,6 +56,7 @@ export class ServerRequests {
     const open = id == null ? undefined : this.#open.get(id);
     if (open === undefined || id == null) return undefined;
     this.#forget(id, open);
+    if (open.destination !== 'get') open.destination.activeAt = performance.now(); // the call goes on
     if (open.taskNews !== undefined) this.tasks.answered(open.taskNews, open.taskId, text);
     return open.serverId === id ? text : spliceId(text, JSON.stringify(open.serverId));
   }

@@ -20,6 +20,16 @@ export interface GroupWishes {
   readonly logLevel?: LogLevel;
   /** So long it waits for its turn, in milliseconds, until it is told `group_busy`; see `Turns`. */
   readonly turnMs: number;
+  /** What a call is told that asked its client for something; see `Rounds`. */
+  readonly round?: Round;
+}
+
+/** The answers to what a call has asked for, all that its client gives at once. */
+export interface Round {
+  /** Of this round alone. */
+  readonly name: string;
+  /** Of the answers. */
+  readonly digest: string;
 }
 
 /** A session as an endpoint sees it, wherever its backend is. Every method answers the reply, at once or later. */

@@ -19,6 +19,8 @@ export interface Listener {
   fault(reason: Reason, data?: Record<string, unknown>): void;
   /** What was sent was taken, if there was no request in it. */
   accepted?(): void;
+  /** The answer has become a stream. */
+  opened?(): void;
   /** Nothing more comes on this way: the stream has ended, or was cut. */
   ended(): void;
 }
@@ -80,6 +82,7 @@ export class SessionReply implements Reply {
   }
 
   stream(): EventSink {
+    if (!this.#isGone) this.#listener.opened?.();
     return {
       write: (text) => {
         for (const { id, type, data } of decodeEvents(text)) {

@@ -20,17 +20,17 @@ export interface Renumbered {
 }
 
 /**
- * Puts a number in the place of the id, and of the progress token if there is one.
+ * Puts an id in the place of the request's own, and of the progress token if there is one.
  * @param cuts what else of the text the server does not get
  */
-export function renumber(request: Message, number: number, cuts: readonly Place[] = []): Renumbered {
-  const by = String(number);
+export function renumber(request: Message, renamed: RequestId, cuts: readonly Place[] = []): Renumbered {
+  const by = JSON.stringify(renamed);
   const id = placeOf(request, 'message', 'id');
   // What is no token is the server's to refuse.
   const token = request.progressToken === undefined ? undefined : placeOf(request, 'meta', 'progressToken');
   if (id === undefined) throw new Error('the message has no id');
-  const renamed = [id, ...(token === undefined ? [] : [token])];
-  const replacements = [...renamed.map((at) => ({ ...at, by })), ...cuts.map((at) => ({ ...at, by: '' }))];
+  const places = [id, ...(token === undefined ? [] : [token])];
+  const replacements = [...places.map((at) => ({ ...at, by })), ...cuts.map((at) => ({ ...at, by: '' }))];
   const textOf = ({ start, end }: { start: number; end: number }): string => request.text.toString('utf8', start, end);
   return {
     text: replaceParts(
