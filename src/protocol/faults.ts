@@ -121,6 +121,12 @@ const catalogue = {
     message:
       'Header mismatch: a header that mirrors the body is missing, malformed or says something else than the body.',
   },
+  missing_capability: {
+    status: 400,
+    code: -32021,
+    message:
+      'Missing required client capability: the MCP server asks for something that the client did not declare with this request.',
+  },
   version_not_served: {
     status: 400,
     code: -32022,
@@ -287,6 +293,13 @@ const catalogue = {
     code: -32000,
     message: 'The MCP server does not read its input fast enough. Nothing of this request reached it.',
     retryAfterS: 1,
+  },
+  group_busy: {
+    status: 503,
+    code: -32000,
+    message:
+      'All processes of the server that may serve the request wait for the input of other ones. Try again, or have the gateway use more of them.',
+    retryAfterS: 2,
   },
   server_not_modern: {
     status: 502,
@@ -467,3 +480,7 @@ export function faultMessage(
     error: { code: codeOf(reason, era), message, data: { reason, ...data } },
   });
 }
+
+/** True for a reason of the catalogue. */
+export const isReason = (value: unknown): value is Reason =>
+  typeof value === 'string' && Object.hasOwn(catalogue, value);

@@ -2,6 +2,7 @@ import type { RequestIds } from '../backend/backend.ts';
 import type { RequestId } from '../protocol/faults.ts';
 import type { ForwardedHeaders } from '../protocol/forwarded-headers.ts';
 import type { Message } from '../protocol/message.ts';
+import type { LogLevel } from '../protocol/modern/log-levels.ts';
 import type { CallAnswer } from './answer.ts';
 import { isPoll, type TaskNews, Tasks } from './tasks.ts';
 
@@ -19,6 +20,10 @@ export interface Call {
   readonly text: Buffer | undefined;
   /** What its client's request brought for the server; undefined if an earlier owner had it. */
   readonly forwarded?: ForwardedHeaders;
+  /** The least level of log messages that its client wants, of a group's clients; undefined for none. */
+  readonly logLevel?: LogLevel | undefined;
+  /** The gateway itself asks, and nobody waits for the answer. */
+  readonly isOwn?: boolean;
   /** The server has asked its client something on behalf of the call. */
   hasAsked?: boolean;
   /** The newest progress that the client was told. */
@@ -48,6 +53,8 @@ export class Calls {
   #waiting: (() => void)[] = [];
   /** When the last call was answered, on the monotonic clock in milliseconds. */
   emptySince = performance.now();
+  /** Is told of each call that was taken out. */
+  onTaken: ((call: Call) => void) | undefined;
 
   get size(): number {
     return this.#byId.size;
@@ -76,6 +83,7 @@ export class Calls {
     }
     clearTimeout(call.cancelTimer);
     if (this.#byId.size === 0) this.#tellEmpty();
+    this.onTaken?.(call);
     return call;
   }
 
@@ -136,7 +144,7 @@ export class Calls {
    *   is open
    */
   attribute(message: Message, hasGetStream: boolean, of?: RequestIds): Destination {
-    const known = this.#known(message) ?? this.#newestOf(of);
+    const known = this.known(message, of);
     const hasStream = ({ answer, method }: Call) => answer.hasStream && !(hasGetStream && isPoll(method));
     if (known !== undefined) return hasStream(known) ? known : 'get';
     if (of?.length === 0 && hasGetStream) return 'get';
@@ -150,6 +158,11 @@ export class Calls {
     return newest === undefined || (count > 1 && hasGetStream) ? 'get' : newest;
   }
 
+  /** The call that a message of the server names, or beside which it came; `of` as in `attribute`. */
+  known(message: Message, of?: RequestIds): Call | undefined {
+    return this.#named(message) ?? this.#newestOf(of);
+  }
+
   #tellEmpty(): void {
     this.emptySince = performance.now();
     for (const tell of this.#waiting.splice(0)) tell();
@@ -160,7 +173,7 @@ export class Calls {
     return of.map((id) => this.#byId.get(id)).findLast((call) => call !== undefined);
   }
 
-  #known(message: Message): Call | undefined {
+  #named(message: Message): Call | undefined {
     const byToken = message.progressToken === undefined ? undefined : this.#byToken.get(message.progressToken);
     if (byToken !== undefined || message.taskId === undefined) return byToken;
     const asking = this.all().filter(({ taskId }) => taskId === message.taskId);

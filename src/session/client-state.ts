@@ -1,9 +1,19 @@
 import type { Position } from '../protocol/event-id.ts';
-import type { Message } from '../protocol/message.ts';
+import { type Message, memberValue, readOwn } from '../protocol/message.ts';
 import { spliceId } from '../protocol/splice.ts';
 
 /** So many subscriptions of a client are told to a new process (P8); further ones are the lost process' alone. */
 export const maxSubscriptions = 500;
+
+/** Which kind of client a session has; one of an ordinary session of its own is neither. */
+export interface ClientKind {
+  /** It has one stream, on which it hears everything, answers too (docs/decisions/0018). */
+  readonly isOneStream?: boolean | undefined;
+  /** It is the gateway, for all modern clients of a group (docs/decisions/0027). */
+  readonly isGroup?: boolean | undefined;
+}
+
+const initializedNotification = Buffer.from('{"jsonrpc":"2.0","method":"notifications/initialized"}');
 
 /**
  * What a client has told its server that a new process of it has to be told again (DESIGN decision 5): its `initialize`,
@@ -14,6 +24,8 @@ export class ClientState {
   readonly initialize: Buffer;
   /** The client has one stream, on which it hears everything, answers too (docs/decisions/0018). */
   readonly isOneStream: boolean;
+  /** The client is the gateway, for a group of modern clients. */
+  readonly isGroup: boolean;
   /** How much of the GET stream was delivered: where a listener begins that names no event. */
   getCursor: Position | undefined;
   /** Where the backend stands, where another one can go on from there. */
@@ -25,14 +37,18 @@ export class ClientState {
   /**
    * @param initialize the client's request; copied, so that it does not keep a larger buffer alive
    * @param saved what `save` said of an earlier owner's state
-   * @param isOneStream how a new client hears; of an earlier owner's it is saved
+   * @param kind of a new client; of an earlier owner's it is saved
    */
-  constructor(initialize: Buffer, saved?: Buffer, isOneStream = false) {
+  constructor(initialize: Buffer, saved?: Buffer, kind: ClientKind = {}) {
     this.initialize = Buffer.from(initialize);
+    const state = saved === undefined || saved.length === 0 ? undefined : parse(saved);
+    const { isOneStream = false, isGroup = false } = state ?? kind;
     this.isOneStream = isOneStream;
-    if (saved === undefined || saved.length === 0) return;
-    const { initialized, logLevel, subscriptions, getCursor, isOneStream: wasOneStream, backend } = parse(saved);
-    this.isOneStream = wasOneStream ?? isOneStream;
+    this.isGroup = isGroup;
+    // Said in any case, also where the instance that opened the session for its group was lost before it said so.
+    if (isGroup) this.#initialized = initializedNotification;
+    if (state === undefined) return;
+    const { initialized, logLevel, subscriptions, getCursor, backend } = state;
     if (initialized !== undefined) this.#initialized = Buffer.from(initialized);
     if (logLevel !== undefined) this.#logLevel = Buffer.from(logLevel);
     for (const [uri, text] of subscriptions) this.#subscriptions.set(uri, Buffer.from(text));
@@ -40,13 +56,25 @@ export class ClientState {
     this.backend = backend;
   }
 
+  /** The client has said which log messages it wants. */
+  get hasLogLevel(): boolean {
+    return this.#logLevel !== undefined;
+  }
+
+  /** The client has declared something that the server may ask of it. */
+  get canBeAsked(): boolean {
+    const declared = memberValue(readOwn(this.initialize), 'params', 'capabilities');
+    return Object.keys((declared as object | null) ?? {}).length > 0;
+  }
+
   /** For the session's record, so that another owner can go on from here. */
   save(): Buffer {
     const subscriptions = [...this.#subscriptions].map(([uri, text]) => [uri, text.toString()] as const);
     const [initialized, logLevel] = [this.#initialized?.toString(), this.#logLevel?.toString()];
     const isOneStream = this.isOneStream || undefined;
+    const isGroup = this.isGroup || undefined;
     const { getCursor, backend } = this;
-    const state: Saved = { initialized, logLevel, subscriptions, getCursor, isOneStream, backend };
+    const state: Saved = { initialized, logLevel, subscriptions, getCursor, isOneStream, isGroup, backend };
     return Buffer.from(JSON.stringify(state));
   }
 
@@ -83,12 +111,11 @@ export class ClientState {
   }
 }
 
-interface Saved {
+interface Saved extends ClientKind {
   readonly initialized?: string | undefined;
   readonly logLevel?: string | undefined;
   readonly subscriptions: readonly (readonly [string, string])[];
   readonly getCursor?: Position | undefined;
-  readonly isOneStream?: boolean | undefined;
   readonly backend?: BackendPlace | undefined;
 }
 

@@ -7,7 +7,7 @@ import type { Reply } from './reply.ts';
 import { Session } from './session.ts';
 import type { SessionEnd } from './session-end.ts';
 import { keyOfId } from './session-key.ts';
-import type { SessionOptions, SessionParts } from './session-parts.ts';
+import { alone, type SessionOptions, type SessionParts } from './session-parts.ts';
 import type { Visitor } from './visitor.ts';
 
 /** What sessions of connections need of those around them. */
@@ -28,9 +28,6 @@ export interface ConnectedHome {
   /** The session ends; what it still says to its client comes after. */
   onEnding(reason: SessionEnd): void;
 }
-
-/** An instance that shares the store with nobody. */
-const alone = { name: '', term: 0 };
 
 /**
  * Sessions that live and die with one connection of their client (docs/decisions/0019). No other instance and no shared

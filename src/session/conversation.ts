@@ -88,6 +88,7 @@ export class Conversation {
       calls: this.calls,
       serverRequests: this.#serverRequests,
       maxEventBytes: limits.maxEventBytes,
+      isGroup: client.isGroup,
       hasGetStream: () => this.outbound.streams.hasGet,
       hasRoom: () => this.outbound.hasRoom,
       toGetStream: (text) => this.outbound.add(getStream, text, false),
@@ -146,6 +147,7 @@ export class Conversation {
       oneStream: this.#oneStream,
       limits,
       primes,
+      tellsRequests: () => this.#router.tellsRequests,
       onDropped: (what) => this.drop(what),
       onClientChanged: options.onClientChanged,
     });

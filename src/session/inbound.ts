@@ -10,13 +10,16 @@ import { LoggedAnswer } from './logged-answer.ts';
 import type { Dropped } from './observer.ts';
 import type { OneStream } from './one-stream.ts';
 import type { Outbound } from './outbound.ts';
+import { logLevelRequest, silentAnswer } from './own-requests.ts';
 import type { Reply } from './reply.ts';
 import { isHarmless, type Reruns } from './rerun.ts';
+import { Rounds } from './rounds.ts';
 import type { ServerRequests } from './server-requests.ts';
-import type { Post } from './session-handle.ts';
+import type { GroupWishes, Post } from './session-handle.ts';
 import type { SessionOptions } from './session-parts.ts';
 import { getStream } from './streams.ts';
 import { taskNewsOf, taskStatus } from './tasks.ts';
+import { Turns } from './turns.ts';
 import type { Upstream } from './upstream.ts';
 
 /** What the way of messages from the client to its server needs of the session. */
@@ -32,6 +35,8 @@ export interface InboundOptions {
   readonly limits: SessionOptions;
   /** True if streams begin with a priming event. */
   primes(): boolean;
+  /** True if the server tells for which request it asks something. */
+  tellsRequests(): boolean;
   onDropped(what: Dropped): void;
   /** What the client has told its server is no longer what it was. */
   onClientChanged(): void;
@@ -40,13 +45,23 @@ export interface InboundOptions {
 /** The way of messages from the client to its server: requests get a place in the table of calls and an answer. */
 export class Inbound {
   readonly #options: InboundOptions;
+  /** Set for a group whose clients can be asked something. */
+  readonly #turns: Turns | undefined;
+  readonly #rounds = new Rounds();
+  /** This owner has asked the server for its log messages, on behalf of a group. */
+  #hasAskedForLogs = false;
 
   constructor(options: InboundOptions) {
     this.#options = options;
+    const { client, calls, limits, tellsRequests } = options;
+    if (!client.isGroup || !client.canBeAsked) return;
+    const onTurn = (post: Post, reply: Reply): void => this.post(post, reply);
+    this.#turns = new Turns({ calls, maxWaiting: limits.maxCalls, tellsRequests, onTurn });
   }
 
   /** Passes the messages of one POST on, in order, and answers the POST. */
-  post({ messages, isBatch, again }: Post, reply: Reply): void {
+  post(post: Post, reply: Reply): void {
+    const { messages, isBatch, again, group } = post;
     const { calls, oneStream, limits } = this.#options;
     const requests = messages.filter((message) => message.kind === 'request');
     const ids = requests.map(idOf);
@@ -56,14 +71,18 @@ export class Inbound {
     const repeated = ids.find((id) => calls.has(id));
     if (repeated !== undefined) return reply.fault('duplicate_id', repeated);
     if (new Set(ids).size < ids.length) return reply.fault('duplicate_id', null);
+    if (this.#turns?.admits(post, reply) === false) return;
     if (calls.size + ids.length > limits.maxCalls) return reply.fault('too_many_calls', ids[0] ?? null);
+    if (group?.round !== undefined && !this.#rounds.admits(group.round)) return reply.fault('bad_request_state', null);
     for (const message of messages) {
       if (message.kind === 'request') continue;
       const refused = this.#forward(message, reply.forwarded ?? noHeaders);
       if (refused !== undefined && requests.length === 0) return reply.fault(refused, null);
     }
+    if (group?.logLevel !== undefined) this.#askForLogs();
     if (requests.length === 0) reply.accepted();
-    else if (oneStream === undefined) this.call(requests, this.#createAnswer(ids, isBatch, reply), reply.forwarded);
+    else if (oneStream === undefined)
+      this.call(requests, this.#createAnswer(ids, isBatch, reply), reply.forwarded, group);
     else {
       this.call(requests, oneStream.answer(ids.length), reply.forwarded);
       oneStream.accept(ids, this.#pendingOn(getStream, ids), reply);
@@ -89,9 +108,14 @@ export class Inbound {
   }
 
   /** Passes requests on that one answer answers, with the headers that came with them. */
-  call(requests: readonly Message[], answer: CallAnswer, forwarded: ForwardedHeaders = noHeaders): void {
+  call(
+    requests: readonly Message[],
+    answer: CallAnswer,
+    forwarded: ForwardedHeaders = noHeaders,
+    group?: GroupWishes,
+  ): void {
     const { calls, upstream } = this.#options;
-    const added = requests.map((request) => this.#toCall(request, answer, forwarded));
+    const added = requests.map((request) => this.#toCall(request, answer, forwarded, group));
     for (const call of added) calls.add(call);
     for (const [index, request] of requests.entries()) {
       const sent = upstream.send(request.text, forwarded);
@@ -134,6 +158,11 @@ export class Inbound {
     if (call.answer.stream !== undefined) outbound.tellUnlogged(call.answer.stream, faultMessage(reason, call.id));
   }
 
+  /** The session ends: what waits for its turn has to go elsewhere. */
+  close(): void {
+    this.#turns?.close();
+  }
+
   /** Ends calls that the server neither answers nor reports progress of, and tells it to stop them. */
   endOverdue(): void {
     const { calls, upstream, limits } = this.#options;
@@ -170,7 +199,14 @@ export class Inbound {
     return calls.map(({ id, method, text }) => ({ stream, id, method, text }));
   }
 
-  #toCall(request: Message, answer: CallAnswer, forwarded: ForwardedHeaders): Call {
+  /** A server says nothing of what no client has asked for; what it says then is chosen for each request. */
+  #askForLogs(): void {
+    if (this.#hasAskedForLogs || this.#options.client.hasLogLevel) return;
+    this.#hasAskedForLogs = true;
+    this.call([logLevelRequest], silentAnswer);
+  }
+
+  #toCall(request: Message, answer: CallAnswer, forwarded: ForwardedHeaders, group?: GroupWishes): Call {
     const method = request.method as string;
     const now = performance.now();
     return {
@@ -184,6 +220,8 @@ export class Inbound {
       answer,
       text: this.#options.reruns.mayNeed(method, request.text) ? request.text : undefined,
       forwarded,
+      logLevel: group?.logLevel,
+      isOwn: answer === silentAnswer,
     };
   }
 

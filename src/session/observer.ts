@@ -6,6 +6,7 @@ import type { SessionEnd } from './session-end.ts';
  * answered what nobody asked, or what was cancelled. `late`: progress of a cancelled call. `unknown_client_response`: the
  * client answered what nobody asked. `undeliverable`: an answer whose client was gone before it could resume, or more than
  * is kept before a session is ready. `oversized`: a message larger than an event may be.
+ * `unattributable`: a message to one of a group's clients, and nothing says to which.
  * `history_lost`: events that a client came back for were no longer kept, and it was told.
  */
 export type Dropped =
@@ -15,6 +16,7 @@ export type Dropped =
   | 'late'
   | 'undeliverable'
   | 'oversized'
+  | 'unattributable'
   | 'history_lost';
 
 /** How a session is named where ids must not appear (P12): by its server and the start of its key, a hash. */

@@ -41,9 +41,9 @@ export class RecordKeeper {
   async create(initialized: Buffer, protocolVersion: string): Promise<void> {
     this.#initialized = Buffer.from(initialized);
     this.#protocolVersion = protocolVersion;
-    const { sessions, key, signal } = this.#parts;
+    const { sessions, key, client, signal } = this.#parts;
     const record = this.#record();
-    await patiently(() => sessions.create(key, record), signal);
+    await patiently(() => sessions.create(key, record, { followsEnded: client.isGroup }), signal);
   }
 
   /** Notes that the client's state has changed: the record follows, as soon as it can. The newest state wins. */

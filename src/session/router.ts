@@ -1,6 +1,7 @@
 import type { RequestIds } from '../backend/backend.ts';
 import { type Message, readBody } from '../protocol/message.ts';
 import type { Call, Calls, Destination } from './calls.ts';
+import { destinationInGroup } from './group-destination.ts';
 import type { Line } from './intake.ts';
 import type { Dropped } from './observer.ts';
 import { progressOf } from './progress.ts';
@@ -13,6 +14,8 @@ export interface RouterOptions {
   readonly calls: Calls;
   readonly serverRequests: ServerRequests;
   readonly maxEventBytes: number;
+  /** The calls are those of a group's clients. */
+  readonly isGroup: boolean;
   /** Which of the session's backends speaks; empty for the very first one. */
   incarnation(): string;
   /** A call is about to be answered with this response. */
@@ -32,6 +35,8 @@ export interface RouterOptions {
 
 /** Brings each message of the server to the answer or stream where it belongs (P2), as the text that it is (P1). */
 export class Router {
+  /** The server's transport tells for which request a message is. */
+  tellsRequests = false;
   readonly #options: RouterOptions;
 
   constructor(options: RouterOptions) {
@@ -43,6 +48,7 @@ export class Router {
    * would leave its requests without an answer.
    */
   receive({ text: line, of }: Line): void {
+    this.tellsRequests = of !== undefined;
     const body = readBody(line, Number.POSITIVE_INFINITY);
     const messages = body.ok ? body.messages : [];
     if (messages.length === 0) this.#options.onDropped('noise', line);
@@ -72,7 +78,11 @@ export class Router {
   }
 
   #route(message: Message, of: RequestIds | undefined): void {
-    const { calls, serverRequests, hasGetStream, onDropped } = this.#options;
+    const { calls, serverRequests, isGroup, hasGetStream, toServer, onDropped } = this.#options;
+    if (isGroup && message.kind === 'request' && message.method === 'ping') {
+      toServer(ServerRequests.pong(message)); // there is no client to ask
+      return;
+    }
     const cancelled = serverRequests.cancelledBy(message);
     if (cancelled !== undefined) {
       this.send(cancelled.destination, cancelled.text);
@@ -82,7 +92,12 @@ export class Router {
       onDropped('late', message.text);
       return;
     }
-    const destination = calls.attribute(message, hasGetStream(), of);
+    const destination = isGroup ? destinationInGroup(message, calls, of) : calls.attribute(message, hasGetStream(), of);
+    if (destination === 'unwanted' || destination === 'nobodys') {
+      if (destination === 'nobodys') onDropped('unattributable', message.text);
+      if (message.kind === 'request') toServer(ServerRequests.refusal(message));
+      return;
+    }
     if (message.method === taskStatus) calls.tasks.told(message);
     if (message.progressToken !== undefined) calls.noteProgress(message.progressToken);
     const fault = this.#faultOf(message, destination);

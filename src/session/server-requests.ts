@@ -56,6 +56,7 @@ export class ServerRequests {
     const open = id == null ? undefined : this.#open.get(id);
     if (open === undefined || id == null) return undefined;
     this.#forget(id, open);
+    if (open.destination !== 'get') open.destination.activeAt = performance.now(); // the call goes on
     if (open.taskNews !== undefined) this.tasks.answered(open.taskNews, open.taskId, text);
     return open.serverId === id ? text : spliceId(text, JSON.stringify(open.serverId));
   }
@@ -88,6 +89,11 @@ export class ServerRequests {
   /** What a server gets whose request cannot go out, so that it does not wait for an answer. */
   static refusal(message: Message): Buffer {
     return Buffer.from(faultMessage('server_request_refused', message.id ?? null));
+  }
+
+  /** What a server gets that asks whether its client is there. */
+  static pong({ id }: Message): Buffer {
+    return Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, result: {} }));
   }
 
   #forget(clientId: RequestId, { serverId }: Open): void {

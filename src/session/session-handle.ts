@@ -1,5 +1,6 @@
 import type { EventId } from '../protocol/event-id.ts';
 import type { Message } from '../protocol/message.ts';
+import type { LogLevel } from '../protocol/modern/log-levels.ts';
 import type { Reply } from './reply.ts';
 
 /** What one POST brings. */
@@ -9,6 +10,26 @@ export interface Post {
   readonly isBatch: boolean;
   /** An earlier owner of the session may have had it: what is in flight already is not a duplicate. */
   readonly again?: boolean;
+  /** Set for requests of modern clients, who share the session of their group (docs/decisions/0027). */
+  readonly group?: GroupWishes;
+}
+
+/** What a request of a group's client asks of the session beside its message. */
+export interface GroupWishes {
+  /** The least level of log messages that the client wants of this request; absent if it wants none. */
+  readonly logLevel?: LogLevel;
+  /** So long it waits for its turn, in milliseconds, until it is told `group_busy`; see `Turns`. */
+  readonly turnMs: number;
+  /** What a call is told that asked its client for something; see `Rounds`. */
+  readonly round?: Round;
+}
+
+/** The answers to what a call has asked for, all that its client gives at once. */
+export interface Round {
+  /** Of this round alone. */
+  readonly name: string;
+  /** Of the answers. */
+  readonly digest: string;
 }
 
 /** A session as an endpoint sees it, wherever its backend is. Every method answers the reply, at once or later. */

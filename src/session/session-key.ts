@@ -9,4 +9,7 @@ export const keyOfId = (id: string): string => digestOf(id);
  */
 export const keyOfToken = (token: string): string => digestOf(`token\0${token}`);
 
+/** The name of the session in a place of a group, which is known by what it is for; as for tokens, no id stands for it. */
+export const keyOfPlace = (place: readonly string[]): string => digestOf(`place\0${JSON.stringify(place)}`);
+
 const digestOf = (secret: string): string => hash('sha256', secret, 'base64url');

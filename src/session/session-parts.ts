@@ -41,6 +41,9 @@ export interface SessionOptions {
   readonly storeWaitMs: number;
 }
 
+/** An instance that shares its store with nobody; see `SessionParts.instance`. */
+export const alone = { name: '', term: 0 };
+
 /** What a session is made of. */
 export interface SessionParts {
   /** The session's name in the store: a hash of the id that clients know. */

@@ -7,7 +7,7 @@ import { type Principal, type Registration, SessionExists } from '../store/sessi
 import { StoreUnavailable } from '../store/store-unavailable.ts';
 import type { Adoption } from './adoption.ts';
 import type { OpeningAnswer } from './answer.ts';
-import { ClientState } from './client-state.ts';
+import { type ClientKind, ClientState } from './client-state.ts';
 import { Conversation } from './conversation.ts';
 import type { Refusal } from './event-writer.ts';
 import { nameOf, type SessionName } from './observer.ts';
@@ -16,14 +16,13 @@ import type { Headers, Reply } from './reply.ts';
 import { faultAtEnd, type SessionEnd } from './session-end.ts';
 import type { Post, SessionHandle } from './session-handle.ts';
 import type { Server, SessionParts } from './session-parts.ts';
+import { hasGivenKey } from './visitor.ts';
 
 /** How a session begins: with a client's `initialize`, or where an earlier owner left it. */
-export interface SessionStart {
+export interface SessionStart extends ClientKind {
   readonly epoch: number;
   /** The client's request, as it was sent. */
   readonly initialize: Buffer;
-  /** The client hears everything on one stream (docs/decisions/0018); an earlier owner's record says it by itself. */
-  readonly isOneStream?: boolean;
   readonly adoption?: Adoption;
 }
 
@@ -57,14 +56,14 @@ export class Session implements SessionHandle {
 
   constructor(parts: SessionParts, start: SessionStart) {
     const { key, server, principal, store, instance, storeSignal } = parts;
-    const { epoch, initialize, isOneStream, adoption } = start;
+    const { epoch, initialize, adoption } = start;
     this.key = key;
     this.epoch = epoch;
     this.principal = principal;
     this.server = server;
     this.name = nameOf(key, server.name);
     this.#parts = parts;
-    this.#client = new ClientState(initialize, adoption?.record.clientState, isOneStream);
+    this.#client = new ClientState(initialize, adoption?.record.clientState, start);
     this.#record = new RecordKeeper({
       sessions: store.sessions,
       key,
@@ -196,6 +195,7 @@ export class Session implements SessionHandle {
     clearTimeout(this.#startTimer);
     // What the store does not take by then is not waited for: a session ends also while there is none.
     setTimeout(() => this.#over.abort(), options.storeWaitMs).unref();
+    this.#talk.inbound.close();
     for (const call of this.#talk.calls.takeAll()) {
       if (reason === 'moved') call.answer.abandon(call.id);
       else call.answer.fail(call.id, faultAtEnd[reason]);
@@ -236,8 +236,8 @@ export class Session implements SessionHandle {
     try {
       await this.#record.create(text, handshake.protocolVersion);
     } catch (cause) {
-      // Where the client names the session itself, only the store knows all that there are and were.
-      const isTaken = this.#client.isOneStream && cause instanceof SessionExists;
+      // Where the key is not made here, only the store knows all that there are and were.
+      const isTaken = hasGivenKey(this.#client) && cause instanceof SessionExists;
       if (!isTaken) this.#report(cause);
       if (isTaken) answer.fail(id, 'already_initialized');
       else answer.fail(id, cause instanceof StoreUnavailable ? 'store_unavailable' : 'internal');

@@ -9,13 +9,14 @@ import { Cluster, type ClusterLimits } from './cluster/cluster.ts';
 import { ConnectedSessions } from './connected-sessions.ts';
 import { Expected } from './expected.ts';
 import { nameOf, type SessionObserver } from './observer.ts';
+import { Renewal } from './renewal.ts';
 import type { Headers, Reply } from './reply.ts';
 import { Session, type SessionStart } from './session.ts';
 import type { SessionEnd } from './session-end.ts';
 import type { SessionHandle } from './session-handle.ts';
 import { keyOfId, keyOfToken } from './session-key.ts';
-import type { Server, SessionOptions, SessionParts } from './session-parts.ts';
-import { isRevisionOf, isSame, type Visitor } from './visitor.ts';
+import { alone, type Server, type SessionOptions, type SessionParts } from './session-parts.ts';
+import { hasGivenKey, isRevisionOf, isSame, type Visitor } from './visitor.ts';
 
 /** What the sessions of an instance share. */
 export interface SessionsOptions extends SessionOptions {
@@ -38,9 +39,6 @@ export type Readiness = 'ready' | 'degraded' | 'unavailable' | 'draining';
 /** How often idle sessions and overdue calls are looked for, at least. */
 const maxSweepMs = 30_000;
 
-/** The store is told that the sessions here go on so often within the life of a record. */
-const renewalsPerLife = 4;
-
 /** The sessions of one instance, by key, and the way to those of others. */
 export class Sessions {
   /** Those that have no key for others: each has one connection. */
@@ -55,12 +53,13 @@ export class Sessions {
   readonly #expected: Expected;
   readonly #closing = new AbortController();
   #isDraining = false;
-  #renewedAt = performance.now();
+  readonly #renewal: Renewal | undefined;
 
   constructor(options: SessionsOptions) {
     this.#options = options;
     const { cluster, store, sessionIdleMs, sseLingerMs, requestIdleMs, requestMaxMs } = options;
-    const renewMs = (cluster?.recordTtlMs ?? Number.POSITIVE_INFINITY) / renewalsPerLife;
+    this.#renewal = cluster && new Renewal(store, cluster.recordTtlMs, options.observer);
+    const renewMs = this.#renewal?.everyMs ?? Number.POSITIVE_INFINITY;
     const shortestMs = Math.min(sessionIdleMs, sseLingerMs, requestIdleMs, requestMaxMs, renewMs);
     this.#sweep = setInterval(() => this.#endOverdue(), Math.min(maxSweepMs, Math.ceil(shortestMs / 4))).unref();
     this.#expected = new Expected({ look: (visitor) => this.#look(visitor), maxWaiting: options.maxSessions });
@@ -133,6 +132,20 @@ export class Sessions {
   }
 
   /**
+   * The session in one of the places of a group, wherever it is (docs/decisions/0027). `unknown_session` if there is none, or
+   * it cannot be known now: `openForGroup` settles it.
+   */
+  async ofGroup(visitor: Visitor): Promise<SessionHandle | Reason> {
+    const found = await this.#look(visitor);
+    return found === 'later' ? 'unknown_session' : found;
+  }
+
+  /** Opens the session of a place and answers `initialize`, with `already_initialized` if there is one by then. */
+  openForGroup(visitor: Visitor, initialize: Message, reply: Reply): void {
+    this.#openSoon(visitor, initialize, reply).catch(this.#failed(reply));
+  }
+
+  /**
    * Listens to the session that a client is about to open under this endpoint token, wherever its `initialize` lands.
    * @returns why not, if it may not; else the reply is answered, now or later
    */
@@ -184,10 +197,10 @@ export class Sessions {
   }
 
   #find(visitor: Visitor): SessionHandle | Reason {
-    const { key, server, principal, version, isOneStream } = visitor;
+    const { key, server, principal, version } = visitor;
     const session = this.#byKey.get(key);
     // Other instances do not know of one that is not ready, and its client sends nothing before it is.
-    if (session === undefined || (isOneStream && !session.isReady))
+    if (session === undefined || (hasGivenKey(visitor) && !session.isReady))
       return this.#cluster?.handleOf(visitor) ?? 'unknown_session';
     if (session.server !== server || !isSame(session.principal, principal)) return 'unknown_session';
     if (!isRevisionOf(session, version)) return 'unsupported_version';
@@ -210,14 +223,16 @@ export class Sessions {
       if (!reply.isGone) reply.fault('store_unavailable', id);
       return;
     }
-    // Only a client that names its session itself can name one that there is.
-    if (visitor.isOneStream && typeof (await this.#look(visitor)) === 'object')
+    // Only where the key is not made here there can be a session already.
+    if (hasGivenKey(visitor) && typeof (await this.#look(visitor)) === 'object')
       return reply.fault('already_initialized', id);
+    // The place of a group is free when nothing is left of the session that had it.
+    if (visitor.isGroup) await this.#ending.get(visitor.key)?.end('idle');
     if (!reply.isGone) this.#open(visitor, initialize, reply, headers);
   }
 
   #open(
-    { key, server, principal, isOneStream = false }: Visitor,
+    { key, server, principal, isOneStream, isGroup }: Visitor,
     initialize: Message,
     reply: Reply,
     headers?: Headers,
@@ -225,7 +240,7 @@ export class Sessions {
     const isTaken = this.#byKey.has(key) || this.#ending.has(key);
     const refused = isTaken ? 'already_initialized' : this.#refusal;
     if (refused !== undefined) return reply.fault(refused, initialize.id ?? null);
-    const start = { epoch: Date.now(), initialize: initialize.text, isOneStream };
+    const start = { epoch: Date.now(), initialize: initialize.text, isOneStream, isGroup };
     this.#create(key, server, principal, start).start(initialize, reply, headers);
   }
 
@@ -280,13 +295,6 @@ export class Sessions {
       if (session.isIdleSince(this.#options.sessionIdleMs)) void session.end('idle');
       if (session.isDesertedSince(this.#options.sseLingerMs)) void session.end('client_gone');
     }
-    const { cluster } = this.#options;
-    if (cluster === undefined || performance.now() - this.#renewedAt < cluster.recordTtlMs / renewalsPerLife) return;
-    this.#renewedAt = performance.now();
-    const { store, observer } = this.#options;
-    store.sessions.renew([...this.#byKey.keys()]).catch((cause: unknown) => observer.clusterFailed(cause));
+    this.#renewal?.renewIfDue(this.#byKey.keys());
   }
 }
-
-/** An instance that shares its store with nobody. */
-const alone = { name: '', term: 0 };

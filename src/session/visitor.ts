@@ -1,17 +1,16 @@
 import type { ForwardedHeaders } from '../protocol/forwarded-headers.ts';
 import { isServedRevision } from '../protocol/revisions.ts';
 import type { Principal } from '../store/session-records.ts';
+import type { ClientKind } from './client-state.ts';
 import type { Server } from './session-parts.ts';
 
 /** Who asks for a session. */
-export interface Visitor {
+export interface Visitor extends ClientKind {
   readonly key: string;
   readonly server: Server;
   readonly principal: Principal;
   /** What the request says of its revision, if it does. */
   readonly version?: string | undefined;
-  /** The client hears everything on one stream, and may not know how to come back to it. */
-  readonly isOneStream?: boolean;
   /** What the request brings for the server. */
   readonly forwarded?: ForwardedHeaders | undefined;
 }
@@ -23,3 +22,6 @@ export const isSame = (a: Principal, b: Principal): boolean =>
 /** True if a request may name this revision in a session: it is the negotiated one, or one that is served. */
 export const isRevisionOf = (session: { readonly protocolVersion: string }, version: string | undefined): boolean =>
   version === undefined || version === session.protocolVersion || isServedRevision(version);
+
+/** True if the key of the session is not made for it alone: there can be another one under it. */
+export const hasGivenKey = ({ isOneStream = false, isGroup = false }: ClientKind): boolean => isOneStream || isGroup;

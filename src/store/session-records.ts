@@ -73,8 +73,10 @@ export interface SessionRecords {
    * Stores a new session's record; from then on `append` accepts its epoch. Rejects with `SessionExists` if there is another
    * one under this key, or one has ended: two sessions must never become one (P11). The same record again, by owner and
    * epoch, is the caller's own retry.
+   * @param how `followsEnded` if the key names no client's session but a place that sessions of one principal have in turn:
+   *   then one may come after another that has ended under a lower epoch, whose owner is fenced off
    */
-  create(key: string, record: SessionRecord): Promise<void>;
+  create(key: string, record: SessionRecord, how?: { readonly followsEnded?: boolean }): Promise<void>;
   /** The record, or undefined for a session that is unknown or has ended. */
   find(key: string): Promise<SessionRecord | undefined>;
   /** Replaces `clientState`. `fenced` and `no_record` as for `append`. */

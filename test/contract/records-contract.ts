@@ -16,6 +16,26 @@ export function recordsContract(name: string, { open, openSession }: Fixture): v
       await expect(store.sessions.create('s', aRecord({ owner: 'another' }))).rejects.toThrow();
     });
 
+    it('lets a session follow one that has ended, where that is asked for, under a higher epoch only', async () => {
+      const { store, writer, read } = await openSession();
+      await appendEach(writer, ['a']);
+      const follows = { followsEnded: true };
+      const next = aRecord({ epoch: epoch + 1, owner: 'next' });
+      await expect(store.sessions.create('s', next, follows)).rejects.toThrow();
+      await store.sessions.end('s', epoch);
+      await store.sessions.end('s', epoch);
+      await expect(store.sessions.create('s', next)).rejects.toThrow();
+      await expect(store.sessions.create('s', aRecord(), follows)).rejects.toThrow();
+      await store.sessions.create('s', next, follows);
+      expect(await store.sessions.find('s')).toEqual(next);
+      expect(await read(1)).toMatchObject({ outcome: 'unknown_stream' });
+      // The owner of the one that ended can neither write, nor register, nor end what came after it (P6).
+      expect(await writer.append({ stream: 1, text: 'b' })).toBe('fenced');
+      expect(await store.sessions.register('s', aRecord(), 0, nothing)).toBe('fenced');
+      await store.sessions.end('s', epoch);
+      expect(await store.sessions.find('s')).toEqual(next);
+    });
+
     it('replaces the state of the client, byte for byte, and nothing else', async () => {
       const { store, other } = await openSession();
       const clientState = Buffer.from([0, 255, 13, 10, 0]);

@@ -73,6 +73,7 @@ function createFixture(options: Partial<SessionOptions> = {}) {
     client,
     oneStream: undefined,
     limits,
+    tellsRequests: () => false,
     primes: () => false,
     onDropped: (what) => void dropped.push(what),
     onClientChanged: () => void changes.push(client.save()),

@@ -108,7 +108,7 @@ describe('the record of a session', () => {
       protocolVersion: '2025-11-25',
       clientState: client.save(),
     };
-    expect([nth(0).method, ...nth(0).args]).toEqual(['create', key, record]);
+    expect([nth(0).method, ...nth(0).args]).toEqual(['create', key, record, { followsEnded: false }]);
   });
 
   it('[P7] is created again, the same, for as long as the store is away', async () => {

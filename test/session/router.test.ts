@@ -21,6 +21,7 @@ function createFixture({ hasGet = false } = {}) {
     calls,
     serverRequests,
     maxEventBytes,
+    isGroup: false,
     incarnation: () => '',
     hasRoom: () => true,
     onAnswered: () => undefined,

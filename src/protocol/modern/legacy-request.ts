@@ -1,3 +1,4 @@
+import type { RequestId } from '../faults.ts';
 import { removalsOf } from '../members.ts';
 import { type Message, type Place, protocolVersionKey } from '../message.ts';
 import { clientCapabilitiesKey, clientInfoKey, logLevelKey } from './envelope.ts';
@@ -11,11 +12,11 @@ const envelopeKeys = [protocolVersionKey, clientInfoKey, clientCapabilitiesKey, 
 const paramsKeys = [...keysOfTry, 'task'];
 
 /**
- * A modern client's request as a legacy server gets it, under a number in place of its id and its progress token. Whatever
+ * A modern client's request as a legacy server gets it, under another id in place of its id and its progress token. Whatever
  * else is in it stays as it is (P1): traces, and keys of `_meta` that the gateway does not know.
  */
-export const asLegacyRequest = (request: Message, number: number): Renumbered =>
-  renumber(request, number, removals(request));
+export const asLegacyRequest = (request: Message, id: RequestId): Renumbered =>
+  renumber(request, id, removals(request));
 
 function removals(request: Message): Place[] {
   const hasMoreMeta = request.places.meta?.keys.some((key) => !envelopeKeys.includes(key)) ?? true;

@@ -2,6 +2,7 @@ import type { Reason, RequestId } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/forwarded-headers.ts';
 import type { Accepts } from '../../protocol/media-types.ts';
 import type { Headers } from '../reply.ts';
+import type { GroupWishes } from '../session-handle.ts';
 
 /**
  * What instances say to each other (docs/decisions/0015): requests of clients go from the ingress to the owner, replies
@@ -18,6 +19,7 @@ export type ToOwner =
       readonly accepts: Accepts;
       readonly again: boolean;
       readonly lengths: readonly number[];
+      readonly group?: GroupWishes;
       readonly forwarded?: ForwardedHeaders;
     }
   /** A GET; `after` is its Last-Event-ID, or where an earlier owner's part of it ended: then it `continues`. */

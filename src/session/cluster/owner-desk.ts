@@ -41,9 +41,9 @@ export class OwnerDesk {
       const asked = { accepts: streamOnly, forwarded, isContinued: letter.continues };
       session.listen(after, this.#replyTo(from, n, asked));
     } else {
-      const { isBatch, accepts, again, lengths } = letter;
+      const { isBatch, accepts, again, lengths, group } = letter;
       const reply = this.#replyTo(from, n, { accepts, forwarded });
-      session.post({ messages: messagesOf(body, lengths), isBatch, again }, reply);
+      session.post({ messages: messagesOf(body, lengths), isBatch, again, ...(group && { group }) }, reply);
     }
   }
 

@@ -46,5 +46,7 @@ export function letterOf(
   }
   const body = wanted.messages.map(({ text }) => text);
   const lengths = body.map(({ length }) => length);
-  return { letter: { kind: 'post', n, key, isBatch: wanted.isBatch, accepts, again, lengths, ...brought }, body };
+  const { isBatch, group } = wanted;
+  const asked = { accepts, again, lengths, ...(group && { group }), ...brought };
+  return { letter: { kind: 'post', n, key, isBatch, ...asked }, body };
 }

@@ -39,6 +39,8 @@ export interface MemorySessionsOptions {
 /** A tombstone: that a session has ended. */
 interface Ended {
   readonly expiresAtMs: number;
+  /** Of the session that ended; 0 if it is not known. */
+  readonly epoch: number;
   /** The epoch whose takeover ended it, for the retry of that takeover. */
   readonly wornOutFrom: number | undefined;
 }
@@ -49,7 +51,7 @@ const maxTombstones = 100_000;
 /** Makes an empty table. */
 export function createMemorySessions({ limits, recordTtlMs, now, onRemoved }: MemorySessionsOptions): MemorySessions {
   const sessions = new Map<string, MemorySession>(); // a Map: keys such as `__proto__` are only keys
-  const ended = new Map<string, Ended>();
+  const buried = new Map<string, Ended>();
   const ttlMs = Math.max(recordTtlMs, limits.maxAgeMs); // a record never expires before its log
 
   const touch = (session: MemorySession): void => {
@@ -70,18 +72,19 @@ export function createMemorySessions({ limits, recordTtlMs, now, onRemoved }: Me
   };
 
   const tombstoneOf = (key: string): Ended | undefined => {
-    const tombstone = ended.get(key);
-    if (tombstone !== undefined && tombstone.expiresAtMs <= now()) ended.delete(key);
-    return ended.get(key);
+    const tombstone = buried.get(key);
+    if (tombstone !== undefined && tombstone.expiresAtMs <= now()) buried.delete(key);
+    return buried.get(key);
   };
 
   const bury = (key: string, wornOutFrom?: number): void => {
+    const epoch = get(key)?.record.epoch ?? buried.get(key)?.epoch ?? 0;
     remove(key);
-    ended.delete(key); // so that it stands at the end: the oldest are first
-    ended.set(key, { expiresAtMs: now() + ttlMs, wornOutFrom });
-    for (const oldest of ended.keys()) {
-      if (ended.size <= maxTombstones) break;
-      ended.delete(oldest);
+    buried.delete(key); // so that it stands at the end: the oldest are first
+    buried.set(key, { expiresAtMs: now() + ttlMs, epoch, wornOutFrom });
+    for (const oldest of buried.keys()) {
+      if (buried.size <= maxTombstones) break;
+      buried.delete(oldest);
     }
   };
 
@@ -116,18 +119,21 @@ export function createMemorySessions({ limits, recordTtlMs, now, onRemoved }: Me
     values: () => sessions.values(),
     clear() {
       sessions.clear();
-      ended.clear();
+      buried.clear();
     },
     sweep() {
       for (const key of sessions.keys()) get(key);
-      for (const key of ended.keys()) tombstoneOf(key);
+      for (const key of buried.keys()) tombstoneOf(key);
     },
 
-    async create(key, record) {
+    async create(key, record, { followsEnded = false } = {}) {
       const there = get(key)?.record;
       if (there?.owner === record.owner && there.epoch === record.epoch) return;
       // Going on would give the events of one session to another (P11).
-      if (there !== undefined || tombstoneOf(key)) throw new SessionExists();
+      const ended = tombstoneOf(key);
+      const mayFollow = ended === undefined || (followsEnded && ended.epoch < record.epoch);
+      if (there !== undefined || !mayFollow) throw new SessionExists();
+      buried.delete(key);
       add(key, record);
     },
 

@@ -28,8 +28,9 @@ export function createRedisRecords({ run, runScript, keys, lifetimes }: RedisRec
   const { logMs, recordMs } = lifetimes;
 
   return {
-    async create(key, record) {
-      const code = await runScript('create', allOf(keys.session(key)), [...recordArguments(record), recordMs]);
+    async create(key, record, { followsEnded = false } = {}) {
+      const args = [...recordArguments(record), recordMs, Number(followsEnded)];
+      const code = await runScript('create', allOf(keys.session(key)), args);
       // Going on would give the events of one session to another (P11).
       if (code !== 1) throw new SessionExists();
     },

@@ -38,7 +38,7 @@ if known[2] ~= '' then
   end
   if #times >= tonumber(ARGV[4]) then
     redis.call('DEL', record, log, tails, pending)
-    redis.call('HSET', record, 'ended', 1, 'worn', ARGV[2])
+    redis.call('HSET', record, 'ended', known[1], 'worn', ARGV[2])
     redis.call('PEXPIRE', record, ARGV[7])
     return {4}
   end

@@ -1,0 +1,169 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Reason } from '../../protocol/faults.ts';
+import type { ForwardedHeaders } from '../../protocol/forwarded-headers.ts';
+import { readHandshake } from '../../protocol/handshake.ts';
+import { type Message, readOwn } from '../../protocol/message.ts';
+import { type Opened, readOpened } from '../../protocol/modern/legacy-discovery.ts';
+import { legacyRevisions } from '../../protocol/revisions.ts';
+import type { SessionHandle } from '../../session/session-handle.ts';
+import type { Server } from '../../session/session-parts.ts';
+import type { Sessions } from '../../session/sessions.ts';
+import type { Visitor } from '../../session/visitor.ts';
+import type { Principal } from '../../store/session-records.ts';
+import type { Store } from '../../store/store.ts';
+import { StoreUnavailable } from '../../store/store-unavailable.ts';
+import { SessionReply } from './session-reply.ts';
+
+/** What the places of a server have in common. */
+export interface PlaceHost {
+  readonly sessions: Pick<Sessions, 'ofGroup' | 'openForGroup'>;
+  readonly records: Pick<Store['sessions'], 'find'>;
+  readonly server: Server;
+  readonly principal: Principal;
+  /** The gateway's own version. */
+  readonly version: string;
+  /** How long another one may take to open or end the session of a place, in milliseconds. */
+  readonly settleMs: number;
+}
+
+/** A session of a group that is there to be used. */
+export interface OpenPlace {
+  readonly handle: SessionHandle;
+  /** What its server said of itself. */
+  readonly opened: Opened;
+  readonly protocolVersion: string;
+}
+
+/** The pause between looks at a place that another one is about to fill or to leave. */
+const pauseMs = 50;
+
+const initializeId = 'mcp-gangway-open';
+const initialized = readOwn(Buffer.from('{"jsonrpc":"2.0","method":"notifications/initialized"}'));
+
+/**
+ * One place for a session of a group (docs/decisions/0027). Its key says what it is for, so that every instance finds the
+ * session that is there, wherever it is held; where there is none, whoever needs it first opens it as its client.
+ */
+export class Place {
+  readonly key: string;
+  readonly #host: PlaceHost;
+  readonly #capabilitiesText: string;
+  #known: Omit<OpenPlace, 'handle'> | undefined;
+  #opening: Promise<Omit<OpenPlace, 'handle'> | Reason> | undefined;
+
+  /** @param capabilitiesText what its server is told that it may ask for, as JSON text */
+  constructor(host: PlaceHost, key: string, capabilitiesText: string) {
+    this.#host = host;
+    this.key = key;
+    this.#capabilitiesText = capabilitiesText;
+  }
+
+  /**
+   * The session, opened if need be, or why there is none.
+   * @param forwarded what the request brings for the server
+   */
+  async open(forwarded?: ForwardedHeaders): Promise<OpenPlace | Reason> {
+    if (this.#known === undefined) {
+      this.#opening ??= this.#settle(forwarded).finally(() => {
+        this.#opening = undefined;
+      });
+      const opened = await this.#opening;
+      if (typeof opened === 'string') return opened;
+      this.#known = opened;
+    }
+    const handle = await this.find(forwarded);
+    return typeof handle === 'string' ? handle : { handle, ...this.#known };
+  }
+
+  /** As `open`, for a session that is there because something was begun in it: it is not opened anew. */
+  async revisit(forwarded?: ForwardedHeaders): Promise<OpenPlace | Reason> {
+    const said = this.#known ?? (await this.#said());
+    if (said === undefined) return 'unknown_session';
+    if (typeof said === 'string') return said;
+    const known = Buffer.isBuffer(said) ? readAnswer(said) : said;
+    if (typeof known === 'string') return known;
+    this.#known = known;
+    const handle = await this.find(forwarded);
+    return typeof handle === 'string' ? handle : { handle, ...known };
+  }
+
+  /** The session as it is; `unknown_session` if there is none. */
+  find(forwarded?: ForwardedHeaders): Promise<SessionHandle | Reason> {
+    return this.#host.sessions.ofGroup(this.#visitor(forwarded));
+  }
+
+  /** The session is not there any more. */
+  forget(): void {
+    this.#known = undefined;
+  }
+
+  #visitor(forwarded: ForwardedHeaders | undefined): Visitor {
+    const { server, principal } = this.#host;
+    return { key: this.key, server, principal, isGroup: true, forwarded };
+  }
+
+  /** Finds what is there, or opens it, until one of both has come about. */
+  async #settle(forwarded: ForwardedHeaders | undefined): Promise<Omit<OpenPlace, 'handle'> | Reason> {
+    const until = performance.now() + this.#host.settleMs;
+    for (;;) {
+      const said = await this.#said();
+      if (said === 'store_unavailable') return said;
+      if (said !== undefined) return readAnswer(said);
+      const outcome = await this.#initialize(forwarded);
+      if (typeof outcome !== 'string') return readAnswer(outcome.text);
+      // Somebody else is faster, or an earlier session is not quite gone.
+      if (outcome !== 'already_initialized' || performance.now() >= until) return outcome;
+      await delay(pauseMs);
+    }
+  }
+
+  /** What the server of the session has answered to `initialize`. */
+  async #said(): Promise<Buffer | undefined | 'store_unavailable'> {
+    try {
+      return (await this.#host.records.find(this.key))?.initialized;
+    } catch (cause) {
+      if (cause instanceof StoreUnavailable) return 'store_unavailable';
+      throw cause;
+    }
+  }
+
+  #initialize(forwarded: ForwardedHeaders | undefined): Promise<Message | Reason> {
+    const { sessions, version } = this.#host;
+    return new Promise((resolve) => {
+      const reply = new SessionReply(
+        {
+          message: (message) => {
+            if (message.kind !== 'response') return;
+            if (readHandshake(message.text) !== undefined) void this.#confirm(forwarded);
+            resolve(message);
+          },
+          fault: resolve,
+          ended: () => resolve('server_start_failed'),
+        },
+        forwarded,
+      );
+      sessions.openForGroup(this.#visitor(forwarded), initializeOf(this.#capabilitiesText, version), reply);
+    });
+  }
+
+  async #confirm(forwarded: ForwardedHeaders | undefined): Promise<void> {
+    const handle = await this.find(forwarded);
+    if (typeof handle === 'string') return; // it has ended already, which whoever asks for it is told
+    const reply = new SessionReply({ message: () => undefined, fault: () => undefined, ended: () => undefined });
+    handle.post({ messages: [initialized], isBatch: false }, reply);
+  }
+}
+
+function readAnswer(text: Buffer): Omit<OpenPlace, 'handle'> | Reason {
+  const handshake = readHandshake(text);
+  if (handshake === undefined) return 'server_start_failed';
+  return { opened: readOpened(readOwn(text)), protocolVersion: handshake.protocolVersion };
+}
+
+/** The `initialize` of the gateway as a client (2025-11-25, basic/lifecycle). */
+function initializeOf(capabilitiesText: string, version: string): Message {
+  const protocolVersion = JSON.stringify(legacyRevisions.at(-1));
+  const clientInfo = JSON.stringify({ name: 'mcp-gangway', version });
+  const params = `{"protocolVersion":${protocolVersion},"capabilities":${capabilitiesText},"clientInfo":${clientInfo}}`;
+  return readOwn(Buffer.from(`{"jsonrpc":"2.0","id":"${initializeId}","method":"initialize","params":${params}}`));
+}

@@ -1,0 +1,42 @@
+import type { RequestIds } from '../backend/backend.ts';
+import type { Message } from '../protocol/message.ts';
+import { isWanted } from '../protocol/modern/log-levels.ts';
+import type { Call, Calls, Destination } from './calls.ts';
+import { canAsk } from './rerun.ts';
+
+/** Why a message goes to nobody. `unwanted`: no client has asked for it. `nobodys`: it cannot be known whose it is. */
+export type Nobody = 'unwanted' | 'nobodys';
+
+/**
+ * Where a message of the server goes in the session of a group, whose calls are those of many clients (P2, P11): as in other
+ * sessions where that is known, but never to the newest call for want of better. A question goes to the only call on whose
+ * behalf the server can ask, a log message to the only call in flight, if its client wants some; changes are for the GET stream.
+ */
+export function destinationInGroup(message: Message, calls: Calls, of: RequestIds | undefined): Destination | Nobody {
+  const { kind, method } = message;
+  if (kind === 'request') return asker(message, calls, of) ?? 'nobodys';
+  if (method === 'notifications/message') return logDestination(message, calls, of);
+  if (method === 'notifications/progress') return reachable(calls.known(message, of)) ?? 'nobodys';
+  return 'get';
+}
+
+function asker(message: Message, calls: Calls, of: RequestIds | undefined): Call | undefined {
+  const known = calls.known(message, of);
+  if (known !== undefined) return canAsk(known.method) ? reachable(known) : undefined;
+  return only(calls, ({ method }) => canAsk(method));
+}
+
+function logDestination(message: Message, calls: Calls, of: RequestIds | undefined): Call | Nobody {
+  const wants = ({ logLevel }: Call): boolean => isWanted(message, logLevel);
+  const call = calls.known(message, of) ?? only(calls, () => true);
+  if (call === undefined) return calls.all().some(wants) ? 'nobodys' : 'unwanted';
+  return wants(call) ? (reachable(call) ?? 'nobodys') : 'unwanted';
+}
+
+/** The only call of those that clients wait for; undefined if there are several, or none. */
+function only(calls: Calls, is: (call: Call) => boolean): Call | undefined {
+  const [first, ...others] = calls.all().filter((call) => is(call) && !call.isOwn);
+  return others.length === 0 ? reachable(first) : undefined;
+}
+
+const reachable = (call: Call | undefined): Call | undefined => (call?.answer.hasStream ? call : undefined);

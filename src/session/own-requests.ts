@@ -1,0 +1,17 @@
+import { readOwn } from '../protocol/message.ts';
+import type { CallAnswer } from './answer.ts';
+
+/** Asks the server of a group for all its log messages: which of them its clients want, each says of each request. */
+export const logLevelRequest = readOwn(
+  Buffer.from('{"jsonrpc":"2.0","id":"mcp-gangway-log-level","method":"logging/setLevel","params":{"level":"debug"}}'),
+);
+
+/** The answer to a request of the gateway's own, for which nobody waits. */
+export const silentAnswer: CallAnswer = {
+  stream: undefined,
+  hasStream: false,
+  message: () => undefined,
+  response: () => undefined,
+  fail: () => undefined,
+  abandon: () => undefined,
+};
