@@ -20,11 +20,11 @@ export interface Renumbered {
 }
 
 /**
- * Puts a number in the place of the id, and of the progress token if there is one.
+ * Puts an id in the place of the request's own, and of the progress token if there is one.
  * @param cuts what else of the text the server does not get
  */
-export function renumber(request: Message, number: number, cuts: readonly Place[] = []): Renumbered {
-  const by = String(number);
+export function renumber(request: Message, renamed: RequestId, cuts: readonly Place[] = []): Renumbered {
+  const by = JSON.stringify(renamed);
   const id = placeOf(request, 'message', 'id');
   // What is no token is the server's to refuse.
   const token = request.progressToken === undefined ? undefined : placeOf(request, 'meta', 'progressToken');
