@@ -36,15 +36,16 @@ export class Holds {
   /** Answers a listener's request where the server need not be asked. Returns false where it has to be. */
   settles(request: Message | undefined, { holder, renews = [] }: GroupWishes, reply: Reply): boolean {
     if (holder === undefined || request === undefined) return false;
-    const uri = memberValue(request, 'params', 'uri');
-    if (typeof uri === 'string' && this.#mustAsk(request.method, uri, holder)) {
-      if (request.method === 'resources/unsubscribe') return false;
+    const uri = String(memberValue(request, 'params', 'uri'));
+    if (request.method === 'resources/subscribe') {
       const isFull = !this.#holders.has(uri) && this.#holders.size >= maxSubscriptions;
       if (isFull) reply.fault('too_many_subscriptions', request.id ?? null);
-      else this.#hold(uri, holder);
-      return isFull;
-    }
-    for (const held of renews) if (this.#holders.has(held)) this.#hold(held, holder);
+      if (isFull) return true;
+      this.#hold(uri, holder);
+      if (!this.#client.subscribed.has(uri)) return false; // or it has not agreed yet
+    } else if (request.method === 'resources/unsubscribe') {
+      if (this.#release(uri, holder)) return false;
+    } else for (const held of renews) if (this.#holders.has(held)) this.#hold(held, holder);
     reply.json(Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: request.id, result: {} })));
     return true;
   }
@@ -56,14 +57,6 @@ export class Holds {
       for (const [holder, until] of holders) if (until <= this.#now() && this.#release(uri, holder)) free.push(uri);
     }
     return free.map((uri) => unsubscribeRequest(uri, ++this.#lastNumber));
-  }
-
-  #mustAsk(method: string | undefined, uri: string, holder: string): boolean {
-    if (method === 'resources/unsubscribe') return this.#release(uri, holder);
-    if (method !== 'resources/subscribe') return false;
-    if (!this.#client.subscribed.has(uri)) return true; // or the server has not agreed yet
-    this.#hold(uri, holder);
-    return false;
   }
 
   #hold(uri: string, holder: string): void {
