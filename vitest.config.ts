@@ -2,14 +2,12 @@ import { availableParallelism } from 'node:os';
 import { configDefaults, defineConfig } from 'vitest/config';
 
 /**
- * What measures memory, latencies or commands, and what keeps many sessions at work under faults: other tests beside it
- * would be part of what it sees.
+ * What measures memory, latencies or commands, and what keeps many sessions at work while instances end: other tests
+ * beside it would be part of what it sees.
  */
 const alone = [
-  'test/cluster/{commands,fault-storm,flow,kill-matrix,kill-random,random-cuts,rolling-restart,server-restart}.test.ts',
-  'test/fault/{floods,hostile,modern-slow-readers,slow-readers,storms}.test.ts',
-  'test/integration/{attribution,remote-restart}.test.ts',
-  'test/resume/{random-cuts,slow-readers,traffic}.test.ts',
+  'test/cluster/{commands,fault-storm,flow,kill-matrix,kill-random,rolling-restart}.test.ts',
+  'test/fault/{floods,modern-slow-readers,slow-readers,storms}.test.ts',
 ];
 
 export default defineConfig({
@@ -17,7 +15,7 @@ export default defineConfig({
     // Most tests wait for processes and times of others more than they work.
     maxWorkers: Math.max(2, availableParallelism()),
     projects: [
-      { test: { name: 'imports', include: ['test/imports.test.ts'] } },
+      { test: { name: 'imports', include: ['test/{imports,map}.test.ts'] } },
       {
         test: {
           name: 'unit',

@@ -3,6 +3,7 @@ import type { RequestId } from '../protocol/faults.ts';
 import type { ForwardedHeaders } from '../protocol/forwarded-headers.ts';
 import type { Message } from '../protocol/message.ts';
 import type { CallAnswer } from './answer.ts';
+import { isPoll, type TaskNews, Tasks } from './tasks.ts';
 
 /** A client's request that its backend has not answered yet. */
 export interface Call {
@@ -11,6 +12,8 @@ export interface Call {
   readonly progressToken: RequestId | undefined;
   /** The task that the request asks about (`tasks/result` and its siblings). */
   readonly taskId: string | undefined;
+  /** What its answer can tell of tasks. */
+  readonly taskNews?: TaskNews | undefined;
   answer: CallAnswer;
   /** The request as it was sent, where that may be needed again. */
   readonly text: Buffer | undefined;
@@ -35,8 +38,9 @@ export type Destination = Call | 'get';
 /** So many tokens of cancelled calls are remembered. */
 const maxRetiredTokens = 100;
 
-/** The calls in flight of one session, by id, in the order in which they came. */
+/** The calls in flight of one session, by id, in the order in which they came, and the tasks that they have begun. */
 export class Calls {
+  readonly tasks = new Tasks();
   readonly #byId = new Map<RequestId, Call>();
   readonly #byToken = new Map<RequestId, Call>();
   /** Progress tokens of cancelled calls, oldest first: what still comes for them is late. */
@@ -107,10 +111,14 @@ export class Calls {
     return [...this.#byId.values()];
   }
 
-  /** The calls that have been silent, or have taken, for too long. */
+  /** The calls that have been silent, or have taken, for too long. Who waits for an unfinished task may be silent. */
   overdue({ requestIdleMs, requestMaxMs }: { readonly requestIdleMs: number; readonly requestMaxMs: number }): Call[] {
     const now = performance.now();
-    return this.all().filter((call) => now - call.activeAt >= requestIdleMs || now - call.startedAt >= requestMaxMs);
+    this.tasks.areUnfinished(requestMaxMs); // forgets those that have had their time
+    const isWaiting = ({ taskNews, taskId }: Call) => taskNews === 'result' && this.tasks.has(taskId);
+    return this.all().filter(
+      (call) => (now - call.activeAt >= requestIdleMs && !isWaiting(call)) || now - call.startedAt >= requestMaxMs,
+    );
   }
 
   /** Takes all calls out, oldest first. */
@@ -123,18 +131,19 @@ export class Calls {
    * Where a request or notification of the server belongs (P2). Known by progress token, task or the stream on which the
    * server sent it: there. Else, one call in flight: its stream. Several: the GET stream if open, else the newest call's.
    * None: the GET stream, which keeps it for the next GET. A call whose client accepts only JSON, or is gone, counts as
-   * having no stream.
+   * having no stream; with a GET stream, so does one that asks how a task is and would not wait.
    * @param of as `BackendEvents.onMessages` has it: what the server sent beside no request goes to the GET stream if that
    *   is open
    */
   attribute(message: Message, hasGetStream: boolean, of?: RequestIds): Destination {
     const known = this.#known(message) ?? this.#newestOf(of);
-    if (known !== undefined) return known.answer.hasStream ? known : 'get';
+    const hasStream = ({ answer, method }: Call) => answer.hasStream && !(hasGetStream && isPoll(method));
+    if (known !== undefined) return hasStream(known) ? known : 'get';
     if (of?.length === 0 && hasGetStream) return 'get';
     let newest: Call | undefined;
     let count = 0;
     for (const call of this.#byId.values()) {
-      if (!call.answer.hasStream) continue;
+      if (!hasStream(call)) continue;
       newest = call;
       count += 1;
     }
@@ -154,7 +163,7 @@ export class Calls {
   #known(message: Message): Call | undefined {
     const byToken = message.progressToken === undefined ? undefined : this.#byToken.get(message.progressToken);
     if (byToken !== undefined || message.taskId === undefined) return byToken;
-    for (const call of this.#byId.values()) if (call.taskId === message.taskId) return call;
-    return undefined;
+    const asking = this.all().filter(({ taskId }) => taskId === message.taskId);
+    return asking.find(({ method }) => !isPoll(method)) ?? asking[0];
   }
 }

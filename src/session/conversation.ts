@@ -4,6 +4,7 @@ import { declaredListChanges, type Handshake } from '../protocol/handshake.ts';
 import type { Message } from '../protocol/message.ts';
 import { hasPrimingEvent } from '../protocol/revisions.ts';
 import type { Registration } from '../store/session-records.ts';
+import { Activity } from './activity.ts';
 import type { Adoption } from './adoption.ts';
 import { Answer, type OpeningAnswer } from './answer.ts';
 import { type Call, Calls } from './calls.ts';
@@ -58,6 +59,7 @@ export interface ConversationOptions {
  */
 export class Conversation {
   readonly calls = new Calls();
+  readonly activity: Activity;
   readonly outbound: Outbound;
   readonly upstream: Upstream;
   readonly inbound: Inbound;
@@ -80,6 +82,7 @@ export class Conversation {
     this.#observer = observer;
     this.#reruns = new Reruns(server.rerun);
     const { isOneStream } = client;
+    this.activity = new Activity(this.calls, this.#serverRequests, limits.requestMaxMs);
     const primes = (): boolean => !isOneStream && hasPrimingEvent(options.protocolVersion());
     this.#router = new Router({
       calls: this.calls,
@@ -234,6 +237,7 @@ export class Conversation {
   #lost(end: BackendEnd): void {
     this.#observer.backendEnded(this.#options.name, end);
     this.outbound.finish();
+    this.calls.tasks.clear();
     this.#forgetPlace();
     const reason = end.reason === 'line_too_long' ? 'line_too_long' : 'server_exited';
     if (this.#handshake === undefined) this.#options.onOver('server_start_failed');

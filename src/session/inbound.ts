@@ -16,6 +16,7 @@ import type { ServerRequests } from './server-requests.ts';
 import type { Post } from './session-handle.ts';
 import type { SessionOptions } from './session-parts.ts';
 import { getStream } from './streams.ts';
+import { taskNewsOf, taskStatus } from './tasks.ts';
 import type { Upstream } from './upstream.ts';
 
 /** What the way of messages from the client to its server needs of the session. */
@@ -179,6 +180,7 @@ export class Inbound {
       method,
       progressToken: request.progressToken,
       taskId: request.taskId,
+      taskNews: taskNewsOf(request),
       answer,
       text: this.#options.reruns.mayNeed(method, request.text) ? request.text : undefined,
       forwarded,
@@ -194,6 +196,7 @@ export class Inbound {
       return undefined;
     }
     if (message.cancels !== undefined && !this.#cancel(message.cancels)) return undefined;
+    if (message.method === taskStatus) serverRequests.tasks.told(message);
     if (client.sent(message)) onClientChanged();
     return upstream.send(text, forwarded) === 'full' ? 'server_busy' : undefined;
   }

@@ -15,13 +15,16 @@ const harmless: ReadonlySet<string> = new Set([
   'logging/setLevel',
   'resources/subscribe',
   'resources/unsubscribe',
+  'tasks/get',
+  'tasks/list',
+  'tasks/result',
 ]);
 
 /** True for a message that may be sent to a server twice, or to a server that replaces the one that had it. */
 export const isHarmless = ({ kind, method }: Message): boolean => kind !== 'request' || harmless.has(method as string);
 
 /** Requests on whose behalf a server asks its client. */
-const asking: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read']);
+const asking: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read', 'tasks/result']);
 
 /** True if a server can ask its client something on behalf of such a request. */
 export const canAsk = (method: string): boolean => asking.has(method);

@@ -6,6 +6,7 @@ import type { Dropped } from './observer.ts';
 import { progressOf } from './progress.ts';
 import { canAsk } from './rerun.ts';
 import { ServerRequests } from './server-requests.ts';
+import { taskStatus } from './tasks.ts';
 
 /** What routing needs of its session. */
 export interface RouterOptions {
@@ -64,6 +65,7 @@ export class Router {
     if (call === undefined) onDropped('unknown_response', text);
     else if (call.method === 'initialize') onInitialized(call, text);
     else {
+      if (call.taskNews !== undefined) calls.tasks.answered(call.taskNews, call.taskId, text);
       onAnswered(call, text);
       call.answer.response(call.id, text);
     }
@@ -81,6 +83,7 @@ export class Router {
       return;
     }
     const destination = calls.attribute(message, hasGetStream(), of);
+    if (message.method === taskStatus) calls.tasks.told(message);
     if (message.progressToken !== undefined) calls.noteProgress(message.progressToken);
     const fault = this.#faultOf(message, destination);
     if (fault !== undefined) onDropped(fault, message.text);

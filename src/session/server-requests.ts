@@ -2,6 +2,7 @@ import { faultMessage, type RequestId } from '../protocol/faults.ts';
 import type { Message } from '../protocol/message.ts';
 import { spliceCancelledId, spliceId } from '../protocol/splice.ts';
 import type { Destination } from './calls.ts';
+import { type TaskNews, Tasks, taskNewsOf } from './tasks.ts';
 
 /** More questions than this from one server without an answer are a fault of the server (P8). */
 const maxOpen = 1000;
@@ -10,6 +11,9 @@ interface Open {
   readonly destination: Destination;
   /** The id that the server gave, as JSON text. */
   readonly serverId: RequestId;
+  /** What the client's answer can tell of its tasks, and the one that is asked about. */
+  readonly taskNews?: TaskNews | undefined;
+  readonly taskId?: string | undefined;
 }
 
 /**
@@ -18,6 +22,8 @@ interface Open {
  * to a lost backend must never be taken for one to its successor (DESIGN decision 5).
  */
 export class ServerRequests {
+  /** Tasks that the client has begun for its server. */
+  readonly tasks = new Tasks();
   /** By the id that the client sees. */
   readonly #open = new Map<RequestId, Open>();
   /** From the id that the server gave to the one that the client sees. */
@@ -33,7 +39,7 @@ export class ServerRequests {
     const serverId = message.id as RequestId;
     if (this.#open.size >= maxOpen) return undefined;
     const clientId = incarnation === '' ? serverId : `mcp-gangway-${incarnation}-${++this.#renamed}`;
-    this.#open.set(clientId, { destination, serverId });
+    this.#open.set(clientId, { destination, serverId, taskNews: taskNewsOf(message), taskId: message.taskId });
     this.#clientIds.set(serverId, clientId);
     return clientId === serverId ? message.text : spliceId(message.text, JSON.stringify(clientId));
   }
@@ -50,6 +56,7 @@ export class ServerRequests {
     const open = id == null ? undefined : this.#open.get(id);
     if (open === undefined || id == null) return undefined;
     this.#forget(id, open);
+    if (open.taskNews !== undefined) this.tasks.answered(open.taskNews, open.taskId, text);
     return open.serverId === id ? text : spliceId(text, JSON.stringify(open.serverId));
   }
 
@@ -74,6 +81,7 @@ export class ServerRequests {
     }));
     this.#open.clear();
     this.#clientIds.clear();
+    this.tasks.clear();
     return cancelled;
   }
 

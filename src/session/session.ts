@@ -122,13 +122,13 @@ export class Session implements SessionHandle {
   }
 
   /**
-   * True if no request is in flight and the client has sent nothing for so long. An open GET alone is no activity, unless it
-   * is all that the client has.
+   * True if no request is in flight, no task unfinished, and the client has sent nothing for so long. An open GET alone is
+   * no activity, unless it is all that the client has.
    */
   isIdleSince(ms: number): boolean {
     if (this.#client.isOneStream && this.#talk.outbound.streams.hasGet) return false;
-    const lastActivityAt = Math.max(this.#lastActivityAt, this.#talk.calls.emptySince);
-    return this.#talk.calls.size === 0 && performance.now() - lastActivityAt >= ms;
+    const { idleSince } = this.#talk.activity;
+    return idleSince !== undefined && performance.now() - Math.max(this.#lastActivityAt, idleSince) >= ms;
   }
 
   /** True if the client has but one stream, has not listened to it for so long, and waits for no answer. */
@@ -142,9 +142,9 @@ export class Session implements SessionHandle {
     this.#talk.inbound.endOverdue();
   }
 
-  /** Resolves when no request is in flight. */
+  /** Resolves when no request is in flight, and no task unfinished. */
   whenIdle(): Promise<void> {
-    return this.#talk.calls.whenEmpty();
+    return this.#talk.activity.whenIdle();
   }
 
   /** True once the server has answered `initialize`, until the session ends: others may know of it. */

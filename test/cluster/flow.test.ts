@@ -30,7 +30,7 @@ test('[P1] [P8] large messages pass both ways by way of an instance that is not 
   expect((await two.lines()).includes(text)).toBe(true);
 
   // Each is in many parts, between which there is room for all else.
-  const bytes = 20 * mebibyte;
+  const bytes = 8 * mebibyte;
   const answers = await Promise.all([one, two].map((session) => session.request('test/large', { bytes })));
   for (const { status, headers, json } of answers) {
     expect(json, JSON.stringify(json)?.slice(0, 300)).toHaveProperty('result');
@@ -49,7 +49,7 @@ test.skipIf(process.platform !== 'linux')(
     const cluster = await startFastCluster({
       instances: 2,
       command: [process.execPath, `${root}test/fixtures/children/flooding-server.mjs`],
-      args: ['--drain-ms', '0', '--upgrade-after-ms', '0', '--slow-reader-ms', '2000'],
+      args: ['--drain-ms', '0', '--upgrade-after-ms', '0', '--slow-reader-ms', '1000'],
     });
     const [own, other] = cluster.instances as readonly [Gateway, Gateway];
     const session = await initialize(own.url);

@@ -79,7 +79,7 @@ export const section2: readonly ProtocolRequirement[] = [
     id: 'R2.13',
     source: 'S26',
     level: 'MUST',
-    text: 'Mcp-Name that is missing or differs on tools/call, prompts/get and resources/read gets 400 and -32020.',
+    text: 'Mcp-Name that is missing or differs on tools/call, prompts/get, resources/read and the methods of tasks gets 400 and -32020.',
   },
   {
     id: 'R2.14',
@@ -109,7 +109,7 @@ export const section2: readonly ProtocolRequirement[] = [
     id: 'R2.18',
     source: 'S26',
     level: 'MAY',
-    text: 'A tool definition whose x-mcp-header breaks the rules passes through unchanged.',
+    text: 'A tool definition whose x-mcp-header breaks the rules passes through unchanged, from a server not reached over HTTP.',
   },
   {
     id: 'R2.19',

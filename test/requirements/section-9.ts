@@ -1,4 +1,3 @@
-import { openIssues } from './open-issues.ts';
 import type { ProtocolRequirement } from './requirement.ts';
 
 /** PROTOCOL.md, section 9: What the official SDKs need from a gateway. */
@@ -92,7 +91,6 @@ export const section9: readonly ProtocolRequirement[] = [
     source: 'V2',
     level: 'V2',
     text: 'Towards a modern HTTP server the gateway builds all modern headers and leaves out tools it must hide.',
-    deferredTo: openIssues.modern,
   },
   {
     id: 'R9.14',

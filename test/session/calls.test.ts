@@ -15,16 +15,18 @@ const host = {
 interface Draft {
   readonly token?: RequestId;
   readonly taskId?: string;
+  readonly method?: string;
   readonly reply?: FakeReply;
   /** Its client's connection breaks before anything was sent. */
   readonly isGone?: boolean;
 }
 
-function aCall(id: RequestId, { token, taskId, isGone, reply = createFakeReply(acceptsBoth) }: Draft = {}): Call {
+function aCall(id: RequestId, draft: Draft = {}): Call {
+  const { token, taskId, method = 'tools/call', isGone, reply = createFakeReply(acceptsBoth) } = draft;
   const options = { reply, ids: [id], isBatch: false, primes: false, upgradeAfterMs: 2 ** 30, maxEventBytes: 1_000 };
   const answer = new Answer(host, options);
   if (isGone) reply.leave();
-  return { id, method: 'tools/call', progressToken: token, taskId, answer, text: undefined, activeAt: 0, startedAt: 0 };
+  return { id, method, progressToken: token, taskId, answer, text: undefined, activeAt: 0, startedAt: 0 };
 }
 
 describe('a message that the server sent beside requests', () => {
@@ -94,6 +96,16 @@ const rows: readonly Row[] = [
   ['the status of a task', { a: {}, b: { taskId: 't' }, c: {} }, taskStatus('t'), true, 'b'],
   ['progress of a task, whose first call is answered', { a: { taskId: 't' }, b: {} }, progress(9, 't'), true, 'a'],
   ['a task that no call asks about, two calls', { a: { taskId: 't' }, b: {} }, ofTask('u'), true, 'get'],
+  [
+    'a task that one waits for, and one asks how it is',
+    { a: { taskId: 't', method: 'tasks/result' }, b: { taskId: 't', method: 'tasks/get' } },
+    ofTask('t'),
+    true,
+    'a',
+  ],
+  ['a task that is only asked how it is', { a: { taskId: 't', method: 'tasks/get' } }, taskStatus('t'), true, 'get'],
+  ['the same, without a GET stream', { a: { taskId: 't', method: 'tasks/get' } }, taskStatus('t'), false, 'a'],
+  ['one call beside one that asks how a task is', { a: {}, b: { method: 'tasks/get' } }, log, true, 'a'],
   ['one call', { a: {} }, log, false, 'a'],
   ['one call, with a GET stream', { a: {} }, log, true, 'a'],
   ['a request of the server, one call', { a: {} }, sampling, true, 'a'],

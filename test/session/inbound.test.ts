@@ -218,6 +218,20 @@ describe('a call', () => {
     expect([busy.given, first.given]).toEqual([fault('request_timeout', 'b'), undefined]);
   });
 
+  it('[F13] [P3] that waits for an unfinished task may be silent, up to what it may take in all', () => {
+    const { inbound, calls, post } = createFixture({ requestIdleMs: 30, requestMaxMs: 60 });
+    const pass = clock(inbound);
+    calls.tasks.told(readMessage(note('notifications/tasks/status', { taskId: 't', status: 'working' })));
+    const [waiting, other] = [
+      post([request(1, 'tasks/result', { taskId: 't' })]),
+      post([request(2, 'tasks/result', { taskId: 'u' })]),
+    ];
+    pass(30);
+    expect([waiting.given, other.given]).toEqual([undefined, fault('request_timeout', 2)]);
+    pass(30);
+    expect(waiting.given).toEqual(fault('request_timeout', 1));
+  });
+
   it('[F13] [P3] that takes too long in all ends, progress or not', () => {
     const { inbound, calls, post } = createFixture({ requestIdleMs: 20, requestMaxMs: 30 });
     const pass = clock(inbound);

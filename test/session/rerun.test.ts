@@ -35,6 +35,9 @@ const harmless = [
   'resources/templates/list',
   'resources/read',
   'completion/complete',
+  'tasks/get',
+  'tasks/list',
+  'tasks/result',
 ];
 
 describe('what is run again after the loss of its server', () => {
@@ -46,7 +49,7 @@ describe('what is run again after the loss of its server', () => {
     },
   );
 
-  it.each(['tools/call', 'initialize', 'tasks/result', 'x', 'TOOLS/LIST', '__proto__', ''])(
+  it.each(['tools/call', 'initialize', 'tasks/cancel', 'x', 'TOOLS/LIST', '__proto__', ''])(
     '[F12] [P3] but not %j',
     (method) => {
       for (const mode of ['safe', 'hints'] as const) {

@@ -423,6 +423,32 @@ describe('sessions', () => {
     expect(await ended.next()).toBe('idle');
   });
 
+  it('are not idle while a task of theirs is unfinished, and are so for a while after it', async () => {
+    const { open, ended } = createFixture({ sessionIdleMs: 40 });
+    const { session, backend } = await open();
+    const task = { taskId: 't', status: 'working', ttl: 60_000 };
+    const reply = post(session, { ...call(1), params: { name: 'x', task: { ttl: 60_000 } } });
+    backend.says(response(1, { task }));
+    await reply.answered();
+    await new Promise((resolve) => setTimeout(resolve, 100)); // longer than an idle session may last: nothing happens
+    expect(ended.items).toEqual([]);
+    backend.says({ jsonrpc: '2.0', method: 'notifications/tasks/status', params: { ...task, status: 'completed' } });
+    await turn();
+    expect(session.isIdleSince(40)).toBe(false);
+    expect(await ended.next()).toBe('idle');
+  });
+
+  it('are not idle while their client works on a task', async () => {
+    const { open } = createFixture();
+    const { session, backend } = await open();
+    backend.says({ jsonrpc: '2.0', id: 's', method: 'elicitation/create', params: { task: {} } });
+    await turn();
+    post(session, response('s', { task: { taskId: 't', status: 'working', ttl: null } }));
+    expect(session.isIdleSince(0)).toBe(false);
+    post(session, { jsonrpc: '2.0', method: 'notifications/tasks/status', params: { taskId: 't', status: 'failed' } });
+    expect(session.isIdleSince(0)).toBe(true);
+  });
+
   it('[P8] are refused over the limit, before a backend is opened', async () => {
     const { fake, begin, open } = createFixture({ maxSessions: 1 });
     await open();
@@ -439,6 +465,21 @@ describe('sessions', () => {
     await waitFor(() => !fake.living.includes(idle.backend), { what: 'the end of the idle session' });
     expect(fake.living).toEqual([busy.backend]);
     busy.backend.says(response(1));
+    expect(await reply.answered()).toMatchObject({ kind: 'json' });
+    await drained;
+    expect(fake.living).toEqual([]);
+  });
+
+  it('[P9] that drain end when their tasks are over', async () => {
+    const { sessions, fake, open } = createFixture();
+    const { session, backend } = await open();
+    post(session, { ...call(1), params: { name: 'x', task: {} } });
+    backend.says(response(1, { task: { taskId: 't', status: 'working' } }));
+    await turn();
+    const drained = sessions.drain(never);
+    const reply = post(session, { jsonrpc: '2.0', id: 2, method: 'tasks/result', params: { taskId: 't' } });
+    expect(fake.living).toEqual([backend]);
+    backend.says(response(2));
     expect(await reply.answered()).toMatchObject({ kind: 'json' });
     await drained;
     expect(fake.living).toEqual([]);

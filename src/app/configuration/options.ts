@@ -162,7 +162,7 @@ export const globalOptions = {
   sessionIdleMs: integer(
     30 * minute,
     [1, longestMs],
-    'Milliseconds without a message until a session ends; one of HTTP+SSE is not idle while its stream is open.',
+    'Milliseconds without message or unfinished task until a session ends; an open HTTP+SSE stream keeps it.',
     {
       inHelp: true,
     },
@@ -196,7 +196,11 @@ export const globalOptions = {
     [1, longestMs],
     'Milliseconds that a request may take without an answer or progress.',
   ),
-  requestMaxMs: integer(6 * 60 * minute, [1, longestMs], 'Milliseconds that a request may take in all.'),
+  requestMaxMs: integer(
+    6 * 60 * minute,
+    [1, longestMs],
+    'Milliseconds that a request may take in all, and a task for which a session is kept.',
+  ),
   maxCalls: integer(256, [1, 100_000], 'Requests of one session in flight at once.'),
   maxSharedCalls: integer(
     4096,

@@ -168,7 +168,7 @@ export function startExchange(what: Outgoing | Resumed, parts: ExchangeParts): E
     const mayBeForgotten = status === 400 && session.hasId && !isAnswer;
     if (mayBeForgotten && !(await isSessionKnown(parts))) return { outcome: 'forgotten', isTaken: false };
     if (json !== undefined && isModernError(json)) {
-      const detail = `${where} speaks revision 2026-07-28 or later only, which this version does not.`;
+      const detail = `${where} speaks only the revisions from 2026-07-28 on, which have no initialize.`;
       return { outcome: 'failed', reason: 'server_refused', detail };
     }
     return { outcome: 'failed', reason: 'server_refused', detail: explainStatus(status, where, isInitialize), status };

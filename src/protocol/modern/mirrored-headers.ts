@@ -14,6 +14,10 @@ const nameSources: ReadonlyMap<string, string> = new Map([
   ['tools/call', 'name'],
   ['prompts/get', 'name'],
   ['resources/read', 'uri'],
+  // Extension io.modelcontextprotocol/tasks, "Routing Headers".
+  ['tasks/get', 'taskId'],
+  ['tasks/update', 'taskId'],
+  ['tasks/cancel', 'taskId'],
 ]);
 
 /** The header that says something else than the body does; undefined if those that are there agree. */

@@ -410,6 +410,8 @@ describe('faults', () => {
     ['the same by a default', { argv: ['--path', '/ws', '--', 'x'] }, ['--path']],
     ['a header twice', { argv: ['--header', 'a: 1', '--header', 'A: 2', 'tcp://x:1'] }, ['--header']],
     ['a header of our own', { argv: ['--header', 'Host: evil', '--transport', 'sse', 'http://x'] }, ['--header']],
+    ['a header that mirrors the body', { argv: ['--header', 'Mcp-Param-A: x', 'http://x'] }, ['--header']],
+    ['one to forward', { argv: ['--forward-header', 'Mcp-Name', 'http://x'] }, ['--forward-header[0]']],
     ['a header to forward for a command', { argv: ['--forward-header', 'x-a', '--', 'x'] }, ['--forward-header']],
     ['a header for a command', { argv: ['--header', 'X: y', '--', 'x'] }, ['--header']],
     ['a transport for a command', { argv: ['--transport', 'http', '--', 'x'] }, ['--transport']],

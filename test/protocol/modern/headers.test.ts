@@ -86,6 +86,9 @@ describe('the mirrored headers of a request', () => {
     ['tools/call', { name: 'wörld' }, base64('wörld')],
     ['prompts/get', { name: 'p' }, 'p'],
     ['resources/read', { uri: 'file:///a b' }, 'file:///a b'],
+    ['tasks/get', { taskId: 't' }, 't'],
+    ['tasks/update', { taskId: 't' }, 't'],
+    ['tasks/cancel', { taskId: 't' }, 't'],
     ['tools/call', { name: '' }, ''],
   ])('[R2.13] [R2.14] %s of %j has the name %s', (method, params, name) => {
     const headers = { ...good, 'mcp-method': method, 'mcp-name': name };

@@ -1,0 +1,36 @@
+import type { Calls } from './calls.ts';
+import type { ServerRequests } from './server-requests.ts';
+
+/**
+ * Whether anything of a session is under way: a call in flight, or a task that one side works on for the other, though
+ * nobody asks for it at the moment.
+ */
+export class Activity {
+  readonly #calls: Calls;
+  readonly #serverRequests: ServerRequests;
+  readonly #requestMaxMs: number;
+
+  constructor(calls: Calls, serverRequests: ServerRequests, requestMaxMs: number) {
+    this.#calls = calls;
+    this.#serverRequests = serverRequests;
+    this.#requestMaxMs = requestMaxMs;
+  }
+
+  /** Since when nothing is under way, on the monotonic clock in milliseconds; undefined while something is. */
+  get idleSince(): number | undefined {
+    const tasks = this.#tasks;
+    const isBusy = this.#calls.size > 0 || tasks.some((some) => some.areUnfinished(this.#requestMaxMs));
+    return isBusy ? undefined : Math.max(this.#calls.emptySince, ...tasks.map(({ emptySince }) => emptySince));
+  }
+
+  /** Resolves when nothing is under way. */
+  async whenIdle(): Promise<void> {
+    const unfinished = this.#tasks.filter((tasks) => tasks.areUnfinished(this.#requestMaxMs));
+    await Promise.all(unfinished.map((tasks) => tasks.whenEmpty()));
+    await this.#calls.whenEmpty();
+  }
+
+  get #tasks() {
+    return [this.#calls.tasks, this.#serverRequests.tasks] as const;
+  }
+}
