@@ -53,7 +53,7 @@ const connectionGraceMs = 250;
 /** Starts a gateway. Rejects with an error for the operator if it cannot listen, or if its only server cannot be started. */
 export async function startGateway({ config, environment, logger, onUseless }: GatewayParts): Promise<Gateway> {
   const { host, port } = config;
-  const store = createStore(config, logger);
+  const store = await createStore(config, logger);
   const observer = createSessionLog(logger);
   const storeWaitMs = config.redisWaitMs;
   const cluster = config.redis === undefined ? undefined : { ...config, storeWaitMs };
@@ -140,9 +140,10 @@ export async function startGateway({ config, environment, logger, onUseless }: G
     async close() {
       const endMs = Math.max(...servers.map(({ config: c }) => c.stdinCloseGraceMs + c.terminateGraceMs));
       const graceMs = Math.max(0, config.drainMs - endMs - exitMarginMs);
+      const sessionsEnded = sessions.drain(graceMs);
       await Promise.all([
-        sessions.drain(graceMs),
-        ...[...modernServers.values()].map((modern) => modern.drain(graceMs)),
+        sessionsEnded,
+        ...[...modernServers.values()].map((modern) => modern.drain(graceMs, sessionsEnded)),
       ]);
       await closeParts();
       await Promise.all([webSockets.close(connectionGraceMs), closeServer(http)]);

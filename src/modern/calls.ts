@@ -2,6 +2,14 @@ import type { ForwardedHeaders } from '../protocol/forwarded-headers.ts';
 import type { LogLevel } from '../protocol/modern/log-levels.ts';
 import type { CallAnswer } from './answer.ts';
 
+/** Where a request comes from. */
+export interface Origin {
+  /** Of the client's request that brought it, for the server. */
+  readonly headers?: ForwardedHeaders | undefined;
+  /** It is of a session of the legacy era, which is served until it ends. */
+  readonly isOfSession?: boolean;
+}
+
 /** A request in flight at a server that all clients share. */
 export interface SharedCall {
   /** What the server knows the request by: its id there, and its progress token. Never used twice. */
@@ -17,6 +25,8 @@ export interface SharedCall {
   readonly answer: CallAnswer;
   /** Of its client, for the server; they go with this request and no other. */
   readonly headers: ForwardedHeaders;
+  /** See `Origin`. */
+  readonly isOfSession: boolean;
   /** The request as the server gets it, as long as it may have to be sent. */
   text: Buffer | undefined;
   /** The process that runs has it. */

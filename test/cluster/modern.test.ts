@@ -91,4 +91,20 @@ describe('three instances in front of a server on Streamable HTTP, each request 
   });
 
   test.each(processFeatures)('an SDK v2 client: %s', (_feature, run) => run(connected));
+
+  test('a subscription at each instance hears what a call by way of another one changes', async () => {
+    const notifications = { toolsListChanged: true };
+    const streams = await Promise.all(
+      cluster.instances.map(({ url }) => openModern(url, 'subscriptions/listen', { notifications }, { id: 'l' })),
+    );
+    for (const stream of streams) await stream.nextMessage();
+    await callModern(urlOf(cluster, 1), 'test_trigger_tool_change');
+    for (const stream of streams) {
+      const changed = { params: { _meta: { [metaKeys.subscriptionId]: 'l' } } };
+      expect(await stream.nextMessage(({ method }) => method?.endsWith('list_changed') === true)).toMatchObject(
+        changed,
+      );
+      stream.drop();
+    }
+  });
 });
