@@ -42,6 +42,35 @@ export interface SharedCall {
   readonly startedAt: number;
 }
 
+/** What is known of a call before it is sent. */
+type Asked = Pick<
+  SharedCall,
+  'number' | 'method' | 'idText' | 'tokenText' | 'logLevel' | 'isListen' | 'answer' | 'headers' | 'isOfSession' | 'text'
+>;
+
+/** A call that was not sent yet. Member by member, since it is made for each request and copies of objects cost more. */
+export function newCall(asked: Asked): SharedCall {
+  const now = performance.now();
+  return {
+    number: asked.number,
+    method: asked.method,
+    idText: asked.idText,
+    tokenText: asked.tokenText,
+    logLevel: asked.logLevel,
+    isListen: asked.isListen,
+    answer: asked.answer,
+    headers: asked.headers,
+    isOfSession: asked.isOfSession,
+    text: asked.text,
+    isSent: false,
+    isAcknowledged: false,
+    isRerun: false,
+    lastProgress: Number.NEGATIVE_INFINITY,
+    activeAt: now,
+    startedAt: now,
+  };
+}
+
 /** A cancelled call. */
 interface Retired {
   readonly call: SharedCall;

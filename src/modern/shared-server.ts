@@ -7,7 +7,7 @@ import { listenResult, renumber } from '../protocol/modern/renumber.ts';
 import { Reruns } from '../session/rerun.ts';
 import type { Server } from '../session/session-parts.ts';
 import type { CallAnswer } from './answer.ts';
-import { type Origin, type SharedCall, SharedCalls } from './calls.ts';
+import { newCall, type Origin, type SharedCall, SharedCalls } from './calls.ts';
 import { Deliveries } from './deliveries.ts';
 import type { Counts, Dropped, ModernObserver } from './observer.ts';
 import { SharedProcess } from './shared-process.ts';
@@ -106,14 +106,10 @@ export class SharedServer {
     }
     const number = ++this.#lastNumber;
     const { text, idText, tokenText } = renumber(request, number);
-    const now = performance.now();
-    const call: SharedCall = {
-      ...{ number, method: request.method as string, idText, tokenText, logLevel, text, answer, headers, isOfSession },
-      isListen: request.method === listen,
-      ...{ isSent: false, isAcknowledged: false, isRerun: false },
-      lastProgress: Number.NEGATIVE_INFINITY,
-      ...{ activeAt: now, startedAt: now },
-    };
+    const method = request.method as string;
+    const isListen = method === listen;
+    const asked = { number, method, idText, tokenText, logLevel, text, isListen, answer, headers, isOfSession };
+    const call = newCall(asked);
     this.#calls.add(call);
     if (this.#process.isReady) this.#send(call);
     else this.#process.start(headers);
