@@ -140,9 +140,10 @@ export async function startGateway({ config, environment, logger, onUseless }: G
     async close() {
       const endMs = Math.max(...servers.map(({ config: c }) => c.stdinCloseGraceMs + c.terminateGraceMs));
       const graceMs = Math.max(0, config.drainMs - endMs - exitMarginMs);
+      const sessionsEnded = sessions.drain(graceMs);
       await Promise.all([
-        sessions.drain(graceMs),
-        ...[...modernServers.values()].map((modern) => modern.drain(graceMs)),
+        sessionsEnded,
+        ...[...modernServers.values()].map((modern) => modern.drain(graceMs, sessionsEnded)),
       ]);
       await closeParts();
       await Promise.all([webSockets.close(connectionGraceMs), closeServer(http)]);

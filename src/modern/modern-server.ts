@@ -121,16 +121,16 @@ export class ModernServer {
   /** Hands a request to the server that its client waits for. */
   request(request: Message, logLevel: LogLevel | undefined, answer: Answer, forwarded?: ForwardedHeaders): void {
     const { server, observer } = this.#options;
-    const cancel = this.ask(request, logLevel, answer, forwarded);
+    const cancel = this.#shared.request(request, logLevel, answer, { headers: forwarded });
     answer.onGone((why) => {
       cancel();
       if (why === 'slow') observer.clientCut(server.name);
     });
   }
 
-  /** As `request`, for whoever sees for himself that his client does not wait any more: he calls what is returned. */
-  ask(request: Message, logLevel: LogLevel | undefined, answer: CallAnswer, forwarded?: ForwardedHeaders): () => void {
-    return this.#shared.request(request, logLevel, answer, forwarded);
+  /** The same for a session of the legacy era. Returns what to call when its client does not wait any more. */
+  ask(request: Message, logLevel: LogLevel | undefined, answer: CallAnswer, headers?: ForwardedHeaders): () => void {
+    return this.#shared.request(request, logLevel, answer, { headers, isOfSession: true });
   }
 
   /** Passes on a notification of a client. Returns why it was not taken. */
@@ -138,10 +138,10 @@ export class ModernServer {
     return this.#shared.notify(notification, forwarded);
   }
 
-  /** Ends the server in order (P9). Resolves when no process is left. */
-  async drain(graceMs: number): Promise<void> {
+  /** Ends the server in order (P9); sessions are served until they have ended. Resolves when no process is left. */
+  async drain(graceMs: number, sessionsEnded?: Promise<unknown>): Promise<void> {
     this.#isDraining = true;
-    await Promise.all([this.#shared.drain(graceMs), this.#probe?.close()]);
+    await Promise.all([this.#shared.drain(graceMs, sessionsEnded), this.#probe?.close()]);
   }
 
   async #find(headers: ForwardedHeaders = noHeaders): Promise<Era | Reason> {
@@ -187,7 +187,7 @@ export class ModernServer {
         settle();
       }, listTimeoutMs);
       const answer: CallAnswer = { message: () => false, response: settle, fault: () => settle() };
-      const cancel = this.#shared.request(request, undefined, answer, headers);
+      const cancel = this.#shared.request(request, undefined, answer, { headers });
     });
   }
 }

@@ -1,7 +1,14 @@
 import { expect } from 'vitest';
+import { scenarios2026 } from '../conformance/scenarios.ts';
 import { testConformance } from '../conformance/suite-tests.ts';
 import { isFull } from '../fault/memory.ts';
-import { fixtureKinds, type ReadyServer, referenceKinds } from '../integration/server-kinds.ts';
+import {
+  fixtureKinds,
+  modernFixtureKinds,
+  modernHttpKinds,
+  type ReadyServer,
+  referenceKinds,
+} from '../integration/server-kinds.ts';
 import { newestClients, sseClients } from '../support/client-kinds.ts';
 import type { Cluster } from '../support/cluster.ts';
 import { hastyArgs, testCross } from '../support/cross-suite.ts';
@@ -42,7 +49,14 @@ const transports = ['stdio', 'sse', 'http'];
 const [onStdio, ...remote] = fixtureKinds.filter(({ transport }) => transports.includes(transport));
 const clients = [...newestClients, ...sseClients.slice(0, 1)];
 
-testConformance('three instances behind a balancer', startBalanced);
+const balanced = 'three instances behind a balancer';
+testConformance(balanced, startBalanced);
+testConformance(balanced, startBalanced, scenarios2026, modernFixtureKinds.slice(-1), [
+  // Each instance has a process of its own, and the suite listens to one and changes another (docs/decisions/0022).
+  'sep-2575-server-sends-prompts-list-changed-on-subscription',
+  'sep-2575-server-sends-tools-list-changed-on-subscription',
+]);
+if (isFull) testConformance(balanced, startBalanced, scenarios2026, modernHttpKinds.slice(0, 1));
 testCross({ servers: onStdio === undefined ? [] : [onStdio], clients, start: startBalanced });
 testCross({ servers: remote, clients: isFull ? clients : newestClients.slice(-1), start: startBalanced });
 testCross({ servers: referenceKinds.slice(0, 1), clients: newestClients, start: startBalanced });

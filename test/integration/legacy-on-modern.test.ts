@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { newestClients, sseClients, webSocketClients } from '../support/client-kinds.ts';
+import { hastyArgs } from '../support/cross-suite.ts';
 import { type Gateway, modernFixture, startGateway } from '../support/gateway.ts';
-import { initialize, type Message, type Session } from '../support/http-client.ts';
+import { initialize, type Message, open, type Session } from '../support/http-client.ts';
 import { connectModernSdk } from '../support/modern-sdk-client.ts';
 import { answers, connectV1, type SdkClient } from '../support/sdk-clients.ts';
 import { featuresAt, featuresOfModernFixture } from '../support/sdk-features.ts';
@@ -12,7 +13,7 @@ import { modernHttpKinds, type ReadyServer } from './server-kinds.ts';
 
 let gateway: Gateway;
 beforeAll(async () => {
-  gateway = await startGateway({ command: modernFixture });
+  gateway = await startGateway({ command: modernFixture, args: hastyArgs });
 });
 afterAll(async () => void (await gateway?.stop()));
 
@@ -32,7 +33,7 @@ describe.each(servers)('[R9.11b] $name', ({ ready, features, clients }) => {
   let tested: Gateway;
   beforeAll(async () => {
     server = await ready();
-    tested = await startGateway({ args: server.args, command: server.command });
+    tested = await startGateway({ args: [...server.args, ...hastyArgs], command: server.command });
   });
   afterAll(async () => {
     await tested?.stop();
@@ -170,13 +171,24 @@ test('[P3] the end of the process costs what was in flight, and no session', asy
   listening.drop();
 });
 
-test('[R9.11b] a server that is said to be modern is started once, for all', async () => {
-  await using forced = await startGateway({ command: modernFixture, args: ['--era', 'modern'] });
-  const [one, two] = await Promise.all([initialize(forced.url), initialize(forced.url)]);
+test('[R9.11b] [P9] a server that is said to be modern is started once, for all, and ends after them', async () => {
+  await using forced = await startGateway({ command: modernFixture, args: ['--era', 'modern', ...hastyArgs] });
+  const [one, two] = await Promise.all([initialize(forced.url), initialize(forced.url, { capabilities })]);
   expect(one.initialized.serverInfo.name).toBe('modern-fixture');
   const pids = await Promise.all(
     [one, two].map(async (session) => textIn({ result: await session.callTool('describe_process') })),
   );
   expect(pids[0]).toBe(pids[1]);
   expect(await forced.descendants()).toHaveLength(1);
+  await one.delete();
+
+  // [P9]: a call that has asked its client is served to its end while the gateway drains.
+  const asking = await two.send(call(7, 'test_input_required_result_elicitation'));
+  const question = await asking.nextMessage(({ method }) => method === 'elicitation/create');
+  process.kill(forced.pid, 'SIGTERM');
+  await waitFor(async () => (await open(new URL('/readyz', forced.url).href, { method: 'GET' })).status === 503, {
+    what: 'the gateway to drain',
+  });
+  await two.respond(question.id, { action: 'accept', content: { name: 'bea' } });
+  expect(textIn((await asking.answer()).messages.at(-1))).toBe('Hello, bea!');
 });

@@ -1,8 +1,8 @@
 import type { CallAnswer } from '../../src/modern/answer.ts';
+import type { Origin } from '../../src/modern/calls.ts';
 import type { Counts, Dropped, ModernObserver } from '../../src/modern/observer.ts';
 import { type SharedLimits, SharedServer } from '../../src/modern/shared-server.ts';
 import type { Reason } from '../../src/protocol/faults.ts';
-import type { ForwardedHeaders } from '../../src/protocol/forwarded-headers.ts';
 import { readBody } from '../../src/protocol/message.ts';
 import type { LogLevel } from '../../src/protocol/modern/log-levels.ts';
 import type { Server } from '../../src/session/session-parts.ts';
@@ -27,7 +27,7 @@ export interface Shared {
   readonly dropped: (Dropped | undefined)[];
   readonly tools: string[];
   /** Sends a request of a client of its own. */
-  send(request: object | string, logLevel?: LogLevel, headers?: ForwardedHeaders): Client;
+  send(request: object | string, logLevel?: LogLevel, origin?: Origin): Client;
   /** The id that the newest backend knows the n-th request by; the first is the gateway's `server/discover`. */
   numberOf(n: number): number;
 }
@@ -101,9 +101,9 @@ export function sharedOf(
   });
   return {
     ...{ server, shared, observed, dropped, tools },
-    send(request, logLevel, headers) {
+    send(request, logLevel, origin) {
       const client = createClient();
-      const leave = shared.request(readRequest(request), logLevel, client.answer, headers);
+      const leave = shared.request(readRequest(request), logLevel, client.answer, origin);
       return { ...client, leave };
     },
     numberOf: (n) => server.backend.sent.items[n].id as number,
