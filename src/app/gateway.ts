@@ -17,6 +17,7 @@ import { createModernLog } from '../ops/modern-log.ts';
 import { createSessionLog } from '../ops/session-log.ts';
 import type { Server } from '../session/session-parts.ts';
 import { Sessions } from '../session/sessions.ts';
+import type { Changes } from '../store/changes.ts';
 import type { Urls } from './banner.ts';
 import type { GatewayConfig } from './configuration/config.ts';
 import { endpointPathsOf } from './configuration/endpoint-paths.ts';
@@ -68,8 +69,9 @@ export async function startGateway({ config, environment, logger, onUseless }: G
   const modernObserver = createModernLog(logger);
   // Whoever uses the process of an only server excuses its end: before it is proven, only a client does.
   const startAheadMs = servers.length === 1 ? probeMs : 0;
+  const changes = config.redis === undefined ? undefined : store.changes;
   const modernServers = new Map(
-    servers.map((running) => [running, runModern(running, config, modernObserver, startAheadMs)]),
+    servers.map((running) => [running, runModern(running, config, modernObserver, startAheadMs, changes)]),
   );
   const originRules = createOriginRules(config);
   const endpoints = new Map<string, Endpoint>();
@@ -157,8 +159,9 @@ function runModern(
   gateway: GatewayConfig,
   observer: ModernObserver,
   startAheadMs: number,
+  changes: Changes | undefined,
 ): ModernServer {
-  const common = { version, limits: gateway, observer };
+  const common = { version, limits: gateway, observer, changes };
   if (access === undefined) return new ModernServer({ ...common, server, era: 'legacy', openSibling: server.open });
   const { open, ...how } = access;
   const modern = new ModernServer({ ...common, ...how, server: { ...server, open }, era: config.era });

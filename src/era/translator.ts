@@ -10,7 +10,7 @@ import { openingOf } from '../protocol/modern/opening.ts';
 import type { Filter } from '../protocol/modern/subscription-filter.ts';
 import { spliceId } from '../protocol/splice.ts';
 import { idOf } from '../session/inbound.ts';
-import { ChangeFeed, type Outcome } from './change-feed.ts';
+import { ChangeFeed, type Outcome } from '../modern/change-feed.ts';
 import { Outbox } from './outbox.ts';
 import type { ServerSide } from './server-side.ts';
 import { type CallHost, TranslatedCall } from './translated-call.ts';

@@ -26,8 +26,10 @@ export interface SharedServerOptions {
   readonly version: string;
   readonly limits: SharedLimits;
   readonly observer: ModernObserver;
-  /** A process runs that serves these revisions. */
+  /** A process runs that serves these revisions, and was sent no request yet. */
   onReady(revisions: readonly string[]): void;
+  /** The process that ran has ended by itself. */
+  onLost(): void;
   /** A process did not answer as a server of this era. */
   onNotModern(): void;
   /** A list of tools, or a page of one, has passed. */
@@ -192,7 +194,7 @@ export class SharedServer {
     const { server, observer, onReady } = this.#options;
     observer.ready(server.name, { revisions, startMs, pid: this.#process.pid });
     onReady(revisions);
-    for (const call of this.#calls.all()) this.#send(call);
+    for (const call of this.#calls.all()) if (!call.isSent) this.#send(call);
   }
 
   #answered(method: string, text: Buffer): void {
@@ -215,7 +217,8 @@ export class SharedServer {
   }
 
   #lost(end: BackendEnd): void {
-    const { server, observer } = this.#options;
+    const { server, observer, onLost } = this.#options;
+    onLost();
     const calls = this.#calls.all();
     const again = calls.filter((call) => !call.isSent || call.isListen || this.#mayRunAgain(call));
     const runAgain = again.filter(({ isSent }) => isSent).length;

@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { scenarios2026 } from '../conformance/scenarios.ts';
+import { scenarios2025, scenarios2026 } from '../conformance/scenarios.ts';
 import { testConformance } from '../conformance/suite-tests.ts';
 import { isFull } from '../fault/memory.ts';
 import {
@@ -51,11 +51,8 @@ const clients = [...newestClients, ...sseClients.slice(0, 1)];
 
 const balanced = 'three instances behind a balancer';
 testConformance(balanced, startBalanced);
-testConformance(balanced, startBalanced, scenarios2026, modernFixtureKinds.slice(-1), [
-  // Each instance has a process of its own, and the suite listens to one and changes another (docs/decisions/0022).
-  'sep-2575-server-sends-prompts-list-changed-on-subscription',
-  'sep-2575-server-sends-tools-list-changed-on-subscription',
-]);
+testConformance(balanced, startBalanced, scenarios2025, modernFixtureKinds.slice(0, 1));
+testConformance(balanced, startBalanced, scenarios2026, modernFixtureKinds.slice(-1));
 if (isFull) testConformance(balanced, startBalanced, scenarios2026, modernHttpKinds.slice(0, 1));
 testCross({ servers: onStdio === undefined ? [] : [onStdio], clients, start: startBalanced });
 testCross({ servers: remote, clients: isFull ? clients : newestClients.slice(-1), start: startBalanced });

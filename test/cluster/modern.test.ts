@@ -43,6 +43,28 @@ test('an SDK v2 client goes from instance to instance; one that is lost costs it
   await cluster.allChildrenEnded();
 });
 
+/** A subscription at each instance hears what is changed by way of one of them, once for each. */
+async function expectHeardEverywhere(cluster: Cluster): Promise<void> {
+  const uri = 'test://watched-resource';
+  const notifications = { toolsListChanged: true, resourceSubscriptions: [uri] };
+  const streams = await Promise.all(
+    cluster.instances.map(({ url }) => openModern(url, 'subscriptions/listen', { notifications }, { id: 'l' })),
+  );
+  for (const stream of streams) await stream.nextMessage();
+  await callModern(urlOf(cluster, 1), 'test_trigger_tool_change');
+  await callModern(urlOf(cluster, 2), 'update_resource', { uri });
+  const _meta = { [metaKeys.subscriptionId]: 'l' };
+  for (const stream of streams) {
+    expect(await stream.nextMessage(({ method }) => method?.endsWith('list_changed') === true)).toMatchObject({
+      params: { _meta },
+    });
+    expect(await stream.nextMessage(({ method }) => method?.endsWith('updated') === true)).toMatchObject({
+      params: { _meta, uri },
+    });
+    stream.drop();
+  }
+}
+
 const modes: readonly (readonly [string, Mode])[] = [
   ['auto', 'auto'],
   ['pinned', { pin: modernRevision }],
@@ -71,6 +93,9 @@ describe('three instances in front of a STDIO server, each request at the next o
     });
   });
 
+  test('a subscription at each instance hears what the process of another one says', () =>
+    expectHeardEverywhere(cluster));
+
   test('[P11] 1,000 clients with the same ids and tokens: no message crosses over', () =>
     expectNoneCrossesOver(cluster.url));
 });
@@ -92,19 +117,6 @@ describe('three instances in front of a server on Streamable HTTP, each request 
 
   test.each(processFeatures)('an SDK v2 client: %s', (_feature, run) => run(connected));
 
-  test('a subscription at each instance hears what a call by way of another one changes', async () => {
-    const notifications = { toolsListChanged: true };
-    const streams = await Promise.all(
-      cluster.instances.map(({ url }) => openModern(url, 'subscriptions/listen', { notifications }, { id: 'l' })),
-    );
-    for (const stream of streams) await stream.nextMessage();
-    await callModern(urlOf(cluster, 1), 'test_trigger_tool_change');
-    for (const stream of streams) {
-      const changed = { params: { _meta: { [metaKeys.subscriptionId]: 'l' } } };
-      expect(await stream.nextMessage(({ method }) => method?.endsWith('list_changed') === true)).toMatchObject(
-        changed,
-      );
-      stream.drop();
-    }
-  });
+  test('a subscription at each instance hears what a call by way of another one changes', () =>
+    expectHeardEverywhere(cluster));
 });

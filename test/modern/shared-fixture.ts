@@ -82,6 +82,7 @@ export function sharedOf(
     startFailed: note('startFailed'),
     crashLoop: note('crashLoop'),
     clientCut: note('clientCut'),
+    wishesCut: note('wishesCut'),
     closed: (_server: string, details: { dropped: Counts }) => observed.push(['closed', details]),
     dropped: (_server, what) => void dropped.push(what),
   };
@@ -95,6 +96,7 @@ export function sharedOf(
     limits: { ...limits, ...given },
     observer,
     onReady: (revisions) => observed.push(['revisions', revisions]),
+    onLost: () => observed.push(['lost']),
     onNotModern: () => observed.push(['notModern']),
     onTools: (response) => void tools.push(response.toString()),
     onToolsChanged: () => void tools.push('changed'),

@@ -1,0 +1,55 @@
+import type { Filter } from '../protocol/modern/subscription-filter.ts';
+import { ChangeFeed, type ChangeFeedOptions } from './change-feed.ts';
+import { isEmpty } from './wishes.ts';
+
+/** What a mirror needs of its instance. */
+export interface MirrorOptions extends Pick<ChangeFeedOptions, 'listen' | 'onChange'> {
+  /** The process is asked for no more resources. */
+  onCut(): void;
+}
+
+/** The subscription of an instance at its own process, of which it tells other instances; as long as the process runs. */
+export class Mirror {
+  readonly #options: MirrorOptions;
+  readonly #feed: ChangeFeed;
+  readonly #uris = new Set<string>();
+  #filter: Filter = {};
+
+  constructor(options: MirrorOptions) {
+    this.#options = options;
+    this.#feed = new ChangeFeed({ listen: options.listen, onChange: options.onChange, isUnordered: false });
+  }
+
+  /** Somebody wants to hear of something. */
+  get isWanted(): boolean {
+    return !isEmpty(this.#filter);
+  }
+
+  /** Listens to this from now on. Resolves when the process has answered. */
+  want(filter: Filter): Promise<void> {
+    this.#filter = filter;
+    const { resourceSubscriptions: uris = [], ...lists } = filter;
+    this.#feed.openLists(lists);
+    const wanted = new Set(uris);
+    for (const uri of this.#uris) {
+      if (wanted.has(uri)) continue;
+      this.#uris.delete(uri);
+      this.#feed.unsubscribe(uri);
+    }
+    for (const uri of wanted) {
+      if (this.#uris.has(uri)) continue;
+      this.#uris.add(uri);
+      this.#feed.subscribe(uri, (outcome) => {
+        if (outcome === 'subscribed') return;
+        this.#uris.delete(uri);
+        if ('reason' in outcome && outcome.reason === 'too_many_subscriptions') this.#options.onCut();
+      });
+    }
+    this.#feed.flush();
+    return this.#feed.settled();
+  }
+
+  close(): void {
+    this.#feed.close();
+  }
+}
