@@ -53,7 +53,10 @@ export class SharedChanges {
   /** The others are to be told that nothing is known of them. */
   #asks = false;
   /** Each is one text at a time that waits for the store (P8). */
-  readonly #sayWants = whenDue(() => this.#tell(() => this.#wants()));
+  readonly #sayWants = whenDue(async () => {
+    await this.#tell(() => this.#wants());
+    await delay(betweenWantsMs);
+  });
   readonly #sayHeeds = whenDue(() => this.#tellHeeds());
   readonly #sayAny = whenDue(() => this.#tell(() => ({ kind: 'any', from: this.#name })));
 
@@ -108,7 +111,7 @@ export class SharedChanges {
     });
     this.#mirror = mirror;
     this.#heed();
-    this.#say();
+    this.#sayAtOnce();
   }
 
   /** The process is gone; what it had no time to tell is not known. */
@@ -153,7 +156,7 @@ export class SharedChanges {
     const unfollow = await patiently(() => changes.follow(topic, listener), signal).catch(ignoreAway);
     if (unfollow === undefined || signal.aborted) return unfollow?.();
     this.#unfollow = unfollow;
-    this.#say({ asks: true });
+    this.#sayAtOnce({ asks: true });
   }
 
   #take(word: PeerWord): void {
@@ -167,7 +170,7 @@ export class SharedChanges {
 
   #note(wants: Wants): void {
     const { isKnown, isNew } = this.#peers.note(wants);
-    if (wants.asks) this.#say();
+    if (wants.asks) this.#sayAtOnce();
     if (!isNew && !wants.asks) return;
     // One that was there before, and is not known: the process ran without telling of what it wants.
     this.#isLate ||= !isKnown && !wants.asks && !isEmpty(wants.filter) && this.#mirror !== undefined;
@@ -199,7 +202,7 @@ export class SharedChanges {
   /** Neither changes nor wishes of a while were heard. */
   #missed(): void {
     this.#hear(undefined);
-    this.#say({ asks: true });
+    this.#sayAtOnce({ asks: true });
   }
 
   #untold(cause: unknown): void {
@@ -218,9 +221,14 @@ export class SharedChanges {
     this.#say();
   }
 
-  #say({ asks = false } = {}): void {
-    this.#asks ||= asks;
+  #say(): void {
     if (this.#unfollow !== undefined) this.#sayWants();
+  }
+
+  /** What the others must know before they open further subscriptions. */
+  #sayAtOnce({ asks = false } = {}): void {
+    this.#asks ||= asks;
+    if (this.#unfollow !== undefined) void this.#tell(() => this.#wants());
   }
 
   #wants(): Wants {
@@ -239,6 +247,14 @@ export class SharedChanges {
     await patiently(() => changes.announce(topic, writePeerWord(word())), signal).catch(ignoreAway);
   }
 }
+
+/**
+ * What is wanted is said so often at most (P8): clients that come and go must not push out of the store what else is told
+ * there, nor keep the processes of all instances busy with ever new subscriptions.
+ */
+const betweenWantsMs = 25;
+
+const delay = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms).unref());
 
 /** How long the end of a gateway waits for a store that may be away. */
 const lastWordMs = 250;

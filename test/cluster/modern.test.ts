@@ -93,7 +93,7 @@ describe('three instances in front of a STDIO server, each request at the next o
     });
   });
 
-  test('a subscription at each instance hears what the process of another one says', () =>
+  test('[R5.10] a subscription at each instance hears what the process of another one says', () =>
     expectHeardEverywhere(cluster));
 
   test('[P11] 1,000 clients with the same ids and tokens: no message crosses over', () =>

@@ -65,6 +65,5 @@ export const section5: readonly ProtocolRequirement[] = [
     source: 'SUB',
     level: 'MUST',
     text: 'A change that a process behind another instance reports reaches the listeners of the same server here.',
-    deferredTo: openIssues.translation,
   },
 ];
