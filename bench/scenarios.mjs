@@ -14,6 +14,13 @@ function echo(sessions, inflight, size) {
   ]);
 }
 
+/** The same of clients of 2026-07-28, who have no sessions: each call stands for itself. */
+const modern = (clients, inflight, size) =>
+  echo(clients, inflight, size).map(([name, scenario]) => [
+    name.replace('echo', 'modern'),
+    { ...scenario, era: 'modern' },
+  ]);
+
 /** One call at a time in each session; each brings 1,000 progress events before its answer. */
 const stream = (sessions) => [
   `stream-${sessions}`,
@@ -29,6 +36,8 @@ const opened = (name, inflight, more) => [
 const all = [
   ...['100', '64k'].flatMap((size) => [echo(1, 1, size), echo(16, 1, size), echo(16, 8, size)].flat()),
   ...echo(1, 1, '1m'),
+  ...modern(1, 1, '100'),
+  ...modern(16, 8, '100'),
   stream(1),
   stream(16),
   opened('sessions-1', 1),
@@ -46,6 +55,7 @@ const quickNames = [
   'echo-16x8-100-escapes',
   'echo-16x1-64k-tokens',
   'echo-1x1-1m-escapes',
+  'modern-16x8-100-string',
   'stream-16',
   'sessions-4',
   'idle',

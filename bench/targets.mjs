@@ -27,6 +27,9 @@ const startIdealRemote = (port, transport, url) => [
 /** Echo calls of 100 B, one at a time in a session: what servers that run by themselves are measured with. */
 const isSmallEcho = ({ name }) => /^echo-\d+x1-100-/.test(name);
 
+/** Calls of clients with sessions. */
+const hasSessions = ({ era }) => era !== 'modern';
+
 const remote = (transport) => ({ transport, runs: isSmallEcho, reference: `ideal-${transport}` });
 
 /**
@@ -42,6 +45,7 @@ export const targets = {
   },
   'ours-redis': {
     usesRedis: true,
+    runs: hasSessions, // nothing of the others is in Redis
     argv: (port, { command, redisPort }) => startOurs(port, command, '--redis', `redis://127.0.0.1:${redisPort}`),
   },
   ideal: { argv: (port, { command }) => startIdeal(port, command) },
@@ -61,6 +65,7 @@ export const targets = {
   'ideal-http': { ...remote('http'), argv: (port, { urls }) => startIdealRemote(port, 'http', urls.http) },
   supergateway: {
     isPeer: true,
+    runs: hasSessions,
     argv: (port, { command }) => [
       ...['--import', path.join(here, 'targets/loopback-only.mjs')],
       path.join(peersModules, 'supergateway/dist/index.js'),
@@ -70,6 +75,7 @@ export const targets = {
   },
   'mcp-proxy': {
     isPeer: true,
+    runs: hasSessions,
     argv: (port, { command }) => [
       path.join(peersModules, 'mcp-proxy/dist/bin/mcp-proxy.mjs'),
       ...['--server', 'stream', '--host', '127.0.0.1', '--port', port, '--', ...command],

@@ -2,7 +2,7 @@
  *
  * Build: gcc -O2 -Wall -Wextra -o mini mini.c (bench/lib/backend.mjs does it). The same server in Node: mini.mjs.
  *
- * Methods: initialize, ping, tools/list, tools/call; notifications are ignored.
+ * Methods: initialize, server/discover, ping, tools/list, tools/call; notifications are ignored.
  * Tools:   echo     {text, data?}  -> content[0].text = text, structuredContent = data
  *          progress {n}            -> n notifications/progress, then a result
  *
@@ -146,6 +146,10 @@ static void handle(span m) {
     head(id); puts_(",\"result\":{\"protocolVersion\":");
     if (v.p) putsp(v); else puts_("\"2025-06-18\"");
     puts_(",\"capabilities\":{\"tools\":{}},\"serverInfo\":{\"name\":\"mini-c\",\"version\":\"1.0.0\"}}}\n");
+  } else if (is(method, "\"server/discover\"")) {
+    head(id);
+    puts_(",\"result\":{\"resultType\":\"complete\",\"supportedVersions\":[\"2026-07-28\"],"
+          "\"capabilities\":{\"tools\":{}},\"ttlMs\":0,\"cacheScope\":\"private\"}}\n");
   } else if (is(method, "\"ping\"")) {
     head(id); puts_(",\"result\":{}}\n");
   } else if (is(method, "\"tools/list\"")) {

@@ -9,6 +9,15 @@ export function handle({ id, method, params = {} }, write) {
   if (method === 'tools/call') return call(params, { write, answer, fail });
   if (method === 'tools/list') return answer({ tools });
   if (method === 'ping') return answer({});
+  if (method === 'server/discover') {
+    return answer({
+      resultType: 'complete',
+      supportedVersions: ['2026-07-28'],
+      capabilities: { tools: {} },
+      ttlMs: 0,
+      cacheScope: 'private',
+    });
+  }
   if (method !== 'initialize') return fail(-32601, 'Method not found');
   const serverInfo = { name: 'mini-node', version: '1.0.0' };
   answer({ protocolVersion: params.protocolVersion, capabilities: { tools: {} }, serverInfo });

@@ -3,6 +3,8 @@ import { HttpConnection } from './http-connection.mjs';
 import { createSseParser } from './sse-parser.mjs';
 
 export const protocolVersion = '2025-11-25';
+/** The first revision without sessions. */
+export const statelessVersion = '2026-07-28';
 const closeLimitMs = 6_000;
 
 const initialize = JSON.stringify({
@@ -24,6 +26,14 @@ export class McpSession {
   constructor(port) {
     this.#port = port;
     this.#control = new HttpConnection(port);
+  }
+
+  /** A client without a session, which sends these headers with each request. */
+  static without(port, headers) {
+    const session = new McpSession(port);
+    const all = Object.entries({ 'Mcp-Protocol-Version': statelessVersion, ...headers });
+    session.#headers = all.map(([name, value]) => `${name}: ${value}\r\n`).join('');
+    return session;
   }
 
   /** The same session by way of another gateway. */

@@ -16,6 +16,10 @@ export async function openSessions(port, count, { onMessage } = {}) {
   return sessions;
 }
 
+/** Clients of 2026-07-28, who have no session to open: what their calls of the echo tool say of themselves stands in headers. */
+export const statelessClients = (port, count) =>
+  Array.from({ length: count }, () => McpSession.without(port, { 'Mcp-Method': 'tools/call', 'Mcp-Name': 'echo' }));
+
 /** How many could not be ended as they should. */
 export async function closeSessions(sessions) {
   const statuses = await Promise.all(sessions.map((session) => session.close()));

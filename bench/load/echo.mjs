@@ -1,29 +1,40 @@
 // Echo calls. Every answer is checked: its id, its tag, and each byte of its payload.
-import { closeSessions, openSessions } from './client-sessions.mjs';
+import { statelessVersion } from '../lib/mcp-session.mjs';
+import { closeSessions, openSessions, statelessClients } from './client-sessions.mjs';
 import { runClosedLoop } from './closed-loop.mjs';
 import { createPayload } from './payloads.mjs';
 
 export async function echo(job) {
   const payload = createPayload(job.payload, job.bytes);
-  const sessions = await openSessions(job.port, job.sessions);
+  const isModern = job.era === 'modern';
+  const sessions = isModern ? statelessClients(job.port, job.sessions) : await openSessions(job.port, job.sessions);
+  const params = isModern ? `${envelope},` : '';
   const result = await runClosedLoop(job, (tally) =>
     sessions.flatMap((session, index) =>
-      Array.from({ length: job.inflight }, (_, slot) => createSlot(session, `s${index}.${slot}`, payload, tally)),
+      Array.from({ length: job.inflight }, (_, slot) =>
+        createSlot(session, { name: `s${index}.${slot}`, payload, params, tally }),
+      ),
     ),
   );
-  return { ...result, notClosed: await closeSessions(sessions) };
+  return { ...result, notClosed: isModern ? 0 : await closeSessions(sessions) };
 }
 
 let nextId = 1;
 
-function createSlot(session, name, payload, tally) {
+/** What each request of a client without a session says of itself. */
+const envelope = `"_meta":${JSON.stringify({
+  'io.modelcontextprotocol/protocolVersion': statelessVersion,
+  'io.modelcontextprotocol/clientCapabilities': {},
+})}`;
+
+function createSlot(session, { name, payload, params, tally }) {
   const connection = session.connect();
   return (done) => {
     const id = nextId++;
     const tag = `${name}.${id}:`;
     const sentAt = performance.now();
     let answers = 0;
-    session.post(connection, [requestHead(id, tag), payload.after], {
+    session.post(connection, [requestHead(id, tag, params), payload.after], {
       onMessage(text) {
         answers += 1;
         const fault = faultOf(text, id, tag, payload);
@@ -39,8 +50,8 @@ function createSlot(session, name, payload, tally) {
   };
 }
 
-const requestHead = (id, tag) =>
-  `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":{"name":"echo","arguments":{"text":"${tag}`;
+const requestHead = (id, tag, params) =>
+  `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":{${params}"name":"echo","arguments":{"text":"${tag}`;
 
 /** What is wrong with an answer. Its id can stand at either end. */
 function faultOf(text, id, tag, { expected, marker }) {

@@ -19,6 +19,9 @@ const eventHead = Buffer.from('event: message\ndata: ');
 const eventEnd = Buffer.from('\n\n');
 const streamHeaders = { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' };
 const sessions = new Map();
+/** The one process of all clients without a session (2026-07-28), and the numbers under which it knows their calls. */
+let shared;
+let lastNumber = 0;
 
 /** What routing needs, as raw JSON text, by a look at both ends of a message. */
 function look(text) {
@@ -82,6 +85,13 @@ function deliver(session, lines) {
   for (const line of lines) {
     const { id, method, token } = look(line);
     const isResponse = method === undefined;
+    if (session === shared) {
+      const call = session.calls.get(id);
+      session.calls.delete(id);
+      const text = replaceId(line, id, call.id);
+      call.response.writeHead(200, { 'content-type': 'application/json', 'content-length': text.length }).end(text);
+      continue;
+    }
     const call = isResponse ? session.calls.get(id) : session.tokens.get(token);
     const response = call?.response ?? (isResponse ? undefined : session.stream);
     if (response === undefined) continue;
@@ -104,6 +114,28 @@ function deliver(session, lines) {
   flush();
 }
 
+/** The text with another id. */
+function replaceId(text, id, by) {
+  const at = text.indexOf(`"id":${id}`) + 5;
+  return Buffer.concat([text.subarray(0, at), Buffer.from(by), text.subarray(at + id.length)]);
+}
+
+/** A call of a client without a session: to the process that all share, under a number of its own. */
+function postShared(text, response) {
+  const { id } = look(text);
+  shared ??= openSession();
+  const number = String(++lastNumber);
+  shared.calls.set(number, { response, id });
+  send(shared.child, replaceId(text, id, number));
+}
+
+function send(child, text) {
+  child.stdin.cork();
+  child.stdin.write(text);
+  child.stdin.write(lineFeed);
+  child.stdin.uncork();
+}
+
 function post(session, text, response) {
   const { id, method, token } = look(text);
   const isNew = method === 'initialize';
@@ -115,10 +147,7 @@ function post(session, text, response) {
     of.calls.set(id, call);
     if (token !== undefined) of.tokens.set(token, call);
   }
-  of.child.stdin.cork();
-  of.child.stdin.write(text);
-  of.child.stdin.write(lineFeed);
-  of.child.stdin.uncork();
+  send(of.child, text);
 }
 
 function endSession(session) {
@@ -132,7 +161,11 @@ const server = http.createServer((request, response) => {
   if (request.method === 'POST') {
     const chunks = [];
     request.on('data', (chunk) => chunks.push(chunk));
-    request.on('end', () => post(session, chunks.length === 1 ? chunks[0] : Buffer.concat(chunks), response));
+    request.on('end', () => {
+      const text = chunks.length === 1 ? chunks[0] : Buffer.concat(chunks);
+      if (request.headers['mcp-method'] === undefined) post(session, text, response);
+      else postShared(text, response);
+    });
   } else if (session === undefined) response.writeHead(404).end();
   else if (request.method === 'GET') {
     session.stream = response;

@@ -1,12 +1,14 @@
 import { readFileSync } from 'node:fs';
 import type { Logger } from 'pino';
 import { createMemoryStore } from '../store/memory/memory-store.ts';
-import { createRedisStore } from '../store/redis/redis-store.ts';
 import type { Store } from '../store/store.ts';
 import type { GatewayConfig } from './configuration/config.ts';
 
-/** The store of a gateway: in Redis if one is configured, else in memory. Throws for a certificate that cannot be read. */
-export function createStore(config: GatewayConfig, logger: Logger): Store {
+/**
+ * The store of a gateway: in Redis if one is configured, else in memory. Rejects for a certificate that cannot be read.
+ * What speaks to Redis is loaded only then: it is a good part of a start.
+ */
+export async function createStore(config: GatewayConfig, logger: Logger): Promise<Store> {
   const { redis, redisPrefix, redisCa, redisCert, redisKey, redisTimeoutMs, logTotalMaxBytes } = config;
   const { leaseMs, recordTtlMs, mailboxMaxBytes } = config;
   const limits = { maxEvents: config.logMaxEvents, maxBytes: config.logMaxBytes, maxAgeMs: config.logMaxAgeMs };
@@ -14,6 +16,7 @@ export function createStore(config: GatewayConfig, logger: Logger): Store {
   const ca = redisCa && readFileSync(redisCa);
   const cert = redisCert && readFileSync(redisCert);
   const key = redisKey && readFileSync(redisKey);
+  const { createRedisStore } = await import('../store/redis/redis-store.ts');
   return createRedisStore({
     url: redis,
     prefix: redisPrefix,

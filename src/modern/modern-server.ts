@@ -151,15 +151,24 @@ export class ModernServer {
     this.#probe = probeEra({ open: openSibling, version, timeoutMs, isOverHttp, headers });
     const outcome = await this.#probe.outcome;
     const now = performance.now();
+    const known = this.#found?.era;
     if (outcome.era === undefined) {
       const reason = reasonOf(outcome);
+      if (outcome.end !== undefined && !this.#isDraining) observer.startFailed(server.name, outcome.end);
+      if (server.isRemote && known !== undefined) {
+        // It is away, or not well: that makes it no other server.
+        this.#found = { era: known, until: now + doubtfulMs };
+        return known;
+      }
       // One that wants to know its clients may have refused this one alone.
       if (!server.forwardHeaders?.length) this.#failed = { reason, until: now + retryMs };
       return reason;
     }
     const mayChange = outcome.isDoubtful || (server.isRemote && outcome.era === 'legacy');
     this.#found = { era: outcome.era, until: mayChange ? now + doubtfulMs : Number.POSITIVE_INFINITY };
-    observer.eraFound(server.name, { era: outcome.era, probeMs: Math.round(now - startedAt) });
+    if (outcome.era !== known) {
+      observer.eraFound(server.name, { era: outcome.era, probeMs: Math.round(now - startedAt) });
+    }
     return outcome.era;
   }
 

@@ -12,13 +12,18 @@ export interface Replacement extends Place {
  * @param replacements in the order of the text, not overlapping
  */
 export function replaceParts(text: Buffer, replacements: readonly Replacement[]): Buffer {
-  const parts: Buffer[] = [];
-  let at = 0;
+  let { length } = text;
+  for (const { start, end, by } of replacements) length += Buffer.byteLength(by) - (end - start);
+  const replaced = Buffer.allocUnsafe(length);
+  let from = 0;
+  let to = 0;
   for (const { start, end, by } of replacements) {
-    parts.push(text.subarray(at, start), Buffer.from(by));
-    at = end;
+    to += text.copy(replaced, to, from, start);
+    to += replaced.write(by, to);
+    from = end;
   }
-  return Buffer.concat([...parts, text.subarray(at)]);
+  text.copy(replaced, to, from);
+  return replaced;
 }
 
 /**

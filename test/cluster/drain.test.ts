@@ -32,6 +32,9 @@ beforeAll(async () => {
     `${retryMs}`,
     '--keep-alive-ms',
     '300',
+    // Longer than Redis stands still, so that no request of which Redis may know is given up for that.
+    '--redis-timeout-ms',
+    '10000',
   ];
   const graces = ['--stdin-close-grace-ms', '500', '--terminate-grace-ms', '500'];
   cluster = await startCluster({ command, args: [...longLease, ...times, ...graces] });

@@ -5,9 +5,9 @@ import { descendantsOf, waitUntilGone } from '../support/processes.ts';
 import type { RedisServer } from '../support/redis-server.ts';
 import { readLogs } from '../support/session-logs.ts';
 import { startUsedRedis } from '../support/used-redis.ts';
-import { waitFor, withDeadline } from '../support/wait-for.ts';
+import { loadMs, waitFor, withDeadline } from '../support/wait-for.ts';
 import { answerOn, createNotes, type HeldClient, type Notes, openHeld } from './held.ts';
-import { faultArgs, healthOf, leaseMs, loadMs, mayTakeOver, noticedMs, untilPassed, urlOf } from './patience.ts';
+import { faultArgs, healthOf, leaseMs, mayTakeOver, noticedMs, untilPassed, urlOf } from './patience.ts';
 
 /** One for all. */
 let redis: RedisServer;

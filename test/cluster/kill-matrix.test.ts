@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { RedisServer } from '../support/redis-server.ts';
 import { startUsedRedis } from '../support/used-redis.ts';
+import { loadMs } from '../support/wait-for.ts';
 import {
   type Fault,
   faults,
@@ -14,7 +15,7 @@ import {
   runMatrix,
   struckAt,
 } from './matrix.ts';
-import { loadMs, noticedMs } from './patience.ts';
+import { noticedMs } from './patience.ts';
 
 interface Expected {
   readonly outcomes: readonly string[];

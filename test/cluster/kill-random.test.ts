@@ -8,8 +8,8 @@ import { outcomesOf, violationsOf } from '../support/log-checker.ts';
 import { readLogs } from '../support/session-logs.ts';
 import { countOutcomes, executionsIn, startTraffic, type Traffic, trafficServer } from '../support/traffic.ts';
 import type { SessionTranscript } from '../support/transcript.ts';
-import { waitFor } from '../support/wait-for.ts';
-import { faultArgs, loadMs, mayTakeOver, noticedMs } from './patience.ts';
+import { loadMs, waitFor } from '../support/wait-for.ts';
+import { faultArgs, mayTakeOver, noticedMs } from './patience.ts';
 
 /** How many instances are killed in all; `KILL_RUNS=200` is the full size, which takes half an hour. */
 const kills = Number(process.env['KILL_RUNS'] ?? 20);

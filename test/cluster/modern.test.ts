@@ -1,4 +1,5 @@
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
+import { startRemoteServer } from '../integration/remote-server.ts';
 import { modernFixture } from '../support/gateway.ts';
 import { callModern, metaKeys, openModern } from '../support/modern-client.ts';
 import { connectModernSdk } from '../support/modern-sdk-client.ts';
@@ -35,4 +36,21 @@ test('an SDK v2 client goes from instance to instance; one that is lost costs it
   await expect(held.answer()).rejects.toThrow();
   for (let n = 0; n < 6; n++) expect(await connected.callTool('echo', { text: `${n}` })).toBe(`${n}`);
   await cluster.allChildrenEnded();
+});
+
+test('a subscription at one instance hears what a call by another one changes at a server that both reach by its URL', async () => {
+  const server = await startRemoteServer('modern');
+  onTestFinished(() => server.stop());
+  const cluster = await startFastCluster({ args: [server.url] });
+  const notifications = { toolsListChanged: true };
+  const streams = await Promise.all(
+    cluster.instances.map(({ url }) => openModern(url, 'subscriptions/listen', { notifications }, { id: 'l' })),
+  );
+  for (const stream of streams) await stream.nextMessage();
+  await callModern(urlOf(cluster, 1), 'test_trigger_tool_change');
+  for (const stream of streams) {
+    const changed = { params: { _meta: { [metaKeys.subscriptionId]: 'l' } } };
+    expect(await stream.nextMessage(({ method }) => method?.endsWith('list_changed') === true)).toMatchObject(changed);
+    stream.drop();
+  }
 });

@@ -14,12 +14,6 @@ export const faultArgs = [
 /** P3: a loss is noticed and answered within this time. */
 export const noticedMs = leaseMs + 2_000;
 
-/**
- * Beyond it, what two busy cores need to start the servers of many sessions at once, each a process of its own; the
- * gateway itself has no part in it.
- */
-export const loadMs = 4_000;
-
 /** The endpoint of an instance, past the balancer. */
 export function urlOf({ instances }: Cluster, instance: number): string {
   const gateway = instances[instance];

@@ -43,10 +43,10 @@ describe('a child that hangs', () => {
       if (progress === 15) clearInterval(timer);
     }, 100);
     expect(await responseOf(call, 'slow')).toMatchObject(timedOut);
-    const tookMs = performance.now() - startedAt;
+    const endedAt = performance.now();
     expect(progress).toBe(15);
-    expect(tookMs).toBeGreaterThan(15 * 100 + idleMs * 0.9);
-    expect((await silentEnd) - startedAt).toBeLessThan(1_500);
+    expect(endedAt - startedAt).toBeGreaterThan(15 * 100 + idleMs * 0.9);
+    expect(await silentEnd, 'the end of the one that reports nothing').toBeLessThan(endedAt - idleMs);
   });
 
   test('[F13] [P3] --request-max-ms ends a call that never stops to report progress', async () => {
@@ -104,7 +104,7 @@ describe('a child that hangs', () => {
     expect((await (await call).answer()).status).toBe(504);
     expect(await statusOf(other)).toBe(200);
     expect((await session.delete()).status).toBe(200);
-    await waitUntilGone(stopped === undefined ? [] : [{ ...stopped, pid }], { deadlineMs: 3_000 });
+    await waitUntilGone(stopped === undefined ? [] : [{ ...stopped, pid }]);
     await waitForDescendants(moody.gateway.pid, 1);
     expect(await statusOf(other)).toBe(200);
   });

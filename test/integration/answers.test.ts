@@ -21,7 +21,7 @@ beforeAll(async () => {
       '--drain-ms',
       '0',
       '--upgrade-after-ms',
-      '150',
+      '600',
     ],
   });
 });
@@ -77,7 +77,7 @@ describe.each(['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25'])('in a se
   });
 
   test('[R7.14] a slow call becomes a stream by time', async () => {
-    const { headers, events, messages } = await callFor(session, toolCall(1, 'slow', { ms: 400 }));
+    const { headers, events, messages } = await callFor(session, toolCall(1, 'slow', { ms: 900 }));
     expect(headers['content-type']).toBe('text/event-stream');
     expect(messages).toMatchObject([{ id: 1, result: {} }]);
     expect(events).toHaveLength(isPriming ? 2 : 1);
@@ -268,7 +268,7 @@ describe('streams', () => {
 
   test('get comments while nothing is said', async () => {
     const listener = await session.getStream();
-    const slow = await session.send(toolCall(1, 'slow', { ms: 500 }));
+    const slow = await session.send(toolCall(1, 'slow', { ms: 1_200 }));
     for (const { comments } of [listener, slow]) {
       expect(await comments.next()).toBe('keep-alive');
       await comments.next();

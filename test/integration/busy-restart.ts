@@ -28,9 +28,10 @@ async function hang(session: Session, key: string) {
     jsonrpc: '2.0',
     id: `hang-${key}`,
     method: 'tools/call',
-    params: { name: 'wait_for_cancel', arguments: { key } },
+    params: { name: 'wait_for_cancel', arguments: { key }, _meta: { progressToken: key } },
   });
-  await exchange.nextMessage(({ params }) => params?.data === `waiting ${key}`, {
+  // Not its log message: that is of no call, and a server behind HTTP drops it where nobody listens yet.
+  await exchange.nextMessage(({ params }) => params?.progressToken === key, {
     deadlineMs,
     what: 'the begin of a call',
   });

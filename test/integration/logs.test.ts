@@ -189,7 +189,7 @@ describe('what a server writes beside the protocol', () => {
     const gateway = await startGateway({ command: mini, args: ['--log-level', 'debug'] });
     const session = await initialize(gateway.url);
     const words = 'ERROR fatal: everything is lost';
-    expect((await session.request('x', { noise: words })).json.result.method).toBe('x');
+    expect((await session.request('x', { noise: words })).messages[0].result.method).toBe('x');
     const logged = await waitFor(() => gateway.logs().find(({ stderr }) => stderr === words), { what: 'the line' });
     expect(logged).toMatchObject({ level: 20, msg: 'server wrote to stderr' });
     expect((await session.request('x')).status).toBe(200);

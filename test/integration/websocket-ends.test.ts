@@ -30,14 +30,14 @@ const reasonOf = ({ error }: { readonly error?: { readonly data: { readonly reas
 
 describe('before there is a session', () => {
   test('a client that does not send initialize in time is closed', async () => {
-    const { url } = await start(mini(), '--body-timeout-ms', '300');
+    const { url } = await start(mini(), '--body-timeout-ms', '1000');
     const client = await connectWebSocket(url);
     expect(reasonOf(await client.request('ping'))).toBe('not_initialized');
     expect(await client.closed()).toEqual({ code: 4408, reason: 'initialize_timeout' });
   });
 
   test('a refused initialize leaves the connection for another, for a while', async () => {
-    const { url, gateway } = await start(mini('refuse'), '--body-timeout-ms', '500');
+    const { url, gateway } = await start(mini('refuse'), '--body-timeout-ms', '2000');
     const client = await connectWebSocket(url);
     for (let n = 0; n < 2; n++)
       expect(await client.initialize()).toMatchObject({ id: 0, error: { message: 'Not with you' } });
@@ -116,7 +116,7 @@ describe('a client that breaks the rules', () => {
   });
 
   test('that answers no ping is closed; one that does stays, also without a message', async () => {
-    const { url } = await start(mini(), '--keep-alive-ms', '50');
+    const { url } = await start(mini(), '--keep-alive-ms', '300');
     const client = await open(url);
     const silent = await connectWebSocket(url, { autoPong: false });
     await silent.initialize();
@@ -140,7 +140,7 @@ describe('[P8] a client that does not read', () => {
     const { url } = await start(flooding);
     const client = await open(url);
     client.peer.pause();
-    const call = client.callTool('flood', { bytes: 32 * 1024 * 1024 }, 'f');
+    const call = client.callTool('flood', { bytes: 16 * 1024 * 1024 }, 'f');
     await new Promise((resolve) => setTimeout(resolve, 300)); // in which its server is paused
     client.peer.resume();
     const { lines } = (await withDeadline(call, { what: 'the answer', deadlineMs: 30_000 })).result;

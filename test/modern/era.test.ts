@@ -68,9 +68,9 @@ describe('a probe for the era', () => {
 });
 
 describe('the era of a server', () => {
-  const serverOf = (sibling: FakeServer, era: Era | 'auto' = 'auto') => {
+  const serverOf = (sibling: FakeServer, era: Era | 'auto' = 'auto', more: { readonly isRemote?: boolean } = {}) => {
     const main = modern();
-    const observed: unknown[] = [];
+    const observed: (readonly [PropertyKey, unknown])[] = [];
     const observer = new Proxy({} as ModernObserver, {
       get: (_, what) => (_server: string, details: unknown) => void observed.push([what, details]),
     });
@@ -80,7 +80,7 @@ describe('the era of a server', () => {
     };
     const server = {
       ...{ name: 'fake', digest: '', open: main.open, isRemote: false, startTimeoutMs: 9_000 },
-      ...{ onBackendExit: 'restore' as const, rerun: 'safe' as const },
+      ...{ onBackendExit: 'restore' as const, rerun: 'safe' as const, ...more },
     };
     const parts = { server, era, openSibling: sibling.open, version: '1', limits, observer };
     return { main, observed, modern: new ModernServer(parts) };
@@ -116,11 +116,31 @@ describe('the era of a server', () => {
     await server.drain(0);
   });
 
+  it('[R6.07] of a remote server is asked for again after a while, and stays what it was while that is away', async () => {
+    let isAway = false;
+    const sibling = createFakeServer((message, backend) =>
+      queueMicrotask(() => {
+        if (isAway) backend.ends({ reason: 'failed' });
+        else respond(backend, message, noSuchMethod);
+      }),
+    );
+    const { modern: server, observed } = serverOf(sibling, 'auto', { isRemote: true });
+    for (const away of [false, true, false]) {
+      isAway = away;
+      expect(server.era).toBeUndefined();
+      expect(await find(server)).toBe('legacy');
+      await vi.advanceTimersByTimeAsync(60_000);
+    }
+    expect(observed.map(([what]) => what)).toEqual(['eraFound', 'startFailed']);
+    await server.drain(0);
+  });
+
   it('is not known of a server that does not start, which is not tried again at once', async () => {
     const sibling = broken();
-    const { modern: server } = serverOf(sibling);
+    const { modern: server, observed } = serverOf(sibling);
     expect([await find(server), await find(server)]).toEqual(['server_start_failed', 'server_start_failed']);
     expect(sibling.opened).toHaveLength(1);
+    expect(observed).toMatchObject([['startFailed', { reason: 'failed' }]]);
     await vi.advanceTimersByTimeAsync(5_000);
     await find(server);
     expect(sibling.opened).toHaveLength(2);

@@ -129,6 +129,13 @@ export const globalOptions = {
     [1, largestTotalBytes],
     'Bytes that other instances may have waiting for one instance.',
   ),
+  stateKey: {
+    ...list(
+      matching(/^[^,\s]{32,}$/, 'must be at least 32 characters without commas and blanks'),
+      'Secret that protects the requestState of modern clients, the same on all instances; the first for new ones, others still open. If not given, one is made, and shared by Redis.',
+    ),
+    inHelp: false,
+  },
   allowOrigin: list(
     matching(
       /^(?:\*|[a-z][a-z0-9+.-]*:\/\/(?:\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::\d{1,5})?)$/i,
@@ -243,6 +250,17 @@ export const serverOptions = {
     'auto',
     z.enum(['auto', 'legacy', 'modern'], { error: 'must be auto, legacy or modern' }),
     'What the server speaks: legacy opens with initialize, modern is 2026-07-28; auto finds out at the first modern request.',
+  ),
+  isolation: text<'request' | 'shared'>(
+    'request',
+    z.enum(['request', 'shared'], { error: 'must be request or shared' }),
+    'Who shares a process of a legacy server: request is nobody, each modern request gets a process; shared is all modern clients.',
+    { inHelp: true },
+  ),
+  poolMax: integer(
+    4,
+    [1, 1_000],
+    'Processes of a legacy server for modern clients that can be asked something, all of which declare the same; 1 for a server that keeps state.',
   ),
   startTimeoutMs: integer(
     60 * second,

@@ -9,10 +9,10 @@ import { createFlow } from '../web/flow.ts';
 import { idsOf, messagesIn } from '../web/messages.ts';
 import { createSender, type Delivery } from '../web/sender.ts';
 import { type Exchange, type ExchangeEnd, type Outgoing, openStream, startExchange } from './exchange.ts';
-import { createRepeats, type LeaveOut } from './repeats.ts';
+import { createRepeats } from './repeats.ts';
 import { ServerSession } from './server-session.ts';
+import { createStandalone } from './standalone.ts';
 import { createStateTeller, type HttpState, readState } from './state.ts';
-import { followStream } from './stream.ts';
 
 /** A server of the Streamable HTTP transport and the limits of its backend. */
 export interface HttpOptions {
@@ -68,7 +68,8 @@ const closed: BackendEnd = { reason: 'closed', detail: 'The backend was closed.'
  * `notifications/initialized`.
  *
  * Order, beyond `Backend`: nothing is posted before `initialize` is answered. A message after a notification or response is
- * posted when the server has accepted that one, or after `maxHoldMs`. Requests run at once beside each other, as clients
+ * posted when the server has accepted that one, or after `maxHoldMs`; after `notifications/initialized` it waits for the
+ * standalone stream too, for a moment. Requests run at once beside each other, as clients
  * send them: in order begun, each on a connection of its own. A cancellation is posted when the server has begun to answer
  * the request, or after `maxOvertakeMs`. The response of a client is posted while the call that asked is open.
  *
@@ -103,8 +104,6 @@ export function openHttp(
   const over = new AbortController();
   const untaken: Outgoing[] = [];
   let posted = 0;
-  let hasStream = false;
-  let cursor: string | undefined;
   let isForgotten = false;
   let dropped = 0;
   let isClosing = false;
@@ -147,7 +146,7 @@ export function openHttp(
   const onCursor = (isFirst: boolean): void => (isFirst ? teller.changed() : teller.moved());
   const parts = { url, connection, flow, session, ...limits, clientHeaders, onMessages: deliver, onCursor };
   const teller = createStateTeller(
-    () => ({ ...session.state, cursor, streams: [...exchanges].flatMap(placeOf) }),
+    () => ({ ...session.state, cursor: standalone.cursor, streams: [...exchanges].flatMap(placeOf) }),
     (state) => isOver || events.onState?.(state),
   );
 
@@ -169,31 +168,24 @@ export function openHttp(
     });
   };
 
-  const listen = async (from?: string, leaveOut: LeaveOut = (messages) => messages): Promise<void> => {
-    if (hasStream || isOver) return;
-    hasStream = true;
-    cursor = from;
-    const end = await followStream({
-      ...parts,
-      ...{ signal: over.signal, cursor, isStandalone: true },
-      open: (lastEventId) => openStream(parts, lastEventId, over.signal),
-      isComplete: () => false,
-      onMessages: (messages) => deliver(leaveOut(messages), []),
-      onCursor(id) {
-        onCursor(cursor === undefined);
-        cursor = id;
-      },
-    });
-    if (isOver) return;
-    if (end.outcome === 'forgotten') forgotten();
-    else if (end.outcome === 'lost') {
-      // It would come again, since it has the same place in the stream.
-      void finish({
-        reason: 'line_too_long',
-        detail: `${url.origin} wrote an event of more than ${maxLineBytes} bytes.`,
-      });
-    }
-  };
+  const standalone = createStandalone({
+    ...parts,
+    signal: over.signal,
+    open: (lastEventId) => openStream(parts, lastEventId, over.signal),
+    onMessages: (messages) => deliver(messages, []),
+    onCursor,
+    onEnd(end) {
+      if (isOver) return;
+      if (end.outcome === 'forgotten') forgotten();
+      else if (end.outcome === 'lost') {
+        // It would come again, since it has the same place in the stream.
+        void finish({
+          reason: 'line_too_long',
+          detail: `${url.origin} wrote an event of more than ${maxLineBytes} bytes.`,
+        });
+      }
+    },
+  });
 
   const openRequests = (): number => {
     let count = 0;
@@ -224,6 +216,7 @@ export function openHttp(
     const ids = idsOf(messages, 'request');
     const [first] = messages;
     const isInitialize = first?.method === 'initialize';
+    const isInitialized = first?.method === 'notifications/initialized';
     if (openRequests() + ids.length > maxOpenRequests) {
       const refused = Promise.resolve().then(() => void (isOver || events.onUnanswered(ids, 'server_busy')));
       return { passed: refused, settled: refused };
@@ -238,9 +231,13 @@ export function openHttp(
     if (cancelled !== undefined) setTimeout(() => cancelled.abandon(), abandonAfterMs).unref();
     const ended = exchange.ended.then((end) => {
       settle(exchange, end, isInitialize);
-      if (end.outcome === 'done' && first?.method === 'notifications/initialized') void listen();
+      if (end.outcome === 'done' && isInitialized) standalone.follow();
     });
     if (isInitialize) return { passed: Promise.race([greeted, ended]), settled: exchange.taken };
+    if (isInitialized) {
+      const passed = settlesWithin(ended, maxHoldMs).then(standalone.heard);
+      return { passed, settled: exchange.taken };
+    }
     const passed = ids.length > 0 ? Promise.resolve() : settlesWithin(exchange.taken, maxHoldMs);
     return { passed, settled: exchange.taken };
   };
@@ -273,7 +270,7 @@ export function openHttp(
       exchanges.add(exchange);
       void exchange.ended.then((end) => settle(exchange, end));
     }
-    void listen(from, repeats());
+    standalone.follow(from, repeats());
     if (left.size > 0) queueMicrotask(() => isOver || events.onUnanswered([...left], 'outcome_unknown'));
   };
 

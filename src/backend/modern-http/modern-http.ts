@@ -1,8 +1,7 @@
 import type { RequestId } from '../../protocol/faults.ts';
 import { type ForwardedHeaders, noHeaders } from '../../protocol/forwarded-headers.ts';
 import { flattenLineBreaks } from '../../protocol/lines.ts';
-import { type Message, readResponse } from '../../protocol/message.ts';
-import { readDiscovery } from '../../protocol/modern/discovery.ts';
+import type { Message } from '../../protocol/message.ts';
 import type { Backend, BackendEnd, BackendEvents } from '../backend.ts';
 import { explainConnectFailure } from '../connect-failure.ts';
 import type { UpstreamTls } from '../upstream-tls.ts';
@@ -12,6 +11,7 @@ import { createFlow } from '../web/flow.ts';
 import { messagesIn } from '../web/messages.ts';
 import { explainStatus, type Outcome, post } from './exchange.ts';
 import { createRequester, headersOf } from './request.ts';
+import { isAsOfLegacyServer, isRefusal, isUnwell, saysLegacy } from './signs-of-era.ts';
 
 /** A Streamable HTTP server of the modern era and the limits of its backend. */
 export interface ModernHttpOptions {
@@ -79,6 +79,7 @@ export function openModernHttp(options: ModernHttpOptions, events: BackendEvents
   const flow = createFlow();
   const requester = createRequester({ url, connection, flow, maxLineBytes, idleTimeoutMs, version, onToolsHidden });
   const requests = new Map<RequestId, Cut>();
+  const notifications = new Set<Cut>();
   let heldBytes = 0;
   let hasAnswered = false;
   let dropped = 0;
@@ -91,7 +92,7 @@ export function openModernHttp(options: ModernHttpOptions, events: BackendEvents
   const finish = (end: BackendEnd): Promise<void> => {
     ending ??= (async () => {
       isOver = true;
-      for (const cut of requests.values()) cut.abort();
+      for (const cut of [...requests.values(), ...notifications]) cut.abort();
       await null; // never inside another call into the backend
       events.onEnd(isClosing ? closed : end);
       await connection.close();
@@ -140,13 +141,14 @@ export function openModernHttp(options: ModernHttpOptions, events: BackendEvents
     if (now - doubtedAt < doubtPauseMs) return;
     doubtedAt = now;
     const outcome = await requester.discover(forwarded);
-    if (isOver || !(outcome.ok ? isLegacyAnswer(outcome) : isRefusal(outcome.status ?? 0))) return;
+    if (isOver || !saysLegacy(outcome)) return;
     void finish({ reason: 'exited', detail: `${where} does not speak the revisions from 2026-07-28 on any more.` });
   };
 
   const notify = async (message: Message, forwarded: ForwardedHeaders): Promise<void> => {
     const release = hold(message.text.length);
     const cut = new Cut();
+    notifications.add(cut);
     const timer = setTimeout(() => cut.abort(), postTimeoutMs);
     const drop = (detail: string): void => {
       if (isOver) return;
@@ -166,6 +168,7 @@ export function openModernHttp(options: ModernHttpOptions, events: BackendEvents
       );
     } finally {
       clearTimeout(timer);
+      notifications.delete(cut);
       release();
     }
   };
@@ -206,25 +209,4 @@ export function openModernHttp(options: ModernHttpOptions, events: BackendEvents
       return finish(closed);
     },
   };
-}
-
-/** Statuses that say nothing of the era: who asks is not let in, or the server, or what stands before it, is not well. */
-const isUnwell = (status: number): boolean => [401, 403, 407, 408, 425, 429].includes(status) || status >= 500;
-
-/** Statuses with which a server refuses what it does not know. */
-const isRefusal = (status: number): boolean => status >= 400 && !isUnwell(status);
-
-/** Codes of errors that servers of the legacy era have where the modern one has others. */
-const legacyCodes: ReadonlySet<unknown> = new Set([-32000, -32001]);
-
-function isAsOfLegacyServer(outcome: Outcome): boolean {
-  if (!isRefusal(outcome.status ?? 0)) return false;
-  if (!outcome.ok) return true;
-  const { error } = JSON.parse(outcome.response.toString()) as { error?: { code?: unknown } };
-  return legacyCodes.has(error?.code);
-}
-
-function isLegacyAnswer({ response, status }: Extract<Outcome, { ok: true }>): boolean {
-  const message = readResponse(response);
-  return !isUnwell(status) && message !== undefined && readDiscovery(message).era === 'legacy';
 }

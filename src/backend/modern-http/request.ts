@@ -107,8 +107,10 @@ export function createRequester({ version, onToolsHidden, ...parts }: RequesterP
 
 /** The headers that every message has. None of a client takes the place of one that mirrors the body. */
 export function headersOf(message: Message, forwarded: ForwardedHeaders): Readonly<Record<string, string>> {
-  const version = memberValue(message, 'meta', protocolVersionKey);
-  return { ...forwarded, ...mirroredHeaders(message, typeof version === 'string' ? version : newestRevision) };
+  const named = memberValue(message, 'meta', protocolVersionKey);
+  // A notification need not name one, and what is none cannot stand in a header.
+  const version = modernRevisions.find((revision) => revision === named) ?? newestRevision;
+  return { ...forwarded, ...mirroredHeaders(message, version) };
 }
 
 const standardOf = (request: Message, forwarded: ForwardedHeaders): Pick<Asking, 'id' | 'message' | 'headers'> => ({

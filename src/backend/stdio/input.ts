@@ -10,7 +10,8 @@ export interface StdioInput {
 }
 
 /**
- * Writes messages as lines, in order.
+ * Writes messages as lines, in order: the first of a turn of the event loop at once, those that come in the same turn
+ * behind it together, by one system call.
  * @param maxQueuedBytes see `writeMessage`
  * @param onBroken the server does not read any more (EPIPE): it has exited or closed its stdin
  */
@@ -19,10 +20,21 @@ export function createInput(
   { maxQueuedBytes, onBroken }: { readonly maxQueuedBytes: number; onBroken(): void },
 ): StdioInput {
   stdin.on('error', onBroken);
+  let isHeld = false;
+  const release = (): void => {
+    isHeld = false;
+    stdin.uncork();
+  };
   return {
     send(message) {
       if (!stdin.writable) return 'ended';
-      return writeMessage(stdin, message, maxQueuedBytes);
+      const outcome = writeMessage(stdin, message, maxQueuedBytes);
+      if (!isHeld) {
+        isHeld = true;
+        stdin.cork();
+        setImmediate(release);
+      }
+      return outcome;
     },
     end() {
       stdin.end();

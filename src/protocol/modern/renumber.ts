@@ -29,22 +29,24 @@ export function renumber(request: Message, renamed: RequestId, cuts: readonly Pl
   // What is no token is the server's to refuse.
   const token = request.progressToken === undefined ? undefined : placeOf(request, 'meta', 'progressToken');
   if (id === undefined) throw new Error('the message has no id');
-  const places = [id, ...(token === undefined ? [] : [token])];
-  const replacements = [...places.map((at) => ({ ...at, by })), ...cuts.map((at) => ({ ...at, by: '' }))];
-  const textOf = ({ start, end }: { start: number; end: number }): string => request.text.toString('utf8', start, end);
+  const { text } = request;
+  const [first, second] = token !== undefined && token.start < id.start ? [token, id] : [id, token];
+  const replacements: Replacement[] = [{ start: first.start, end: first.end, by }];
+  if (second !== undefined) replacements.push({ start: second.start, end: second.end, by });
+  if (cuts.length > 0) {
+    replacements.push(...cuts.map(({ start, end }) => ({ start, end, by: '' })));
+    replacements.sort((a, b) => a.start - b.start);
+  }
   return {
-    text: replaceParts(
-      request.text,
-      replacements.sort((a, b) => a.start - b.start),
-    ),
-    idText: textOf(id),
-    tokenText: token && textOf(token),
+    text: replaceParts(text, replacements),
+    idText: text.toString('utf8', id.start, id.end),
+    tokenText: token && text.toString('utf8', token.start, token.end),
   };
 }
 
 /** A response under the id that the client had written. */
 export function restoreId(response: Message, idText: string): Buffer {
-  return replaceParts(response.text, [...replacement(response, 'message', 'id', idText)]);
+  return replaceParts(response.text, replacement(response, 'message', 'id', idText));
 }
 
 /** The response to a listen request: its result names the subscription, which is the id. */
@@ -81,5 +83,5 @@ function replacement(
   by: string,
 ): readonly Replacement[] {
   const place = placeOf(message, level, key);
-  return place === undefined ? [] : [{ ...place, by }];
+  return place === undefined ? [] : [{ start: place.start, end: place.end, by }];
 }

@@ -88,6 +88,9 @@ describe('schemas', () => {
     ['leaseMarginMs', 0, false],
     ['recordTtlMs', 2 ** 31, false],
     ['mailboxMaxBytes', 0, false],
+    ['stateKey', ['k'.repeat(32), 'other+/='.repeat(5)], true],
+    ['stateKey', ['k'.repeat(31)], false],
+    ['stateKey', [`${'k'.repeat(32)},x`], false],
   ])('%s: %j is valid: %s', (key, value, isValid) => {
     expect(all[key]?.schema.safeParse(value).success).toBe(isValid);
   });

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { openHttp } from '../../../src/backend/http/http.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { openBackend } from '../open-backend.ts';
@@ -116,6 +116,22 @@ describe('a server of Streamable HTTP', () => {
     expect(got.headers).not.toHaveProperty('last-event-id');
     expect(JSON.parse(await messages.next())).toEqual(note);
     expect(origins.at(-1)).toEqual([]);
+  });
+
+  test('[P3] hears nothing more of its client before that stream is open: what it says there meanwhile would be lost', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
+    for (const isOpened of [true, false]) {
+      const { server, send, messages } = await openLive({ onGet: () => undefined });
+      send(request(1));
+      const { response } = await server.gets.next();
+      // What was sent at the same time would be here by then.
+      for (let trip = 0; trip < 3; trip++) await fetch(server.url, { method: 'DELETE' });
+      expect(server.posts.items).toHaveLength(2);
+      if (isOpened) beginStream(response).flushHeaders();
+      else await vi.advanceTimersByTimeAsync(250); // it may send the head with its first event
+      expect(await messages.next()).toContain('"id":1');
+    }
   });
 
   test.each([405, 404, 400])('need not have a GET stream: %i', async (status) => {

@@ -151,7 +151,7 @@ describe('the end', () => {
     endAfterTest(holder);
     const start = performance.now();
     expect((await opened.end()).reason).toBe('exited');
-    expect(performance.now() - start).toBeLessThan(1_500); // the grandchild would hold it for 30 s
+    expect(performance.now() - start).toBeLessThan(10_000); // the grandchild would hold it for 30 s
     await opened.backend.close();
     expect(await isRunning(stubborn)).toBe(false);
     expect(await isRunning(holder)).toBe(false);
