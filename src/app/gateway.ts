@@ -3,6 +3,7 @@ import { createServer, type Server as HttpServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Logger } from 'pino';
 import type { OpenBackend } from '../backend/backend.ts';
+import { Groups } from '../era/groups/groups.ts';
 import { openEitherEra } from '../era/open-either-era.ts';
 import { Translator } from '../era/translator.ts';
 import { createHttpApp, createListener } from '../http/app.ts';
@@ -22,6 +23,7 @@ import type { GatewayConfig } from './configuration/config.ts';
 import { endpointPathsOf } from './configuration/endpoint-paths.ts';
 import type { Environment } from './configuration/environment.ts';
 import { createConnectedStore, createStore } from './create-store.ts';
+import { createRequestStates } from './request-states.ts';
 import { logListeners } from './server-listeners.ts';
 import { missingCommand, type RunningServer, runServer } from './servers.ts';
 import { awaitStart, probeMs } from './start-probe.ts';
@@ -71,13 +73,20 @@ export async function startGateway({ config, environment, logger, onUseless }: G
   const modernServers = new Map(
     servers.map((running) => [running, runModern(running, config, modernObserver, startAheadMs)]),
   );
+  const states = createRequestStates(config, store);
   const originRules = createOriginRules(config);
   const endpoints = new Map<string, Endpoint>();
   const onWebSocket = new Map<string, Server>();
   for (const [running, modern] of modernServers) {
     const own = running.config;
     const server = { ...running.server, open: openForSessions(running, modern, config) };
-    const options = { ...config, server, sessions, modern, originRules };
+    const groups = new Groups({
+      ...{ sessions, records: store.sessions, server: running.server, states, version },
+      ...{ isolation: own.isolation, poolMax: own.poolMax, requestIdleMs: config.requestIdleMs },
+      settleMs: own.startTimeoutMs,
+      onFailed: (cause) => modernObserver.failed(own.name, cause),
+    });
+    const options = { ...config, server, sessions, modern, groups, originRules };
     const endpoint = createEndpoint(options);
     for (const { mcp, ws, old } of endpointPathsOf(config, own)) {
       endpoints.set(mcp, endpoint);

@@ -25,8 +25,8 @@ import { SessionReply, type Place as StreamPlace } from './session-reply.ts';
 export interface CallHost {
   /** An id that no other call of any instance has. */
   newId(): string;
-  /** The state of a call that waits for its client; rejects with `StoreUnavailable`. */
-  seal(request: Message, round: number, parked: ParkedCall): Promise<string>;
+  /** The state of a call that waits for its client; undefined if it would be too long. Rejects with `StoreUnavailable`. */
+  seal(request: Message, round: number, parked: ParkedCall): Promise<string | undefined>;
   /** The call is over, and not parked. */
   onOver(place: Place): void;
   /** So long a request waits for a turn at one of the places in all, in milliseconds. */
@@ -240,6 +240,7 @@ export class GroupCall {
     this.#reply?.leave();
     try {
       const state = await this.#host.seal(request, this.#round + 1, parked);
+      if (state === undefined) throw new Error('the ids of the questions are too long');
       if (answer.isOver) return this.#cancelAtServer('The client does not wait any more.');
       answer.response(inputRequired(this.#sent.idText, open, state, this.#serverInfoText), 200);
     } catch {
