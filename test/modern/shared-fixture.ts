@@ -82,6 +82,7 @@ export function sharedOf(
     startFailed: note('startFailed'),
     crashLoop: note('crashLoop'),
     clientCut: note('clientCut'),
+    failed: note('failed'),
     closed: (_server: string, details: { dropped: Counts }) => observed.push(['closed', details]),
     dropped: (_server, what) => void dropped.push(what),
   };

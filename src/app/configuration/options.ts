@@ -183,7 +183,6 @@ export const serverOptions = {
     'request',
     z.enum(['request', 'shared'], { error: 'must be request or shared' }),
     'Who shares a process of a legacy server: request is nobody, each modern request gets a process; shared is all modern clients.',
-    { inHelp: true },
   ),
   poolMax: integer(
     4,
