@@ -15,7 +15,7 @@ import type { Principal } from '../../store/session-records.ts';
 import { StoreUnavailable } from '../../store/store-unavailable.ts';
 import type { RequestStates, StateBinding, StateContent } from '../request-state.ts';
 import type { Asked } from './asked.ts';
-import { type Asked, GroupCall, GroupCall } from './group-call.ts';
+import { GroupCall } from './group-call.ts';
 import { Listeners } from './listeners.ts';
 import type { ParkedCall } from './parked.ts';
 import { type OpenPlace, Place, type PlaceHost, type PlaceOf } from './place.ts';
