@@ -3,6 +3,7 @@ import { createServer, type Server as HttpServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Logger } from 'pino';
 import type { OpenBackend } from '../backend/backend.ts';
+import { anyChange, ChangeTeller } from '../era/groups/change-teller.ts';
 import { Groups } from '../era/groups/groups.ts';
 import { openEitherEra } from '../era/open-either-era.ts';
 import { Translator } from '../era/translator.ts';
@@ -60,7 +61,9 @@ export async function startGateway({ config, environment, logger, onUseless }: G
   const storeWaitMs = config.redisWaitMs;
   const cluster = config.redis === undefined ? undefined : { ...config, storeWaitMs };
   const connectedStore = createConnectedStore(config);
-  const sessions = new Sessions({ ...config, storeWaitMs, cluster, store, observer });
+  const teller = new ChangeTeller(store.changes, (cause) => observer.clusterFailed(cause));
+  const onGroupChange = (topic: string, text = anyChange): void => teller.tell(topic, text);
+  const sessions = new Sessions({ ...config, storeWaitMs, cluster, store, observer, onGroupChange });
   const servers = await startServers({ config, environment, logger, onUseless });
   const closeParts = async (): Promise<void> => {
     await Promise.all(servers.map(({ pool }) => pool.close()));
@@ -74,6 +77,7 @@ export async function startGateway({ config, environment, logger, onUseless }: G
     servers.map((running) => [running, runModern(running, config, modernObserver, startAheadMs)]),
   );
   const states = createRequestStates(config, store);
+  const allGroups: Groups[] = [];
   const originRules = createOriginRules(config);
   const endpoints = new Map<string, Endpoint>();
   const onWebSocket = new Map<string, Server>();
@@ -81,11 +85,13 @@ export async function startGateway({ config, environment, logger, onUseless }: G
     const own = running.config;
     const server = { ...running.server, open: openForSessions(running, modern, config) };
     const groups = new Groups({
-      ...{ sessions, records: store.sessions, server: running.server, states, version },
+      ...{ sessions, records: store.sessions, changes: store.changes, server: running.server, states, version },
       ...{ isolation: own.isolation, poolMax: own.poolMax, requestIdleMs: config.requestIdleMs },
       settleMs: own.startTimeoutMs,
+      maxListeners: config.maxSharedCalls,
       onFailed: (cause) => modernObserver.failed(own.name, cause),
     });
+    allGroups.push(groups);
     const options = { ...config, server, sessions, modern, groups, originRules };
     const endpoint = createEndpoint(options);
     for (const { mcp, ws, old } of endpointPathsOf(config, own)) {
@@ -149,6 +155,7 @@ export async function startGateway({ config, environment, logger, onUseless }: G
     async close() {
       const endMs = Math.max(...servers.map(({ config: c }) => c.stdinCloseGraceMs + c.terminateGraceMs));
       const graceMs = Math.max(0, config.drainMs - endMs - exitMarginMs);
+      for (const groups of allGroups) groups.close();
       await Promise.all([
         sessions.drain(graceMs),
         ...[...modernServers.values()].map((modern) => modern.drain(graceMs)),

@@ -4,15 +4,8 @@ import { withoutMember } from '../protocol/members.ts';
 import { type Message, memberValue, readOwn } from '../protocol/message.ts';
 import { missedChanges } from '../protocol/modern/missed-changes.ts';
 import { subscriptionIdKey } from '../protocol/modern/renumber.ts';
+import type { Filter } from '../protocol/modern/subscription-filter.ts';
 import { maxSubscriptions } from '../session/client-state.ts';
-
-/** What a client listens to. */
-export interface Filter {
-  readonly toolsListChanged?: true;
-  readonly promptsListChanged?: true;
-  readonly resourcesListChanged?: true;
-  readonly resourceSubscriptions?: readonly string[];
-}
 
 /** How the wish to hear of a resource ended: the server tells of it, or it said why not, or nothing came of the question. */
 export type Outcome = 'subscribed' | { readonly error: Message } | { readonly reason: Reason };

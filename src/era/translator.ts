@@ -7,9 +7,10 @@ import { type LegacyClient, readLegacyClient, withEnvelope } from '../protocol/m
 import { asLegacyResponse } from '../protocol/modern/legacy-response.ts';
 import { type LogLevel, readLogLevel } from '../protocol/modern/log-levels.ts';
 import { openingOf } from '../protocol/modern/opening.ts';
+import type { Filter } from '../protocol/modern/subscription-filter.ts';
 import { spliceId } from '../protocol/splice.ts';
 import { idOf } from '../session/inbound.ts';
-import { ChangeFeed, type Filter, type Outcome } from './change-feed.ts';
+import { ChangeFeed, type Outcome } from './change-feed.ts';
 import { Outbox } from './outbox.ts';
 import type { ServerSide } from './server-side.ts';
 import { type CallHost, TranslatedCall } from './translated-call.ts';

@@ -40,8 +40,8 @@ function includes(whole: unknown, part: unknown): boolean {
 const changingLists = ['tools', 'prompts', 'resources'] as const;
 
 /** The `list_changed` notifications that a server with these capabilities may send. */
-export function declaredListChanges({ capabilities }: Handshake): string[] {
+export function declaredListChanges({ capabilities }: Handshake): Buffer[] {
   return changingLists
     .filter((list) => includes(capabilities, { [list]: { listChanged: true } }))
-    .map((list) => `notifications/${list}/list_changed`);
+    .map((list) => Buffer.from(`{"jsonrpc":"2.0","method":"notifications/${list}/list_changed"}`));
 }

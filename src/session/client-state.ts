@@ -11,6 +11,8 @@ export interface ClientKind {
   readonly isOneStream?: boolean | undefined;
   /** It is the gateway, for all modern clients of a group (docs/decisions/0027). */
   readonly isGroup?: boolean | undefined;
+  /** Of a group: under which its instances are told what its server says has changed. */
+  readonly topic?: string | undefined;
 }
 
 const initializedNotification = Buffer.from('{"jsonrpc":"2.0","method":"notifications/initialized"}');
@@ -26,6 +28,7 @@ export class ClientState {
   readonly isOneStream: boolean;
   /** The client is the gateway, for a group of modern clients. */
   readonly isGroup: boolean;
+  readonly topic: string | undefined;
   /** How much of the GET stream was delivered: where a listener begins that names no event. */
   getCursor: Position | undefined;
   /** Where the backend stands, where another one can go on from there. */
@@ -42,9 +45,10 @@ export class ClientState {
   constructor(initialize: Buffer, saved?: Buffer, kind: ClientKind = {}) {
     this.initialize = Buffer.from(initialize);
     const state = saved === undefined || saved.length === 0 ? undefined : parse(saved);
-    const { isOneStream = false, isGroup = false } = state ?? kind;
+    const { isOneStream = false, isGroup = false, topic } = state ?? kind;
     this.isOneStream = isOneStream;
     this.isGroup = isGroup;
+    this.topic = topic;
     // Said in any case, also where the instance that opened the session for its group was lost before it said so.
     if (isGroup) this.#initialized = initializedNotification;
     if (state === undefined) return;
@@ -73,8 +77,8 @@ export class ClientState {
     const [initialized, logLevel] = [this.#initialized?.toString(), this.#logLevel?.toString()];
     const isOneStream = this.isOneStream || undefined;
     const isGroup = this.isGroup || undefined;
-    const { getCursor, backend } = this;
-    const state: Saved = { initialized, logLevel, subscriptions, getCursor, isOneStream, isGroup, backend };
+    const { topic, getCursor, backend } = this;
+    const state: Saved = { initialized, logLevel, subscriptions, getCursor, isOneStream, isGroup, topic, backend };
     return Buffer.from(JSON.stringify(state));
   }
 
@@ -83,6 +87,16 @@ export class ClientState {
     if (method !== 'notifications/initialized') return false;
     this.#initialized = Buffer.from(text);
     return true;
+  }
+
+  /** The resources that the server tells of. */
+  get subscribed(): ReadonlyMap<string, unknown> {
+    return this.#subscriptions;
+  }
+
+  /** The server is about to be told to tell no more of this resource. */
+  unsubscribing(uri: string): void {
+    this.#subscriptions.delete(uri);
   }
 
   /** Takes note of a request that the server answered. Returns true if it changed anything. */

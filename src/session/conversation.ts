@@ -1,12 +1,13 @@
 import type { BackendEnd } from '../backend/backend.ts';
 import type { RequestId } from '../protocol/faults.ts';
 import { declaredListChanges, type Handshake } from '../protocol/handshake.ts';
-import type { Message } from '../protocol/message.ts';
+import { type Message, readOwn } from '../protocol/message.ts';
+import { isChange } from '../protocol/modern/subscription-filter.ts';
 import { hasPrimingEvent } from '../protocol/revisions.ts';
 import type { Registration } from '../store/session-records.ts';
 import { Activity } from './activity.ts';
 import type { Adoption } from './adoption.ts';
-import { Answer, type OpeningAnswer } from './answer.ts';
+import type { OpeningAnswer } from './answer.ts';
 import { type Call, Calls } from './calls.ts';
 import type { ClientState } from './client-state.ts';
 import type { Refusal } from './event-writer.ts';
@@ -23,7 +24,7 @@ import { cancellationOf, ServerRequests } from './server-requests.ts';
 import type { SessionEnd } from './session-end.ts';
 import type { SessionParts } from './session-parts.ts';
 import { getStream } from './streams.ts';
-import { createUnloggedStream } from './unlogged-stream.ts';
+import { createOpeningAnswer } from './unlogged-stream.ts';
 import { Upstream } from './upstream.ts';
 
 /** So long a session that is not restored stays for its clients to be told what became of their calls. */
@@ -90,8 +91,8 @@ export class Conversation {
       maxEventBytes: limits.maxEventBytes,
       isGroup: client.isGroup,
       hasGetStream: () => this.outbound.streams.hasGet,
-      hasRoom: () => this.outbound.hasRoom,
-      toGetStream: (text) => this.outbound.add(getStream, text, false),
+      hasRoom: () => client.isGroup || this.outbound.hasRoom,
+      toGetStream: (text) => (client.isGroup ? this.#tellGroup(text) : this.outbound.add(getStream, text, false)),
       toServer: (text) => void this.upstream.send(text),
       incarnation: () => this.upstream.incarnation,
       onAnswered: (call, response) => this.#answered(call, response),
@@ -210,19 +211,9 @@ export class Conversation {
   }
 
   #answerTo(initialize: Message, reply: Reply, headers?: Headers): OpeningAnswer {
-    const { commitAfterMs, maxEventBytes } = this.#options.parts.options;
-    const stream = createUnloggedStream({
+    return createOpeningAnswer(idOf(initialize), reply, headers, this.#options.parts.options, {
       onUndeliverable: () => this.drop('undeliverable'),
       onBlocked: (isBlocked) => this.outbound.hold(isBlocked),
-    });
-    return new Answer(stream, {
-      reply,
-      ids: [idOf(initialize)],
-      isBatch: false,
-      primes: false,
-      upgradeAfterMs: commitAfterMs,
-      maxEventBytes,
-      ...(headers && { headers }),
     });
   }
 
@@ -269,6 +260,13 @@ export class Conversation {
     }
   }
 
+  /** A group has no GET stream: its clients listen to changes, each to those that it asks for, and to nothing else. */
+  #tellGroup(text: Buffer | undefined): void {
+    const { client, parts } = this.#options;
+    if (text !== undefined && !isChange(readOwn(text))) this.drop('undeliverable', text);
+    else if (client.topic !== undefined) parts.options.onGroupChange?.(client.topic, text);
+  }
+
   #forgetPlace(): void {
     const { client, onClientChanged } = this.#options;
     if (client.backend === undefined) return;
@@ -289,9 +287,10 @@ export class Conversation {
 
   /** The new backend is where the lost one was: the client looks anew. */
   #restored(): void {
-    for (const method of declaredListChanges(this.#handshake as Handshake)) {
-      this.outbound.add(getStream, Buffer.from(JSON.stringify({ jsonrpc: '2.0', method })), false);
-    }
+    const { client } = this.#options;
+    const declared = declaredListChanges(this.#handshake as Handshake);
+    if (client.isGroup) this.#tellGroup(undefined);
+    else for (const change of declared) this.outbound.add(getStream, change, false);
     this.outbound.flush();
     this.#observer.restored(this.#options.name, { pid: this.upstream.pid, losses: this.upstream.losses });
   }

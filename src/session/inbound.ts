@@ -6,6 +6,7 @@ import type { LeftCall } from './adoption.ts';
 import { Answer, type CallAnswer } from './answer.ts';
 import type { Call, Calls } from './calls.ts';
 import type { ClientState } from './client-state.ts';
+import { Holds } from './holds.ts';
 import { LoggedAnswer } from './logged-answer.ts';
 import type { Dropped } from './observer.ts';
 import type { OneStream } from './one-stream.ts';
@@ -48,13 +49,17 @@ export class Inbound {
   /** Set for a group whose clients can be asked something. */
   readonly #turns: Turns | undefined;
   readonly #rounds = new Rounds();
+  /** Set for a group: who listens to what. */
+  readonly #holds: Holds | undefined;
   /** This owner has asked the server for its log messages, on behalf of a group. */
   #hasAskedForLogs = false;
 
   constructor(options: InboundOptions) {
     this.#options = options;
     const { client, calls, limits, tellsRequests } = options;
-    if (!client.isGroup || !client.canBeAsked) return;
+    if (!client.isGroup) return;
+    this.#holds = new Holds(client);
+    if (!client.canBeAsked) return;
     const onTurn = (post: Post, reply: Reply): void => this.post(post, reply);
     this.#turns = new Turns({ calls, maxWaiting: limits.maxCalls, tellsRequests, onTurn });
   }
@@ -72,6 +77,7 @@ export class Inbound {
     if (repeated !== undefined) return reply.fault('duplicate_id', repeated);
     if (new Set(ids).size < ids.length) return reply.fault('duplicate_id', null);
     if (this.#turns?.admits(post, reply) === false) return;
+    if (group !== undefined && this.#holds?.settles(requests[0], group, reply)) return;
     if (calls.size + ids.length > limits.maxCalls) return reply.fault('too_many_calls', ids[0] ?? null);
     if (group?.round !== undefined && !this.#rounds.admits(group.round)) return reply.fault('bad_request_state', null);
     for (const message of messages) {
@@ -166,6 +172,7 @@ export class Inbound {
   /** Ends calls that the server neither answers nor reports progress of, and tells it to stop them. */
   endOverdue(): void {
     const { calls, upstream, limits } = this.#options;
+    for (const request of this.#holds?.expired() ?? []) this.call([request], silentAnswer);
     for (const call of calls.overdue(limits)) {
       if (call.method === 'initialize') continue; // it has a limit of its own, and is never cancelled
       const params = { requestId: call.id, reason: 'The request took too long.' };

@@ -20,6 +20,10 @@ export interface GroupWishes {
   readonly logLevel?: LogLevel;
   /** So long it waits for its turn, in milliseconds, until it is told `group_busy`; see `Turns`. */
   readonly turnMs: number;
+  /** Of a request for a resource, which listener it is for, and of a ping, who is there; see `HeldResources`. */
+  readonly holder?: string;
+  /** The resources that this holder goes on listening to. */
+  readonly renews?: readonly string[];
   /** What a call is told that asked its client for something; see `Rounds`. */
   readonly round?: Round;
 }

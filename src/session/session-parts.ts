@@ -39,6 +39,11 @@ export interface SessionOptions {
   readonly maxQueuedBytes: number;
   /** How long a request waits for a store that is not available. */
   readonly storeWaitMs: number;
+  /**
+   * The server of a group has said that something has changed, or, without a notification, anything may have: it was lost.
+   * @param topic of the group's clients
+   */
+  onGroupChange?(topic: string, notification: Buffer | undefined): void;
 }
 
 /** An instance that shares its store with nobody; see `SessionParts.instance`. */

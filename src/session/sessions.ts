@@ -232,7 +232,7 @@ export class Sessions {
   }
 
   #open(
-    { key, server, principal, isOneStream, isGroup }: Visitor,
+    { key, server, principal, isOneStream, isGroup, topic }: Visitor,
     initialize: Message,
     reply: Reply,
     headers?: Headers,
@@ -240,7 +240,7 @@ export class Sessions {
     const isTaken = this.#byKey.has(key) || this.#ending.has(key);
     const refused = isTaken ? 'already_initialized' : this.#refusal;
     if (refused !== undefined) return reply.fault(refused, initialize.id ?? null);
-    const start = { epoch: Date.now(), initialize: initialize.text, isOneStream, isGroup };
+    const start = { epoch: Date.now(), initialize: initialize.text, isOneStream, isGroup, topic };
     this.#create(key, server, principal, start).start(initialize, reply, headers);
   }
 

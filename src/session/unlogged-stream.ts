@@ -1,6 +1,8 @@
+import type { RequestId } from '../protocol/faults.ts';
 import { encodeMessage } from '../protocol/sse.ts';
-import type { AnswerHost } from './answer.ts';
-import type { EventSink } from './reply.ts';
+import { Answer, type AnswerHost } from './answer.ts';
+import type { EventSink, Headers, Reply } from './reply.ts';
+import type { SessionOptions } from './session-parts.ts';
 
 /** What such a stream tells. */
 export interface UnloggedStreamOptions {
@@ -13,7 +15,7 @@ export interface UnloggedStreamOptions {
  * The stream of an answer that cannot be resumed: that of `initialize`. Before it is answered the session has no record
  * to log events in, so they go out without an id (P5).
  */
-export function createUnloggedStream({ onUndeliverable, onBlocked }: UnloggedStreamOptions): AnswerHost {
+function createUnloggedStream({ onUndeliverable, onBlocked }: UnloggedStreamOptions): AnswerHost {
   let sink: EventSink | undefined;
   return {
     openStream(opened) {
@@ -28,4 +30,26 @@ export function createUnloggedStream({ onUndeliverable, onBlocked }: UnloggedStr
     flush: () => undefined,
     onUndeliverable,
   };
+}
+
+/**
+ * The answer to `initialize`.
+ * @param headers of a successful answer
+ */
+export function createOpeningAnswer(
+  id: RequestId,
+  reply: Reply,
+  headers: Headers | undefined,
+  { commitAfterMs, maxEventBytes }: Pick<SessionOptions, 'commitAfterMs' | 'maxEventBytes'>,
+  stream: UnloggedStreamOptions,
+): Answer {
+  return new Answer(createUnloggedStream(stream), {
+    reply,
+    ids: [id],
+    isBatch: false,
+    primes: false,
+    upgradeAfterMs: commitAfterMs,
+    maxEventBytes,
+    ...(headers && { headers }),
+  });
 }

@@ -1,3 +1,4 @@
+import type { Changes } from './changes.ts';
 import type { EventLog } from './event-log.ts';
 import type { Instances } from './instances.ts';
 import type { Secrets } from './secrets.ts';
@@ -5,7 +6,7 @@ import type { SessionRecords } from './session-records.ts';
 
 /**
  * What outlives a connection: the events of each session, the record of what the session is, which instances there
- * are, and the secrets that they share. One implementation in memory, for one instance, and one in Redis; the contract suite in `test/contract/` runs
+ * are, the secrets that they share, and what they tell each other. One implementation in memory, for one instance, and one in Redis; the contract suite in `test/contract/` runs
  * against both.
  *
  * A session is named by its key, never by the id that clients hold: the key is a hash, so that a store's contents do
@@ -16,6 +17,7 @@ export interface Store {
   readonly sessions: SessionRecords;
   readonly instances: Instances;
   readonly secrets: Secrets;
+  readonly changes: Changes;
   /** For how long the store has answered without a break, in milliseconds; 0 while it does not. */
   healthyForMs(): number;
   /** The listener is called whenever the store answers again after it did not: what was written last may be lost. */

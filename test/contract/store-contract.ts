@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { appendContract } from './append-contract.ts';
 import { batchesContract } from './batches-contract.ts';
+import { changesContract } from './changes-contract.ts';
 import { leasesContract } from './leases-contract.ts';
 import { limitsContract } from './limits-contract.ts';
 import { mailboxContract } from './mailbox-contract.ts';
@@ -31,6 +32,7 @@ export function storeContract(name: string, makeStore: MakeStore, { modelRuns = 
   leasesContract(name, fixture);
   mailboxContract(name, fixture);
   secretsContract(name, fixture);
+  changesContract(name, fixture);
 
   describe(`${name}: the whole store`, () => {
     it('does what the model does, for any sequence of appends, reads, takeovers, registrations, ends and passing time', async () => {

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { ChangeFeed, type Filter, type Outcome } from '../../src/era/change-feed.ts';
+import { ChangeFeed, type Outcome } from '../../src/era/change-feed.ts';
 import type { CallAnswer } from '../../src/modern/answer.ts';
+import type { Filter } from '../../src/protocol/modern/subscription-filter.ts';
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());

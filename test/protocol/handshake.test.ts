@@ -73,6 +73,7 @@ describe('lists that can change', () => {
   ])('%j', (capabilities, count) => {
     const methods = declaredListChanges(shake(capabilities));
     expect(methods).toHaveLength(count);
-    for (const method of methods) expect(method).toMatch(/^notifications\/(tools|prompts|resources)\/list_changed$/);
+    for (const text of methods)
+      expect(JSON.parse(text.toString()).method).toMatch(/^notifications\/(tools|prompts|resources)\/list_changed$/);
   });
 });

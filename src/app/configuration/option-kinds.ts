@@ -56,3 +56,6 @@ export function matching(pattern: RegExp, error: string) {
 export const systemText = z.string({ error: 'must be a string' }).refine((value) => !value.includes('\0'), {
   error: 'must not contain a NUL character',
 });
+
+/** The path of a file. */
+export const file = systemText.min(1, { error: 'must not be empty' });

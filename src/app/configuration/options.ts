@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import type { Era } from '../../protocol/revisions.ts';
-import { parseRedisUrl } from '../../store/redis/redis-url.ts';
 import { integer, list, matching, type Option, systemText, text, turnedOff } from './option-kinds.ts';
 import { remoteOptions } from './remote-options.ts';
+import { sharedOptions } from './shared-options.ts';
+import { largestMessageBytes, largestTotalBytes, longestMs, mebibyte, minute, second } from './units.ts';
 
 /**
  * The one table of all options. The command line, the environment names, the keys of the file, `--help` and
@@ -17,17 +18,6 @@ export type OptionValues<T extends OptionTable> = {
 
 export type GlobalOptions = OptionValues<typeof globalOptions>;
 export type ServerOptions = OptionValues<typeof serverOptions>;
-
-const mebibyte = 1024 * 1024;
-const second = 1000;
-const minute = 60 * second;
-
-/** The longest time: setTimeout turns a larger one into 1 ms. */
-const longestMs = 2 ** 31 - 1;
-/** The largest single message: V8 holds no string of 512 MiB or more. */
-const largestMessageBytes = 256 * mebibyte;
-/** The largest sum of messages. */
-const largestTotalBytes = 1024 * mebibyte;
 
 const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
 type LogLevel = (typeof logLevels)[number];
@@ -48,16 +38,6 @@ const variables = z
   .refine((value) => Object.keys(value).every((name) => /^[^=\0]+$/.test(name)), {
     error: 'has a variable name that is empty or contains =',
   });
-
-const redisUrl = z.string({ error: 'must be a URL' }).superRefine((url, context) => {
-  try {
-    parseRedisUrl(url);
-  } catch (cause) {
-    context.addIssue({ code: 'custom', message: (cause as Error).message });
-  }
-});
-
-const file = systemText.min(1, { error: 'must not be empty' });
 
 /** Options of the gateway as a whole. */
 export const globalOptions = {
@@ -83,59 +63,7 @@ export const globalOptions = {
     `Least level to log: ${logLevels.join(', ')}.`,
     { inHelp: true },
   ),
-  redis: text<string | undefined>(undefined, redisUrl, 'URL of a Redis that instances share, also REDIS_URL.', {
-    inHelp: true,
-  }),
-  redisPrefix: text(
-    'gangway',
-    matching(/^[A-Za-z0-9._:-]{1,64}$/, 'must be 1 to 64 letters, digits and . _ : -'),
-    'What all keys in Redis begin with; instances with the same one share their sessions.',
-  ),
-  redisCa: text<string | undefined>(
-    undefined,
-    file,
-    'File with the certificates (PEM) that a rediss:// server is checked against.',
-  ),
-  redisCert: text<string | undefined>(
-    undefined,
-    file,
-    'File with the certificate (PEM) of this client for a rediss:// server.',
-  ),
-  redisKey: text<string | undefined>(undefined, file, 'File with the key (PEM) of that certificate.'),
-  redisTimeoutMs: integer(second, [10, longestMs], 'Milliseconds after which Redis counts as not answering.'),
-  redisWaitMs: integer(
-    5 * second,
-    [1, longestMs],
-    'Milliseconds that a request waits for Redis before it gets 503; nothing of it has reached the server then.',
-  ),
-  leaseMs: integer(
-    6 * second,
-    [100, longestMs],
-    'Milliseconds without a sign of life after which other instances take over the sessions of one.',
-  ),
-  leaseRenewMs: integer(2 * second, [10, longestMs], 'Milliseconds between the signs of life of an instance.'),
-  leaseMarginMs: integer(
-    second,
-    [1, longestMs],
-    'Milliseconds before the end of its lease from which on an instance says nothing that is not in the log.',
-  ),
-  recordTtlMs: integer(
-    60 * minute,
-    [1, longestMs],
-    'Milliseconds that Redis keeps a session that no instance holds any more.',
-  ),
-  mailboxMaxBytes: integer(
-    64 * mebibyte,
-    [1, largestTotalBytes],
-    'Bytes that other instances may have waiting for one instance.',
-  ),
-  stateKey: {
-    ...list(
-      matching(/^[^,\s]{32,}$/, 'must be at least 32 characters without commas and blanks'),
-      'Secret that protects the requestState of modern clients, the same on all instances; the first for new ones, others still open. If not given, one is made, and shared by Redis.',
-    ),
-    inHelp: false,
-  },
+  ...sharedOptions,
   allowOrigin: list(
     matching(
       /^(?:\*|[a-z][a-z0-9+.-]*:\/\/(?:\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::\d{1,5})?)$/i,

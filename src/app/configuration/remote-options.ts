@@ -1,11 +1,7 @@
 import { z } from 'zod';
-import { integer, list, type Option, systemText, text } from './option-kinds.ts';
+import { file, integer, list, type Option, text } from './option-kinds.ts';
 import type { TransportChoice } from './server-url.ts';
-
-const second = 1000;
-const longestMs = 2 ** 31 - 1;
-
-const file = systemText.min(1, { error: 'must not be empty' });
+import { longestMs, second } from './units.ts';
 
 /** Headers that the transport itself sets, or that decide where a request ends and who it is for. */
 const ownHeaders = new Set([

@@ -10,11 +10,13 @@ import { digestOf, type Retry, readRetry } from '../../protocol/modern/retry.ts'
 import { modernRevisions } from '../../protocol/revisions.ts';
 import { canAsk } from '../../session/rerun.ts';
 import { keyOfPlace } from '../../session/session-key.ts';
+import type { Changes } from '../../store/changes.ts';
 import type { Principal } from '../../store/session-records.ts';
 import { StoreUnavailable } from '../../store/store-unavailable.ts';
 import type { RequestStates, StateBinding, StateContent } from '../request-state.ts';
 import type { Asked } from './asked.ts';
 import { GroupCall } from './group-call.ts';
+import { Listeners } from './listeners.ts';
 import type { ParkedCall } from './parked.ts';
 import { type OpenPlace, Place, type PlaceHost, type PlaceOf } from './place.ts';
 import { SessionReply } from './session-reply.ts';
@@ -26,6 +28,10 @@ export interface GroupsOptions extends PlaceHost {
   readonly isolation: 'request' | 'shared';
   /** The most sessions of one group. */
   readonly poolMax: number;
+  /** What servers of groups say has changed, on any instance. */
+  readonly changes: Changes;
+  /** The most subscriptions at once. */
+  readonly maxListeners: number;
   /** A fault of the gateway itself. */
   onFailed(cause: unknown): void;
   /** So long a request waits for a turn, and a parked call for its client, in milliseconds. */
@@ -43,7 +49,6 @@ const maxPlaces = 1_000;
 
 /** Requests that the one era has and the other means something else by, or nothing. */
 const untranslated: ReadonlySet<string | undefined> = new Set([
-  ...['subscriptions/listen'],
   ...['tasks/get', 'tasks/result', 'tasks/list', 'tasks/cancel', 'tasks/update'],
 ]);
 
@@ -60,9 +65,16 @@ export class Groups {
   /** Before the numbers of this instance's requests: those of others have another one. */
   readonly #mark = randomBytes(6).toString('base64url');
   #lastId = 0;
+  readonly #listeners: Listeners;
 
   constructor(options: GroupsOptions) {
     this.#options = options;
+    this.#listeners = new Listeners(options.changes, options.maxListeners);
+  }
+
+  /** Ends the subscriptions in order (P9). */
+  close(): void {
+    this.#listeners.close();
   }
 
   /** Serves a request of the modern era, whose envelope and headers are as they should be. */
@@ -87,6 +99,7 @@ export class Groups {
     const askable = readAskable(request.text.subarray(declared.start, declared.end));
     const of = { principal, capabilitiesText: capabilitiesOf(askable), forwarded };
     if (method === 'server/discover') return this.#discover(request, of, answer);
+    if (method === 'subscriptions/listen') return this.#listen(request, of, answer);
     const asked: Asked = { request, askable, logLevel, answer, forwarded };
     const retry = canAsk(method as string) ? readRetry(request) : undefined;
     if (retry !== undefined) return this.#retry(asked, retry, principal);
@@ -98,7 +111,8 @@ export class Groups {
     const content = state && (await this.#options.states.open<ParkedCall>(this.#binding(request, principal), state));
     if (answer.isOver) return;
     if (!content) return answer.fault('bad_request_state');
-    const place = this.#place({ key: content.value.place, principal, capabilitiesText: '{}' });
+    const topic = this.#topicOf(principal, asked.forwarded);
+    const place = this.#place({ key: content.value.place, principal, capabilitiesText: '{}', topic });
     await this.#call(asked, principal).resume(place, content, answers);
   }
 
@@ -106,7 +120,7 @@ export class Groups {
     const { states, requestIdleMs, isolation } = this.#options;
     return new GroupCall(
       {
-        newId: () => `mcp-gangway-${this.#mark}-${++this.#lastId}`,
+        newId: () => this.#newId(),
         seal: (request, round, value) => {
           const content: StateContent<ParkedCall> = { round, expiresAtMs: Date.now() + requestIdleMs, value };
           return states.seal(this.#binding(request, principal), content);
@@ -118,6 +132,28 @@ export class Groups {
       },
       asked,
     );
+  }
+
+  #newId(): string {
+    this.#lastId += 1;
+    return `mcp-gangway-${this.#mark}-${this.#lastId}`;
+  }
+
+  /** Who shares sessions, or could if isolation let it, hears of the same changes: all of one principal and credentials. */
+  #topicOf({ issuer, subject, client }: Principal, forwarded = noHeaders): string {
+    const { name, digest } = this.#options.server;
+    return JSON.stringify([name, digest, issuer, subject, client, credentialsOf(forwarded)]);
+  }
+
+  #listen(request: Message, of: GroupOf, answer: Answer): Promise<void> {
+    const [place] = this.#placesFor(of, false) as [Place];
+    return this.#listeners.listen({
+      ...{ request, answer, place, forwarded: of.forwarded, name: this.#newId() },
+      topic: this.#topicOf(of.principal, of.forwarded),
+      onOver: () => {
+        if (this.#options.isolation === 'request') this.#leave(place);
+      },
+    });
   }
 
   /** What the server said at `initialize`, as an answer to `server/discover`. */
@@ -141,15 +177,16 @@ export class Groups {
   /** The places of a group: the first is its home. */
   #placesFor({ principal, capabilitiesText, forwarded = noHeaders }: GroupOf, mayWait: boolean): readonly Place[] {
     const { server, isolation, poolMax } = this.#options;
+    const topic = this.#topicOf(principal, forwarded);
     if (isolation === 'request') {
       const key = keyOfPlace([server.name, server.digest, randomBytes(32).toString('base64url')]);
-      return [this.#place({ key, principal, capabilitiesText })];
+      return [this.#place({ key, principal, capabilitiesText, topic })];
     }
     const { issuer, subject, client } = principal;
     const group = [server.name, server.digest, issuer, subject, client, capabilitiesText, credentialsOf(forwarded)];
     return Array.from({ length: mayWait ? poolMax : 1 }, (_, slot) => {
       const key = keyOfPlace([...group, String(slot)]);
-      return this.#place({ key, principal, capabilitiesText });
+      return this.#place({ key, principal, capabilitiesText, topic });
     });
   }
 

@@ -31,6 +31,8 @@ export interface PlaceOf {
   readonly principal: Principal;
   /** What its server is told that it may ask for, as JSON text. */
   readonly capabilitiesText: string;
+  /** Under which changes are told to the clients of its group. */
+  readonly topic: string;
 }
 
 /** A session of a group that is there to be used. */
@@ -108,8 +110,8 @@ export class Place {
   }
 
   #visitor(forwarded: ForwardedHeaders | undefined): Visitor {
-    const { key, principal } = this.#of;
-    return { key, server: this.#host.server, principal, isGroup: true, forwarded };
+    const { key, principal, topic } = this.#of;
+    return { key, server: this.#host.server, principal, isGroup: true, topic, forwarded };
   }
 
   /** Finds what is there, or opens it, until one of both has come about. */

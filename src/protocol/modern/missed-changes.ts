@@ -1,12 +1,6 @@
 import { type Message, memberValue } from '../message.ts';
 import { subscriptionIdKey } from './renumber.ts';
-
-/** What a subscription can ask for by a flag, and the notification that tells of it (2026-07-28, basic/patterns/subscriptions). */
-const lists = [
-  ['toolsListChanged', 'notifications/tools/list_changed'],
-  ['promptsListChanged', 'notifications/prompts/list_changed'],
-  ['resourcesListChanged', 'notifications/resources/list_changed'],
-] as const;
+import { listChanges, resourceUpdated } from './subscription-filter.ts';
 
 /**
  * What a client must be told whose subscription was opened again at another process: everything that it subscribed to may
@@ -22,9 +16,9 @@ export function missedChanges(acknowledgement: Message, idText: string): Buffer[
   const notify = (method: string, more = ''): Buffer =>
     Buffer.from(`{"jsonrpc":"2.0","method":"${method}","params":{"_meta":{"${subscriptionIdKey}":${idText}}${more}}}`);
   return [
-    ...lists.filter(([flag]) => agreed.get(flag) === true).map(([, method]) => notify(method)),
+    ...listChanges.filter(([flag]) => agreed.get(flag) === true).map(([, , method]) => notify(method)),
     ...(Array.isArray(uris) ? uris : [])
       .filter((uri) => typeof uri === 'string')
-      .map((uri) => notify('notifications/resources/updated', `,"uri":${JSON.stringify(uri)}`)),
+      .map((uri) => notify(resourceUpdated, `,"uri":${JSON.stringify(uri)}`)),
   ];
 }

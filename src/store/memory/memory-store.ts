@@ -1,5 +1,6 @@
 import type { LogLimits } from '../event-log.ts';
 import type { Store } from '../store.ts';
+import { createMemoryChanges } from './memory-changes.ts';
 import { createMemoryInstances } from './memory-instances.ts';
 import { createMemorySecrets } from './memory-secrets.ts';
 import { createMemorySessions } from './memory-sessions.ts';
@@ -40,6 +41,7 @@ export function createMemoryStore(limits: MemoryLimits, now: () => number = () =
   const sessions = createMemorySessions({ limits, recordTtlMs, now, onRemoved });
   const instances = createMemoryInstances({ leaseMs, mailboxMaxBytes, now });
   const secrets = createMemorySecrets();
+  const changes = createMemoryChanges();
 
   /** Runs something that changes a log, and keeps the sum of all. */
   const counted = <T>(log: SessionLog, change: () => T): T => {
@@ -91,6 +93,7 @@ export function createMemoryStore(limits: MemoryLimits, now: () => number = () =
     sessions,
     instances,
     secrets,
+    changes,
 
     healthyForMs: () => Number.POSITIVE_INFINITY,
     onRecovered: () => undefined, // it is never away
@@ -100,6 +103,7 @@ export function createMemoryStore(limits: MemoryLimits, now: () => number = () =
       sessions.clear();
       instances.clear();
       secrets.clear();
+      changes.clear();
     },
   };
 }

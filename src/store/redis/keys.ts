@@ -30,6 +30,10 @@ export interface Keys {
   readonly birth: string;
   /** String: a secret that all instances share. */
   secret(name: string): string;
+  /** Stream: what instances tell each other of changes. */
+  readonly changes: string;
+  /** A topic of changes as it stands there. */
+  topic(name: string): string;
 }
 
 /**
@@ -49,6 +53,8 @@ export function createKeys(prefix: string): Keys {
       return { lease: `${base}:lease`, mailbox: `${base}:mailbox`, counts: `${base}:counts` };
     },
     birth: `${prefix}:birth`,
+    changes: `${prefix}:changes`,
+    topic: digestOf,
     secret: (name) => `${prefix}:secret:${digestOf(name)}`,
   };
 }

@@ -14,6 +14,8 @@ export interface Lifetimes {
   readonly birthMs: number;
   /** A shared secret's, from when it was asked for last. */
   readonly secretMs: number;
+  /** Of changes, from the newest: who reads them reads at once. */
+  readonly changesMs: number;
 }
 
 const dayMs = 86_400_000;
@@ -28,5 +30,6 @@ export function createLifetimes({ maxAgeMs }: LogLimits, recordTtlMs: number, le
     deadMs: dayMs,
     birthMs: 30 * dayMs,
     secretMs: 30 * dayMs,
+    changesMs: dayMs / 24,
   };
 }

@@ -5,6 +5,7 @@ import { type ConnectOptions, createConnector } from './connect.ts';
 import { createKeys } from './keys.ts';
 import { createLifetimes } from './lifetimes.ts';
 import { createReaders } from './readers.ts';
+import { createRedisChanges } from './redis-changes.ts';
 import { createRedisInstances } from './redis-instances.ts';
 import { createRedisLog } from './redis-log.ts';
 import { createRedisRecords } from './redis-records.ts';
@@ -64,6 +65,7 @@ export function createRedisStore(options: RedisStoreOptions): Store {
   const readers = createReaders(() => connect(undefined), onError);
   const { run, health } = commands;
   const instances = createRedisInstances({ run, runScript, readers, keys, lifetimes, leaseMs, mailboxMaxBytes });
+  const changes = createRedisChanges({ run, runScript, readers, keys, lifetimes });
   health.onRecovered(() => {
     readers.reset();
     instances.rewind();
@@ -74,9 +76,11 @@ export function createRedisStore(options: RedisStoreOptions): Store {
     sessions: createRedisRecords({ run, runScript, keys, lifetimes }),
     instances,
     secrets: createRedisSecrets({ run, keys, lifetimes }),
+    changes,
     healthyForMs: health.healthyForMs,
     onRecovered: health.onRecovered,
     async close() {
+      changes.close();
       commands.close();
       readers.close();
     },

@@ -1,0 +1,77 @@
+import { describe, expect, it } from 'vitest';
+import {
+  acknowledgementOf,
+  agreedFilter,
+  isAskedFor,
+  isChange,
+  ofSubscription,
+  readFilter,
+} from '../../../src/protocol/modern/subscription-filter.ts';
+import { read } from './read.ts';
+
+const key = 'io.modelcontextprotocol/subscriptionId';
+const listening = (notifications: unknown) =>
+  readFilter(read({ jsonrpc: '2.0', id: 1, method: 'subscriptions/listen', params: { notifications } }));
+const change = (method: string, params?: object) => read({ jsonrpc: '2.0', method: `notifications/${method}`, params });
+
+describe('the filter of a subscription', () => {
+  it.each([
+    [{ toolsListChanged: true, promptsListChanged: false, x: true }, { toolsListChanged: true }],
+    [{ resourceSubscriptions: ['a', 7, 'a', '__proto__'] }, { resourceSubscriptions: ['a', '__proto__'] }],
+    [{ resourceSubscriptions: [] }, {}],
+    [{ resourceSubscriptions: 'a' }, {}],
+    [undefined, {}],
+    [7, {}],
+    [null, {}],
+  ])('%j asks for %j', (asked, filter) => {
+    expect(listening(asked)).toEqual(filter);
+  });
+
+  const all = listening({
+    ...{ toolsListChanged: true, promptsListChanged: true, resourcesListChanged: true },
+    resourceSubscriptions: ['a:b'],
+  });
+
+  it.each([
+    [{}, {}],
+    [{ tools: { listChanged: true }, prompts: { listChanged: false }, resources: {} }, { toolsListChanged: true }],
+    [{ tools: true, resources: { subscribe: true } }, { resourceSubscriptions: ['a:b'] }],
+    [{ tools: null, resources: { listChanged: true, subscribe: 'yes' } }, { resourcesListChanged: true }],
+  ])('[R5.04] at a server with %j is agreed as %j', (capabilities, agreed) => {
+    expect(agreedFilter(all, JSON.stringify(capabilities))).toEqual(agreed);
+    expect(agreedFilter({}, JSON.stringify(capabilities))).toEqual({});
+  });
+
+  it('[R5.03] lets through what it asks for and nothing else, URIs as they are', () => {
+    const filter = listening({ promptsListChanged: true, resourceSubscriptions: ['a:b'] });
+    const passing = [change('prompts/list_changed'), change('resources/updated', { uri: 'a:b' })];
+    const others = [
+      change('tools/list_changed'),
+      change('resources/list_changed'),
+      change('resources/updated', { uri: 'A:b' }),
+      change('resources/updated', { uri: ['a:b'] }),
+      change('resources/updated'),
+      change('message', { level: 'info', data: 1 }),
+      change('progress', { progressToken: 1, progress: 1 }),
+    ];
+    expect(passing.map((message) => isAskedFor(message, filter))).toEqual([true, true]);
+    expect(others.map((message) => isAskedFor(message, filter))).not.toContain(true);
+    expect([...passing, ...others].map(isChange)).toEqual([true, true, true, true, true, true, true, false, false]);
+  });
+
+  it.each(['1', '1.0', '"1"', '"ü"'])(
+    '[R5.01] [R5.02] is acknowledged under the id %s, and so is each change',
+    (id) => {
+      expect(acknowledgementOf({ toolsListChanged: true }, id).toString()).toBe(
+        `{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"_meta":{"${key}":${id}},"notifications":{"toolsListChanged":true}}}`,
+      );
+      const updated = read(
+        '{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"a:b","big":1.0}}',
+      );
+      expect(ofSubscription(updated, id).toString()).toContain(
+        `"params":{"_meta":{"${key}":${id}},"uri":"a:b","big":1.0}`,
+      );
+      expect(ofSubscription(change('tools/list_changed'), id).toString()).toContain(`"_meta":{"${key}":${id}}`);
+    },
+  );
+});
