@@ -4,6 +4,8 @@ export interface Scenarios {
   readonly required: readonly string[];
   /** What it runs besides and does not score; the gateway passes these too. */
   readonly unscored: readonly string[];
+  /** What cannot pass, with the check that fails and why: it is run all the same, and has to fail in this way alone. */
+  readonly impossible?: readonly (readonly [scenario: string, check: string, reason: string])[];
 }
 
 /**
@@ -95,4 +97,18 @@ export const scenarios2026: Scenarios = {
   revision: '2026-07-28',
   required: required2026,
   unscored: ['json-schema-2020-12', 'http-header-validation', 'http-custom-header-server-validation'],
+};
+
+const noKeys =
+  'wants the key user_name in inputRequests: a server with sessions asks without keys, and what the gateway calls its questions is its own';
+
+/** For a server of the legacy era, for which the gateway translates. */
+export const scenarios2026Translated: Scenarios = {
+  ...scenarios2026,
+  // The mirrored parameters of tools are of the modern era: no tool of such a server has any.
+  unscored: scenarios2026.unscored.filter((scenario) => scenario !== 'http-custom-header-server-validation'),
+  impossible: [
+    ['input-required-result-basic-elicitation', 'sep-2322-elicitation-incomplete', noKeys],
+    ['input-required-result-ignore-extra-params', 'sep-2322-ignore-unexpected-params', noKeys],
+  ],
 };

@@ -1,12 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { newestClients, sseClients, webSocketClients } from '../support/client-kinds.ts';
 import { type Gateway, modernFixture, startGateway } from '../support/gateway.ts';
 import { initialize, type Message, type Session } from '../support/http-client.ts';
 import { connectModernSdk } from '../support/modern-sdk-client.ts';
-import { answers, connectV1, type SdkClient } from '../support/sdk-clients.ts';
-import { featuresAt, featuresOfModernFixture } from '../support/sdk-features.ts';
+import { answers, connectV1 } from '../support/sdk-clients.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { modernHttpKinds, type ReadyServer } from './server-kinds.ts';
 
 /** Clients of the legacy era in front of a server that serves none: what a session has is made of what the server has. */
 
@@ -15,44 +12,6 @@ beforeAll(async () => {
   gateway = await startGateway({ command: modernFixture });
 });
 afterAll(async () => void (await gateway?.stop()));
-
-const [sseV1] = sseClients;
-const [, newestOnWebSocket] = webSocketClients;
-const others = [sseV1, newestOnWebSocket].filter((kind) => kind !== undefined);
-const servers = [
-  {
-    ...{ name: 'a modern-only server', features: featuresOfModernFixture, clients: [...newestClients, ...others] },
-    ready: async (): Promise<ReadyServer> => ({ args: [], command: modernFixture, stop: async () => undefined }),
-  },
-  ...modernHttpKinds.slice(0, 1).map((kind) => ({ ...kind, clients: newestClients })),
-];
-
-describe.each(servers)('[R9.11b] $name', ({ ready, features, clients }) => {
-  let server: ReadyServer;
-  let tested: Gateway;
-  beforeAll(async () => {
-    server = await ready();
-    tested = await startGateway({ args: server.args, command: server.command });
-  });
-  afterAll(async () => {
-    await tested?.stop();
-    await server?.stop();
-  });
-
-  describe.each(clients)('$name', ({ speech, connect }) => {
-    let client: SdkClient;
-    beforeAll(async () => {
-      client = await connect(tested.url);
-    });
-    afterAll(() => client?.close());
-
-    test('[R7.06b] has a session at the revision that it asks for', () => {
-      expect(client.protocolVersion).toBe(speech.revision);
-    });
-
-    test.each(featuresAt(features, speech.revision))('%s', (_feature, run) => run(client));
-  });
-});
 
 test('[R4.12] several questions at once, ten rounds of them, and those of a prompt', async () => {
   await using client = await connectModernSdk(gateway.url, 'legacy');
