@@ -10,7 +10,7 @@ export interface InputRequest {
 /** What the SDK clients of the tests answer, for a client without an SDK. */
 export function modernAnswers({ method }: InputRequest): object {
   if (method === 'roots/list') return { roots: answers.roots };
-  if (method === 'elicitation/create') return { action: 'accept', content: answers.elicited };
+  if (method === 'elicitation/create') return { action: 'accept', content: { ...answers.elicited, name: 'ada' } };
   return { role: 'assistant', content: { type: 'text', text: answers.sample }, model: 'test-model' };
 }
 
