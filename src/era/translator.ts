@@ -1,5 +1,6 @@
 import type { Backend, BackendEvents, OpenOptions } from '../backend/backend.ts';
 import type { CallAnswer } from '../modern/answer.ts';
+import { ChangeFeed, type Outcome } from '../modern/change-feed.ts';
 import type { Reason, RequestId } from '../protocol/faults.ts';
 import type { ForwardedHeaders } from '../protocol/forwarded-headers.ts';
 import { type Message, memberValue, readOwn } from '../protocol/message.ts';
@@ -10,7 +11,6 @@ import { openingOf } from '../protocol/modern/opening.ts';
 import type { Filter } from '../protocol/modern/subscription-filter.ts';
 import { spliceId } from '../protocol/splice.ts';
 import { idOf } from '../session/inbound.ts';
-import { ChangeFeed, type Outcome } from '../modern/change-feed.ts';
 import { Outbox } from './outbox.ts';
 import type { ServerSide } from './server-side.ts';
 import { type CallHost, TranslatedCall } from './translated-call.ts';

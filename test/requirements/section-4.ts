@@ -43,7 +43,6 @@ export const section4: readonly ProtocolRequirement[] = [
     source: 'MRTR',
     level: 'MUST',
     text: 'requestState is protected, bound to principal, request and expiry; one that fails is refused with -32602.',
-    deferredTo: openIssues.translation,
   },
   {
     id: 'R4.07',
