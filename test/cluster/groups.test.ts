@@ -30,19 +30,22 @@ describe('modern clients of a legacy server behind three instances', () => {
     ['elicitation', 'test_elicitation', 'User response: <action: accept'],
     ['sampling', 'test_sampling', 'LLM response: an answer of the model'],
     ['roots', 'roots', 'file:///home/someone/project'],
-  ])('[F28] %s goes on by way of another instance than the one that asked for it', async (_, name, expected) => {
-    for (let first = 0; first < 3; first++) {
-      const [here, there, elsewhere] = instancesOf(cluster, first);
-      const asked = await callModern(here, name, {}, { meta });
-      expect(asked.json.result.resultType).toBe('input_required');
-      const retry = retryWith(asked, modernAnswers);
-      expect(textOf(await callModern(there, name, {}, { meta, params: retry }))).toContain(expected);
-      // The same again has the same outcome; other answers have none.
-      expect(textOf(await callModern(elsewhere, name, {}, { meta, params: retry }))).toContain(expected);
-      const other = retryWith(asked, () => ({ action: 'cancel' }));
-      expect((await callModern(here, name, {}, { meta, params: other })).json.error.code).toBe(-32602);
-    }
-  });
+  ])(
+    '[R4.01] [R4.09] %s goes on by way of another instance than the one that asked for it',
+    async (_, name, expected) => {
+      for (let first = 0; first < 3; first++) {
+        const [here, there, elsewhere] = instancesOf(cluster, first);
+        const asked = await callModern(here, name, {}, { meta });
+        expect(asked.json.result.resultType).toBe('input_required');
+        const retry = retryWith(asked, modernAnswers);
+        expect(textOf(await callModern(there, name, {}, { meta, params: retry }))).toContain(expected);
+        // The same again has the same outcome; other answers have none.
+        expect(textOf(await callModern(elsewhere, name, {}, { meta, params: retry }))).toContain(expected);
+        const other = retryWith(asked, () => ({ action: 'cancel' }));
+        expect((await callModern(here, name, {}, { meta, params: other })).json.error.code).toBe(-32602);
+      }
+    },
+  );
 });
 
 test('[P3] a call whose owner is lost while it waits for its client ends with an error within lease + 2 s', async () => {

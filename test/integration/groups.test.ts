@@ -19,13 +19,13 @@ describe('a legacy server that all modern clients share', () => {
   });
   afterAll(() => gateway?.stop());
 
-  test('[R3.03] a question that the client did not declare ends its request with -32021, and the server hears of it', async () => {
+  test('[R4.05] a question that the client did not declare ends its request with -32021, and the server hears of it', async () => {
     const { status, json } = await callModern(gateway.url, 'test_elicitation');
     expect(status).toBe(400);
     expect(json.error).toMatchObject({ code: -32021, data: { requiredCapabilities: { elicitation: {} } } });
   });
 
-  test('[P11] a state is of its request: with another one, changed or made up it is refused', async () => {
+  test('[R4.06] [P11] a state is of its request: with another one, changed or made up it is refused', async () => {
     const asked = await callModern(gateway.url, 'test_elicitation', { message: 'a' }, { meta: asking });
     const params = retryWith(asked, modernAnswers);
     const state = String(params['requestState']);
@@ -48,11 +48,15 @@ describe('a legacy server that all modern clients share', () => {
     expect(textOf(right)).toContain('accept');
   });
 
-  test('answers that are missing are asked for again, and others are ignored', async () => {
+  test('[R4.03] [R4.04] [R4.10] answers that are missing are asked for again, and others are ignored', async () => {
     const name = 'test_input_required_result_multiple_inputs';
     let answer = await callModern(gateway.url, name, {}, { meta: asking });
     const keys = Object.keys(answer.json.result.inputRequests);
-    expect(keys).toHaveLength(3);
+    expect(new Set(keys).size).toBe(3);
+    for (const request of Object.values(answer.json.result.inputRequests)) {
+      expect(request).toMatchObject({ method: expect.any(String) });
+      expect(request).not.toHaveProperty('id');
+    }
     for (const left of [3, 2, 1]) {
       const { inputResponses, requestState } = retryWith(answer, modernAnswers) as {
         inputResponses: object;
@@ -87,7 +91,7 @@ describe('a legacy server that all modern clients share', () => {
     });
   });
 
-  test('[R3.10] methods that this era has removed are not found, whatever the server knows', async () => {
+  test('[R2.21b] methods that this era has removed are not found, whatever the server knows', async () => {
     for (const method of ['ping', 'logging/setLevel', 'resources/subscribe', 'tasks/list']) {
       expect(await postModern(gateway.url, method)).toMatchObject({ status: 404, json: { error: { code: -32601 } } });
     }
@@ -126,6 +130,18 @@ describe('a legacy server that all modern clients share', () => {
     // One for those who declare nothing, and four for the others.
     expect((await gateway.descendants()).length).toBeLessThanOrEqual(5);
   });
+});
+
+test('[R4.11] a call whose client never comes back is cancelled after the limit, and its turn is over', async () => {
+  const gateway = await startGateway({
+    command: everythingFixture,
+    args: [...legacy, '--isolation', 'shared', '--pool-max', '1', '--request-idle-ms', '400', '--drain-ms', '0'],
+  });
+  const call = (params?: Record<string, unknown>) =>
+    callModern(gateway.url, 'test_elicitation', {}, { meta: asking, ...(params && { params }) });
+  const abandoned = retryWith(await call(), modernAnswers);
+  await waitFor(async () => (await call()).json.result?.resultType === 'input_required', { what: 'a turn' });
+  expect((await call(abandoned)).json.error.data.reason).toBe('bad_request_state');
 });
 
 test('[P11] unless told otherwise each request has a process of its own, also over the rounds of its input', async () => {

@@ -33,7 +33,7 @@ function setUp(
 const log = 'notifications/message';
 
 describe('[P2] where a message of a server goes in the session of a group', () => {
-  it('a question: to the only call on whose behalf it can be, or to that beside which it came, else to nobody', () => {
+  it('[R4.02] a question: to the only call on whose behalf it can be, or to that beside which it came, else to nobody', () => {
     const ask = (to: ReturnType<typeof setUp>, of?: readonly number[]) => to('elicitation/create', {}, of, 'q');
     expect(ask(setUp({ id: 1 }, { id: 2, method: 'tools/list' }))).toBe(1);
     expect(ask(setUp({ id: 1 }, { id: 2 }))).toBe('nobodys');
