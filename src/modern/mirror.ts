@@ -1,10 +1,11 @@
 import type { Filter } from '../protocol/modern/subscription-filter.ts';
+import { maxSubscriptions } from '../session/client-state.ts';
 import { ChangeFeed, type ChangeFeedOptions } from './change-feed.ts';
 import { isEmpty } from './wishes.ts';
 
 /** What a mirror needs of its instance. */
 export interface MirrorOptions extends Pick<ChangeFeedOptions, 'listen' | 'onChange'> {
-  /** The process is asked for no more resources. */
+  /** More resources are wanted than the process is asked for (P8). */
   onCut(): void;
 }
 
@@ -14,6 +15,7 @@ export class Mirror {
   readonly #feed: ChangeFeed;
   readonly #uris = new Set<string>();
   #filter: Filter = {};
+  #isCut = false;
 
   constructor(options: MirrorOptions) {
     this.#options = options;
@@ -25,12 +27,15 @@ export class Mirror {
     return !isEmpty(this.#filter);
   }
 
-  /** Listens to this from now on. Resolves when the process has answered. */
-  want(filter: Filter): Promise<void> {
+  /** Listens to this from now on. */
+  want(filter: Filter): void {
     this.#filter = filter;
     const { resourceSubscriptions: uris = [], ...lists } = filter;
     this.#feed.openLists(lists);
-    const wanted = new Set(uris);
+    const wanted = new Set(uris.slice(0, maxSubscriptions));
+    const isCut = wanted.size < uris.length;
+    if (isCut && !this.#isCut) this.#options.onCut();
+    this.#isCut = isCut;
     for (const uri of this.#uris) {
       if (wanted.has(uri)) continue;
       this.#uris.delete(uri);
@@ -40,12 +45,14 @@ export class Mirror {
       if (this.#uris.has(uri)) continue;
       this.#uris.add(uri);
       this.#feed.subscribe(uri, (outcome) => {
-        if (outcome === 'subscribed') return;
-        this.#uris.delete(uri);
-        if ('reason' in outcome && outcome.reason === 'too_many_subscriptions') this.#options.onCut();
+        if (outcome !== 'subscribed') this.#uris.delete(uri);
       });
     }
     this.#feed.flush();
+  }
+
+  /** Resolves when the process has answered to what is wanted, whichever way, or the mirror is closed. */
+  settled(): Promise<void> {
     return this.#feed.settled();
   }
 

@@ -35,8 +35,9 @@ export function writePeerWord(word: PeerWord): Buffer {
   return Buffer.concat([Buffer.from(`${JSON.stringify(head)}\n`), text]);
 }
 
-/** Reads what `writePeerWord` wrote. */
+/** Reads what `writePeerWord` wrote, and `anyChange` of whoever tells of too much. */
 export function readPeerWord(bytes: Buffer): PeerWord {
+  if (bytes.length === 0) return { kind: 'any', from: '' };
   const end = bytes.indexOf(newline);
   const head = JSON.parse(bytes.toString('utf8', 0, end)) as PeerWord;
   return head.kind === 'change' ? { ...head, text: bytes.subarray(end + 1) } : head;

@@ -14,6 +14,8 @@ interface Peer {
   heardAt: number;
   /** The version of our own wishes that it tells of. */
   heeds: number;
+  /** It knows that its wishes are heeded here. */
+  isTold: boolean;
 }
 
 interface Waiting {
@@ -29,9 +31,11 @@ export class Peers {
   /** Takes what one of them wants. Returns whether it is known, and whether its wishes are others than before. */
   note(wants: Wants): { readonly isKnown: boolean; readonly isNew: boolean } {
     const known = this.#peers.get(wants.from);
-    this.#peers.set(wants.from, { wants, heardAt: performance.now(), heeds: known?.heeds ?? 0 });
+    const isNew = known?.wants.version !== wants.version;
+    const isTold = !isNew && !wants.asks && known?.isTold === true;
+    this.#peers.set(wants.from, { wants, heardAt: performance.now(), heeds: known?.heeds ?? 0, isTold });
     this.#check();
-    return { isKnown: known !== undefined, isNew: known?.wants.version !== wants.version };
+    return { isKnown: known !== undefined, isNew };
   }
 
   /** One of them tells of our wishes, as of this version. */
@@ -42,14 +46,21 @@ export class Peers {
     this.#check();
   }
 
-  /** What each of them wants. */
-  all(): Wants[] {
-    return [...this.#peers.values()].map(({ wants }) => wants);
-  }
-
   /** What they want together. */
   wanted(): Filter {
-    return unionOf(this.all().map(({ filter }) => filter));
+    return unionOf([...this.#peers.values()].map(({ wants }) => wants.filter));
+  }
+
+  /** Those that are to be told that their wishes, as they are now, are heeded here; they count as told from now on. */
+  takeUntold(): readonly Wants[] {
+    const untold = [...this.#peers.values()].filter(({ isTold }) => !isTold);
+    for (const peer of untold) peer.isTold = true;
+    return untold.map(({ wants }) => wants);
+  }
+
+  /** Nobody's wishes are heeded here any more. */
+  forgetTold(): void {
+    for (const peer of this.#peers.values()) peer.isTold = false;
   }
 
   /** Resolves when all that have a process tell of our wishes as of this version, or have taken too long. */

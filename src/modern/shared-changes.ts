@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { settlesWithin } from '../backend/settles-within.ts';
 import { type Message, readOwn } from '../protocol/message.ts';
 import type { Filter } from '../protocol/modern/subscription-filter.ts';
 import { ChangeTeller } from '../store/change-teller.ts';
@@ -47,10 +48,13 @@ export class SharedChanges {
   #timer: NodeJS.Timeout | undefined;
   #version = 0;
   #isCut = false;
+  /** Something may have changed that one of the others wanted to know, before that was known here. */
+  #isLate = false;
   /** The others are to be told that nothing is known of them. */
   #asks = false;
   /** Each is one text at a time that waits for the store (P8). */
   readonly #sayWants = whenDue(() => this.#tell(() => this.#wants()));
+  readonly #sayHeeds = whenDue(() => this.#tellHeeds());
   readonly #sayAny = whenDue(() => this.#tell(() => ({ kind: 'any', from: this.#name })));
 
   constructor(options: SharedChangesOptions) {
@@ -103,7 +107,7 @@ export class SharedChanges {
       onCut: () => this.#options.onCut(),
     });
     this.#mirror = mirror;
-    for (const wants of this.#peers.all()) void this.#heed(wants);
+    this.#heed();
     this.#say();
   }
 
@@ -130,13 +134,15 @@ export class SharedChanges {
     if (!this.#wasWanted) return;
     // Its last requests may have changed something.
     const { changes, topic } = this.#options;
-    await changes.announce(topic, writePeerWord({ kind: 'any', from: this.#name })).catch(ignoreAway);
+    const announced = changes.announce(topic, writePeerWord({ kind: 'any', from: this.#name })).catch(ignoreAway);
+    await settlesWithin(announced, lastWordMs);
   }
 
   #closeMirror(): boolean {
     const mirror = this.#mirror;
     this.#mirror = undefined;
     mirror?.close();
+    this.#peers.forgetTold();
     return mirror?.isWanted === true;
   }
 
@@ -164,16 +170,26 @@ export class SharedChanges {
     if (wants.asks) this.#say();
     if (!isNew && !wants.asks) return;
     // One that was there before, and is not known: the process ran without telling of what it wants.
-    void this.#heed(wants, { isLate: !isKnown && !wants.asks });
+    this.#isLate ||= !isKnown && !wants.asks && !isEmpty(wants.filter) && this.#mirror !== undefined;
+    this.#heed();
   }
 
-  async #heed({ from, version, filter }: Wants, { isLate = false } = {}): Promise<void> {
+  /** The process is asked to tell of what the others want now. */
+  #heed(): void {
+    this.#mirror?.want(this.#peers.wanted());
+    this.#sayHeeds();
+  }
+
+  /** Once the process has answered, those are told who do not know. */
+  async #tellHeeds(): Promise<void> {
     const mirror = this.#mirror;
-    if (mirror === undefined) return;
-    await mirror.want(this.#peers.wanted());
-    if (mirror !== this.#mirror) return;
-    if (isLate && !isEmpty(filter)) this.#sayAny();
-    void this.#tell(() => ({ kind: 'heeds', from: this.#name, of: from, version }));
+    await mirror?.settled();
+    if (mirror === undefined || mirror !== this.#mirror) return;
+    if (this.#isLate) this.#sayAny();
+    this.#isLate = false;
+    for (const { from: of, version } of this.#peers.takeUntold()) {
+      await this.#tell(() => ({ kind: 'heeds', from: this.#name, of, version }));
+    }
   }
 
   #hear(change: Message | undefined): void {
@@ -192,7 +208,7 @@ export class SharedChanges {
   }
 
   #renew(): void {
-    if (this.#peers.forgetLost()) void this.#mirror?.want(this.#peers.wanted());
+    if (this.#peers.forgetLost()) this.#mirror?.want(this.#peers.wanted());
     this.#say();
   }
 
@@ -223,6 +239,9 @@ export class SharedChanges {
     await patiently(() => changes.announce(topic, writePeerWord(word())), signal).catch(ignoreAway);
   }
 }
+
+/** How long the end of a gateway waits for a store that may be away. */
+const lastWordMs = 250;
 
 /** Who could not be told or heard before the end finds out by silence (P7). */
 function ignoreAway(cause: unknown): undefined {

@@ -97,9 +97,12 @@ function createInstance(changes: Changes | undefined, { isMute = false, isRemote
       return { got, heard, leave: () => leave() };
     },
     /** The process says on each of its subscriptions that something has changed. */
-    async says(method: string, params: object = {}) {
+    async says(method: string, ...all: readonly object[]) {
       for (const id of live.get(server.backend)?.keys() ?? []) {
-        server.backend.says({ jsonrpc: '2.0', method, params: { _meta: { [subscriptionKey]: id }, ...params } });
+        const _meta = { [subscriptionKey]: id };
+        for (const params of all.length === 0 ? [{}] : all) {
+          server.backend.says({ jsonrpc: '2.0', method, params: { _meta, ...params } });
+        }
       }
       await vi.advanceTimersByTimeAsync(1);
     },
@@ -239,6 +242,32 @@ describe('subscriptions and the processes of other instances', () => {
     expect(here.cuts).toEqual(['cut']);
     await here.listen({ resourceSubscriptions: ['x'.repeat(100_000)] });
     expect(here.listens()).toHaveLength(2);
+    expect(there.listens()).toHaveLength(1);
+    await end();
+  });
+
+  it('[P8] of many instances: each is asked for so many resources at most, and its operator is told', async () => {
+    const { here, there, changes, end } = await createPair();
+    const third = createInstance(changes);
+    await third.start();
+    const urisOf = (name: string): string[] => Array.from({ length: maxToldUris }, (_, index) => `${name}://${index}`);
+    await here.listen({ resourceSubscriptions: urisOf('a') });
+    await there.listen({ resourceSubscriptions: urisOf('b') });
+    expect(third.listens()).toEqual([{ resourceSubscriptions: urisOf('a') }]);
+    expect(third.cuts).toEqual(['cut']);
+    await third.modern.drain(0);
+    await end();
+  });
+
+  it('[P8] that change faster than can be told are told of as anything', async () => {
+    const { here, there, end } = await createPair();
+    const { heard } = await here.listen({ resourceSubscriptions: [uri] });
+    // Nobody asks for these, so that none of them is passed on.
+    const many = Array.from({ length: 1_000 }, (_, n) => ({ uri: 'test://other', n }));
+    await there.says(updatedMethod, ...many);
+    expect(heard()).toEqual([]);
+    await there.says(updatedMethod, { uri: 'test://other' });
+    expect(heard()).toEqual([uri]);
     await end();
   });
 
