@@ -3,6 +3,7 @@ import { createServer, type Server as HttpServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Logger } from 'pino';
 import type { OpenBackend } from '../backend/backend.ts';
+import { Groups } from '../era/groups/groups.ts';
 import { openEitherEra } from '../era/open-either-era.ts';
 import { Translator } from '../era/translator.ts';
 import { createHttpApp, createListener } from '../http/app.ts';
@@ -17,12 +18,14 @@ import { createModernLog } from '../ops/modern-log.ts';
 import { createSessionLog } from '../ops/session-log.ts';
 import type { Server } from '../session/session-parts.ts';
 import { Sessions } from '../session/sessions.ts';
+import { anyChange, ChangeTeller } from '../store/change-teller.ts';
 import type { Changes } from '../store/changes.ts';
 import type { Urls } from './banner.ts';
 import type { GatewayConfig } from './configuration/config.ts';
 import { endpointPathsOf } from './configuration/endpoint-paths.ts';
 import type { Environment } from './configuration/environment.ts';
 import { createConnectedStore, createStore } from './create-store.ts';
+import { createRequestStates } from './request-states.ts';
 import { logListeners } from './server-listeners.ts';
 import { missingCommand, type RunningServer, runServer } from './servers.ts';
 import { awaitStart, probeMs } from './start-probe.ts';
@@ -59,7 +62,9 @@ export async function startGateway({ config, environment, logger, onUseless }: G
   const storeWaitMs = config.redisWaitMs;
   const cluster = config.redis === undefined ? undefined : { ...config, storeWaitMs };
   const connectedStore = createConnectedStore(config);
-  const sessions = new Sessions({ ...config, storeWaitMs, cluster, store, observer });
+  const teller = new ChangeTeller(store.changes, (cause) => observer.clusterFailed(cause));
+  const onGroupChange = (topic: string, text = anyChange): void => teller.tell(topic, text);
+  const sessions = new Sessions({ ...config, storeWaitMs, cluster, store, observer, onGroupChange });
   const servers = await startServers({ config, environment, logger, onUseless });
   const closeParts = async (): Promise<void> => {
     await Promise.all(servers.map(({ pool }) => pool.close()));
@@ -73,13 +78,23 @@ export async function startGateway({ config, environment, logger, onUseless }: G
   const modernServers = new Map(
     servers.map((running) => [running, runModern(running, config, modernObserver, startAheadMs, changes)]),
   );
+  const states = createRequestStates(config, store);
+  const allGroups: Groups[] = [];
   const originRules = createOriginRules(config);
   const endpoints = new Map<string, Endpoint>();
   const onWebSocket = new Map<string, Server>();
   for (const [running, modern] of modernServers) {
     const own = running.config;
     const server = { ...running.server, open: openForSessions(running, modern, config) };
-    const options = { ...config, server, sessions, modern, originRules };
+    const groups = new Groups({
+      ...{ sessions, records: store.sessions, changes: store.changes, server: running.server, states, version },
+      ...{ isolation: own.isolation, poolMax: own.poolMax, requestIdleMs: config.requestIdleMs },
+      settleMs: own.startTimeoutMs,
+      maxListeners: config.maxSharedCalls,
+      onFailed: (cause) => modernObserver.failed(own.name, cause),
+    });
+    allGroups.push(groups);
+    const options = { ...config, server, sessions, modern, groups, originRules };
     const endpoint = createEndpoint(options);
     for (const { mcp, ws, old } of endpointPathsOf(config, own)) {
       endpoints.set(mcp, endpoint);
@@ -142,6 +157,7 @@ export async function startGateway({ config, environment, logger, onUseless }: G
     async close() {
       const endMs = Math.max(...servers.map(({ config: c }) => c.stdinCloseGraceMs + c.terminateGraceMs));
       const graceMs = Math.max(0, config.drainMs - endMs - exitMarginMs);
+      for (const groups of allGroups) groups.close();
       const sessionsEnded = sessions.drain(graceMs);
       await Promise.all([
         sessionsEnded,

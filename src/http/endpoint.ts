@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Groups } from '../era/groups/groups.ts';
 import type { ModernServer } from '../modern/modern-server.ts';
 import { type EventId, parseEventId } from '../protocol/event-id.ts';
 import type { Reason } from '../protocol/faults.ts';
@@ -8,7 +9,7 @@ import { namesModernRevision } from '../protocol/revisions.ts';
 import type { SessionHandle } from '../session/session-handle.ts';
 import type { Server } from '../session/session-parts.ts';
 import type { Sessions } from '../session/sessions.ts';
-import type { Principal } from '../store/session-records.ts';
+import { anonymous } from '../session/visitor.ts';
 import { createGuard, headerOf } from './guard.ts';
 import { createModernFace } from './modern-face.ts';
 import type { OriginRules } from './origin.ts';
@@ -22,6 +23,8 @@ export interface EndpointOptions {
   readonly sessions: Sessions;
   /** The server as clients of the modern era meet it. */
   readonly modern: ModernServer;
+  /** The same, where it is of the legacy era. */
+  readonly groups: Groups;
   readonly originRules: OriginRules;
   readonly maxBodyBytes: number;
   readonly maxDepth: number;
@@ -35,9 +38,6 @@ export type Endpoint = (incoming: IncomingMessage, outgoing: ServerResponse) => 
 
 /** Answers a request that has passed the guards. */
 type Method = (incoming: IncomingMessage, outgoing: ServerResponse, forwarded: ForwardedHeaders) => void;
-
-/** Nobody is asked who they are yet; the record carries its principal all the same. */
-export const anonymous: Principal = { issuer: '', subject: '', client: '' };
 
 const sessionIdForm = /^[\x21-\x7e]{1,128}$/;
 

@@ -1,3 +1,4 @@
+import type { Groups } from '../era/groups/groups.ts';
 import { Answer } from '../modern/answer.ts';
 import type { ModernServer } from '../modern/modern-server.ts';
 import type { Reason, RequestId } from '../protocol/faults.ts';
@@ -5,12 +6,15 @@ import type { ForwardedHeaders } from '../protocol/forwarded-headers.ts';
 import { type Message, memberValue, protocolVersionKey } from '../protocol/message.ts';
 import { type Envelope, readEnvelope } from '../protocol/modern/envelope.ts';
 import { disagreeingHeader, missingHeader, type RequestHeaders } from '../protocol/modern/mirrored-headers.ts';
-import { type Era, legacyRevisions, modernRevisions } from '../protocol/revisions.ts';
+import { type Era, modernRevisions } from '../protocol/revisions.ts';
 import type { Reply } from '../session/reply.ts';
+import { anonymous } from '../session/visitor.ts';
 
 /** What the face needs. */
 export interface ModernFaceOptions {
   readonly modern: ModernServer;
+  /** The same server, where it is of the legacy era. */
+  readonly groups: Groups;
   readonly commitAfterMs: number;
   readonly slowReaderMs: number;
 }
@@ -41,7 +45,7 @@ const removedMethods: ReadonlySet<string | undefined> = new Set([
  * are refused in the order of the official server: envelope, headers that disagree with the body, version, headers that are
  * missing, mirrored parameters; what is left is the server's to answer. What is wrong in itself starts no server.
  */
-export function createModernFace({ modern, commitAfterMs, slowReaderMs }: ModernFaceOptions): ModernFace {
+export function createModernFace({ modern, groups, commitAfterMs, slowReaderMs }: ModernFaceOptions): ModernFace {
   const request = (message: Message, headers: RequestHeaders, reply: Reply): void => {
     const hidesServerErrors = message.method === 'server/discover';
     const answer = new Answer({ reply, id: message.id as RequestId, commitAfterMs, slowReaderMs, hidesServerErrors });
@@ -55,6 +59,8 @@ export function createModernFace({ modern, commitAfterMs, slowReaderMs }: Modern
       const refusal = refusalOf(era, message, envelope, headers);
       if (refusal !== undefined) return answer.fault(refusal.reason, refusal.data);
       if (message.method === 'subscriptions/listen' && !reply.accepts.sse) return answer.fault('not_acceptable');
+      const { forwarded } = reply;
+      if (era === 'legacy') return groups.request(message, envelope, { principal: anonymous, forwarded }, answer);
       const pass = (): void => modern.request(message, envelope.logLevel, answer, reply.forwarded);
       if (message.method === 'tools/call') checkParams(message, headers, answer, reply.forwarded, pass);
       else pass();
@@ -74,8 +80,7 @@ export function createModernFace({ modern, commitAfterMs, slowReaderMs }: Modern
     { protocolVersion }: Envelope,
     headers: RequestHeaders,
   ): Refusal | undefined => {
-    if (era === 'legacy') return { reason: 'modern_not_served', data: { supported: legacyRevisions } };
-    if (era !== 'modern') return { reason: era };
+    if (era !== 'modern' && era !== 'legacy') return { reason: era };
     if (!(modernRevisions as readonly string[]).includes(protocolVersion)) {
       return { reason: 'version_not_served', data: { supported: modern.revisions, requested: protocolVersion } };
     }
@@ -110,7 +115,8 @@ export function createModernFace({ modern, commitAfterMs, slowReaderMs }: Modern
     const header = disagreeingHeader(message, version, headers);
     if (header !== undefined) return reply.fault('header_mismatch', null, { header });
     whenEraIsKnown(reply, (era) => {
-      if (era === 'legacy') return reply.fault('modern_not_served', null, { supported: legacyRevisions });
+      // All that a client of this era can notify a legacy server of is that it cancels, which closing the stream says.
+      if (era === 'legacy') return reply.accepted();
       const reason = era === 'modern' ? modern.notify(message, reply.forwarded) : era;
       if (reason === undefined) reply.accepted();
       else reply.fault(reason, null);

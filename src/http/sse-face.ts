@@ -1,6 +1,7 @@
 import { readAccept } from '../protocol/media-types.ts';
 import { legacyRevisions } from '../protocol/revisions.ts';
-import { anonymous, type Endpoint, type EndpointOptions } from './endpoint.ts';
+import { anonymous } from '../session/visitor.ts';
+import type { Endpoint, EndpointOptions } from './endpoint.ts';
 import { createGuard, headerOf } from './guard.ts';
 import { readPosted } from './posted.ts';
 import { respondWithFault } from './respond.ts';

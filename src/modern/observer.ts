@@ -45,6 +45,8 @@ export interface ModernObserver {
   wishesCut(server: string): void;
   /** The gateway has ended the process. */
   closed(server: string, details: { readonly dropped: Counts }): void;
+  /** A fault of the gateway itself. */
+  failed(server: string, cause: unknown): void;
   /** `text` is what was dropped, for debugging only: it may hold anything. */
   dropped(server: string, what: Dropped, text?: Buffer): void;
 }

@@ -34,6 +34,7 @@ export function createModernLog(logger: Logger): ModernObserver {
       const hasLosses = Object.keys(dropped).length > 0;
       logger[hasLosses ? 'info' : 'debug']({ server, ...total(dropped) }, 'shared server closed');
     },
+    failed: (server, cause) => logger.error({ server, err: cause }, 'fault of the gateway'),
     dropped(server, what, text) {
       if (!logger.isLevelEnabled('debug')) return;
       logger.debug({ server, what, text: text?.subarray(0, shownBytes).toString() }, 'message dropped');

@@ -332,7 +332,8 @@ const catalogue = {
   server_request_refused: {
     status: 502,
     code: -32000,
-    message: 'The gateway cannot pass this request on: it is too large, or too many are unanswered.',
+    message:
+      'The gateway cannot pass this request on: it is too large, too many are unanswered, or no client can be asked for it.',
   },
   request_timeout: {
     status: 504,

@@ -46,6 +46,7 @@ export interface InboundOptions {
 /** The way of messages from the client to its server: requests get a place in the table of calls and an answer. */
 export class Inbound {
   readonly #options: InboundOptions;
+  readonly #maxCalls: number;
   /** Set for a group whose clients can be asked something. */
   readonly #turns: Turns | undefined;
   readonly #rounds = new Rounds();
@@ -57,17 +58,18 @@ export class Inbound {
   constructor(options: InboundOptions) {
     this.#options = options;
     const { client, calls, limits, tellsRequests } = options;
+    this.#maxCalls = client.isGroup ? limits.maxSharedCalls : limits.maxCalls;
     if (!client.isGroup) return;
     this.#holds = new Holds(client);
     if (!client.canBeAsked) return;
     const onTurn = (post: Post, reply: Reply): void => this.post(post, reply);
-    this.#turns = new Turns({ calls, maxWaiting: limits.maxCalls, tellsRequests, onTurn });
+    this.#turns = new Turns({ calls, maxWaiting: this.#maxCalls, tellsRequests, onTurn });
   }
 
   /** Passes the messages of one POST on, in order, and answers the POST. */
   post(post: Post, reply: Reply): void {
     const { messages, isBatch, again, group } = post;
-    const { calls, oneStream, limits } = this.#options;
+    const { calls, oneStream } = this.#options;
     const requests = messages.filter((message) => message.kind === 'request');
     const ids = requests.map(idOf);
     if (again && oneStream?.knows(ids)) return oneStream.confirm(ids, reply);
@@ -78,7 +80,7 @@ export class Inbound {
     if (new Set(ids).size < ids.length) return reply.fault('duplicate_id', null);
     if (this.#turns?.admits(post, reply) === false) return;
     if (group !== undefined && this.#holds?.settles(requests[0], group, reply)) return;
-    if (calls.size + ids.length > limits.maxCalls) return reply.fault('too_many_calls', ids[0] ?? null);
+    if (calls.size + ids.length > this.#maxCalls) return reply.fault('too_many_calls', ids[0] ?? null);
     if (group?.round !== undefined && !this.#rounds.admits(group.round)) return reply.fault('bad_request_state', null);
     for (const message of messages) {
       if (message.kind === 'request') continue;

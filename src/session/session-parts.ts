@@ -30,6 +30,8 @@ export interface SessionOptions {
   readonly requestIdleMs: number;
   readonly requestMaxMs: number;
   readonly maxCalls: number;
+  /** The same for a session that many clients share. */
+  readonly maxSharedCalls: number;
   readonly retryMs: number;
   readonly slowReaderMs: number;
   readonly streamMaxAgeMs: number;

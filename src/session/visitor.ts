@@ -15,6 +15,9 @@ export interface Visitor extends ClientKind {
   readonly forwarded?: ForwardedHeaders | undefined;
 }
 
+/** Nobody is asked who they are yet; the record carries its principal all the same. */
+export const anonymous: Principal = { issuer: '', subject: '', client: '' };
+
 /** True if both are the same in all their parts. */
 export const isSame = (a: Principal, b: Principal): boolean =>
   a.issuer === b.issuer && a.subject === b.subject && a.client === b.client;

@@ -4,6 +4,8 @@ export interface Scenarios {
   readonly required: readonly string[];
   /** What it runs besides and does not score; the gateway passes these too. */
   readonly unscored: readonly string[];
+  /** What cannot pass, with the check that fails and why: it is run all the same, and has to fail in this way alone. */
+  readonly impossible?: readonly (readonly [scenario: string, check: string, reason: string])[];
 }
 
 /**
@@ -110,5 +112,19 @@ export const scenarios2026WithTasks: Scenarios = {
     'tasks-dispatch-and-envelope',
     'tasks-required-task-error',
     'tasks-mrtr-composition',
+  ],
+};
+
+const noKeys =
+  'wants the key user_name in inputRequests: a server with sessions asks without keys, and what the gateway calls its questions is its own';
+
+/** For a server of the legacy era, for which the gateway translates. */
+export const scenarios2026Translated: Scenarios = {
+  ...scenarios2026,
+  // The mirrored parameters of tools are of the modern era: no tool of such a server has any.
+  unscored: scenarios2026.unscored.filter((scenario) => scenario !== 'http-custom-header-server-validation'),
+  impossible: [
+    ['input-required-result-basic-elicitation', 'sep-2322-elicitation-incomplete', noKeys],
+    ['input-required-result-ignore-extra-params', 'sep-2322-ignore-unexpected-params', noKeys],
   ],
 };

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -66,16 +66,23 @@ export async function requirementsOfSuite(revision: string): Promise<string[]> {
   return [...section.matchAll(/- (\S+)/g)].map(([, name = '']) => name);
 }
 
-/** Runs the suite for a revision against a server and reads what it wrote. */
-export async function runSuite(url: string, revision: string): Promise<SuiteRun> {
+/**
+ * Runs the suite for a revision against a server and reads what it wrote.
+ * @param expected the checks that have to fail, as `<scenario>:<check>`
+ */
+export async function runSuite(url: string, revision: string, expected: readonly string[]): Promise<SuiteRun> {
   const results = await mkdtemp(join(tmpdir(), 'gangway-conformance-'));
+  const failures = await mkdtemp(join(tmpdir(), 'gangway-conformance-'));
   try {
     const program = join(suite, 'dist/index.js');
+    const baseline = join(failures, 'expected.yaml');
+    await writeFile(baseline, `server: ${JSON.stringify(expected)}\n`);
     const options = ['--url', url, '--requirements', revision, '--output-dir', results];
+    if (expected.length > 0) options.push('--expected-failures', baseline);
     const { exitCode, output } = await run(suiteNode, [program, 'server', ...options]);
     return { exitCode, output, checks: await readChecks(results) };
   } finally {
-    await rm(results, { recursive: true, force: true });
+    await Promise.all([results, failures].map((made) => rm(made, { recursive: true, force: true })));
   }
 }
 

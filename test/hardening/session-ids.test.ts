@@ -67,6 +67,7 @@ describe('session ids of one instance', () => {
     requestIdleMs: 600_000,
     requestMaxMs: 600_000,
     maxCalls: 10,
+    maxSharedCalls: 10,
     maxQueuedBytes: 10_000,
     cancelGraceMs: 1_000,
     retryMs: 1_000,

@@ -1,10 +1,30 @@
-import { clientKinds, newestClients } from '../support/client-kinds.ts';
+import { describe } from 'vitest';
+import { clientKinds, modernClients, newestClients } from '../support/client-kinds.ts';
 import { hastyArgs, testCross } from '../support/cross-suite.ts';
 import { startGateway } from '../support/gateway.ts';
-import { fixtureKinds, type ReadyServer, referenceKinds } from './server-kinds.ts';
+import {
+  fixtureKinds,
+  modernFixtureKinds,
+  modernHttpKinds,
+  modernOnly,
+  modernSocketKinds,
+  type ReadyServer,
+  referenceKinds,
+} from './server-kinds.ts';
 
+/** Modern clients share the session of their group, so that what one of them is told of is what another one changes. */
 const start = ({ args, command }: Pick<ReadyServer, 'args' | 'command'>) =>
-  startGateway({ args: [...hastyArgs, ...args], command });
+  startGateway({ args: [...hastyArgs, '--isolation', 'shared', ...args], command });
 
-testCross({ servers: fixtureKinds, clients: clientKinds, start });
+const [modernHttp, httpOfBoth] = modernHttpKinds;
+const [, ofBoth] = modernFixtureKinds;
+const known = <T>(kinds: readonly (T | undefined)[]): readonly T[] => kinds.filter((kind) => kind !== undefined);
+
+testCross({ servers: fixtureKinds, clients: [...clientKinds, ...modernClients], start });
 testCross({ servers: referenceKinds, clients: newestClients, start });
+describe('[R7.06b] [R9.11b]', () => {
+  testCross({ servers: known([modernOnly, modernHttp]), clients: [...clientKinds, ...modernClients], start });
+});
+describe('[R6.05]', () => {
+  testCross({ servers: known([ofBoth, httpOfBoth, ...modernSocketKinds]), clients: modernClients, start });
+});

@@ -69,10 +69,8 @@ describe('the era of a server', () => {
     const session = await initialize(url);
     for (let i = 0; i < 3; i++) {
       expect(await postModern(url, 'server/discover')).toMatchObject({
-        status: 400,
-        json: {
-          error: { code: -32022, data: { supported: ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25'] } },
-        },
+        status: 200,
+        json: { result: { supportedVersions: ['2025-11-25', '2026-07-28'] } },
       });
     }
     expect((await session.callTool('echo', { text: 'x' })).content[0].text).toBe('x');
@@ -93,19 +91,16 @@ describe('the era of a server', () => {
     await be('everything-server.mjs');
     expect((await callModern(url, 'exit')).status).toBe(502);
     expect((await callModern(url, 'echo')).json.error.data.reason).toBe('server_not_modern');
-    expect((await callModern(url, 'echo')).json.error.data.reason).toBe('modern_not_served');
+    expect((await callModern(url, 'echo', { text: 'y' })).json.result.content[0].text).toBe('y');
     const found = gateway.logs().filter(({ msg }) => msg === 'era found out');
     expect(found.map(({ era }) => era)).toEqual(['modern', 'legacy']);
   });
 
   test('that is said to be legacy is not asked for', async () => {
     const gateway = await startGateway({ command: [...modernFixture, '--dual'], args: ['--era', 'legacy'] });
-    expect(await postModern(gateway.url, 'server/discover')).toMatchObject({
-      status: 400,
-      json: { error: { code: -32022 } },
-    });
-    await initialize(gateway.url);
-    expect(await gateway.descendants()).toHaveLength(1);
+    const { supportedVersions } = (await postModern(gateway.url, 'server/discover')).json.result;
+    expect(supportedVersions).toEqual(['2025-11-25', '2026-07-28']);
+    expect(gateway.logs().some(({ msg }) => msg === 'era found out')).toBe(false);
   });
 
   test('an only server that ends at once ends the gateway, one of several is told in the log', async () => {

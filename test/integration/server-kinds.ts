@@ -27,6 +27,8 @@ export interface ServerKind {
   /** As `check` calls it. */
   readonly transport: string;
   readonly features: readonly Feature[];
+  /** It serves no sessions: those of legacy clients are the gateway's. */
+  readonly isModern?: boolean;
   /** Readies it. Whoever does stops it. */
   ready(): Promise<ReadyServer>;
 }
@@ -117,9 +119,13 @@ export const referenceKinds: readonly ServerKind[] = [
 const ofModernFixture = (name: string, transport: string, ready: ServerKind['ready']): ServerKind => ({
   ...{ name, transport, ready },
   features: featuresOfModernFixture,
+  isModern: true,
 });
 
-/** Our modern fixture as a program, alone and with the other era. */
+/** Our modern fixture as a program whose era is found out. */
+export const modernOnly = ofModernFixture('a modern server', 'stdio', () => startedByGateway(modernFixture));
+
+/** The same, where that is said, and together with the other era. */
 export const modernFixtureKinds: readonly ServerKind[] = [
   ofModernFixture('a server that is said to be modern', 'stdio', () =>
     startedByGateway(modernFixture, '--era', 'modern'),

@@ -83,6 +83,7 @@ export function sharedOf(
     crashLoop: note('crashLoop'),
     clientCut: note('clientCut'),
     wishesCut: note('wishesCut'),
+    failed: note('failed'),
     closed: (_server: string, details: { dropped: Counts }) => observed.push(['closed', details]),
     dropped: (_server, what) => void dropped.push(what),
   };

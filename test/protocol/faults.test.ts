@@ -14,7 +14,7 @@ describe('the catalogue of faults', () => {
     expect(Number.isInteger(code)).toBe(true);
     const isReserved = code <= -32020 && code >= -32099;
     expect(isReserved && !definedBySpecification.includes(code)).toBe(false);
-    expect([-32700, -32600, -32601, -32602, -32603, -32000, -32001, -32020, -32022]).toContain(code);
+    expect([-32700, -32600, -32601, -32602, -32603, -32000, -32001, -32020, -32021, -32022]).toContain(code);
 
     // Sentences, for a person, without anything that only this request has, and without what an attacker could use.
     expect(message).toMatch(/^[A-Z][^\n\t]*[^\s.]\.$/);

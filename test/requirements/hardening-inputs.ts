@@ -28,7 +28,7 @@ export const inputs: readonly Requirement[] = [
   { id: 'B12', text: 'initialize with a session id gets 400 and -32600.' },
   {
     id: 'B13',
-    text: 'A bad MCP-Protocol-Version gets 400; the modern era, while not served, -32022 with the supported versions.',
+    text: 'A bad MCP-Protocol-Version gets 400; what is of the modern era does not reach a session, whatever session it names.',
   },
   { id: 'B14', text: 'Modern headers that differ from the body get 400 and -32020.' },
   {

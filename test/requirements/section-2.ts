@@ -1,4 +1,3 @@
-import { openIssues } from './open-issues.ts';
 import type { ProtocolRequirement } from './requirement.ts';
 
 /** PROTOCOL.md, section 2: Modern HTTP, server side. */
@@ -134,7 +133,6 @@ export const section2: readonly ProtocolRequirement[] = [
     source: 'S26',
     level: 'MUST',
     text: 'Methods that the modern era removed get 404 and -32601, also if the legacy server would answer them.',
-    deferredTo: openIssues.translation,
   },
   {
     id: 'R2.22',

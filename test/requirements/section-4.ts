@@ -1,4 +1,3 @@
-import { openIssues } from './open-issues.ts';
 import type { ProtocolRequirement } from './requirement.ts';
 
 /** PROTOCOL.md, section 4: Multi-round-trip requests. */
@@ -8,42 +7,36 @@ export const section4: readonly ProtocolRequirement[] = [
     source: 'MRTR',
     level: 'MUST',
     text: "A server's questions reach a modern client only inside inputRequests of an input_required result.",
-    deferredTo: openIssues.translation,
   },
   {
     id: 'R4.02',
     source: 'MRTR',
     level: 'MUST',
     text: 'input_required is answered to tools/call, prompts/get and resources/read alone; a question elsewhere gets an error.',
-    deferredTo: openIssues.translation,
   },
   {
     id: 'R4.03',
     source: 'MRTR',
     level: 'MUST',
     text: 'Every input_required result has inputRequests or requestState.',
-    deferredTo: openIssues.translation,
   },
   {
     id: 'R4.04',
     source: 'MRTR',
     level: 'MUST',
     text: 'inputRequests has keys unique in the request, and values with method and params but no JSON-RPC id.',
-    deferredTo: openIssues.translation,
   },
   {
     id: 'R4.05',
     source: 'MRTR',
     level: 'MUST',
     text: 'Only capabilities that this request declared are offered to the server; what it needs beyond gets -32021.',
-    deferredTo: openIssues.translation,
   },
   {
     id: 'R4.06',
     source: 'MRTR',
     level: 'MUST',
     text: 'requestState is protected, bound to principal, request and expiry; one that fails is refused with -32602.',
-    deferredTo: openIssues.translation,
   },
   {
     id: 'R4.07',
@@ -62,21 +55,18 @@ export const section4: readonly ProtocolRequirement[] = [
     source: 'MRTR',
     level: 'MUST',
     text: 'A retry may land on another instance: the owner of the suspended call is found, or an error says that it is lost.',
-    deferredTo: openIssues.translation,
   },
   {
     id: 'R4.10',
     source: 'MRTR',
     level: 'SHOULD',
     text: 'Unknown keys in inputResponses are ignored and missing ones are asked again.',
-    deferredTo: openIssues.translation,
   },
   {
     id: 'R4.11',
     source: 'MRTR',
     level: 'MUST',
     text: 'A suspended call whose client never comes back is cancelled after a limit.',
-    deferredTo: openIssues.translation,
   },
   {
     id: 'R4.12',

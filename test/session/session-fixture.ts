@@ -18,6 +18,7 @@ export const wideLimits: SessionOptions = {
   requestIdleMs: never,
   requestMaxMs: never,
   maxCalls: 100,
+  maxSharedCalls: 100,
   maxQueuedBytes: 1_000_000,
   retryMs: 2_000,
   slowReaderMs: never,

@@ -51,6 +51,7 @@ function createFixture(options: Partial<SessionsOptions & Pick<Server, 'startTim
     requestIdleMs: never,
     requestMaxMs: never,
     maxCalls: 100,
+    maxSharedCalls: 100,
     maxQueuedBytes: 1_000_000,
     retryMs: 2_000,
     slowReaderMs: never,

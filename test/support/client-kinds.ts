@@ -1,4 +1,5 @@
-import { connectV1, connectV2, type SdkClient } from './sdk-clients.ts';
+import { modernRevision } from './modern-client.ts';
+import { connectModern, connectV1, connectV2, type SdkClient } from './sdk-clients.ts';
 import { type CommonSpeech, newestSpeech, type Speech } from './sdk-transports.ts';
 
 /** A kind of client: an official one and what it speaks. */
@@ -35,6 +36,15 @@ export const webSocketClients: readonly ClientKind[] = ['2024-11-05', '2025-11-2
   const speech = { over: 'ws', revision } as const;
   return { name: `WebSocket ${revision} (SDK v1)`, speech, connect: (url) => connectV1(url, speech) };
 });
+
+/** Clients of the modern era. */
+export const modernClients: readonly ClientKind[] = [
+  {
+    name: `Streamable HTTP ${modernRevision} (SDK v2)`,
+    speech: { over: 'http', revision: modernRevision },
+    connect: connectModern,
+  },
+];
 
 /** Every kind of client that a gateway serves. */
 export const clientKinds: readonly ClientKind[] = [

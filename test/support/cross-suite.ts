@@ -29,7 +29,7 @@ export const hastyArgs = ['--cancel-grace-ms', '500', '--stdin-close-grace-ms', 
 
 /** Each kind of client with each kind of server: every feature that the client's revision and the server have. */
 export function testCross({ servers, clients, start }: Cross): void {
-  describe.each(servers)('$name', ({ transport, features, ready }) => {
+  describe.each(servers)('$name', ({ transport, features, isModern = false, ready }) => {
     let server: ReadyServer | undefined;
     let endpoint: Endpoint;
     beforeAll(async () => {
@@ -55,6 +55,7 @@ export function testCross({ servers, clients, start }: Cross): void {
       test.each(featuresAt(features, speech.revision))('%s', (_feature, run) => run(client));
     });
 
+    if (isModern) return; // one process for all
     test.each(newestClients)(
       '[R7.21] $name: DELETE ends the session, its process and no other',
       async ({ connect }) => {

@@ -23,6 +23,8 @@ export interface ModernOptions {
   /** Added to the headers, or in their place; undefined takes one out. */
   readonly headers?: OutgoingHttpHeaders;
   readonly agent?: Agent;
+  /** Further members of `params`, for `callModern`. */
+  readonly params?: Readonly<Record<string, unknown>>;
 }
 
 /** The body of a request of the modern era. */
@@ -70,4 +72,4 @@ export async function postModern(
 
 /** Calls a tool and resolves with the whole answer. */
 export const callModern = (url: string, name: string, args: object = {}, options?: ModernOptions): Promise<Answer> =>
-  postModern(url, 'tools/call', { name, arguments: args }, options);
+  postModern(url, 'tools/call', { name, arguments: args, ...options?.params }, options);

@@ -5,6 +5,7 @@ import {
   ElicitRequestSchema,
   ListRootsRequestSchema,
 } from '@modelcontextprotocol/sdk/types.js';
+import { metaKeys, modernRevision } from './modern-client.ts';
 import { deliverOneByOne } from './one-by-one.ts';
 import {
   type CommonSpeech,
@@ -114,6 +115,41 @@ export async function connectV2(url: string, { over, revision }: CommonSpeech = 
   const agreed = pinRevision(transport, revision);
   await client.connect(transport as Parameters<typeof client.connect>[0]);
   return adapt(client, transport, agreed(), inboxes, (params, options) => client.callTool(params, options));
+}
+
+/**
+ * A client of the SDK v2 whose requests stand for themselves (2026-07-28), with what a session would have made of what they
+ * say: each asks for log messages of the level that was set last, and for changes there are subscriptions.
+ */
+export async function connectModern(url: string): Promise<SdkClient> {
+  const client = new ClientV2(clientInfo, {
+    capabilities: capabilitiesAt(modernRevision),
+    versionNegotiation: { mode: { pin: modernRevision } },
+  });
+  const transport = transportsV2.http(url);
+  const inboxes = receive(client);
+  client.setRequestHandler('sampling/createMessage', inboxes.answering(answerSample));
+  client.setRequestHandler('elicitation/create', inboxes.answering(answerElicitation));
+  client.setRequestHandler('roots/list', inboxes.answering(answerRoots));
+  await client.connect(transport as Parameters<typeof client.connect>[0]);
+  await client.listen({ toolsListChanged: true, promptsListChanged: true, resourcesListChanged: true });
+  const subscriptions = new Map<string, { close(): Promise<void> }>();
+  let _meta = { [metaKeys.logLevel]: 'debug' };
+  return {
+    ...adapt(client, transport, client.getNegotiatedProtocolVersion(), inboxes, (params, options) =>
+      client.callTool({ ...params, _meta }, options),
+    ),
+    setLoggingLevel: async (level) => {
+      _meta = { [metaKeys.logLevel]: level };
+    },
+    subscribeResource: async (uri) => {
+      subscriptions.set(uri, await client.listen({ resourceSubscriptions: [uri] }));
+    },
+    unsubscribeResource: async (uri) => {
+      await subscriptions.get(uri)?.close();
+      subscriptions.delete(uri);
+    },
+  };
 }
 
 function receive(client: ClientV1 | ClientV2) {

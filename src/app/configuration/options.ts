@@ -179,6 +179,16 @@ export const serverOptions = {
     z.enum(['auto', 'legacy', 'modern'], { error: 'must be auto, legacy or modern' }),
     'What the server speaks: legacy opens with initialize, modern is 2026-07-28; auto finds out when a client needs it.',
   ),
+  isolation: text<'request' | 'shared'>(
+    'request',
+    z.enum(['request', 'shared'], { error: 'must be request or shared' }),
+    'Who shares a process of a legacy server: request is nobody, each modern request gets a process; shared is all modern clients.',
+  ),
+  poolMax: integer(
+    4,
+    [1, 1_000],
+    'Processes of a legacy server for modern clients that can be asked something, all of which declare the same; 1 for a server that keeps state.',
+  ),
   startTimeoutMs: integer(
     60 * second,
     [1, longestMs],

@@ -1,46 +1,24 @@
-import { createHash } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Answer } from '../../modern/answer.ts';
 import { comparePositions, type EventId } from '../../protocol/event-id.ts';
 import type { Reason, RequestId } from '../../protocol/faults.ts';
-import type { ForwardedHeaders } from '../../protocol/forwarded-headers.ts';
-import { type Message, placeOf, readOwn } from '../../protocol/message.ts';
-import { type Askable, needOf } from '../../protocol/modern/askable.ts';
+import { type Message, readOwn } from '../../protocol/message.ts';
+import { needOf } from '../../protocol/modern/askable.ts';
 import { statusOf } from '../../protocol/modern/error-status.ts';
 import { asLegacyRequest } from '../../protocol/modern/legacy-request.ts';
-import type { LogLevel } from '../../protocol/modern/log-levels.ts';
 import { asModernResponse } from '../../protocol/modern/modern-response.ts';
 import { type Renumbered, restoreToken } from '../../protocol/modern/renumber.ts';
 import { ownFaultOf } from '../../protocol/own-fault.ts';
+import { valueAt } from '../../protocol/splice.ts';
 import { canAsk } from '../../session/rerun.ts';
 import { ServerRequests } from '../../session/server-requests.ts';
-import type { GroupWishes, SessionHandle } from '../../session/session-handle.ts';
+import type { SessionHandle } from '../../session/session-handle.ts';
 import type { StateContent } from '../request-state.ts';
-import { answerOf, formatPlace, inputRequired, isAnswer, type ParkedCall, parsePlace, questionOf } from './parked.ts';
+import type { Asked, CallHost } from './asked.ts';
+import { answersTo, formatPlace, inputRequired, type ParkedCall, parsePlace, questionOf } from './parked.ts';
 import type { OpenPlace, Place } from './place.ts';
 import { Questions } from './questions.ts';
+import { say } from './say.ts';
 import { SessionReply, type Place as StreamPlace } from './session-reply.ts';
-
-/** What the calls of a server's groups share. */
-export interface CallHost {
-  /** An id that no other call of any instance has. */
-  newId(): string;
-  /** The state of a call that waits for its client; rejects with `StoreUnavailable`. */
-  seal(request: Message, round: number, parked: ParkedCall): Promise<string>;
-  /** The call is over, and not parked. */
-  onOver(place: Place): void;
-  /** So long a request waits for a turn at one of the places in all, in milliseconds. */
-  readonly busyMs: number;
-}
-
-/** A request of a modern client, and what is known of its client by it. */
-export interface Asked {
-  readonly request: Message;
-  readonly askable: ReadonlySet<Askable>;
-  readonly logLevel: LogLevel | undefined;
-  readonly answer: Answer;
-  readonly forwarded: ForwardedHeaders | undefined;
-}
 
 /** One place is waited for so long before the next one is asked again, in milliseconds. */
 const turnMs = 2_000;
@@ -125,16 +103,10 @@ export class GroupCall {
     if (this.#asked.answer.isOver) return;
     if (typeof open === 'string') return this.#fail(open === 'unknown_session' ? 'outcome_unknown' : open);
     this.#enter(place, open);
-    const given = value.open.flatMap(([key, id]) => {
-      const answer = answers.get(key);
-      return isAnswer(answer) ? [{ id, text: answerOf(id, answer) }] : [];
-    });
-    this.#questions.settled(given.map(({ id }) => id));
-    const digest = createHash('sha256');
-    for (const { text } of given) digest.update(text);
-    const roundOf = { name: `${value.call} ${round}`, digest: digest.digest('base64url') };
-    const messages = given.map(({ text }) => readOwn(text));
-    const refused = await say(open.handle, messages, { turnMs: 0, round: roundOf }, this.#asked.forwarded);
+    const { messages, digest } = answersTo(value.open, answers);
+    this.#questions.settled(messages.map(({ id }) => id as RequestId));
+    const group = { turnMs: 0, round: { name: `${value.call} ${round}`, digest } };
+    const refused = await say(open.handle, messages, group, this.#asked.forwarded);
     if (refused !== undefined) return this.#fail(refused);
     if (!this.#isOver) this.#listen(open.handle, parsePlace(value.after));
   }
@@ -203,8 +175,7 @@ export class GroupCall {
   #ask(message: Message, before: EventId | undefined, at: EventId | undefined): void {
     if (this.#questions.isSettled(message.id as RequestId)) return;
     const { request, askable } = this.#asked;
-    const place = placeOf(message, 'message', 'params');
-    const need = needOf(message.method, place && message.text.subarray(place.start, place.end));
+    const need = needOf(message);
     const isAskable = need !== undefined && canAsk(request.method as string) && before !== undefined;
     if (!isAskable || at === undefined || this.#questions.isFull) {
       this.#say(ServerRequests.refusal(message));
@@ -240,6 +211,7 @@ export class GroupCall {
     this.#reply?.leave();
     try {
       const state = await this.#host.seal(request, this.#round + 1, parked);
+      if (state === undefined) throw new Error('the ids of the questions are too long');
       if (answer.isOver) return this.#cancelAtServer('The client does not wait any more.');
       answer.response(inputRequired(this.#sent.idText, open, state, this.#serverInfoText), 200);
     } catch {
@@ -253,14 +225,14 @@ export class GroupCall {
     const own = ownFaultOf(response);
     if (own !== undefined) return this.#fail(own);
     this.#end();
-    const uri = placeOf(request, 'params', 'uri');
-    const text = asModernResponse(response, {
+    const { idText } = this.#sent;
+    const of = {
       method: request.method as string,
-      idText: this.#sent.idText,
-      uriText: uri && request.text.toString('utf8', uri.start, uri.end),
-      serverInfoText: this.#serverInfoText,
-      isRetry: this.#round > 0,
-    });
+      idText,
+      uriText: valueAt(request.text, ['params', 'uri'])?.toString(),
+    };
+    const how = { serverInfoText: this.#serverInfoText, isRetry: this.#round > 0 };
+    const text = asModernResponse(response, { ...of, ...how });
     answer.response(text, statusOf(readOwn(text)));
   }
 
@@ -312,17 +284,3 @@ export class GroupCall {
 
 /** What a session or its stream says that is not there any more. */
 const lostReasons: ReadonlySet<Reason> = new Set(['unknown_session', 'unknown_event_id', 'bad_event_id']);
-
-/** Sends what needs no answer. Resolves with why it was not taken. */
-function say(
-  handle: SessionHandle,
-  messages: readonly Message[],
-  group: GroupWishes | undefined,
-  forwarded: ForwardedHeaders | undefined,
-): Promise<Reason | undefined> {
-  return new Promise((resolve) => {
-    const done = (): void => resolve(undefined);
-    const reply = new SessionReply({ message: done, fault: resolve, accepted: done, ended: done }, forwarded);
-    handle.post({ messages, isBatch: false, ...(group && { group }) }, reply);
-  });
-}

@@ -121,12 +121,17 @@ export class Listener {
   /** Has the session tell of what the client asks for, as far as it can. Returns why not, if there is no session. */
   async #subscribe(): Promise<Reason | undefined> {
     const { request, place, forwarded } = this.#options;
-    const open = await place.open(forwarded);
+    let open = await place.open(forwarded);
+    if (open === 'unknown_session') {
+      place.forget();
+      open = await place.open(forwarded);
+    }
     if (typeof open === 'string') return open;
-    const agreed = agreedFilter(readFilter(request), open.opened.capabilitiesText);
+    const { handle, opened } = open;
+    const agreed = agreedFilter(readFilter(request), opened.capabilitiesText);
     const asked = agreed.resourceSubscriptions ?? [];
     const outcomes = await Promise.all(
-      asked.map((uri) => this.#ask(open.handle, 'resources/subscribe', { uri }, { holder: this.#options.name })),
+      asked.map((uri) => this.#ask(handle, 'resources/subscribe', { uri }, { holder: this.#options.name })),
     );
     const uris = asked.filter((_, index) => outcomes[index] === undefined);
     const { resourceSubscriptions: _, ...lists } = agreed;

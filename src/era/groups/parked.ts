@@ -1,7 +1,8 @@
+import { createHash } from 'node:crypto';
 import { type EventId, formatEventId, parseEventId } from '../../protocol/event-id.ts';
 import type { RequestId } from '../../protocol/faults.ts';
 import { withoutMember } from '../../protocol/members.ts';
-import { type Message, placeOf } from '../../protocol/message.ts';
+import { type Message, placeOf, readOwn } from '../../protocol/message.ts';
 
 /** A question of the server that a client is to answer under a key (2026-07-28, basic/patterns/mrtr). */
 export interface Question {
@@ -55,12 +56,24 @@ export function inputRequired(
   );
 }
 
-/** The answer of a client as the server of the question gets it. */
-export const answerOf = (id: RequestId, result: Buffer): Buffer =>
-  Buffer.concat([Buffer.from(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":`), result, Buffer.from('}')]);
-
-/** Answers by client are objects; anything else is none. */
-export const isAnswer = (text: Buffer | undefined): text is Buffer => text?.[0] === 0x7b;
+/**
+ * The answers of a client to what its request had asked for: as the server of the questions gets them, and a digest of all.
+ * Those that are no objects are none, and what was not asked is left out (2026-07-28, basic/patterns/mrtr).
+ * @param answers results by key, as JSON text
+ */
+export function answersTo(
+  open: ParkedCall['open'],
+  answers: ReadonlyMap<string, Buffer>,
+): { readonly messages: readonly Message[]; readonly digest: string } {
+  const texts = open.flatMap(([key, id]) => {
+    const result = answers.get(key);
+    const isObject = result?.[0] === 0x7b;
+    return isObject ? [Buffer.from(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${result}}`)] : [];
+  });
+  const digest = createHash('sha256');
+  for (const text of texts) digest.update(text);
+  return { messages: texts.map(readOwn), digest: digest.digest('base64url') };
+}
 
 export const formatPlace = (at: EventId): string => formatEventId(at.stream, at);
 

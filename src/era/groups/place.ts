@@ -19,11 +19,20 @@ export interface PlaceHost {
   readonly sessions: Pick<Sessions, 'ofGroup' | 'openForGroup'>;
   readonly records: Pick<Store['sessions'], 'find'>;
   readonly server: Server;
-  readonly principal: Principal;
   /** The gateway's own version. */
   readonly version: string;
   /** How long another one may take to open or end the session of a place, in milliseconds. */
   readonly settleMs: number;
+}
+
+/** What a place is for. */
+export interface PlaceOf {
+  readonly key: string;
+  readonly principal: Principal;
+  /** What its server is told that it may ask for, as JSON text. */
+  readonly capabilitiesText: string;
+  /** Under which changes are told to the clients of its group. */
+  readonly topic: string;
 }
 
 /** A session of a group that is there to be used. */
@@ -47,15 +56,17 @@ const initialized = readOwn(Buffer.from('{"jsonrpc":"2.0","method":"notification
 export class Place {
   readonly key: string;
   readonly #host: PlaceHost;
-  readonly #capabilitiesText: string;
+  readonly #of: PlaceOf;
+  readonly #onOpened: (opened: Omit<OpenPlace, 'handle'>) => void;
   #known: Omit<OpenPlace, 'handle'> | undefined;
   #opening: Promise<Omit<OpenPlace, 'handle'> | Reason> | undefined;
 
-  /** @param capabilitiesText what its server is told that it may ask for, as JSON text */
-  constructor(host: PlaceHost, key: string, capabilitiesText: string) {
+  /** @param onOpened is told what the server said of itself when its session was opened or found */
+  constructor(host: PlaceHost, of: PlaceOf, onOpened: (opened: Omit<OpenPlace, 'handle'>) => void) {
     this.#host = host;
-    this.key = key;
-    this.#capabilitiesText = capabilitiesText;
+    this.#of = of;
+    this.key = of.key;
+    this.#onOpened = onOpened;
   }
 
   /**
@@ -70,6 +81,7 @@ export class Place {
       const opened = await this.#opening;
       if (typeof opened === 'string') return opened;
       this.#known = opened;
+      this.#onOpened(opened);
     }
     const handle = await this.find(forwarded);
     return typeof handle === 'string' ? handle : { handle, ...this.#known };
@@ -98,8 +110,8 @@ export class Place {
   }
 
   #visitor(forwarded: ForwardedHeaders | undefined): Visitor {
-    const { server, principal } = this.#host;
-    return { key: this.key, server, principal, isGroup: true, forwarded };
+    const { key, principal, topic } = this.#of;
+    return { key, server: this.#host.server, principal, isGroup: true, topic, forwarded };
   }
 
   /** Finds what is there, or opens it, until one of both has come about. */
@@ -142,7 +154,7 @@ export class Place {
         },
         forwarded,
       );
-      sessions.openForGroup(this.#visitor(forwarded), initializeOf(this.#capabilitiesText, version), reply);
+      sessions.openForGroup(this.#visitor(forwarded), initializeOf(this.#of.capabilitiesText, version), reply);
     });
   }
 

@@ -12,9 +12,9 @@ import type { Session } from '../../session/session.ts';
 import { faultAtEnd, type SessionEnd } from '../../session/session-end.ts';
 import type { Server } from '../../session/session-parts.ts';
 import type { Sessions } from '../../session/sessions.ts';
+import { anonymous } from '../../session/visitor.ts';
 import type { Store } from '../../store/store.ts';
 import { keepApart } from '../apart.ts';
-import { anonymous } from '../endpoint.ts';
 import { readMessages } from '../posted.ts';
 import { Outlet } from './outlet.ts';
 

@@ -1,5 +1,5 @@
-import type { Place } from '../message.ts';
-import { findPlace } from '../splice.ts';
+import type { Message } from '../message.ts';
+import { valueAt } from '../splice.ts';
 
 /**
  * What a server may ask of its client, by the capabilities that the client declares (2025-11-25 and 2026-07-28, client
@@ -20,7 +20,7 @@ const neededBy: ReadonlyMap<string | undefined, Askable> = new Map([
  * @param capabilities JSON text of an object
  */
 export function readAskable(capabilities: Buffer): ReadonlySet<Askable> {
-  const has = (...path: string[]): boolean => isObjectAt(capabilities, findPlace(capabilities, path));
+  const has = (...path: string[]): boolean => valueAt(capabilities, path)?.[0] === openBrace;
   const found = new Set<Askable>();
   const url = has('elicitation', 'url');
   if (has('elicitation') && (has('elicitation', 'form') || !url)) found.add('elicitation');
@@ -52,12 +52,10 @@ export function capabilitiesOf(askable: ReadonlySet<Askable>): string {
 }
 
 /** What a client must have declared for a request of the server to reach it; undefined for a method that no client has. */
-export function needOf(method: string | undefined, params: Buffer | undefined): Need | undefined {
+export function needOf({ method, text }: Message): Need | undefined {
   const flag = neededBy.get(method);
   if (flag === undefined) return undefined;
-  const mode = params && findPlace(params, ['mode']);
-  const isAtUrl =
-    flag === 'elicitation' && typeof mode === 'object' && params?.toString('utf8', mode.start, mode.end) === '"url"';
+  const isAtUrl = flag === 'elicitation' && valueAt(text, ['params', 'mode'])?.toString() === '"url"';
   if (isAtUrl) return { flag: 'elicitation.url', required: { elicitation: { url: {} } } };
   return { flag, required: { [flag]: {} } };
 }
@@ -69,5 +67,4 @@ export interface Need {
   readonly required: Readonly<Record<string, object>>;
 }
 
-const isObjectAt = (text: Buffer, place: Place | string): boolean =>
-  typeof place === 'object' && text[place.start] === 0x7b;
+const openBrace = 0x7b;

@@ -4,7 +4,7 @@ import { type Message, placeOf } from '../message.ts';
 
 /** What a client adds to a request that it sends once more with the input that was asked for (2026-07-28, basic/patterns/mrtr). */
 export interface Retry {
-  /** The state as it came, to be opened by whoever sealed it; undefined if it is not there, or no text. */
+  /** The state as it came, to be opened by whoever sealed it; undefined if it is no text. */
   readonly state: string | undefined;
   /** Results by the key of what was asked, as JSON text; empty if there are none, or no object of them. */
   readonly answers: ReadonlyMap<string, Buffer>;
@@ -16,17 +16,18 @@ const answersKey = 'inputResponses';
 /** The members of `params` that are of one try alone: a request and its retry have different ones. */
 export const keysOfTry: readonly string[] = [stateKey, answersKey];
 
-/** Reads what makes a request a retry; undefined for one that is none. */
+/**
+ * Reads what makes a request a retry; undefined for one that is none: the gateway always gives a state, so answers without one
+ * are to nothing that it asked.
+ */
 export function readRetry(request: Message): Retry | undefined {
   const state = placeOf(request, 'params', stateKey);
   const answers = placeOf(request, 'params', answersKey);
-  if (state === undefined && answers === undefined) return undefined;
+  if (state === undefined) return undefined;
   const { text } = request;
   return {
     state:
-      state && text[state.start] === 0x22
-        ? (JSON.parse(text.toString('utf8', state.start, state.end)) as string)
-        : undefined,
+      text[state.start] === 0x22 ? (JSON.parse(text.toString('utf8', state.start, state.end)) as string) : undefined,
     answers: answers ? membersOf(text.subarray(answers.start, answers.end)) : new Map(),
   };
 }

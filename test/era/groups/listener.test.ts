@@ -33,7 +33,7 @@ interface Way {
 /** A subscription at a session that answers at once. */
 function createListener(notifications: object, { capabilities, refuses = [] }: Way = {}) {
   const asked: { method: string; uri?: string; renews?: readonly string[] }[] = [];
-  const session = { fault: undefined as Reason | undefined, isGone: false, opened: 0 };
+  const session = { fault: undefined as Reason | undefined, isGone: false, refusal: undefined as Reason | undefined };
   const handle: SessionHandle = {
     post({ messages: [message], group }, reply) {
       const { id, method, params } = JSON.parse(String(message?.text)) as {
@@ -60,8 +60,7 @@ function createListener(notifications: object, { capabilities, refuses = [] }: W
     place: {
       open: async () => {
         if (session.isGone) return 'unknown_session';
-        session.opened += 1;
-        return { handle, opened };
+        return session.refusal ?? { handle, opened };
       },
       find: async () => (session.isGone ? 'unknown_session' : handle),
       forget: () => {
@@ -162,8 +161,8 @@ describe('a subscription at a legacy server', () => {
 
   it('is refused where there is no session', async () => {
     const { listener, session, reply } = createListener({ toolsListChanged: true });
-    session.isGone = true;
+    session.refusal = 'server_start_failed';
     await listener.start();
-    expect(reply.given).toMatchObject({ kind: 'fault', reason: 'unknown_session' });
+    expect(reply.given).toMatchObject({ kind: 'fault', reason: 'server_start_failed' });
   });
 });

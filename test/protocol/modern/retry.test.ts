@@ -54,13 +54,14 @@ describe('a retry', () => {
       ['__proto__', '[]'],
     ]);
     expect(retry('{"name":"x"}')).toBeUndefined();
+    expect(retry('{"inputResponses":{"k":{}}}')).toBeUndefined();
   });
 
   it.each([
     '{"requestState":7}',
-    '{"inputResponses":[]}',
+    '{"requestState":[],"inputResponses":[]}',
     '{"inputResponses":"x","requestState":null}',
-    '{"inputResponses":{"a":1,"a":2}}',
+    '{"inputResponses":{"a":1,"a":2},"requestState":{}}',
   ])('with %s brings nothing that can be used', (params) => {
     expect(retry(params)).toEqual({ state: undefined, answers: new Map() });
   });

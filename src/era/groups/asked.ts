@@ -1,0 +1,28 @@
+import type { Answer } from '../../modern/answer.ts';
+import type { ForwardedHeaders } from '../../protocol/forwarded-headers.ts';
+import type { Message } from '../../protocol/message.ts';
+import type { Askable } from '../../protocol/modern/askable.ts';
+import type { LogLevel } from '../../protocol/modern/log-levels.ts';
+import type { ParkedCall } from './parked.ts';
+import type { Place } from './place.ts';
+
+/** What the calls of a server's groups share. */
+export interface CallHost {
+  /** An id that no other call of any instance has. */
+  newId(): string;
+  /** The state of a call that waits for its client; undefined if it would be too long. Rejects with `StoreUnavailable`. */
+  seal(request: Message, round: number, parked: ParkedCall): Promise<string | undefined>;
+  /** The call is over, and not parked. */
+  onOver(place: Place): void;
+  /** So long a request waits for a turn at one of the places in all, in milliseconds. */
+  readonly busyMs: number;
+}
+
+/** A request of a modern client, and what is known of its client by it. */
+export interface Asked {
+  readonly request: Message;
+  readonly askable: ReadonlySet<Askable>;
+  readonly logLevel: LogLevel | undefined;
+  readonly answer: Answer;
+  readonly forwarded: ForwardedHeaders | undefined;
+}

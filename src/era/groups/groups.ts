@@ -1,0 +1,228 @@
+import { createHash, randomBytes } from 'node:crypto';
+import type { Answer } from '../../modern/answer.ts';
+import type { Reason } from '../../protocol/faults.ts';
+import { type ForwardedHeaders, noHeaders } from '../../protocol/forwarded-headers.ts';
+import { type Message, placeOf } from '../../protocol/message.ts';
+import { capabilitiesOf, readAskable } from '../../protocol/modern/askable.ts';
+import { clientCapabilitiesKey, type Envelope } from '../../protocol/modern/envelope.ts';
+import { discoveryOf } from '../../protocol/modern/legacy-discovery.ts';
+import { digestOf, type Retry, readRetry } from '../../protocol/modern/retry.ts';
+import { modernRevisions } from '../../protocol/revisions.ts';
+import { canAsk } from '../../session/rerun.ts';
+import { keyOfPlace } from '../../session/session-key.ts';
+import type { Changes } from '../../store/changes.ts';
+import type { Principal } from '../../store/session-records.ts';
+import { StoreUnavailable } from '../../store/store-unavailable.ts';
+import type { RequestStates, StateBinding, StateContent } from '../request-state.ts';
+import type { Asked } from './asked.ts';
+import { GroupCall } from './group-call.ts';
+import { Listeners } from './listeners.ts';
+import type { ParkedCall } from './parked.ts';
+import { type OpenPlace, Place, type PlaceHost, type PlaceOf } from './place.ts';
+import { SessionReply } from './session-reply.ts';
+
+/** What the groups of a server need. */
+export interface GroupsOptions extends PlaceHost {
+  readonly states: RequestStates;
+  /** Who shares a session: those of one principal who declare the same, or nobody (docs/decisions/0027). */
+  readonly isolation: 'request' | 'shared';
+  /** The most sessions of one group. */
+  readonly poolMax: number;
+  /** What servers of groups say has changed, on any instance. */
+  readonly changes: Changes;
+  /** The most subscriptions at once. */
+  readonly maxListeners: number;
+  /** A fault of the gateway itself. */
+  onFailed(cause: unknown): void;
+  /** So long a request waits for a turn, and a parked call for its client, in milliseconds. */
+  readonly requestIdleMs: number;
+}
+
+/** Who asks, beside what the request says. */
+export interface Asker {
+  readonly principal: Principal;
+  readonly forwarded: ForwardedHeaders | undefined;
+}
+
+/** So many places are remembered with what is known of them; of others it is asked again (P8). */
+const maxPlaces = 1_000;
+
+/** Requests that the one era has and the other means something else by, or nothing. */
+const untranslated: ReadonlySet<string | undefined> = new Set([
+  ...['tasks/get', 'tasks/result', 'tasks/list', 'tasks/cancel', 'tasks/update'],
+]);
+
+/**
+ * A server of the legacy era as modern clients meet it (DESIGN decision 7, docs/decisions/0027). Their requests are those of
+ * sessions that the gateway opens as a client, one for each group of clients that may share one, and more where calls wait
+ * for input. Any instance serves any request: a session is found by the key of its place.
+ */
+export class Groups {
+  readonly #options: GroupsOptions;
+  readonly #places = new Map<string, Place>();
+  /** What the server said of itself, by what it was told of its client: the newest answers. */
+  readonly #opened = new Map<string, Omit<OpenPlace, 'handle'>>();
+  /** Before the numbers of this instance's requests: those of others have another one. */
+  readonly #mark = randomBytes(6).toString('base64url');
+  #lastId = 0;
+  readonly #listeners: Listeners;
+
+  constructor(options: GroupsOptions) {
+    this.#options = options;
+    this.#listeners = new Listeners(options.changes, options.maxListeners);
+  }
+
+  /** Ends the subscriptions in order (P9). */
+  close(): void {
+    this.#listeners.close();
+  }
+
+  /** Serves a request of the modern era, whose envelope and headers are as they should be. */
+  request(request: Message, { logLevel }: Envelope, asker: Asker, answer: Answer): void {
+    const served = this.#serve(request, logLevel, asker, answer);
+    served.catch((cause: unknown) => {
+      const isAway = cause instanceof StoreUnavailable;
+      if (!isAway) this.#options.onFailed(cause);
+      if (!answer.isOver) answer.fault(isAway ? 'store_unavailable' : 'internal');
+    });
+  }
+
+  async #serve(
+    request: Message,
+    logLevel: Envelope['logLevel'],
+    { principal, forwarded }: Asker,
+    answer: Answer,
+  ): Promise<void> {
+    const { method } = request;
+    if (untranslated.has(method)) return answer.fault('method_removed');
+    const declared = placeOf(request, 'meta', clientCapabilitiesKey) as { start: number; end: number };
+    const askable = readAskable(request.text.subarray(declared.start, declared.end));
+    const of = { principal, capabilitiesText: capabilitiesOf(askable), forwarded };
+    if (method === 'server/discover') return this.#discover(request, of, answer);
+    if (method === 'subscriptions/listen') return this.#listen(request, of, answer);
+    const asked: Asked = { request, askable, logLevel, answer, forwarded };
+    const retry = canAsk(method as string) ? readRetry(request) : undefined;
+    if (retry !== undefined) return this.#retry(asked, retry, principal);
+    await this.#call(asked, principal).run(this.#placesFor(of, askable.size > 0));
+  }
+
+  async #retry(asked: Asked, { state, answers }: Retry, principal: Principal): Promise<void> {
+    const { answer, request } = asked;
+    const content = state && (await this.#options.states.open<ParkedCall>(this.#binding(request, principal), state));
+    if (answer.isOver) return;
+    if (!content) return answer.fault('bad_request_state');
+    const topic = this.#topicOf(principal, asked.forwarded);
+    const place = this.#place({ key: content.value.place, principal, capabilitiesText: '{}', topic });
+    await this.#call(asked, principal).resume(place, content, answers);
+  }
+
+  #call(asked: Asked, principal: Principal): GroupCall {
+    const { states, requestIdleMs, isolation } = this.#options;
+    return new GroupCall(
+      {
+        newId: () => this.#newId(),
+        seal: (request, round, value) => {
+          const content: StateContent<ParkedCall> = { round, expiresAtMs: Date.now() + requestIdleMs, value };
+          return states.seal(this.#binding(request, principal), content);
+        },
+        onOver: (place) => {
+          if (isolation === 'request') this.#leave(place);
+        },
+        busyMs: requestIdleMs,
+      },
+      asked,
+    );
+  }
+
+  #newId(): string {
+    this.#lastId += 1;
+    return `mcp-gangway-${this.#mark}-${this.#lastId}`;
+  }
+
+  /** Who shares sessions, or could if isolation let it, hears of the same changes: all of one principal and credentials. */
+  #topicOf({ issuer, subject, client }: Principal, forwarded = noHeaders): string {
+    const { name, digest } = this.#options.server;
+    return JSON.stringify([name, digest, issuer, subject, client, credentialsOf(forwarded)]);
+  }
+
+  #listen(request: Message, of: GroupOf, answer: Answer): Promise<void> {
+    const [place] = this.#placesFor(of, false) as [Place];
+    return this.#listeners.listen({
+      ...{ request, answer, place, forwarded: of.forwarded, name: this.#newId() },
+      topic: this.#topicOf(of.principal, of.forwarded),
+      onOver: () => {
+        if (this.#options.isolation === 'request') this.#leave(place);
+      },
+    });
+  }
+
+  /** What the server said at `initialize`, as an answer to `server/discover`. */
+  async #discover(request: Message, of: GroupOf, answer: Answer): Promise<void> {
+    const known = this.#opened.get(of.capabilitiesText) ?? (await this.#open(of));
+    if (answer.isOver) return;
+    if (typeof known === 'string') return answer.fault(known);
+    const id = placeOf(request, 'message', 'id') as { start: number; end: number };
+    // As what the server spoke then it can be spoken to by clients that open with `initialize`.
+    const versions = [...new Set([known.protocolVersion, ...modernRevisions])];
+    answer.response(discoveryOf(known.opened, request.text.toString('utf8', id.start, id.end), versions), 200);
+  }
+
+  async #open(of: GroupOf): Promise<Omit<OpenPlace, 'handle'> | Reason> {
+    const [place] = this.#placesFor(of, false) as [Place];
+    const open = await place.open(of.forwarded);
+    if (this.#options.isolation === 'request') this.#leave(place);
+    return open;
+  }
+
+  /** The places of a group: the first is its home. */
+  #placesFor({ principal, capabilitiesText, forwarded = noHeaders }: GroupOf, mayWait: boolean): readonly Place[] {
+    const { server, isolation, poolMax } = this.#options;
+    const topic = this.#topicOf(principal, forwarded);
+    if (isolation === 'request') {
+      const key = keyOfPlace([server.name, server.digest, randomBytes(32).toString('base64url')]);
+      return [this.#place({ key, principal, capabilitiesText, topic })];
+    }
+    const { issuer, subject, client } = principal;
+    const group = [server.name, server.digest, issuer, subject, client, capabilitiesText, credentialsOf(forwarded)];
+    return Array.from({ length: mayWait ? poolMax : 1 }, (_, slot) => {
+      const key = keyOfPlace([...group, String(slot)]);
+      return this.#place({ key, principal, capabilitiesText, topic });
+    });
+  }
+
+  #place(of: PlaceOf): Place {
+    const known = this.#places.get(of.key);
+    if (known !== undefined) return known;
+    const place = new Place(this.#options, of, (opened) => this.#opened.set(of.capabilitiesText, opened));
+    this.#places.set(of.key, place);
+    const [oldest] = this.#places.keys();
+    if (this.#places.size > maxPlaces && oldest !== undefined) this.#places.delete(oldest);
+    return place;
+  }
+
+  /** Ends the session of a place that was for one request. */
+  #leave(place: Place): void {
+    this.#places.delete(place.key);
+    const nobody = new SessionReply({ message: () => undefined, fault: () => undefined, ended: () => undefined });
+    void place.find().then((handle) => {
+      if (typeof handle !== 'string') handle.remove(nobody);
+    });
+  }
+
+  #binding(request: Message, principal: Principal): StateBinding {
+    return { principal, server: this.#options.server.name, digest: digestOf(request) };
+  }
+}
+
+/** What clients of one group have in common. */
+interface GroupOf {
+  readonly principal: Principal;
+  readonly capabilitiesText: string;
+  readonly forwarded: ForwardedHeaders | undefined;
+}
+
+/** Headers for the server say who its client is: who brings others is of another group (P11). */
+function credentialsOf(forwarded: ForwardedHeaders): string {
+  const entries = Object.entries(forwarded).sort(([a], [b]) => (a < b ? -1 : 1));
+  return entries.length === 0 ? '' : createHash('sha256').update(JSON.stringify(entries)).digest('base64url');
+}

@@ -1,0 +1,19 @@
+import type { Reason } from '../../protocol/faults.ts';
+import type { ForwardedHeaders } from '../../protocol/forwarded-headers.ts';
+import type { Message } from '../../protocol/message.ts';
+import type { GroupWishes, SessionHandle } from '../../session/session-handle.ts';
+import { SessionReply } from './session-reply.ts';
+
+/** Tells a session, as its client, what needs no answer. Resolves with why it was not taken. */
+export function say(
+  handle: SessionHandle,
+  messages: readonly Message[],
+  group: GroupWishes | undefined,
+  forwarded: ForwardedHeaders | undefined,
+): Promise<Reason | undefined> {
+  return new Promise((resolve) => {
+    const done = (): void => resolve(undefined);
+    const reply = new SessionReply({ message: done, fault: resolve, accepted: done, ended: done }, forwarded);
+    handle.post({ messages, isBatch: false, ...(group && { group }) }, reply);
+  });
+}

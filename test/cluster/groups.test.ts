@@ -1,0 +1,66 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Cluster } from '../support/cluster.ts';
+import { everythingFixture } from '../support/gateway.ts';
+import { modernAnswers, retryWith } from '../support/input-required.ts';
+import { callModern, metaKeys } from '../support/modern-client.ts';
+import { instancesOf, leaseMs, settle, startFastCluster, stopSound } from './fast.ts';
+
+const meta = { [metaKeys.clientCapabilities]: { elicitation: {}, sampling: {}, roots: {} } };
+const textOf = ({ json }: Awaited<ReturnType<typeof callModern>>): string => json.result.content[0].text;
+const start = (): Promise<Cluster> =>
+  startFastCluster({ command: everythingFixture, args: ['--isolation', 'shared', '--era', 'legacy'] });
+
+describe('modern clients of a legacy server behind three instances', () => {
+  let cluster: Cluster;
+  beforeAll(async () => {
+    cluster = await start();
+    await settle(cluster);
+  });
+  afterAll(() => stopSound(cluster));
+
+  test('what one client does reaches the same process by way of every instance', async () => {
+    const calls = Array.from({ length: 9 }, (_, n) =>
+      callModern(instancesOf(cluster)[n % 3] as string, 'describe_process'),
+    );
+    const pids = (await Promise.all(calls)).map((answer) => JSON.parse(textOf(answer)).pid);
+    expect(new Set(pids).size).toBe(1);
+  });
+
+  test.each([
+    ['elicitation', 'test_elicitation', 'User response: <action: accept'],
+    ['sampling', 'test_sampling', 'LLM response: an answer of the model'],
+    ['roots', 'roots', 'file:///home/someone/project'],
+  ])(
+    '[R4.01] [R4.09] %s goes on by way of another instance than the one that asked for it',
+    async (_, name, expected) => {
+      for (let first = 0; first < 3; first++) {
+        const [here, there, elsewhere] = instancesOf(cluster, first);
+        const asked = await callModern(here, name, {}, { meta });
+        expect(asked.json.result.resultType).toBe('input_required');
+        const retry = retryWith(asked, modernAnswers);
+        expect(textOf(await callModern(there, name, {}, { meta, params: retry }))).toContain(expected);
+        // The same again has the same outcome; other answers have none.
+        expect(textOf(await callModern(elsewhere, name, {}, { meta, params: retry }))).toContain(expected);
+        const other = retryWith(asked, () => ({ action: 'cancel' }));
+        expect((await callModern(here, name, {}, { meta, params: other })).json.error.code).toBe(-32602);
+      }
+    },
+  );
+});
+
+test('[P3] a call whose owner is lost while it waits for its client ends with an error within lease + 2 s', async () => {
+  const cluster = await start();
+  await settle(cluster);
+  const [here, there] = instancesOf(cluster);
+  const asked = await callModern(here, 'test_elicitation', {}, { meta });
+  await cluster.kill(0);
+  const killedAt = performance.now();
+  const retry = retryWith(asked, modernAnswers);
+  const { json } = await callModern(there, 'test_elicitation', {}, { meta, params: retry });
+  expect(json.error.data.reason).toBe('outcome_unknown');
+  expect(performance.now() - killedAt).toBeLessThan(leaseMs + 2_000);
+  // The group goes on with a process of another instance.
+  const again = await callModern(there, 'test_elicitation', {}, { meta });
+  const answer = { meta, params: retryWith(again, modernAnswers) };
+  expect(textOf(await callModern(there, 'test_elicitation', {}, answer))).toContain('accept');
+});

@@ -1,0 +1,155 @@
+import { Agent } from 'node:http';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { everythingFixture, type Gateway, startGateway } from '../support/gateway.ts';
+import { modernAnswers, retryWith } from '../support/input-required.ts';
+import { callModern, metaKeys, openModern, postModern } from '../support/modern-client.ts';
+import { waitFor } from '../support/wait-for.ts';
+
+const asking = { [metaKeys.clientCapabilities]: { elicitation: {}, sampling: {}, roots: {} } };
+const textOf = ({ json }: Awaited<ReturnType<typeof callModern>>): string => json.result.content[0].text;
+const legacy = ['--era', 'legacy'];
+
+describe('a legacy server that all modern clients share', () => {
+  let gateway: Gateway;
+  beforeAll(async () => {
+    gateway = await startGateway({
+      command: everythingFixture,
+      args: [...legacy, '--isolation', 'shared', '--cancel-grace-ms', '200'],
+    });
+  });
+  afterAll(() => gateway?.stop());
+
+  test('[R4.05] a question that the client did not declare ends its request with -32021, and the server hears of it', async () => {
+    const { status, json } = await callModern(gateway.url, 'test_elicitation');
+    expect(status).toBe(400);
+    expect(json.error).toMatchObject({ code: -32021, data: { requiredCapabilities: { elicitation: {} } } });
+  });
+
+  test('[R4.06] [P11] a state is of its request: with another one, changed or made up it is refused', async () => {
+    const asked = await callModern(gateway.url, 'test_elicitation', { message: 'a' }, { meta: asking });
+    const params = retryWith(asked, modernAnswers);
+    const state = String(params['requestState']);
+    const wrong = [
+      await callModern(gateway.url, 'test_elicitation', { message: 'b' }, { meta: asking, params }),
+      ...(await Promise.all(
+        [`${state.slice(0, -2)}xx`, 'made up', ''].map((requestState) =>
+          callModern(
+            gateway.url,
+            'test_elicitation',
+            { message: 'a' },
+            { meta: asking, params: { ...params, requestState } },
+          ),
+        ),
+      )),
+    ];
+    for (const { json } of wrong)
+      expect(json.error).toMatchObject({ code: -32602, data: { reason: 'bad_request_state' } });
+    const right = await callModern(gateway.url, 'test_elicitation', { message: 'a' }, { meta: asking, params });
+    expect(textOf(right)).toContain('accept');
+  });
+
+  test('[R4.03] [R4.04] [R4.10] answers that are missing are asked for again, and others are ignored', async () => {
+    const name = 'test_input_required_result_multiple_inputs';
+    let answer = await callModern(gateway.url, name, {}, { meta: asking });
+    const keys = Object.keys(answer.json.result.inputRequests);
+    expect(new Set(keys).size).toBe(3);
+    for (const request of Object.values(answer.json.result.inputRequests)) {
+      expect(request).toMatchObject({ method: expect.any(String) });
+      expect(request).not.toHaveProperty('id');
+    }
+    for (const left of [3, 2, 1]) {
+      const { inputResponses, requestState } = retryWith(answer, modernAnswers) as {
+        inputResponses: object;
+        requestState: string;
+      };
+      const [first] = Object.entries(inputResponses);
+      const params = {
+        inputResponses: {
+          unknown: {},
+          ...Object.fromEntries(left === 1 ? Object.entries(inputResponses) : [first as [string, unknown]]),
+        },
+        requestState,
+      };
+      answer = await callModern(gateway.url, name, {}, { meta: asking, params });
+      if (left > 1) expect(Object.keys(answer.json.result.inputRequests)).toHaveLength(left - 1);
+    }
+    expect(answer.json.result.resultType).toBe('complete');
+  });
+
+  test('a client that leaves cancels its request at the server', async () => {
+    const meta = { [metaKeys.logLevel]: 'debug' };
+    const held = await openModern(
+      gateway.url,
+      'tools/call',
+      { name: 'wait_for_cancel', arguments: { key: 'left' } },
+      { meta },
+    );
+    await held.nextMessage();
+    held.drop();
+    await waitFor(async () => textOf(await callModern(gateway.url, 'cancellations')).includes('left'), {
+      what: 'the cancellation to reach the server',
+    });
+  });
+
+  test('[R2.21b] methods that this era has removed are not found, whatever the server knows', async () => {
+    for (const method of ['ping', 'logging/setLevel', 'resources/subscribe', 'tasks/list']) {
+      expect(await postModern(gateway.url, method)).toMatchObject({ status: 404, json: { error: { code: -32601 } } });
+    }
+  });
+
+  test('[P2] [P8] 1,000 clients with the same ids and tokens, half of them asked: each hears what is its own', async () => {
+    await using agent = Object.assign(new Agent({ keepAlive: true }), {
+      [Symbol.asyncDispose]: async () => agent.destroy(),
+    });
+    const one = async (n: number): Promise<string> => {
+      const of = { id: 1, agent };
+      if (n % 2 === 0) {
+        const meta = { progressToken: 1 };
+        const exchange = await openModern(
+          gateway.url,
+          'tools/call',
+          { name: 'progress', arguments: { count: 2, gapMs: 0, marker: `m${n}` } },
+          { ...of, meta },
+        );
+        const { messages } = await exchange.answer();
+        const markers = messages.flatMap(({ params }) => (params === undefined ? [] : [params.message]));
+        expect(markers).toEqual([`m${n}`, `m${n}`]);
+        return messages.at(-1)?.result.content[0].text;
+      }
+      const args = { message: `m${n}` };
+      const asked = await callModern(gateway.url, 'test_elicitation', args, { ...of, meta: asking });
+      const params = retryWith(asked, ({ params }) => ({
+        action: 'accept',
+        content: { username: String(params?.['message']), email: '' },
+      }));
+      const text = textOf(await callModern(gateway.url, 'test_elicitation', args, { ...of, meta: asking, params }));
+      return /"username":"(m\d+)"/.exec(text)?.[1] ?? text;
+    };
+    const texts = await Promise.all(Array.from({ length: 1_000 }, (_, n) => one(n)));
+    expect(texts).toEqual(Array.from({ length: 1_000 }, (_, n) => `m${n}`));
+    // One for those who declare nothing, and four for the others.
+    expect((await gateway.descendants()).length).toBeLessThanOrEqual(5);
+  });
+});
+
+test('[R4.11] a call whose client never comes back is cancelled after the limit, and its turn is over', async () => {
+  const gateway = await startGateway({
+    command: everythingFixture,
+    args: [...legacy, '--isolation', 'shared', '--pool-max', '1', '--request-idle-ms', '400', '--drain-ms', '0'],
+  });
+  const call = (params?: Record<string, unknown>) =>
+    callModern(gateway.url, 'test_elicitation', {}, { meta: asking, ...(params && { params }) });
+  const abandoned = retryWith(await call(), modernAnswers);
+  await waitFor(async () => (await call()).json.result?.resultType === 'input_required', { what: 'a turn' });
+  expect((await call(abandoned)).json.error.data.reason).toBe('bad_request_state');
+});
+
+test('[P11] unless told otherwise each request has a process of its own, also over the rounds of its input', async () => {
+  const gateway = await startGateway({ command: everythingFixture, args: legacy });
+  const pidOf = async (): Promise<number> => JSON.parse(textOf(await callModern(gateway.url, 'describe_process'))).pid;
+  expect(await pidOf()).not.toBe(await pidOf());
+  const asked = await callModern(gateway.url, 'test_elicitation', {}, { meta: asking });
+  const params = retryWith(asked, modernAnswers);
+  expect(textOf(await callModern(gateway.url, 'test_elicitation', {}, { meta: asking, params }))).toContain('accept');
+  await waitFor(async () => (await gateway.descendants()).length === 0, { what: 'all processes to end' });
+});
