@@ -8,28 +8,24 @@ export const section3: readonly ProtocolRequirement[] = [
     source: 'BAS',
     level: 'MUST',
     text: "Every result has resultType; a legacy server's results get the type complete.",
-    deferredTo: openIssues.translation,
   },
   {
     id: 'R3.02',
     source: 'CACHE',
     level: 'MUST',
     text: 'Cacheable results carry ttlMs and cacheScope; for a legacy server 0 and private.',
-    deferredTo: openIssues.translation,
   },
   {
     id: 'R3.03',
     source: 'CACHE',
     level: 'MUST',
     text: 'Every page of one list has the same cacheScope.',
-    deferredTo: openIssues.translation,
   },
   {
     id: 'R3.04',
     source: 'CACHE',
     level: 'MUST',
     text: 'input_required results and results of retries carry no caching hints and are never cached.',
-    deferredTo: openIssues.translation,
   },
   {
     id: 'R3.05',
@@ -43,7 +39,6 @@ export const section3: readonly ProtocolRequirement[] = [
     source: 'BAS, RES',
     level: 'MUST',
     text: 'A missing resource is -32602 with data.uri; the legacy code is mapped.',
-    deferredTo: openIssues.translation,
   },
   {
     id: 'R3.07',
@@ -56,14 +51,12 @@ export const section3: readonly ProtocolRequirement[] = [
     source: 'BAS',
     level: 'SHOULD',
     text: "Results carry the server's serverInfo in _meta.",
-    deferredTo: openIssues.translation,
   },
   {
     id: 'R3.09',
     source: 'LOG',
     level: 'MUST',
     text: 'Log messages go only to requests that asked for them, at or above their level, on their own stream.',
-    deferredTo: openIssues.translation,
   },
   {
     id: 'R3.10',

@@ -1,4 +1,3 @@
-import { openIssues } from './open-issues.ts';
 import type { ProtocolRequirement } from './requirement.ts';
 
 /** PROTOCOL.md, section 5: Subscriptions. */
@@ -20,14 +19,12 @@ export const section5: readonly ProtocolRequirement[] = [
     source: 'SUB',
     level: 'MUST',
     text: 'A listen stream carries only what its filter asks for; resource URIs match exactly.',
-    deferredTo: openIssues.translation,
   },
   {
     id: 'R5.04',
     source: 'SUB',
     level: 'MUST',
     text: 'The acknowledged filter is the part that the server supports.',
-    deferredTo: openIssues.translation,
   },
   {
     id: 'R5.05',
@@ -40,7 +37,6 @@ export const section5: readonly ProtocolRequirement[] = [
     source: 'SUB',
     level: 'MUST',
     text: 'On a legacy server listens become reference-counted resources/subscribe and fanned-out list changes.',
-    deferredTo: openIssues.translation,
   },
   {
     id: 'R5.07',
@@ -65,6 +61,5 @@ export const section5: readonly ProtocolRequirement[] = [
     source: 'SUB',
     level: 'MUST',
     text: 'A change that a process behind another instance reports reaches the listeners of the same server here.',
-    deferredTo: openIssues.translation,
   },
 ];

@@ -77,7 +77,7 @@ export const featuresOfModernFixture: readonly Feature[] = [
     },
   ],
   [
-    'logging, in order and by level',
+    '[R3.09] logging, in order and by level',
     async (client) => {
       const before = logged(client).length;
       await client.setLoggingLevel('warning');

@@ -32,8 +32,6 @@ export interface GroupsOptions extends PlaceHost {
   readonly changes: Changes;
   /** The most subscriptions at once. */
   readonly maxListeners: number;
-  /** A fault of the gateway itself. */
-  onFailed(cause: unknown): void;
   /** So long a request waits for a turn, and a parked call for its client, in milliseconds. */
   readonly requestIdleMs: number;
 }
@@ -81,10 +79,15 @@ export class Groups {
   request(request: Message, { logLevel }: Envelope, asker: Asker, answer: Answer): void {
     const served = this.#serve(request, logLevel, asker, answer);
     served.catch((cause: unknown) => {
-      const isAway = cause instanceof StoreUnavailable;
-      if (!isAway) this.#options.onFailed(cause);
-      if (!answer.isOver) answer.fault(isAway ? 'store_unavailable' : 'internal');
+      const reason = this.#reasonOf(cause);
+      if (!answer.isOver) answer.fault(reason);
     });
+  }
+
+  #reasonOf(cause: unknown): Reason {
+    if (cause instanceof StoreUnavailable) return 'store_unavailable';
+    this.#options.onFailed(cause);
+    return 'internal';
   }
 
   async #serve(
@@ -125,6 +128,7 @@ export class Groups {
           const content: StateContent<ParkedCall> = { round, expiresAtMs: Date.now() + requestIdleMs, value };
           return states.seal(this.#binding(request, principal), content);
         },
+        reasonOf: (cause) => this.#reasonOf(cause),
         onOver: (place) => {
           if (isolation === 'request') this.#leave(place);
         },
