@@ -3,7 +3,6 @@ import { createServer, type Server as HttpServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Logger } from 'pino';
 import type { OpenBackend } from '../backend/backend.ts';
-import { anyChange, ChangeTeller } from '../era/groups/change-teller.ts';
 import { Groups } from '../era/groups/groups.ts';
 import { openEitherEra } from '../era/open-either-era.ts';
 import { Translator } from '../era/translator.ts';
@@ -19,6 +18,8 @@ import { createModernLog } from '../ops/modern-log.ts';
 import { createSessionLog } from '../ops/session-log.ts';
 import type { Server } from '../session/session-parts.ts';
 import { Sessions } from '../session/sessions.ts';
+import { anyChange, ChangeTeller } from '../store/change-teller.ts';
+import type { Changes } from '../store/changes.ts';
 import type { Urls } from './banner.ts';
 import type { GatewayConfig } from './configuration/config.ts';
 import { endpointPathsOf } from './configuration/endpoint-paths.ts';
@@ -73,8 +74,9 @@ export async function startGateway({ config, environment, logger, onUseless }: G
   const modernObserver = createModernLog(logger);
   // Whoever uses the process of an only server excuses its end: before it is proven, only a client does.
   const startAheadMs = servers.length === 1 ? probeMs : 0;
+  const changes = config.redis === undefined ? undefined : store.changes;
   const modernServers = new Map(
-    servers.map((running) => [running, runModern(running, config, modernObserver, startAheadMs)]),
+    servers.map((running) => [running, runModern(running, config, modernObserver, startAheadMs, changes)]),
   );
   const states = createRequestStates(config, store);
   const allGroups: Groups[] = [];
@@ -156,9 +158,10 @@ export async function startGateway({ config, environment, logger, onUseless }: G
       const endMs = Math.max(...servers.map(({ config: c }) => c.stdinCloseGraceMs + c.terminateGraceMs));
       const graceMs = Math.max(0, config.drainMs - endMs - exitMarginMs);
       for (const groups of allGroups) groups.close();
+      const sessionsEnded = sessions.drain(graceMs);
       await Promise.all([
-        sessions.drain(graceMs),
-        ...[...modernServers.values()].map((modern) => modern.drain(graceMs)),
+        sessionsEnded,
+        ...[...modernServers.values()].map((modern) => modern.drain(graceMs, sessionsEnded)),
       ]);
       await closeParts();
       await Promise.all([webSockets.close(connectionGraceMs), closeServer(http)]);
@@ -172,8 +175,9 @@ function runModern(
   gateway: GatewayConfig,
   observer: ModernObserver,
   startAheadMs: number,
+  changes: Changes | undefined,
 ): ModernServer {
-  const common = { version, limits: gateway, observer };
+  const common = { version, limits: gateway, observer, changes };
   if (access === undefined) return new ModernServer({ ...common, server, era: 'legacy', openSibling: server.open });
   const { open, ...how } = access;
   const modern = new ModernServer({ ...common, ...how, server: { ...server, open }, era: config.era });

@@ -123,6 +123,7 @@ class UndecidedBackend implements Backend {
   }
 
   #take(lines: Buffer[], of: RequestIds | undefined): void {
+    if (this.#state === 'decided' && this.#replaced === undefined) return this.#events.onMessages(lines, of);
     const tell = (): void => this.#events.onMessages(lines, of);
     if (this.#state !== 'opening') return this.#hear(false, tell);
     const { id } = this.#opening ?? {};

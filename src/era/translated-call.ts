@@ -23,6 +23,8 @@ export interface CallHost {
   /** An id that no question of this translator had, under which the answer comes to the call. */
   openQuestion(call: TranslatedCall): string;
   closeQuestion(id: string): void;
+  /** Makes room for so many bytes more of what the call keeps; false if there is none. Given back when the call is over. */
+  hold(bytes: number): boolean;
   /** The call is answered, or will not be for this reason. */
   onOver(call: TranslatedCall, reason?: Reason): void;
 }
@@ -46,6 +48,8 @@ const maxRounds = 100;
  */
 export class TranslatedCall implements CallAnswer {
   readonly id: RequestId;
+  /** What is kept as long as the call may have to be sent again. */
+  heldBytes: number;
   readonly #host: CallHost;
   readonly #asking: Asking;
   #cancelAtServer: () => void = () => undefined;
@@ -59,13 +63,9 @@ export class TranslatedCall implements CallAnswer {
 
   constructor(host: CallHost, asking: Asking) {
     this.id = asking.id;
+    this.heldBytes = asking.request.text.length;
     this.#host = host;
     this.#asking = asking;
-  }
-
-  /** The bytes that are kept as long as the call may have to be sent again. */
-  get heldBytes(): number {
-    return this.#asking.request.text.length;
   }
 
   start(): void {
@@ -82,6 +82,9 @@ export class TranslatedCall implements CallAnswer {
     const place = placeOf(answer, 'message', 'result');
     // The server can be told of results only. It keeps nothing of the request that it waits for: nobody has to tell it.
     if (place === undefined) return this.#fail('input_refused');
+    const bytes = place.end - place.start;
+    if (!this.#host.hold(bytes)) return this.#fail('input_too_large');
+    this.heldBytes += bytes;
     this.#answers.set(key, answer.text.toString('utf8', place.start, place.end));
     if (this.#open.size === 0) this.#retry(round);
   }

@@ -1,5 +1,6 @@
 import type { Backend, BackendEvents, OpenOptions } from '../backend/backend.ts';
 import type { CallAnswer } from '../modern/answer.ts';
+import { ChangeFeed, type Outcome } from '../modern/change-feed.ts';
 import type { Reason, RequestId } from '../protocol/faults.ts';
 import type { ForwardedHeaders } from '../protocol/forwarded-headers.ts';
 import { type Message, memberValue, readOwn } from '../protocol/message.ts';
@@ -10,7 +11,6 @@ import { openingOf } from '../protocol/modern/opening.ts';
 import type { Filter } from '../protocol/modern/subscription-filter.ts';
 import { spliceId } from '../protocol/splice.ts';
 import { idOf } from '../session/inbound.ts';
-import { ChangeFeed, type Outcome } from './change-feed.ts';
 import { Outbox } from './outbox.ts';
 import type { ServerSide } from './server-side.ts';
 import { type CallHost, TranslatedCall } from './translated-call.ts';
@@ -20,7 +20,7 @@ export interface TranslatorOptions {
   readonly server: ServerSide;
   /** Each request has a connection of its own. */
   readonly isOverHttp: boolean;
-  /** Requests that may have to be sent again have no more bytes than this in all (P8). */
+  /** Requests that may have to be sent again, and answers to questions, have no more bytes than this in all (P8). */
   readonly maxQueuedBytes: number;
 }
 
@@ -89,6 +89,7 @@ export class Translator implements Backend {
         this.#questions.set(id, call);
         return id;
       },
+      hold: (bytes) => this.#hold(bytes),
       closeQuestion: (id) => void this.#questions.delete(id),
       onOver: (call, reason) => this.#over(call, reason),
     };
@@ -132,9 +133,9 @@ export class Translator implements Backend {
   #pass(request: Message, headers: ForwardedHeaders | undefined): 'sent' | 'full' {
     const id = idOf(request);
     const logLevel = this.#logLevel;
-    const call = new TranslatedCall(this.#host, { id, request: this.#enveloped(request), logLevel, headers });
-    if (this.#heldBytes + call.heldBytes > this.#options.maxQueuedBytes) return 'full';
-    this.#heldBytes += call.heldBytes;
+    const asking = { id, request: this.#enveloped(request, logLevel), logLevel, headers };
+    if (!this.#hold(asking.request.text.length)) return 'full';
+    const call = new TranslatedCall(this.#host, asking);
     this.#calls.set(id, call);
     this.#feed.flush(); // what the call changes is told to whoever has subscribed before
     call.start();
@@ -142,7 +143,7 @@ export class Translator implements Backend {
   }
 
   #over(call: TranslatedCall, reason: Reason | undefined): void {
-    if (!this.#calls.delete(call.id)) return;
+    this.#calls.delete(call.id);
     this.#heldBytes -= call.heldBytes;
     // Whoever restores the session finds out its era anew.
     if (reason === 'server_not_modern') this.#endSoon('It does not serve the modern era any more.');
@@ -230,11 +231,17 @@ export class Translator implements Backend {
 
   /** A request of the translator's own, in the name of its client. */
   #own(method: string, params: object): Message {
-    return this.#enveloped(readOwn(Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 0, method, params }))));
+    return this.#enveloped(readOwn(Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 0, method, params }))), undefined);
   }
 
-  #enveloped(request: Message): Message {
-    return readOwn(withEnvelope(request, this.#client, this.#options.server.revision, this.#logLevel));
+  #enveloped(request: Message, logLevel: LogLevel | undefined): Message {
+    return readOwn(withEnvelope(request, this.#client, this.#options.server.revision, logLevel));
+  }
+
+  #hold(bytes: number): boolean {
+    const isFull = this.#heldBytes + bytes > this.#options.maxQueuedBytes;
+    if (!isFull) this.#heldBytes += bytes;
+    return !isFull;
   }
 
   /** Ends when what was said before has been told. */

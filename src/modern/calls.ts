@@ -2,6 +2,14 @@ import type { ForwardedHeaders } from '../protocol/forwarded-headers.ts';
 import type { LogLevel } from '../protocol/modern/log-levels.ts';
 import type { CallAnswer } from './answer.ts';
 
+/** Where a request comes from. */
+export interface Origin {
+  /** Of the client's request that brought it, for the server. */
+  readonly headers?: ForwardedHeaders | undefined;
+  /** It is of a session of the legacy era, which is served until it ends. */
+  readonly isOfSession?: boolean;
+}
+
 /** A request in flight at a server that all clients share. */
 export interface SharedCall {
   /** What the server knows the request by: its id there, and its progress token. Never used twice. */
@@ -17,6 +25,8 @@ export interface SharedCall {
   readonly answer: CallAnswer;
   /** Of its client, for the server; they go with this request and no other. */
   readonly headers: ForwardedHeaders;
+  /** See `Origin`. */
+  readonly isOfSession: boolean;
   /** The request as the server gets it, as long as it may have to be sent. */
   text: Buffer | undefined;
   /** The process that runs has it. */
@@ -30,6 +40,35 @@ export interface SharedCall {
   /** When it came or last reported progress, and when it came, on the monotonic clock in milliseconds. */
   activeAt: number;
   readonly startedAt: number;
+}
+
+/** What is known of a call before it is sent. */
+type Asked = Pick<
+  SharedCall,
+  'number' | 'method' | 'idText' | 'tokenText' | 'logLevel' | 'isListen' | 'answer' | 'headers' | 'isOfSession' | 'text'
+>;
+
+/** A call that was not sent yet. Member by member, since it is made for each request and copies of objects cost more. */
+export function newCall(asked: Asked): SharedCall {
+  const now = performance.now();
+  return {
+    number: asked.number,
+    method: asked.method,
+    idText: asked.idText,
+    tokenText: asked.tokenText,
+    logLevel: asked.logLevel,
+    isListen: asked.isListen,
+    answer: asked.answer,
+    headers: asked.headers,
+    isOfSession: asked.isOfSession,
+    text: asked.text,
+    isSent: false,
+    isAcknowledged: false,
+    isRerun: false,
+    lastProgress: Number.NEGATIVE_INFINITY,
+    activeAt: now,
+    startedAt: now,
+  };
 }
 
 /** A cancelled call. */

@@ -7,9 +7,12 @@ import type { LogLevel } from '../protocol/modern/log-levels.ts';
 import type { RequestHeaders } from '../protocol/modern/mirrored-headers.ts';
 import { type Era, modernRevisions } from '../protocol/revisions.ts';
 import type { Server } from '../session/session-parts.ts';
+import type { Changes } from '../store/changes.ts';
 import type { Answer, CallAnswer } from './answer.ts';
+import type { Origin } from './calls.ts';
 import { type EraProbe, type ProbeOutcome, probeEra } from './era-probe.ts';
 import type { ModernObserver } from './observer.ts';
+import { SharedChanges } from './shared-changes.ts';
 import { type SharedLimits, SharedServer } from './shared-server.ts';
 import { type ParamFault, ToolHeaders } from './tool-headers.ts';
 
@@ -26,6 +29,8 @@ export interface ModernServerOptions {
   readonly version: string;
   readonly limits: SharedLimits;
   readonly observer: ModernObserver;
+  /** What instances tell each other; undefined if there is one alone. */
+  readonly changes?: Changes | undefined;
 }
 
 /**
@@ -48,6 +53,8 @@ export class ModernServer {
   readonly #options: ModernServerOptions;
   readonly #shared: SharedServer;
   readonly #tools: ToolHeaders;
+  /** Undefined where one instance is all that there is, or where the server is one for all instances. */
+  readonly #changes: SharedChanges | undefined;
   #found: { readonly era: Era; readonly until: number } | undefined;
   #probing: Promise<Era | Reason> | undefined;
   #failed: { readonly reason: Reason; readonly until: number } | undefined;
@@ -57,7 +64,7 @@ export class ModernServer {
 
   constructor(options: ModernServerOptions) {
     this.#options = options;
-    const { server, version, limits, observer, era } = options;
+    const { server, version, limits, observer, era, changes } = options;
     if (era !== 'auto') this.#found = { era, until: Number.POSITIVE_INFINITY };
     this.#tools = new ToolHeaders({ list: (cursor, headers) => this.#listTools(cursor, headers) });
     this.#shared = new SharedServer({
@@ -65,12 +72,21 @@ export class ModernServer {
       onReady: (revisions) => {
         this.#revisions = revisions;
         this.#tools.forget();
+        this.#changes?.processReady();
       },
+      onLost: () => this.#changes?.processLost(),
       onNotModern: () => {
         if (era === 'auto') this.#found = undefined;
       },
       onTools: (response) => this.#tools.learn(response),
       onToolsChanged: () => this.#tools.forget(),
+    });
+    if (changes === undefined || server.isRemote) return;
+    this.#changes = new SharedChanges({
+      ...{ changes, topic: `modern ${server.digest} ${server.name}` },
+      listen: (notifications, answer) =>
+        this.#shared.request(this.#ownRequest('subscriptions/listen', { notifications }), undefined, answer),
+      onCut: () => observer.wishesCut(server.name),
     });
   }
 
@@ -95,7 +111,9 @@ export class ModernServer {
 
   /** Starts the process ahead, if it is known that there will be one. */
   start(): void {
-    if (this.#options.era === 'modern') this.#shared.start();
+    if (this.#options.era !== 'modern') return;
+    this.#changes?.join();
+    this.#shared.start();
   }
 
   /**
@@ -121,16 +139,16 @@ export class ModernServer {
   /** Hands a request to the server that its client waits for. */
   request(request: Message, logLevel: LogLevel | undefined, answer: Answer, forwarded?: ForwardedHeaders): void {
     const { server, observer } = this.#options;
-    const cancel = this.ask(request, logLevel, answer, forwarded);
+    const cancel = this.#request(request, logLevel, answer, { headers: forwarded });
     answer.onGone((why) => {
       cancel();
       if (why === 'slow') observer.clientCut(server.name);
     });
   }
 
-  /** As `request`, for whoever sees for himself that his client does not wait any more: he calls what is returned. */
-  ask(request: Message, logLevel: LogLevel | undefined, answer: CallAnswer, forwarded?: ForwardedHeaders): () => void {
-    return this.#shared.request(request, logLevel, answer, forwarded);
+  /** The same for a session of the legacy era. Returns what to call when its client does not wait any more. */
+  ask(request: Message, logLevel: LogLevel | undefined, answer: CallAnswer, headers?: ForwardedHeaders): () => void {
+    return this.#request(request, logLevel, answer, { headers, isOfSession: true });
   }
 
   /** Passes on a notification of a client. Returns why it was not taken. */
@@ -138,10 +156,26 @@ export class ModernServer {
     return this.#shared.notify(notification, forwarded);
   }
 
-  /** Ends the server in order (P9). Resolves when no process is left. */
-  async drain(graceMs: number): Promise<void> {
+  /** Ends the server in order (P9); sessions are served until they have ended. Resolves when no process is left. */
+  async drain(graceMs: number, sessionsEnded?: Promise<unknown>): Promise<void> {
     this.#isDraining = true;
-    await Promise.all([this.#shared.drain(graceMs), this.#probe?.close()]);
+    this.#changes?.drain();
+    await Promise.all([this.#shared.drain(graceMs, sessionsEnded), this.#probe?.close()]);
+    await this.#changes?.close();
+  }
+
+  #request(request: Message, logLevel: LogLevel | undefined, answer: CallAnswer, origin: Origin): () => void {
+    const changes = this.#changes;
+    const send = (to: CallAnswer): (() => void) => this.#shared.request(request, logLevel, to, origin);
+    changes?.join();
+    if (changes === undefined || request.method !== 'subscriptions/listen') return send(answer);
+    // A session's calls must not overtake its subscription, and go to the process of this instance.
+    return changes.listen(request, answer, origin.isOfSession !== true, send);
+  }
+
+  #ownRequest(method: string, params: Readonly<Record<string, unknown>>): Message {
+    const { version } = this.#options;
+    return readOwn(ownRequest('own', method, params, { version, protocolVersion: this.revision }));
   }
 
   async #find(headers: ForwardedHeaders = noHeaders): Promise<Era | Reason> {
@@ -173,10 +207,7 @@ export class ModernServer {
   }
 
   #listTools(cursor: string | undefined, headers: ForwardedHeaders): Promise<Buffer | undefined> {
-    const { version } = this.#options;
-    const protocolVersion = this.revision;
-    const params = cursor === undefined ? {} : { cursor };
-    const request = readOwn(ownRequest('list', 'tools/list', params, { version, protocolVersion }));
+    const request = this.#ownRequest('tools/list', cursor === undefined ? {} : { cursor });
     return new Promise((resolve) => {
       const settle = (text?: Buffer): void => {
         clearTimeout(timer);
@@ -187,7 +218,7 @@ export class ModernServer {
         settle();
       }, listTimeoutMs);
       const answer: CallAnswer = { message: () => false, response: settle, fault: () => settle() };
-      const cancel = this.#shared.request(request, undefined, answer, headers);
+      const cancel = this.#shared.request(request, undefined, answer, { headers });
     });
   }
 }

@@ -41,6 +41,8 @@ export interface ModernObserver {
   crashLoop(server: string, details: { readonly pauseMs: number }): void;
   /** A client did not read its stream and was cut. */
   clientCut(server: string): void;
+  /** So much is subscribed to that not all of it is told by other instances. */
+  wishesCut(server: string): void;
   /** The gateway has ended the process. */
   closed(server: string, details: { readonly dropped: Counts }): void;
   /** A fault of the gateway itself. */

@@ -7,7 +7,7 @@ import { listenResult, renumber } from '../protocol/modern/renumber.ts';
 import { Reruns } from '../session/rerun.ts';
 import type { Server } from '../session/session-parts.ts';
 import type { CallAnswer } from './answer.ts';
-import { type SharedCall, SharedCalls } from './calls.ts';
+import { newCall, type Origin, type SharedCall, SharedCalls } from './calls.ts';
 import { Deliveries } from './deliveries.ts';
 import type { Counts, Dropped, ModernObserver } from './observer.ts';
 import { SharedProcess } from './shared-process.ts';
@@ -26,8 +26,10 @@ export interface SharedServerOptions {
   readonly version: string;
   readonly limits: SharedLimits;
   readonly observer: ModernObserver;
-  /** A process runs that serves these revisions. */
+  /** A process runs that serves these revisions, and was sent no request yet. */
   onReady(revisions: readonly string[]): void;
+  /** The process that ran has ended by itself. */
+  onLost(): void;
   /** A process did not answer as a server of this era. */
   onNotModern(): void;
   /** A list of tools, or a page of one, has passed. */
@@ -91,30 +93,25 @@ export class SharedServer {
 
   /**
    * Hands a request to the server, or ends its answer with the reason why not.
-   * @param headers of the client's request that brought it, for the server
    * @returns what to call when its client does not wait any more
    */
   request(
     request: Message,
     logLevel: LogLevel | undefined,
     answer: CallAnswer,
-    headers: ForwardedHeaders = noHeaders,
+    { headers = noHeaders, isOfSession = false }: Origin = {},
   ): () => void {
-    const refused = this.#refusal(request);
+    const refused = this.#refusal(request, isOfSession);
     if (refused !== undefined) {
       answer.fault(refused);
       return () => undefined;
     }
     const number = ++this.#lastNumber;
     const { text, idText, tokenText } = renumber(request, number);
-    const now = performance.now();
-    const call: SharedCall = {
-      ...{ number, method: request.method as string, idText, tokenText, logLevel, text, answer, headers },
-      isListen: request.method === listen,
-      ...{ isSent: false, isAcknowledged: false, isRerun: false },
-      lastProgress: Number.NEGATIVE_INFINITY,
-      ...{ activeAt: now, startedAt: now },
-    };
+    const method = request.method as string;
+    const isListen = method === listen;
+    const asked = { number, method, idText, tokenText, logLevel, text, isListen, answer, headers, isOfSession };
+    const call = newCall(asked);
     this.#calls.add(call);
     if (this.#process.isReady) this.#send(call);
     else this.#process.start(headers);
@@ -135,13 +132,13 @@ export class SharedServer {
 
   /**
    * Ends the server in order (P9): subscriptions at once, with the result that says so, requests when they are answered or
-   * the grace is over. Resolves when no process is left.
+   * the grace is over; what is of sessions when those have ended. Resolves when no process is left.
    */
-  async drain(graceMs: number): Promise<void> {
+  async drain(graceMs: number, sessionsEnded: Promise<unknown> = Promise.resolve()): Promise<void> {
     this.#isDraining = true;
     clearInterval(this.#sweep);
     for (const call of this.#calls.all()) {
-      if (!call.isListen) continue;
+      if (!call.isListen || call.isOfSession) continue;
       this.#calls.remove(call);
       if (call.isAcknowledged) call.answer.response(listenResult(call.idText), 200);
       else call.answer.fault('draining');
@@ -150,6 +147,7 @@ export class SharedServer {
     const deadline = new Promise<void>((resolve) => {
       timer = setTimeout(resolve, graceMs);
     });
+    await Promise.race([sessionsEnded, deadline]);
     await Promise.race([this.#calls.whenEmpty(), deadline]);
     clearTimeout(timer);
     for (const call of this.#calls.all()) this.#fail(call, 'draining');
@@ -158,9 +156,9 @@ export class SharedServer {
     this.#options.observer.closed(this.#options.server.name, { dropped: this.#takeCounts() });
   }
 
-  #refusal({ method, text }: Message): Reason | undefined {
+  #refusal({ method, text }: Message, isOfSession: boolean): Reason | undefined {
     const { maxSharedCalls, maxQueuedBytes } = this.#options.limits;
-    if (this.#isDraining) return 'draining';
+    if (this.#isDraining && !isOfSession) return 'draining';
     if (this.#process.isCrashLoop) return 'server_crash_loop';
     if (this.#calls.size >= maxSharedCalls) return 'server_full';
     const isHeld = !this.#process.isReady || method === listen;
@@ -196,7 +194,7 @@ export class SharedServer {
     const { server, observer, onReady } = this.#options;
     observer.ready(server.name, { revisions, startMs, pid: this.#process.pid });
     onReady(revisions);
-    for (const call of this.#calls.all()) this.#send(call);
+    for (const call of this.#calls.all()) if (!call.isSent) this.#send(call);
   }
 
   #answered(method: string, text: Buffer): void {
@@ -219,7 +217,8 @@ export class SharedServer {
   }
 
   #lost(end: BackendEnd): void {
-    const { server, observer } = this.#options;
+    const { server, observer, onLost } = this.#options;
+    onLost();
     const calls = this.#calls.all();
     const again = calls.filter((call) => !call.isSent || call.isListen || this.#mayRunAgain(call));
     const runAgain = again.filter(({ isSent }) => isSent).length;

@@ -25,6 +25,11 @@ export function createModernLog(logger: Logger): ModernObserver {
     crashLoop: (server, details) =>
       logger.warn({ server, ...details }, 'shared server ended again and again; it is left alone for a while'),
     clientCut: (server) => logger.warn({ server }, 'cut a client that does not read its stream'),
+    wishesCut: (server) =>
+      logger.warn(
+        { server },
+        'more resources are subscribed to than instances tell each other of; changes of some are told at one instance only',
+      ),
     closed(server, { dropped }) {
       const hasLosses = Object.keys(dropped).length > 0;
       logger[hasLosses ? 'info' : 'debug']({ server, ...total(dropped) }, 'shared server closed');

@@ -380,7 +380,13 @@ const catalogue = {
   input_refused: {
     status: 200,
     code: -32000,
-    message: 'The MCP server needed input, and the client answered that with an error: the request cannot go on.',
+    message:
+      'The MCP server needed input that could not be had: the client answered with an error, or could not be asked.',
+  },
+  input_too_large: {
+    status: 413,
+    code: -32000,
+    message: 'The answers to what the MCP server needed to know are larger than this gateway can hold.',
   },
   too_many_rounds: {
     status: 502,

@@ -78,6 +78,17 @@ const relatedTaskKey = 'io.modelcontextprotocol/related-task';
  * @param maxDepth how deeply the JSON may be nested
  */
 export function readBody(text: Buffer, maxDepth: number): ReadBody {
+  if (text === newest?.text && maxDepth >= newest.maxDepth) return newest.body;
+  const body = scanBody(text, maxDepth);
+  if (body.ok && text.length <= maxKeptBytes) newest = { text, maxDepth, body };
+  return body;
+}
+
+/** What was read last: a transport that reads a message before the session does hands over the same one. */
+let newest: { readonly text: Buffer; readonly maxDepth: number; readonly body: ReadBody } | undefined;
+const maxKeptBytes = 256 * 1024;
+
+function scanBody(text: Buffer, maxDepth: number): ReadBody {
   const scan = scanJson(text, maxDepth);
   if (!scan.ok) return { ok: false, reason: scan.fault };
   return { ok: true, batch: scan.batch, messages: scan.values.map((value) => readMessage(text, value)) };

@@ -1,7 +1,14 @@
 import { expect } from 'vitest';
+import { scenarios2025, scenarios2026 } from '../conformance/scenarios.ts';
 import { testConformance } from '../conformance/suite-tests.ts';
 import { isFull } from '../fault/memory.ts';
-import { fixtureKinds, type ReadyServer, referenceKinds } from '../integration/server-kinds.ts';
+import {
+  fixtureKinds,
+  modernFixtureKinds,
+  modernHttpKinds,
+  type ReadyServer,
+  referenceKinds,
+} from '../integration/server-kinds.ts';
 import { newestClients, sseClients } from '../support/client-kinds.ts';
 import type { Cluster } from '../support/cluster.ts';
 import { hastyArgs, testCross } from '../support/cross-suite.ts';
@@ -42,7 +49,11 @@ const transports = ['stdio', 'sse', 'http'];
 const [onStdio, ...remote] = fixtureKinds.filter(({ transport }) => transports.includes(transport));
 const clients = [...newestClients, ...sseClients.slice(0, 1)];
 
-testConformance('three instances behind a balancer', startBalanced);
+const balanced = 'three instances behind a balancer';
+testConformance(balanced, startBalanced);
+testConformance(balanced, startBalanced, scenarios2025, modernFixtureKinds.slice(0, 1));
+testConformance(balanced, startBalanced, scenarios2026, modernFixtureKinds.slice(-1));
+if (isFull) testConformance(balanced, startBalanced, scenarios2026, modernHttpKinds.slice(0, 1));
 testCross({ servers: onStdio === undefined ? [] : [onStdio], clients, start: startBalanced });
 testCross({ servers: remote, clients: isFull ? clients : newestClients.slice(-1), start: startBalanced });
 testCross({ servers: referenceKinds.slice(0, 1), clients: newestClients, start: startBalanced });

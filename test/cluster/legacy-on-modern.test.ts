@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { newestClients } from '../support/client-kinds.ts';
 import type { Cluster } from '../support/cluster.ts';
+import { hastyArgs } from '../support/cross-suite.ts';
 import { modernFixture } from '../support/gateway.ts';
 import { initialize, type Message } from '../support/http-client.ts';
 import type { SdkClient } from '../support/sdk-clients.ts';
@@ -9,7 +10,7 @@ import { call, instancesOf, startFastCluster } from './fast.ts';
 
 let cluster: Cluster;
 beforeAll(async () => {
-  cluster = await startFastCluster({ command: modernFixture, args: ['--era', 'modern'] });
+  cluster = await startFastCluster({ command: modernFixture, args: ['--era', 'modern', ...hastyArgs] });
 });
 afterAll(() => cluster?.stop());
 

@@ -1,6 +1,6 @@
 import { modernFixtureKinds, modernHttpKinds } from '../integration/server-kinds.ts';
-import { startGateway } from '../support/gateway.ts';
-import { scenarios2025, scenarios2026 } from './scenarios.ts';
+import { modernFixture, startGateway } from '../support/gateway.ts';
+import { scenarios2025, scenarios2026, scenarios2026WithTasks } from './scenarios.ts';
 import { type TestedServer, testConformance } from './suite-tests.ts';
 
 const start = ({ args, command }: TestedServer) => startGateway({ args, command });
@@ -9,6 +9,18 @@ testConformance('the gateway', start);
 
 const modernKinds = [...modernFixtureKinds, ...modernHttpKinds.slice(0, 1)];
 
-testConformance('the gateway', start, scenarios2026, modernKinds);
+/** The first of them, with the extension for tasks, which only clients of this era know. */
+const withTasks = {
+  name: 'a server that is said to be modern, with tasks',
+  ready: async () => ({
+    args: ['--era', 'modern'],
+    command: [...modernFixture, '--tasks'],
+    stop: async () => undefined,
+  }),
+};
+
+testConformance('the gateway', start, scenarios2026WithTasks, [withTasks]);
+
+testConformance('the gateway', start, scenarios2026, modernKinds.slice(1));
 
 testConformance('the gateway', start, scenarios2025, modernKinds);

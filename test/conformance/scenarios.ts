@@ -92,11 +92,27 @@ const required2026 = [
   'input-required-result-validate-input',
 ] as const;
 
-/** The extension for tasks (`tasks-*`) is run besides, too; our fixture has none. */
 export const scenarios2026: Scenarios = {
   revision: '2026-07-28',
   required: required2026,
   unscored: ['json-schema-2020-12', 'http-header-validation', 'http-custom-header-server-validation'],
+};
+
+/** The same, and those of the extension for tasks, for a server that has it. `tasks-status-notifications` checks nothing. */
+export const scenarios2026WithTasks: Scenarios = {
+  ...scenarios2026,
+  unscored: [
+    ...scenarios2026.unscored,
+    'tasks-lifecycle',
+    'tasks-capability-negotiation',
+    'tasks-wire-fields',
+    'tasks-request-state-removal',
+    'tasks-mrtr-input',
+    'tasks-request-headers',
+    'tasks-dispatch-and-envelope',
+    'tasks-required-task-error',
+    'tasks-mrtr-composition',
+  ],
 };
 
 const noKeys =

@@ -20,7 +20,9 @@ export interface Tested {
 /** What an endpoint is started with. */
 export type TestedServer = Pick<ReadyServer, 'args' | 'command'>;
 
-/** The conformance suite, a test for each of its scenarios, in front of each kind of server. */
+/**
+ * The conformance suite, a test for each of its scenarios, in front of each kind of server.
+ */
 export function testConformance(
   tested: string,
   start: (server: TestedServer) => Promise<Tested>,

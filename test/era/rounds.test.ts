@@ -134,6 +134,20 @@ describe('[R4.12] input that the server asks for in the middle of a request', ()
     expect(await translation.heard()).toEqual([{ ids: [1], reason: 'unserved_result' }]);
   });
 
+  it('[P8] is kept with its request up to a limit', async () => {
+    const translation = createTranslation(2_000);
+    await translation.open();
+    for (const id of [1, 2]) {
+      translation.request(id, 'tools/call', { name: 'x' });
+      ask(translation.last, { a: question('one'), b: question('two') });
+      const [a, b] = await translation.heard();
+      translation.send({ id: a.id, result: { text: 'x'.repeat(900) } });
+      translation.send({ id: b.id, result: { text: 'x'.repeat(900) } });
+      const told = await translation.heard();
+      expect(told.at(-1)).toEqual({ ids: [id], reason: 'input_too_large' }); // and gives back what was held
+    }
+  });
+
   it('[P8] has an end', async () => {
     const translation = await openCall();
     for (let round = 0; round < 101; round++) translation.last.result(inputRequired({ requestState: 'again' }));

@@ -158,6 +158,7 @@ describe('changes', () => {
         params: { notifications: { toolsListChanged: true, resourcesListChanged: true }, _meta: envelope },
       },
     });
+    expect(translation.last.request.params._meta).toEqual(envelope);
     translation.last.notify('notifications/subscriptions/acknowledged', { ...subscription, notifications: {} });
     translation.last.notify('notifications/tools/list_changed', subscription);
     expect(await translation.heard()).toEqual([

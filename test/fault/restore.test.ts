@@ -122,7 +122,7 @@ describe('a new process in place of a lost one', () => {
     }
     for (const [n, call] of calls.entries()) expect(await responseOf(call, n)).toMatchObject({ result: { run: 1 } });
     expect(await responseOf(early, 'early')).toMatchObject({ result: { run: 1 } });
-    const told = (moody.told()[1] ?? []).map(({ method, id, params }) => id ?? params?.n ?? method);
+    const told = (await moody.toldBy(1, 3 + 2 * 10)).map(({ method, id, params }) => id ?? params?.n ?? method);
     expect(told.slice(0, 3)).toEqual([0, 'notifications/initialized', 'early']);
     expect([...told.slice(3)].sort()).toEqual([...Array(10).keys(), ...Array(10).keys()].sort());
     const notes = (moody.told()[1] ?? []).filter(({ method }) => method === 'notifications/x');

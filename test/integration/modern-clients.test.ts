@@ -1,8 +1,8 @@
-import { Agent } from 'node:http';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { modernFixture, startGateway } from '../support/gateway.ts';
-import { initialize, type Message } from '../support/http-client.ts';
+import { initialize } from '../support/http-client.ts';
 import { callModern, metaKeys, openModern, postModern } from '../support/modern-client.ts';
+import { expectNoneCrossesOver } from '../support/modern-crowd.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { modernHttpKinds, type ServerKind } from './server-kinds.ts';
 
@@ -26,31 +26,7 @@ describe('many clients of one modern server', () => {
       const { args, command, stop } = await ready();
       onTestFinished(stop);
       const gateway = await startGateway({ args: [...args, '--era', 'modern'], command });
-      const agent = new Agent({ keepAlive: true, maxSockets: 200 });
-      const ids = [1, '1', 0, -1, 2 ** 53 - 1];
-      const clients = Array.from({ length: 1_000 }, (_, client) => ({
-        marker: `client-${client}`,
-        id: ids[client % 5],
-      }));
-      await Promise.all(
-        clients.map(async ({ marker, id }) => {
-          const { messages } = await callModern(
-            gateway.url,
-            'progress',
-            { count: 3, gapMs: 5, marker },
-            { id, meta: { progressToken: id }, agent },
-          );
-          expect(messages.map(({ method }: Message) => method)).toEqual([
-            ...Array(3).fill('notifications/progress'),
-            undefined,
-          ]);
-          for (const [index, { params }] of messages.slice(0, 3).entries()) {
-            expect(params).toEqual({ progressToken: id, progress: index + 1, total: 3, message: marker });
-          }
-          expect(messages[3]).toMatchObject({ id, result: { content: [{ text: marker }] } });
-        }),
-      );
-      agent.destroy();
+      await expectNoneCrossesOver(gateway.url);
       expect(await gateway.descendants()).toHaveLength(command.length > 0 ? 1 : 0);
     },
   );

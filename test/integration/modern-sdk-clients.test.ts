@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { everythingFixture, type Gateway, modernFixture, startGateway } from '../support/gateway.ts';
 import { modernRevision } from '../support/modern-client.ts';
 import { connectModernSdk, type ModernSdkClient } from '../support/modern-sdk-client.ts';
+import { processFeatures, statelessFeatures } from '../support/modern-sdk-features.ts';
 import { answers, connectV1, connectV2 } from '../support/sdk-clients.ts';
 import {
   modernFixtureKinds,
@@ -10,58 +11,6 @@ import {
   modernSocketKinds,
   type ReadyServer,
 } from './server-kinds.ts';
-
-/** A feature and the test of it, on one client that all features share. */
-type Feature = readonly [name: string, run: (client: ModernSdkClient) => Promise<void>];
-
-const named = (method: string) => (received: { method: string }) => received.method === method;
-
-const features: readonly Feature[] = [
-  [
-    '[R2.16] a tool with a mirrored parameter',
-    async ({ callTool }) => {
-      expect(await callTool('test_x_mcp_header', { region: 'ü' })).toBe('region=ü');
-    },
-  ],
-  [
-    'sampling, elicitation and roots in the middle of a call',
-    async ({ callTool, questions }) => {
-      expect(await callTool('test_input_required_result_multiple_inputs')).toBe(`${answers.sample} ada with 1 roots`);
-      for (const method of ['sampling/createMessage', 'elicitation/create', 'roots/list']) {
-        await questions.next(named(method));
-      }
-    },
-  ],
-  [
-    '[R9.09] [R4.07] ten rounds of input, each with the state of the one before',
-    async ({ callTool }) => {
-      expect(await callTool('rounds', { count: 9 })).toBe('1,2,3,4,5,6,7,8,9');
-    },
-  ],
-  [
-    '[R4.08] input without a state, also for a prompt',
-    async ({ client, callTool }) => {
-      expect(await callTool('test_input_required_result_elicitation')).toBe('Hello, ada!');
-      const { messages } = await client.getPrompt({ name: 'test_input_required_result_prompt' });
-      expect(JSON.stringify(messages)).toContain('In this context: tests');
-    },
-  ],
-  [
-    '[R9.03] [R5.01] subscriptions',
-    async ({ client, callTool, notifications }) => {
-      const uri = 'test://watched-resource';
-      const subscription = await client.listen({ toolsListChanged: true, resourceSubscriptions: [uri] });
-      expect(subscription.honoredFilter).toEqual({ toolsListChanged: true, resourceSubscriptions: [uri] });
-      const added = await callTool('change_list', { what: 'tools' });
-      await notifications.next(named('notifications/tools/list_changed'));
-      expect((await client.listTools()).tools.map(({ name }) => name)).toContain(added);
-      await callTool('update_resource', { uri });
-      const updated = await notifications.next(named('notifications/resources/updated'));
-      expect(updated.params?.['uri']).toBe(uri);
-      await subscription.close();
-    },
-  ],
-];
 
 const kinds = [modernOnly, ...modernFixtureKinds.slice(1), ...modernHttpKinds, ...modernSocketKinds];
 
@@ -84,7 +33,7 @@ describe.each(kinds)('SDK v2 clients in front of $name', ({ ready }) => {
     expect(connected.client.getNegotiatedProtocolVersion()).toBe(modernRevision);
   });
 
-  test.each(features)('%s', (_feature, run) => run(connected));
+  test.each([...statelessFeatures, ...processFeatures])('%s', (_feature, run) => run(connected));
 });
 
 describe('clients of the legacy era in front of a server of both', () => {

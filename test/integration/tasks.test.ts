@@ -3,7 +3,8 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 import { InMemoryTaskStore } from '@modelcontextprotocol/sdk/experimental/tasks';
 import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { everythingFixture, type Gateway, startGateway } from '../support/gateway.ts';
+import { everythingFixture, type Gateway, modernFixture, startGateway } from '../support/gateway.ts';
+import { callModern, metaKeys, openModern, postModern } from '../support/modern-client.ts';
 import { answers } from '../support/sdk-clients.ts';
 
 /** Tasks of 2025-11-25 (basic/utilities/tasks), made by either side. */
@@ -61,6 +62,27 @@ describe('tasks of a session', () => {
     const { task } = await ask('elicitation/create', { message: 'Who?', requestedSchema, task: { ttl: 60_000 } });
     expect((await ask('tasks/get', { taskId: task.taskId })).status).toBe('completed');
     expect((await ask('tasks/result', { taskId: task.taskId })).content).toEqual(answers.elicited);
+  });
+});
+
+describe('tasks of the extension of 2026-07-28', () => {
+  test('tell of themselves on a subscription, under the id that its client gave', async () => {
+    await using gateway = await startGateway({ command: [...modernFixture, '--tasks'], args: ['--era', 'modern'] });
+    const meta = { [metaKeys.clientCapabilities]: { extensions: { 'io.modelcontextprotocol/tasks': {} } } };
+    const { json } = await callModern(gateway.url, 'confirm_delete', {}, { meta });
+    const { taskId } = json.result;
+    const notifications = { taskIds: [taskId] };
+    const listening = await openModern(gateway.url, 'subscriptions/listen', { notifications }, { id: 'l', meta });
+    const belongs = { [metaKeys.subscriptionId]: 'l' };
+    expect((await listening.nextMessage()).params).toEqual({ notifications, _meta: belongs });
+    const inputResponses = { confirm: { action: 'accept' } };
+    const headers = { 'Mcp-Name': taskId };
+    await postModern(gateway.url, 'tasks/update', { taskId, inputResponses }, { meta, headers });
+    expect(await listening.nextMessage()).toMatchObject({
+      method: 'notifications/tasks',
+      params: { taskId, status: 'completed', _meta: belongs },
+    });
+    listening.drop();
   });
 });
 

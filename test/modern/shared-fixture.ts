@@ -1,8 +1,8 @@
 import type { CallAnswer } from '../../src/modern/answer.ts';
+import type { Origin } from '../../src/modern/calls.ts';
 import type { Counts, Dropped, ModernObserver } from '../../src/modern/observer.ts';
 import { type SharedLimits, SharedServer } from '../../src/modern/shared-server.ts';
 import type { Reason } from '../../src/protocol/faults.ts';
-import type { ForwardedHeaders } from '../../src/protocol/forwarded-headers.ts';
 import { readBody } from '../../src/protocol/message.ts';
 import type { LogLevel } from '../../src/protocol/modern/log-levels.ts';
 import type { Server } from '../../src/session/session-parts.ts';
@@ -27,7 +27,7 @@ export interface Shared {
   readonly dropped: (Dropped | undefined)[];
   readonly tools: string[];
   /** Sends a request of a client of its own. */
-  send(request: object | string, logLevel?: LogLevel, headers?: ForwardedHeaders): Client;
+  send(request: object | string, logLevel?: LogLevel, origin?: Origin): Client;
   /** The id that the newest backend knows the n-th request by; the first is the gateway's `server/discover`. */
   numberOf(n: number): number;
 }
@@ -82,6 +82,7 @@ export function sharedOf(
     startFailed: note('startFailed'),
     crashLoop: note('crashLoop'),
     clientCut: note('clientCut'),
+    wishesCut: note('wishesCut'),
     failed: note('failed'),
     closed: (_server: string, details: { dropped: Counts }) => observed.push(['closed', details]),
     dropped: (_server, what) => void dropped.push(what),
@@ -96,15 +97,16 @@ export function sharedOf(
     limits: { ...limits, ...given },
     observer,
     onReady: (revisions) => observed.push(['revisions', revisions]),
+    onLost: () => observed.push(['lost']),
     onNotModern: () => observed.push(['notModern']),
     onTools: (response) => void tools.push(response.toString()),
     onToolsChanged: () => void tools.push('changed'),
   });
   return {
     ...{ server, shared, observed, dropped, tools },
-    send(request, logLevel, headers) {
+    send(request, logLevel, origin) {
       const client = createClient();
-      const leave = shared.request(readRequest(request), logLevel, client.answer, headers);
+      const leave = shared.request(readRequest(request), logLevel, client.answer, origin);
       return { ...client, leave };
     },
     numberOf: (n) => server.backend.sent.items[n].id as number,

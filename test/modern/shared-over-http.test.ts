@@ -53,7 +53,7 @@ describe('a transport that tells beside which request a message came', () => {
 describe('a request that is not answered', () => {
   it('[F28] [P3] is run again once if it only reads, with its own headers; any other ends with the reason', async () => {
     const { server, send, observed, numberOf } = createShared();
-    const list = send(call('l', 'tools/list'), undefined, token('of list'));
+    const list = send(call('l', 'tools/list'), undefined, { headers: token('of list') });
     const tool = send(call('t'));
     await observed.next(ready);
     server.backend.leaves([numberOf(1), numberOf(2)], 'server_unreachable');
@@ -82,8 +82,8 @@ describe('a request that is not answered', () => {
 describe('headers of clients', () => {
   it('[P11] go with their own requests, and with the start that one of them causes', async () => {
     const { server, send, observed } = createShared();
-    send(call(1), undefined, token('a'));
-    send(call(1), undefined, token('b'));
+    send(call(1), undefined, { headers: token('a') });
+    send(call(1), undefined, { headers: token('b') });
     await observed.next(ready);
     send(call(1));
     expect(server.backend.headers).toEqual([token('a'), token('a'), token('b'), {}]);
@@ -97,7 +97,7 @@ describe('headers of clients', () => {
     });
     const shared = sharedOf(fake, {}, 'safe', 10_000, { isRemote: true, forwardHeaders: ['authorization'] });
     const stranger = shared.send(call(1));
-    const client = shared.send(call(1), undefined, token('a'));
+    const client = shared.send(call(1), undefined, { headers: token('a') });
     await shared.observed.next(ready);
     expect([stranger.got.items, client.got.items]).toEqual([['server_start_failed'], []]);
     expect(fake.backend.sent.items).toHaveLength(2);

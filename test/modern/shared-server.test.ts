@@ -511,6 +511,22 @@ describe('the bounds of a shared server', () => {
     expect(server.backend.isClosed).toBe(true);
   });
 
+  it('[F27] [P9] a drain serves sessions until they have ended', async () => {
+    const { send, shared, server, observed } = createShared();
+    const listening = send(listenCall('l'), undefined, { isOfSession: true });
+    await observed.next(([what]) => what === 'ready');
+    let end = (): void => undefined;
+    const drained = shared.drain(60_000, new Promise<void>((resolve) => (end = resolve)));
+    const { got } = send(call(1), undefined, { isOfSession: true });
+    server.backend.says({ jsonrpc: '2.0', id: server.backend.sent.items.at(-1).id, result: {} });
+    expect(got.items).toMatchObject([{ id: 1, result: {} }]);
+    expect(listening.got.items).toEqual([]);
+    listening.leave();
+    end();
+    await drained;
+    expect(server.backend.isClosed).toBe(true);
+  });
+
   it('[F27] a drain ends what is still in flight after its grace', async () => {
     const { send, shared, observed } = createShared();
     const { got } = send(call(1));

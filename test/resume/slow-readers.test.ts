@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { readdir, readlink } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { onTestFinished, test } from 'vitest';
@@ -39,7 +40,10 @@ test.skipIf(process.platform !== 'linux').each([
   onTestFinished(() => {
     for (const socket of sockets) socket.destroy();
   });
-  await waitFor(async () => (await socketsOf(gateway.pid)) >= before + sockets.length, { what: 'the connections' });
+  await Promise.all(sockets.map((socket) => once(socket, 'connect')));
   await session.lines(); // the calls before it are answered
-  await waitFor(async () => (await socketsOf(gateway.pid)) <= before, { what: 'the connections to be cut' });
+  await waitFor(async () => (await socketsOf(gateway.pid)) <= before, {
+    what: 'the connections to be cut',
+    deadlineMs: 30_000,
+  });
 });

@@ -177,7 +177,7 @@ export const serverOptions = {
   era: text<Era | 'auto'>(
     'auto',
     z.enum(['auto', 'legacy', 'modern'], { error: 'must be auto, legacy or modern' }),
-    'What the server speaks: legacy opens with initialize, modern is 2026-07-28; auto finds out at the first modern request.',
+    'What the server speaks: legacy opens with initialize, modern is 2026-07-28; auto finds out when a client needs it.',
   ),
   isolation: text<'request' | 'shared'>(
     'request',

@@ -14,11 +14,13 @@ const idHeader = 'mcp-session-id';
 export class ServerSession {
   #id: string | undefined;
   #version: string | undefined;
+  #headers: Readonly<Record<string, string>> = {};
 
   /** Goes on with a session that another backend began. */
   resume({ id, version }: Pick<HttpState, 'id' | 'version'>): void {
     this.#id = id;
     this.#version = version;
+    this.#changed();
   }
 
   /** What `resume` needs. */
@@ -32,10 +34,7 @@ export class ServerSession {
 
   /** Sent with every request from now on. */
   get headers(): Readonly<Record<string, string>> {
-    return {
-      ...(this.#id !== undefined && { [idHeader]: this.#id }),
-      ...(this.#version !== undefined && { 'mcp-protocol-version': this.#version }),
-    };
+    return this.#headers;
   }
 
   /** Takes the id from the head of the answer to `initialize`. Returns what is wrong with it, if anything. */
@@ -45,12 +44,22 @@ export class ServerSession {
     if (typeof id !== 'string') return 'gave two session ids';
     if (!/^[\x21-\x7e]+$/.test(id) || id.length > maxIdLength) return 'gave a session id that is not visible ASCII';
     this.#id = id;
+    this.#changed();
     return undefined;
   }
 
   /** Takes the revision from the response to `initialize`. One that no header can hold is not repeated. */
   agree(response: Buffer): void {
     const version = readHandshake(response)?.protocolVersion;
-    if (version !== undefined && /^[\x21-\x7e]{1,64}$/.test(version)) this.#version = version;
+    if (version === undefined || !/^[\x21-\x7e]{1,64}$/.test(version)) return;
+    this.#version = version;
+    this.#changed();
+  }
+
+  #changed(): void {
+    this.#headers = {
+      ...(this.#id !== undefined && { [idHeader]: this.#id }),
+      ...(this.#version !== undefined && { 'mcp-protocol-version': this.#version }),
+    };
   }
 }

@@ -41,7 +41,7 @@ export const postHeaders = { 'content-type': 'application/json', accept: 'applic
  */
 export function openConnection({
   origin,
-  headers: common,
+  headers: configured,
   tls,
   connectTimeoutMs,
   maxConnections,
@@ -52,6 +52,8 @@ export function openConnection({
   readonly connectTimeoutMs: number;
   readonly maxConnections: number;
 }): Connection {
+  // A compressed stream is not understood here, and is of no use between two neighbours.
+  const common = { ...configured, 'accept-encoding': 'identity' };
   const pool = new Pool(origin, {
     connect: { timeout: connectTimeoutMs, ...tls },
     connections: maxConnections,
@@ -64,8 +66,7 @@ export function openConnection({
   return {
     request({ method, url, headers, body = null, signal }) {
       const path = url.pathname + url.search;
-      // A compressed stream is not understood here, and is of no use between two neighbours.
-      const all = { ...common, 'accept-encoding': 'identity', ...headers };
+      const all = { ...common, ...headers };
       return new Promise((resolve, reject) => {
         if (signal.aborted) reject(new errors.RequestAbortedError());
         else pool.dispatch({ path, method, headers: all, body }, new AnswerHandler({ signal, resolve, reject }));
@@ -102,7 +103,7 @@ class AnswerHandler implements Dispatcher.DispatchHandlers {
     this.#settle = settle;
     const { signal } = settle;
     if (signal instanceof AbortSignal) signal.addEventListener('abort', this.#onAborted);
-    else signal.on('abort', this.#onAborted);
+    else signal.onAbort = this.#onAborted;
   }
 
   onConnect(abort: (cause: Error) => void): void {
@@ -142,6 +143,6 @@ class AnswerHandler implements Dispatcher.DispatchHandlers {
   #forget(): void {
     const { signal } = this.#settle;
     if (signal instanceof AbortSignal) signal.removeEventListener('abort', this.#onAborted);
-    else signal.off('abort', this.#onAborted);
+    else if (signal.onAbort === this.#onAborted) signal.onAbort = undefined;
   }
 }

@@ -1,11 +1,11 @@
-import { EventEmitter } from 'node:events';
-
 /**
- * Cuts what is under way, as an AbortController does. That one costs a fifth of a small exchange, and hardly any exchange is
- * ever cut: its signal is made only for those that ask for it; `Connection` listens to the emitter.
+ * Cuts what is under way, one thing at a time, as an AbortController does. That one costs a fifth of a small exchange, and
+ * hardly any exchange is ever cut: its signal is made only for those that ask for it.
  */
-export class Cut extends EventEmitter {
+export class Cut {
   aborted = false;
+  /** Whoever is to be cut sets it, and takes it away when he is done. */
+  onAbort: (() => void) | undefined;
   #controller: AbortController | undefined;
 
   /** For whoever wants a signal. */
@@ -21,6 +21,6 @@ export class Cut extends EventEmitter {
     if (this.aborted) return;
     this.aborted = true;
     this.#controller?.abort();
-    this.emit('abort');
+    this.onAbort?.();
   }
 }

@@ -3,7 +3,7 @@ import { type Message, readBody } from '../../protocol/message.ts';
 
 /** The messages in a text, which can be a batch; none if it is something else. */
 export function messagesIn(text: Uint8Array): readonly Message[] {
-  const bytes = Buffer.from(text.buffer, text.byteOffset, text.byteLength);
+  const bytes = Buffer.isBuffer(text) ? text : Buffer.from(text.buffer, text.byteOffset, text.byteLength);
   const read = readBody(bytes, Number.POSITIVE_INFINITY);
   if (!read.ok) return [];
   return read.messages.flatMap((each) => (each.ok ? [each.message] : []));

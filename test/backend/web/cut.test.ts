@@ -4,9 +4,9 @@ import { Cut } from '../../../src/backend/web/cut.ts';
 test('a cut tells once, and its signal is aborted whether it was asked for before or after', () => {
   const cut = new Cut();
   let told = 0;
-  cut.on('abort', () => {
+  cut.onAbort = () => {
     told += 1;
-  });
+  };
   const { signal } = cut;
   expect([cut.aborted, signal.aborted]).toEqual([false, false]);
   cut.abort();

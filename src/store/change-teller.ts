@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Changes } from '../../store/changes.ts';
+import type { Changes } from './changes.ts';
 
 /** The same change is told so often at most (P8): a client that hears of it looks anew, and sees the newest. */
 const everyMs = 1_000;

@@ -1,4 +1,3 @@
-import type { CallAnswer } from '../modern/answer.ts';
 import type { Reason } from '../protocol/faults.ts';
 import { withoutMember } from '../protocol/members.ts';
 import { type Message, memberValue, readOwn } from '../protocol/message.ts';
@@ -6,11 +5,12 @@ import { missedChanges } from '../protocol/modern/missed-changes.ts';
 import { subscriptionIdKey } from '../protocol/modern/renumber.ts';
 import type { Filter } from '../protocol/modern/subscription-filter.ts';
 import { maxSubscriptions } from '../session/client-state.ts';
+import type { CallAnswer } from './answer.ts';
 
 /** How the wish to hear of a resource ended: the server tells of it, or it said why not, or nothing came of the question. */
 export type Outcome = 'subscribed' | { readonly error: Message } | { readonly reason: Reason };
 
-/** What a feed needs of its session. */
+/** What a feed needs of its listener. */
 export interface ChangeFeedOptions {
   /** Asks the server, under any id. Returns what to call when the subscription is not wanted any more. */
   listen(filter: Filter, answer: CallAnswer): () => void;
@@ -47,8 +47,8 @@ const acknowledged = 'notifications/subscriptions/acknowledged';
 const noSuchMethod = -32601;
 
 /**
- * What one legacy client hears of changes at a modern server, by one subscription (2026-07-28, basic/patterns/subscriptions).
- * What it listens to cannot be changed, so another one is opened beside it, and takes its place once it is acknowledged:
+ * What one listener whose wishes change hears of a modern server, by one subscription (2026-07-28,
+ * basic/patterns/subscriptions): a session of the legacy era, or the instances that share it. What a subscription listens to cannot be changed, so another one is opened beside it, and takes its place once it is acknowledged:
  * there is no moment without.
  */
 export class ChangeFeed {
@@ -64,6 +64,7 @@ export class ChangeFeed {
   #opening: Listen | undefined;
   /** What is wanted is not what was asked for last. */
   #isDue = false;
+  #settling: (() => void)[] = [];
   /** Changes were not told for a while: the next subscription begins with all of them. */
   #hasMissed = false;
   #failures = 0;
@@ -94,8 +95,22 @@ export class ChangeFeed {
     if (this.#uris.delete(uri)) this.#updateSoon();
   }
 
+  /** Resolves when the server has answered what was asked for last, whichever way; at once if it has. */
+  settled(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#settling.push(resolve);
+      this.#settle();
+    });
+  }
+
+  #settle(): void {
+    if (!this.#isClosed && (this.#isDue || this.#opening !== undefined)) return;
+    for (const settled of this.#settling.splice(0)) settled();
+  }
+
   close(): void {
     this.#isClosed = true;
+    this.#settle();
     clearTimeout(this.#timer);
     for (const timer of this.#lingering.values()) clearTimeout(timer);
     for (const listen of [this.#current, this.#opening, ...this.#lingering.keys()]) listen?.cancel();
@@ -123,7 +138,7 @@ export class ChangeFeed {
     if (Object.keys(filter).length === 0) {
       this.#replace(undefined, new Set());
       for (const { settle } of wishes) settle('subscribed'); // and unsubscribed since
-      return;
+      return this.#settle();
     }
     const listen: Listen = { filter, wishes, cancel: () => undefined };
     this.#opening = listen;
@@ -181,6 +196,7 @@ export class ChangeFeed {
       for (const change of missedChanges(notification, '0')) this.#options.onChange(asLegacyChange(change));
     this.#hasMissed = false;
     this.flush();
+    this.#settle();
   }
 
   /** The server answered: with an error in place of the acknowledgement, or with the end of the subscription. */
@@ -207,6 +223,7 @@ export class ChangeFeed {
     // Without them the server may agree, or the subscription that there is may still be right.
     if (this.#isDue || (listen.wishes.length > 0 && this.#current === undefined)) this.#update();
     else if (this.#current === undefined && !isUnknownMethod(why)) this.#updateLater();
+    this.#settle();
   }
 
   #updateLater(): void {

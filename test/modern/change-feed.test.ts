@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { ChangeFeed, type Outcome } from '../../src/era/change-feed.ts';
 import type { CallAnswer } from '../../src/modern/answer.ts';
+import { ChangeFeed, type Outcome } from '../../src/modern/change-feed.ts';
 import type { Filter } from '../../src/protocol/modern/subscription-filter.ts';
 
 beforeEach(() => void vi.useFakeTimers());

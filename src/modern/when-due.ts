@@ -1,0 +1,21 @@
+/**
+ * What is done whenever it is due, one at a time: what becomes due while it is done is done after it, once.
+ * @param run rejects never
+ * @returns what to call when it is due
+ */
+export function whenDue(run: () => Promise<void>): () => void {
+  let isDue = false;
+  let isRunning = false;
+  const go = async (): Promise<void> => {
+    isRunning = true;
+    while (isDue) {
+      isDue = false;
+      await run();
+    }
+    isRunning = false;
+  };
+  return () => {
+    isDue = true;
+    if (!isRunning) void go();
+  };
+}
