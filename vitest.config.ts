@@ -2,12 +2,13 @@ import { availableParallelism } from 'node:os';
 import { configDefaults, defineConfig } from 'vitest/config';
 
 /**
- * What measures memory, latencies or commands, and what keeps many sessions at work while instances end: other tests
+ * What measures memory, latencies or commands, and what keeps many sessions or clients at work: other tests
  * beside it would be part of what it sees.
  */
 const alone = [
   'test/cluster/{commands,fault-storm,flow,kill-matrix,kill-random,rolling-restart}.test.ts',
   'test/fault/{floods,modern-slow-readers,slow-readers,storms}.test.ts',
+  'test/integration/groups-many.test.ts',
 ];
 
 export default defineConfig({

@@ -46,21 +46,19 @@ describe('modern clients of a legacy server behind three instances', () => {
       }
     },
   );
-});
 
-test('[P3] a call whose owner is lost while it waits for its client ends with an error within lease + 2 s', async () => {
-  const cluster = await start();
-  await settle(cluster);
-  const [here, there] = instancesOf(cluster);
-  const asked = await callModern(here, 'test_elicitation', {}, { meta });
-  await cluster.kill(0);
-  const killedAt = performance.now();
-  const retry = retryWith(asked, modernAnswers);
-  const { json } = await callModern(there, 'test_elicitation', {}, { meta, params: retry });
-  expect(json.error.data.reason).toBe('outcome_unknown');
-  expect(performance.now() - killedAt).toBeLessThan(leaseMs + 2_000);
-  // The group goes on with a process of another instance.
-  const again = await callModern(there, 'test_elicitation', {}, { meta });
-  const answer = { meta, params: retryWith(again, modernAnswers) };
-  expect(textOf(await callModern(there, 'test_elicitation', {}, answer))).toContain('accept');
+  test('[P3] a call whose owner is lost while it waits for its client ends with an error within lease + 2 s', async () => {
+    const [here, there] = instancesOf(cluster);
+    const asked = await callModern(here, 'test_elicitation', {}, { meta });
+    await cluster.kill(0);
+    const killedAt = performance.now();
+    const retry = retryWith(asked, modernAnswers);
+    const { json } = await callModern(there, 'test_elicitation', {}, { meta, params: retry });
+    expect(json.error.data.reason).toBe('outcome_unknown');
+    expect(performance.now() - killedAt).toBeLessThan(leaseMs + 2_000);
+    // The group goes on with a process of another instance.
+    const again = await callModern(there, 'test_elicitation', {}, { meta });
+    const answer = { meta, params: retryWith(again, modernAnswers) };
+    expect(textOf(await callModern(there, 'test_elicitation', {}, answer))).toContain('accept');
+  });
 });

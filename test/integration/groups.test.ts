@@ -1,4 +1,3 @@
-import { Agent } from 'node:http';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { everythingFixture, type Gateway, startGateway } from '../support/gateway.ts';
 import { modernAnswers, retryWith } from '../support/input-required.ts';
@@ -95,40 +94,6 @@ describe('a legacy server that all modern clients share', () => {
     for (const method of ['ping', 'logging/setLevel', 'resources/subscribe', 'tasks/list']) {
       expect(await postModern(gateway.url, method)).toMatchObject({ status: 404, json: { error: { code: -32601 } } });
     }
-  });
-
-  test('[P2] [P8] 1,000 clients with the same ids and tokens, half of them asked: each hears what is its own', async () => {
-    await using agent = Object.assign(new Agent({ keepAlive: true }), {
-      [Symbol.asyncDispose]: async () => agent.destroy(),
-    });
-    const one = async (n: number): Promise<string> => {
-      const of = { id: 1, agent };
-      if (n % 2 === 0) {
-        const meta = { progressToken: 1 };
-        const exchange = await openModern(
-          gateway.url,
-          'tools/call',
-          { name: 'progress', arguments: { count: 2, gapMs: 0, marker: `m${n}` } },
-          { ...of, meta },
-        );
-        const { messages } = await exchange.answer();
-        const markers = messages.flatMap(({ params }) => (params === undefined ? [] : [params.message]));
-        expect(markers).toEqual([`m${n}`, `m${n}`]);
-        return messages.at(-1)?.result.content[0].text;
-      }
-      const args = { message: `m${n}` };
-      const asked = await callModern(gateway.url, 'test_elicitation', args, { ...of, meta: asking });
-      const params = retryWith(asked, ({ params }) => ({
-        action: 'accept',
-        content: { username: String(params?.['message']), email: '' },
-      }));
-      const text = textOf(await callModern(gateway.url, 'test_elicitation', args, { ...of, meta: asking, params }));
-      return /"username":"(m\d+)"/.exec(text)?.[1] ?? text;
-    };
-    const texts = await Promise.all(Array.from({ length: 1_000 }, (_, n) => one(n)));
-    expect(texts).toEqual(Array.from({ length: 1_000 }, (_, n) => `m${n}`));
-    // One for those who declare nothing, and four for the others.
-    expect((await gateway.descendants()).length).toBeLessThanOrEqual(5);
   });
 });
 

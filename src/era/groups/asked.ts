@@ -1,4 +1,5 @@
 import type { Answer } from '../../modern/answer.ts';
+import type { Reason } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/forwarded-headers.ts';
 import type { Message } from '../../protocol/message.ts';
 import type { Askable } from '../../protocol/modern/askable.ts';
@@ -12,6 +13,8 @@ export interface CallHost {
   newId(): string;
   /** The state of a call that waits for its client; undefined if it would be too long. Rejects with `StoreUnavailable`. */
   seal(request: Message, round: number, parked: ParkedCall): Promise<string | undefined>;
+  /** What a client is told of a failure. */
+  reasonOf(cause: unknown): Reason;
   /** The call is over, and not parked. */
   onOver(place: Place): void;
   /** So long a request waits for a turn at one of the places in all, in milliseconds. */

@@ -212,12 +212,18 @@ export class GroupCall {
     try {
       const state = await this.#host.seal(request, this.#round + 1, parked);
       if (state === undefined) throw new Error('the ids of the questions are too long');
-      if (answer.isOver) return this.#cancelAtServer('The client does not wait any more.');
+      if (answer.isOver) return this.#abandon(place, 'The client does not wait any more.');
       answer.response(inputRequired(this.#sent.idText, open, state, this.#serverInfoText), 200);
-    } catch {
-      this.#cancelAtServer('The gateway cannot ask its client.');
-      answer.fault('store_unavailable'); // the only thing that a seal can lack
+    } catch (cause) {
+      this.#abandon(place, 'The gateway cannot ask its client.');
+      answer.fault(this.#host.reasonOf(cause));
     }
+  }
+
+  /** Nobody will come back for a call that waits. */
+  #abandon(place: Place, reason: string): void {
+    this.#cancelAtServer(reason);
+    this.#host.onOver(place);
   }
 
   #finish(response: Message): void {

@@ -32,8 +32,6 @@ export interface GroupsOptions extends PlaceHost {
   readonly changes: Changes;
   /** The most subscriptions at once. */
   readonly maxListeners: number;
-  /** A fault of the gateway itself. */
-  onFailed(cause: unknown): void;
   /** So long a request waits for a turn, and a parked call for its client, in milliseconds. */
   readonly requestIdleMs: number;
 }
@@ -81,10 +79,15 @@ export class Groups {
   request(request: Message, { logLevel }: Envelope, asker: Asker, answer: Answer): void {
     const served = this.#serve(request, logLevel, asker, answer);
     served.catch((cause: unknown) => {
-      const isAway = cause instanceof StoreUnavailable;
-      if (!isAway) this.#options.onFailed(cause);
-      if (!answer.isOver) answer.fault(isAway ? 'store_unavailable' : 'internal');
+      const reason = this.#reasonOf(cause);
+      if (!answer.isOver) answer.fault(reason);
     });
+  }
+
+  #reasonOf(cause: unknown): Reason {
+    if (cause instanceof StoreUnavailable) return 'store_unavailable';
+    this.#options.onFailed(cause);
+    return 'internal';
   }
 
   async #serve(
@@ -107,12 +110,15 @@ export class Groups {
   }
 
   async #retry(asked: Asked, { state, answers }: Retry, principal: Principal): Promise<void> {
-    const { answer, request } = asked;
-    const content = state && (await this.#options.states.open<ParkedCall>(this.#binding(request, principal), state));
+    const { answer, request, forwarded } = asked;
+    const binding = this.#binding(request, principal, forwarded);
+    const content = state && (await this.#options.states.open<ParkedCall>(binding, state));
     if (answer.isOver) return;
     if (!content) return answer.fault('bad_request_state');
-    const topic = this.#topicOf(principal, asked.forwarded);
-    const place = this.#place({ key: content.value.place, principal, capabilitiesText: '{}', topic });
+    const { place: key } = content.value;
+    // It is not opened anew for a retry, so what its server would be told does not matter; nor is it remembered.
+    const of = { key, principal, capabilitiesText: '{}', topic: this.#topicOf(principal, forwarded) };
+    const place = this.#places.get(key) ?? new Place(this.#options, of, () => undefined);
     await this.#call(asked, principal).resume(place, content, answers);
   }
 
@@ -123,8 +129,9 @@ export class Groups {
         newId: () => this.#newId(),
         seal: (request, round, value) => {
           const content: StateContent<ParkedCall> = { round, expiresAtMs: Date.now() + requestIdleMs, value };
-          return states.seal(this.#binding(request, principal), content);
+          return states.seal(this.#binding(request, principal, asked.forwarded), content);
         },
+        reasonOf: (cause) => this.#reasonOf(cause),
         onOver: (place) => {
           if (isolation === 'request') this.#leave(place);
         },
@@ -209,8 +216,10 @@ export class Groups {
     });
   }
 
-  #binding(request: Message, principal: Principal): StateBinding {
-    return { principal, server: this.#options.server.name, digest: digestOf(request) };
+  /** Who brings other credentials for the server is somebody else to a parked call, too (P11). */
+  #binding(request: Message, principal: Principal, forwarded = noHeaders): StateBinding {
+    const digest = `${digestOf(request)} ${credentialsOf(forwarded)}`;
+    return { principal, server: this.#options.server.name, digest };
   }
 }
 

@@ -23,6 +23,8 @@ export interface PlaceHost {
   readonly version: string;
   /** How long another one may take to open or end the session of a place, in milliseconds. */
   readonly settleMs: number;
+  /** A fault of the gateway itself. */
+  onFailed(cause: unknown): void;
 }
 
 /** What a place is for. */
@@ -100,8 +102,14 @@ export class Place {
   }
 
   /** The session as it is; `unknown_session` if there is none. */
-  find(forwarded?: ForwardedHeaders): Promise<SessionHandle | Reason> {
-    return this.#host.sessions.ofGroup(this.#visitor(forwarded));
+  async find(forwarded?: ForwardedHeaders): Promise<SessionHandle | Reason> {
+    const { sessions, onFailed } = this.#host;
+    try {
+      return await sessions.ofGroup(this.#visitor(forwarded));
+    } catch (cause) {
+      onFailed(cause);
+      return 'internal';
+    }
   }
 
   /** The session is not there any more. */
