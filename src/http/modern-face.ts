@@ -40,6 +40,12 @@ const removedMethods: ReadonlySet<string | undefined> = new Set([
   'resources/unsubscribe',
 ]);
 
+/** Which header does not say what the body says, and whether it is there at all. */
+const mismatchOf = (header: string, headers: RequestHeaders): Record<string, unknown> => ({
+  header,
+  problem: headers[header.toLowerCase()] === undefined ? 'missing' : 'different',
+});
+
 /**
  * The Streamable HTTP endpoint of 2026-07-28 (basic/transports/streamable-http): every POST stands for itself. Wrong ones
  * are refused in the order of the official server: envelope, headers that disagree with the body, version, headers that are
@@ -53,7 +59,7 @@ export function createModernFace({ modern, groups, commitAfterMs, slowReaderMs }
     if (!read.ok) return answer.fault('bad_envelope', { missing: read.missing });
     const { envelope } = read;
     const header = disagreeingHeader(message, envelope.protocolVersion, headers);
-    if (header !== undefined) return answer.fault('header_mismatch', { header });
+    if (header !== undefined) return answer.fault('header_mismatch', mismatchOf(header, headers));
     whenEraIsKnown(reply, (era) => {
       if (answer.isOver) return;
       const refusal = refusalOf(era, message, envelope, headers);
@@ -85,7 +91,7 @@ export function createModernFace({ modern, groups, commitAfterMs, slowReaderMs }
       return { reason: 'version_not_served', data: { supported: modern.revisions, requested: protocolVersion } };
     }
     const header = missingHeader(message, headers);
-    if (header !== undefined) return { reason: 'header_mismatch', data: { header } };
+    if (header !== undefined) return { reason: 'header_mismatch', data: mismatchOf(header, headers) };
     return removedMethods.has(message.method) ? { reason: 'method_removed' } : undefined;
   };
 
@@ -100,7 +106,7 @@ export function createModernFace({ modern, groups, commitAfterMs, slowReaderMs }
       if (answer.isOver) return;
       if (fault === undefined) pass();
       else if (fault === 'duplicate_key') answer.fault('duplicate_key');
-      else answer.fault('header_mismatch', { header: fault.header });
+      else answer.fault('header_mismatch', mismatchOf(fault.header, headers));
     };
     const outcome = modern.checkParams(message, headers, forwarded);
     if (outcome instanceof Promise) void outcome.then(judge);
@@ -113,7 +119,7 @@ export function createModernFace({ modern, groups, commitAfterMs, slowReaderMs }
       return reply.fault('bad_envelope', null, { missing: [protocolVersionKey] });
     }
     const header = disagreeingHeader(message, version, headers);
-    if (header !== undefined) return reply.fault('header_mismatch', null, { header });
+    if (header !== undefined) return reply.fault('header_mismatch', null, mismatchOf(header, headers));
     whenEraIsKnown(reply, (era) => {
       // All that a client of this era can notify a legacy server of is that it cancels, which closing the stream says.
       if (era === 'legacy') return reply.accepted();

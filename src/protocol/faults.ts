@@ -118,8 +118,7 @@ const catalogue = {
   header_mismatch: {
     status: 400,
     code: -32020,
-    message:
-      'Header mismatch: a header that mirrors the body is missing, malformed or says something else than the body.',
+    message: 'Header mismatch: the header that error.data.header names is missing, or does not say what the body says.',
   },
   missing_capability: {
     status: 400,
@@ -211,7 +210,8 @@ const catalogue = {
   session_required: {
     status: 400,
     code: -32000,
-    message: 'Bad request: send initialize first, then its Mcp-Session-Id with every further message.',
+    message:
+      'Bad request: send initialize first, then its Mcp-Session-Id with every further message. A request of 2026-07-28 has MCP-Protocol-Version and params._meta instead.',
   },
   bad_session_id: { status: 400, code: -32000, message: 'Bad request: Mcp-Session-Id is malformed.' },
   unknown_session: {

@@ -139,7 +139,9 @@ describe('a modern request that is wrong', () => {
   ])('[B14] %s: 400, -32020', async (_, headers) => {
     const call = { name: 'echo', arguments: {} };
     const answer = await postModern(gateway.url, 'tools/call', call, { headers });
-    expectError(answer, 400, -32020, 1, { reason: 'header_mismatch' });
+    const [[header, value] = []] = Object.entries(headers);
+    const problem = value === undefined ? 'missing' : 'different';
+    expectError(answer, 400, -32020, 1, { reason: 'header_mismatch', header, problem });
   });
 
   it('[R2.12] [R2.14] [R2.15] names of headers ignore case, blanks around values and base64 do not matter', async () => {
