@@ -1,8 +1,8 @@
 import { readAccept } from '../protocol/media-types.ts';
-import { legacyRevisions } from '../protocol/revisions.ts';
 import { anonymous } from '../session/visitor.ts';
 import type { Endpoint, EndpointOptions } from './endpoint.ts';
 import { createGuard, headerOf } from './guard.ts';
+import { notServedHere } from './legacy-only.ts';
 import { readPosted } from './posted.ts';
 import { respondWithFault } from './respond.ts';
 import { beginning, isToken, newToken, parsePlace, type SsePlace } from './sse-place.ts';
@@ -52,7 +52,10 @@ export function createMessagesEndpoint(options: SseFaceOptions): Endpoint {
       const reply = createPostReply(outgoing, options, admitted);
       if (!posted.ok) return reply.fault(posted.reason, posted.id, posted.data);
       const { messages, isBatch, modern, initialize, id } = posted;
-      if (modern !== undefined) return reply.fault('modern_not_served', id, { supported: legacyRevisions });
+      if (modern !== undefined) {
+        const header = headerOf(incoming, 'mcp-protocol-version');
+        return reply.fault('modern_not_served', id, { ...notServedHere(modern, header) });
+      }
       const token = tokenOf(incoming.url ?? '');
       if (token === undefined) return reply.fault('unknown_token', id);
       if (initialize !== undefined && !isBatch)

@@ -179,6 +179,7 @@ describe('the two endpoints for clients of 2024-11-05', () => {
     ])('%s', async (_, body, headers, status, reason) => {
       const answer = await client.post(body, undefined, headers);
       expect([answer.status, reasonOf(answer)]).toEqual([status, reason]);
+      if (body === modern) expect(answer.json.error.data.requested).toBe('2026-07-28');
       if (!reason.startsWith('origin') && !reason.startsWith('host')) return;
       const stream = await open(`${gateway.baseUrl}/sse`, { method: 'GET', headers });
       expect(stream.status).toBe(status);

@@ -103,7 +103,9 @@ describe('a client that breaks the rules', () => {
     const { url } = await start(mini());
     const client = await open(url);
     client.send(text);
-    expect(reasonOf(await client.next(({ error }) => error))).toBe(reason);
+    const refusal = await client.next(({ error }) => error);
+    expect(reasonOf(refusal)).toBe(reason);
+    if (reason === 'modern_not_served') expect(refusal.error.data.requested).toBe('2026-07-28');
     expect((await client.request('ping')).result.method).toBe('ping');
   });
 

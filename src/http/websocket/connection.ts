@@ -5,7 +5,6 @@ import { closeCodeOf } from '../../protocol/close-codes.ts';
 import { faultMessage, type Reason } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/forwarded-headers.ts';
 import type { Message } from '../../protocol/message.ts';
-import { legacyRevisions } from '../../protocol/revisions.ts';
 import { decodeEvents } from '../../protocol/sse.ts';
 import type { EventSink, Reply } from '../../session/reply.ts';
 import type { Session } from '../../session/session.ts';
@@ -15,6 +14,7 @@ import type { Sessions } from '../../session/sessions.ts';
 import { anonymous } from '../../session/visitor.ts';
 import type { Store } from '../../store/store.ts';
 import { keepApart } from '../apart.ts';
+import { notServedHere } from '../legacy-only.ts';
 import { readMessages } from '../posted.ts';
 import { Outlet } from './outlet.ts';
 
@@ -103,7 +103,7 @@ export class Connection {
     const posted = readMessages(bytes, this.#options.maxDepth);
     if (!posted.ok) return this.#refuse(posted.reason, posted.id, posted.data);
     const { modern, initialize, isBatch, id } = posted;
-    if (modern !== undefined) return this.#refuse('modern_not_served', id, { supported: legacyRevisions });
+    if (modern !== undefined) return this.#refuse('modern_not_served', id, { ...notServedHere(modern) });
     if (this.#session === undefined && initialize !== undefined && !isBatch) return this.#open(initialize);
     if (this.#session !== undefined && initialize !== undefined) return this.#refuse('already_initialized', id);
     if (this.#session === undefined || !this.#isOpen) return this.#refuse('not_initialized', id);
