@@ -3,6 +3,7 @@ import { probeEra } from '../modern/era-probe.ts';
 import type { Era } from '../protocol/revisions.ts';
 import type { GatewayConfig, ServerConfig } from './configuration/config.ts';
 import type { Environment } from './configuration/environment.ts';
+import { explainForcedEra } from './other-era.ts';
 import type { Openers } from './remote.ts';
 import { openersOf } from './servers.ts';
 import {
@@ -83,13 +84,19 @@ type EraFindings = Omit<Findings, 'transport'>;
 
 async function examineEras({ era, startTimeoutMs }: ServerConfig, openers: Openers): Promise<EraFindings> {
   const { open, openModern, isOverHttp } = openers;
-  const isAsked = openModern !== undefined && era === 'auto';
-  const known = isAsked ? await findEra(openModern, startTimeoutMs, isOverHttp) : era;
-  if (known !== 'modern' || openModern === undefined) return examineLegacy(openTrial(open, startTimeoutMs));
-  const modern = await examineModern(openTrial(openModern, startTimeoutMs, 'modern'));
+  const inLegacy = (): Promise<EraFindings> => examineLegacy(openTrial(open, startTimeoutMs));
+  if (openModern === undefined) return inLegacy();
+  const inModern = (): Promise<EraFindings> => examineModern(openTrial(openModern, startTimeoutMs, 'modern'));
+  if (era !== 'auto') {
+    return (era === 'modern' ? inModern() : inLegacy()).catch(async (error: Error) => {
+      throw await explainForcedEra(error, era, openers, startTimeoutMs);
+    });
+  }
+  if ((await findEra(openModern, startTimeoutMs, isOverHttp)) === 'legacy') return inLegacy();
+  const modern = await inModern();
   // The official SDK serves both eras with one program, and says nothing of the one in the answers of the other.
-  const legacy = isAsked && (await examineLegacy(openTrial(open, startTimeoutMs)).catch(() => undefined));
-  if (!legacy) return modern;
+  const legacy = await inLegacy().catch(() => undefined);
+  if (legacy === undefined) return modern;
   return { ...modern, eras: ['modern', 'legacy'], revisions: [...modern.revisions, ...legacy.revisions] };
 }
 
