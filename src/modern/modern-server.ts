@@ -34,8 +34,8 @@ export interface ModernServerOptions {
 }
 
 /**
- * A server that ended on the question for its era may have had another reason, and one at a URL can be replaced at any time:
- * a server that seems to be of the legacy era for such a reason is asked again after this.
+ * A server that ended on the question for its era may have had another reason, and serve both; one at a URL can be replaced at
+ * any time: a server that seems to be of the legacy era for such a reason is asked again after this.
  */
 const doubtfulMs = 60_000;
 
@@ -198,7 +198,8 @@ export class ModernServer {
       if (!server.forwardHeaders?.length) this.#failed = { reason, until: now + retryMs };
       return reason;
     }
-    const mayChange = outcome.isDoubtful || (server.isRemote && outcome.era === 'legacy');
+    const isDoubtful = outcome.isDoubtful && outcome.era !== known; // what is found out again is no accident
+    const mayChange = outcome.era === 'legacy' && (isDoubtful || server.isRemote);
     this.#found = { era: outcome.era, until: mayChange ? now + doubtfulMs : Number.POSITIVE_INFINITY };
     if (outcome.era !== known) {
       observer.eraFound(server.name, { era: outcome.era, probeMs: Math.round(now - startedAt) });
