@@ -91,7 +91,11 @@ describe('a probe for the era', () => {
 });
 
 describe('the era of a server', () => {
-  const serverOf = (sibling: FakeServer, era: Era | 'auto' = 'auto', more: { readonly isRemote?: boolean } = {}) => {
+  const serverOf = (
+    sibling: FakeServer,
+    era: Era | 'auto' = 'auto',
+    more: { readonly isRemote?: boolean; readonly isOverHttp?: boolean } = {},
+  ) => {
     const main = modern();
     const observed: (readonly [PropertyKey, unknown])[] = [];
     const observer = new Proxy({} as ModernObserver, {
@@ -105,7 +109,15 @@ describe('the era of a server', () => {
       ...{ name: 'fake', digest: '', open: main.open, isRemote: false, startTimeoutMs: 9_000 },
       ...{ onBackendExit: 'restore' as const, rerun: 'safe' as const, ...more },
     };
-    const parts = { server, era, openSibling: sibling.open, version: '1', limits, observer };
+    const parts = {
+      server,
+      isOverHttp: more.isOverHttp === true,
+      era,
+      openSibling: sibling.open,
+      version: '1',
+      limits,
+      observer,
+    };
     return { main, observed, modern: new ModernServer(parts) };
   };
   const find = async (server: ModernServer, waitMs = 0) => {
@@ -166,6 +178,46 @@ describe('the era of a server', () => {
       await vi.advanceTimersByTimeAsync(60_000);
     }
     expect(observed.map(([what]) => what)).toEqual(['eraFound', 'startFailed']);
+    await server.drain(0);
+  });
+
+  it('[R6.07] of a server at a URL survives a bare refusal and a failure for seconds only', async () => {
+    const ends = [{ isOtherTransport: true }, { isOtherTransport: false }];
+    const sibling = createServer((message, backend) => {
+      const end = ends.shift();
+      if (end === undefined) answerAsModern(message, backend);
+      else backend.ends({ reason: 'failed', ...end });
+    })();
+    const { modern: server } = serverOf(sibling, 'auto', { isRemote: true, isOverHttp: true });
+    expect(await find(server)).toBe('legacy');
+    await vi.advanceTimersByTimeAsync(4_999);
+    expect(server.era).toBe('legacy');
+    await vi.advanceTimersByTimeAsync(1);
+    expect(await find(server)).toBe('legacy');
+    await vi.advanceTimersByTimeAsync(5_000);
+    expect(await find(server)).toBe('modern');
+
+    ends.push({ isOtherTransport: false });
+    const { modern: other } = serverOf(sibling, 'auto', { isRemote: true, isOverHttp: true });
+    expect([await find(other), await find(other)]).toEqual(['server_start_failed', 'server_start_failed']);
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(await find(other)).toBe('modern');
+    await Promise.all([server.drain(0), other.drain(0)]);
+  });
+
+  it.each([
+    ['legacy by a bare refusal', true],
+    ['unknown by a failure', false],
+  ])('[R9.11b] that is %s is asked for again when the server speaks as a modern one', async (_, isOtherTransport) => {
+    const sibling = createServer((message, backend) => {
+      if (backend === sibling.opened[0]) backend.ends({ reason: 'failed', isOtherTransport });
+      else answerAsModern(message, backend);
+    })();
+    const { modern: server } = serverOf(sibling, 'auto', { isRemote: true, isOverHttp: true });
+    await find(server);
+    const found = server.findEra({}, true);
+    await vi.advanceTimersByTimeAsync(0);
+    expect(await found).toBe('modern');
     await server.drain(0);
   });
 
