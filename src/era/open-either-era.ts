@@ -2,6 +2,7 @@ import type { Backend, BackendEnd, BackendEvents, OpenBackend, RequestIds } from
 import type { RequestId } from '../protocol/faults.ts';
 import type { ForwardedHeaders } from '../protocol/forwarded-headers.ts';
 import { type Message, memberValue, readOne, readResponse } from '../protocol/message.ts';
+import { readDiscovery } from '../protocol/modern/discovery.ts';
 import { legacyRevisions } from '../protocol/revisions.ts';
 import type { EraSource } from './server-side.ts';
 
@@ -20,7 +21,8 @@ export interface EitherEraOptions {
  * Opens backends of a server for legacy sessions, whatever its era (docs/decisions/0025). A server of both eras serves them
  * by itself, so the client's `initialize` goes to it as it is. Only where the server refuses that, or ends on it, its era is
  * asked for, and if it is modern, `initialize` goes to a translator instead: the client does not notice. A refusal that says
- * that there is no legacy era is remembered, until a translator ends by itself.
+ * that there is no legacy era is remembered, until a translator ends by itself. A refusal as of the modern era whose server
+ * does not say of which era it is, is no answer for the client: the backend has not started, and the client tries again.
  */
 export function openEitherEra({ direct, translated, eras, isOverHttp }: EitherEraOptions): OpenBackend {
   let hasNoLegacy = false;
@@ -143,13 +145,23 @@ class UndecidedBackend implements Backend {
 
   #ask(refusal: Message | undefined): void {
     this.#state = 'asking';
-    void this.#options.eras.findEra(this.#opening?.headers).then((era) => {
+    const isDoubted = refusal !== undefined && isAsOfModern(refusal);
+    void this.#options.eras.findEra(this.#opening?.headers, isDoubted).then((era) => {
       this.#state = 'decided';
       const isModern = era === 'modern' && !this.#isClosed;
       if (isModern && refusal !== undefined && saysNoLegacy(refusal)) this.#options.onNoLegacy();
       if (isModern) return this.#translate();
+      const isLegacy = era === 'legacy' && (refusal === undefined || readDiscovery(refusal).era === 'legacy');
+      if (isDoubted && !isLegacy && !this.#isClosed) return this.#giveUp();
       for (const tell of this.#untold.splice(0)) tell();
     });
+  }
+
+  /** Nobody knows now what the server needs; that may be otherwise in a moment. */
+  #giveUp(): void {
+    this.#replaced = this.#backend.close();
+    const detail = 'It refused initialize as a server of the modern era, and did not answer server/discover as one.';
+    this.#events.onEnd({ reason: 'failed', detail });
   }
 
   #translate(): void {
@@ -164,9 +176,18 @@ class UndecidedBackend implements Backend {
 const noSuchMethod = -32601;
 const unsupportedVersion = -32022;
 
+/** Codes that the modern era has for requests without what it wants to know of each, and for methods that it has no more. */
+const modernCodes: ReadonlySet<unknown> = new Set([noSuchMethod, -32020, -32021, unsupportedVersion]);
+
 interface RefusalError {
   readonly code?: unknown;
   readonly data?: { readonly supported?: unknown } | null;
+}
+
+/** True for an error that a server of the modern era has for `initialize`; one of the legacy era hardly ever. */
+function isAsOfModern(refusal: Message): boolean {
+  const error = memberValue(refusal, 'message', 'error') as RefusalError | null;
+  return modernCodes.has(error?.code);
 }
 
 /** True for an error that is not about this one request: there is no `initialize`, or no revision that has one. */

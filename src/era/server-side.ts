@@ -30,6 +30,7 @@ export interface EraSource {
   /**
    * Resolves with the reason if it cannot be found out.
    * @param headers of the client's request that makes it necessary
+   * @param isDoubted the server has just spoken as one of the modern era: what else was found is asked for again
    */
-  findEra(headers: ForwardedHeaders | undefined): Promise<Era | Reason>;
+  findEra(headers: ForwardedHeaders | undefined, isDoubted: boolean): Promise<Era | Reason>;
 }

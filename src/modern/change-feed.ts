@@ -6,6 +6,7 @@ import { subscriptionIdKey } from '../protocol/modern/renumber.ts';
 import type { Filter } from '../protocol/modern/subscription-filter.ts';
 import { maxSubscriptions } from '../session/client-state.ts';
 import type { CallAnswer } from './answer.ts';
+import { RepeatedChanges } from './repeated-changes.ts';
 
 /** How the wish to hear of a resource ended: the server tells of it, or it said why not, or nothing came of the question. */
 export type Outcome = 'subscribed' | { readonly error: Message } | { readonly reason: Reason };
@@ -18,7 +19,7 @@ export interface ChangeFeedOptions {
   onChange(notification: Buffer): boolean;
   /**
    * What the server says on one subscription can arrive after what it said later on another one: each has a connection of its
-   * own. Then a subscription that was replaced is heard for a while longer, and a change of that while may be told twice.
+   * own. Then a subscription that was replaced is heard for a while longer, and a change of that while may be told twice, however many there are.
    */
   readonly isUnordered: boolean;
 }
@@ -53,6 +54,7 @@ const noSuchMethod = -32601;
  */
 export class ChangeFeed {
   readonly #options: ChangeFeedOptions;
+  readonly #changes: RepeatedChanges<Listen>;
   #lists: Filter = {};
   readonly #uris = new Set<string>();
   #wishes: Wish[] = [];
@@ -73,6 +75,9 @@ export class ChangeFeed {
 
   constructor(options: ChangeFeedOptions) {
     this.#options = options;
+    this.#changes = new RepeatedChanges(
+      (text, listen) => this.#isUnsubscribed(listen, readOwn(text)) || options.onChange(text),
+    );
   }
 
   /** Listens to changes of these lists from now on. */
@@ -111,6 +116,7 @@ export class ChangeFeed {
   close(): void {
     this.#isClosed = true;
     this.#settle();
+    this.#changes.close();
     clearTimeout(this.#timer);
     for (const timer of this.#lingering.values()) clearTimeout(timer);
     for (const listen of [this.#current, this.#opening, ...this.#lingering.keys()]) listen?.cancel();
@@ -169,8 +175,8 @@ export class ChangeFeed {
     }
     // What still comes of one that was replaced, its successor has told.
     const isHeard = listen === this.#current || this.#lingering.has(listen);
-    if (!isHeard || this.#isUnsubscribed(listen, notification)) return true;
-    return this.#options.onChange(asLegacyChange(notification.text));
+    if (!isHeard) return true;
+    return this.#changes.take(asLegacyChange(notification.text), listen, this.#lingering.size > 0);
   }
 
   /** The server has not heard yet that the client does not want to know of this resource any more. */

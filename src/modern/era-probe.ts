@@ -1,4 +1,4 @@
-import type { BackendEnd, OpenBackend } from '../backend/backend.ts';
+import type { Backend, BackendEnd, OpenBackend } from '../backend/backend.ts';
 import type { ForwardedHeaders } from '../protocol/forwarded-headers.ts';
 import { readResponse } from '../protocol/message.ts';
 import { readDiscovery } from '../protocol/modern/discovery.ts';
@@ -44,6 +44,9 @@ const initialize = 2;
  * since a server of the legacy era may end on a request before `initialize`. That is sent right behind: a server that says
  * nothing to a question it does not know is found out by its answer to this one, and nobody waits for a time to be over.
  *
+ * A process that ends proves nothing: it may have crashed. Another one is started once and gets `initialize` alone. A result
+ * means the legacy era, a refusal has that process asked again; one that ends as well does not start.
+ *
  * Over HTTP (basic/transports/streamable-http, "Backward Compatibility") the question is alone. A server that refuses it
  * without an error of the modern era is of the other one; one that is away, not well, or lets nobody in says nothing.
  */
@@ -60,7 +63,35 @@ export function probeEra({ open, version, timeoutMs, isOverHttp = false, headers
     return backend.close();
   };
   let timer = setTimeout(() => settle({ era: undefined, end: undefined }), timeoutMs);
-  const backend = open({
+
+  const [protocolVersion] = modernRevisions.slice(-1) as [string];
+  const discovery = ownRequest(discover, 'server/discover', {}, { version, protocolVersion });
+  const clientInfo = { name: 'mcp-gangway', version };
+  const params = { protocolVersion: legacyRevisions.at(-1), capabilities: {}, clientInfo };
+  const opening = Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: initialize, method: 'initialize', params }));
+
+  const onUnanswered = (): void => void settle({ era: undefined, end: undefined });
+
+  const startAgain = (): Backend => {
+    const again = open({
+      onMessages(lines) {
+        for (const response of lines.map(readResponse)) {
+          if (response?.id === discover) void settle({ era: readDiscovery(response).era, isDoubtful: true });
+          if (response?.id !== initialize) continue;
+          const isOpened = response.places.message?.keys.includes('result') === true;
+          if (isOpened) void settle({ era: 'legacy', isDoubtful: true });
+          else if (readDiscovery(response).era === 'modern') void settle({ era: 'modern', isDoubtful: false });
+          else again.send(discovery);
+        }
+      },
+      onUnanswered,
+      onEnd: (end) => void settle({ era: undefined, end }),
+    });
+    again.send(opening);
+    return again;
+  };
+
+  let backend = open({
     onMessages(lines) {
       for (const line of lines) {
         const response = readResponse(line);
@@ -70,18 +101,15 @@ export function probeEra({ open, version, timeoutMs, isOverHttp = false, headers
         timer = setTimeout(() => settle({ era: 'legacy', isDoubtful: false }), laggardMs);
       }
     },
-    onUnanswered: () => void settle({ era: undefined, end: undefined }),
+    onUnanswered,
     onEnd(end) {
-      const isLegacy = end.reason === 'exited' || end.isOtherTransport;
-      void settle(isLegacy ? { era: 'legacy', isDoubtful: true } : { era: undefined, end });
+      if (isSettled) return;
+      if (end.isOtherTransport) void settle({ era: 'legacy', isDoubtful: true });
+      else if (end.reason === 'exited' && !isOverHttp) backend = startAgain();
+      else void settle({ era: undefined, end });
     },
   });
-  const [protocolVersion] = modernRevisions.slice(-1) as [string];
-  backend.send(ownRequest(discover, 'server/discover', {}, { version, protocolVersion }), headers);
-  const probe: EraProbe = { outcome, close: () => settle({ era: undefined, end: undefined }) };
-  if (isOverHttp) return probe;
-  const clientInfo = { name: 'mcp-gangway', version };
-  const params = { protocolVersion: legacyRevisions.at(-1), capabilities: {}, clientInfo };
-  backend.send(Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: initialize, method: 'initialize', params })));
-  return probe;
+  backend.send(discovery, headers);
+  if (!isOverHttp) backend.send(opening);
+  return { outcome, close: () => settle({ era: undefined, end: undefined }) };
 }

@@ -34,13 +34,21 @@ export interface ModernServerOptions {
 }
 
 /**
- * A server that ended on the question for its era may have had another reason, and one at a URL can be replaced at any time:
- * a server that seems to be of the legacy era for such a reason is asked again after this.
+ * A server that ended on the question for its era may have had another reason, and serve both; one at a URL can be replaced at
+ * any time: a server that seems to be of the legacy era for such a reason is asked again after this.
  */
 const doubtfulMs = 60_000;
 
+/** The same for a status that says nothing but no: for a while it can come of what stands before the server. */
+const bareRefusalMs = 5_000;
+
 /** A server that does not start is tried again after this at the earliest. */
 const retryMs = 5_000;
+
+/** The same where trying is one request. */
+const retryOverHttpMs = 1_000;
+
+const forEver = Number.POSITIVE_INFINITY;
 
 /** The gateway's own list of tools holds a call no longer than this. */
 const listTimeoutMs = 10_000;
@@ -55,7 +63,7 @@ export class ModernServer {
   readonly #tools: ToolHeaders;
   /** Undefined where one instance is all that there is, or where the server is one for all instances. */
   readonly #changes: SharedChanges | undefined;
-  #found: { readonly era: Era; readonly until: number } | undefined;
+  #found: { readonly era: Era; readonly believedMs: number; readonly until: number } | undefined;
   #probing: Promise<Era | Reason> | undefined;
   #failed: { readonly reason: Reason; readonly until: number } | undefined;
   #probe: EraProbe | undefined;
@@ -65,7 +73,7 @@ export class ModernServer {
   constructor(options: ModernServerOptions) {
     this.#options = options;
     const { server, version, limits, observer, era, changes } = options;
-    if (era !== 'auto') this.#found = { era, until: Number.POSITIVE_INFINITY };
+    if (era !== 'auto') this.#found = { era, believedMs: forEver, until: forEver };
     this.#tools = new ToolHeaders({ list: (cursor, headers) => this.#listTools(cursor, headers) });
     this.#shared = new SharedServer({
       ...{ server, version, limits, observer },
@@ -119,12 +127,14 @@ export class ModernServer {
   /**
    * The era: known, or found out once for all requests that wait for it. Resolves with the reason if the server does not start.
    * @param headers for the server, of the request that makes it necessary to ask
+   * @param isDoubted the server has just spoken as one of the modern era: what else is believed for a while is asked for again
    */
-  async findEra(headers?: ForwardedHeaders): Promise<Era | Reason> {
+  async findEra(headers?: ForwardedHeaders, isDoubted = false): Promise<Era | Reason> {
     const { era } = this;
-    if (era !== undefined) return era;
+    const isCertain = era === 'modern' || this.#found?.believedMs === forEver;
+    if (era !== undefined && (isCertain || !isDoubted)) return era;
     if (this.#isDraining) return 'draining';
-    if (this.#failed !== undefined && performance.now() < this.#failed.until) return this.#failed.reason;
+    if (!isDoubted && this.#failed !== undefined && performance.now() < this.#failed.until) return this.#failed.reason;
     this.#probing ??= this.#find(headers).finally(() => {
       this.#probing = undefined;
     });
@@ -185,25 +195,35 @@ export class ModernServer {
     this.#probe = probeEra({ open: openSibling, version, timeoutMs, isOverHttp, headers });
     const outcome = await this.#probe.outcome;
     const now = performance.now();
-    const known = this.#found?.era;
+    const known = this.#found;
     if (outcome.era === undefined) {
       const reason = reasonOf(outcome);
       if (outcome.end !== undefined && !this.#isDraining) observer.startFailed(server.name, outcome.end);
       if (server.isRemote && known !== undefined) {
         // It is away, or not well: that makes it no other server.
-        this.#found = { era: known, until: now + doubtfulMs };
-        return known;
+        this.#found = { ...known, until: now + known.believedMs };
+        return known.era;
       }
       // One that wants to know its clients may have refused this one alone.
-      if (!server.forwardHeaders?.length) this.#failed = { reason, until: now + retryMs };
+      if (!server.forwardHeaders?.length) {
+        this.#failed = { reason, until: now + (isOverHttp ? retryOverHttpMs : retryMs) };
+      }
       return reason;
     }
-    const mayChange = outcome.isDoubtful || (server.isRemote && outcome.era === 'legacy');
-    this.#found = { era: outcome.era, until: mayChange ? now + doubtfulMs : Number.POSITIVE_INFINITY };
-    if (outcome.era !== known) {
+    const believedMs = this.#believedMs(outcome, known?.era);
+    this.#found = { era: outcome.era, believedMs, until: now + believedMs };
+    if (outcome.era !== known?.era) {
       observer.eraFound(server.name, { era: outcome.era, probeMs: Math.round(now - startedAt) });
     }
     return outcome.era;
+  }
+
+  #believedMs({ era, isDoubtful }: FoundEra, known: Era | undefined): number {
+    const { server, isOverHttp = false } = this.#options;
+    if (era === 'modern') return forEver; // until it does not answer as one
+    if (isOverHttp && isDoubtful) return bareRefusalMs;
+    const isNoAccident = !isDoubtful || known === era;
+    return server.isRemote || !isNoAccident ? doubtfulMs : forEver;
   }
 
   #listTools(cursor: string | undefined, headers: ForwardedHeaders): Promise<Buffer | undefined> {
@@ -222,6 +242,8 @@ export class ModernServer {
     });
   }
 }
+
+type FoundEra = Extract<ProbeOutcome, { era: Era }>;
 
 const reasonOf = ({ end }: Extract<ProbeOutcome, { era: undefined }>): Reason =>
   end === undefined ? 'server_start_timeout' : 'server_start_failed';

@@ -13,16 +13,18 @@ function createOpener(era: Era | Reason = 'modern', isOverHttp = false) {
   const direct = createFakeServer();
   const translated = createFakeServer();
   let asked = 0;
+  const doubts: boolean[] = [];
   let tellEra: (() => void) | undefined;
-  const findEra = () => {
+  const findEra = (_: unknown, isDoubted: boolean) => {
     asked += 1;
+    doubts.push(isDoubted);
     return new Promise<Era | Reason>((resolve) => {
       tellEra = () => resolve(era);
     });
   };
   const open = openEitherEra({ direct: direct.open, translated: translated.open, eras: { findEra }, isOverHttp });
   return {
-    ...{ direct, translated, asked: () => asked },
+    ...{ direct, translated, doubts, asked: () => asked },
     async find() {
       tellEra?.();
       await Promise.resolve();
@@ -95,6 +97,23 @@ describe('a server whose era is not known', () => {
     await find();
     expect(told).toEqual([errorOf(-32602), 'exited']);
     expect(translated.opened).toEqual([]);
+  });
+
+  const modernOnly = errorOf(-32022, { supported: ['2026-07-28'] });
+  it.each<[string, object, Era | Reason, unknown]>([
+    ['-32022, and is not well', modernOnly, 'server_start_failed', 'failed'],
+    ['-32601, and is not well', errorOf(-32601), 'server_start_failed', 'failed'],
+    ['-32022 with modern revisions, and is refused as legacy', modernOnly, 'legacy', 'failed'],
+    ['-32601, and is legacy', errorOf(-32601), 'legacy', errorOf(-32601)],
+  ])('[R9.11b] that refuses with %s: its client is told what helps', async (_, refusal, era, outcome) => {
+    const { direct, translated, open, find, doubts } = createOpener(era);
+    const { told, backend } = open();
+    direct.backend.says(refusal);
+    await find();
+    expect(told).toEqual([outcome]);
+    expect(doubts).toEqual([true]);
+    await backend.close();
+    expect([direct.living, translated.opened]).toEqual([[], []]);
   });
 
   it('keeps its refusal if the session has ended meanwhile', async () => {

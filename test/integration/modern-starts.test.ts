@@ -97,6 +97,24 @@ describe('the era of a server', () => {
     expect(found.map(({ era }) => era)).toEqual(['modern', 'legacy']);
   });
 
+  test('[R6.07] does not follow from a crash: one that crashes once is served, one that always does gets 502', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'gangway-'));
+    onTestFinished(() => rm(folder, { recursive: true }));
+    const program = join(folder, 'crashes-once.mjs');
+    const crash = `import { existsSync, writeFileSync } from 'node:fs';
+      if (!existsSync('crashed')) { writeFileSync('crashed', ''); process.exit(1); }
+      await import(${JSON.stringify(`${root}test/fixtures/modern-server.mjs`)});\n`;
+    await writeFile(program, crash);
+    const { url } = await startAmongOthers({ command: process.execPath, args: [program], cwd: folder });
+    expect((await callModern(url, 'echo', { text: 'x' })).json.result.content[0].text).toBe('x');
+    expect((await (await initialize(url)).callTool('echo', { text: 'y' })).content[0].text).toBe('y');
+    const crashing = await startAmongOthers({ command: process.execPath, args: ['-e', 'process.exit(1)'] });
+    expect(await callModern(crashing.url, 'echo')).toMatchObject({
+      status: 502,
+      json: { error: { data: { reason: 'server_start_failed' } } },
+    });
+  });
+
   test('that is said to be legacy is not asked for', async () => {
     const gateway = await startGateway({ command: [...modernFixture, '--dual'], args: ['--era', 'legacy'] });
     const { supportedVersions } = (await postModern(gateway.url, 'server/discover')).json.result;

@@ -93,6 +93,46 @@ describe('what a legacy client listens to', () => {
     expect(cancelled()).toEqual([true, true, true]);
   });
 
+  it('is told twice at most, however many subscriptions tell of a change, and no change is left untold', () => {
+    const { subscribe, acknowledge, update, changes, feed } = createFeed(true);
+    const uris = ['a', 'b', 'c', 'd', 'e'];
+    uris.forEach((uri, index) => {
+      subscribe(uri);
+      acknowledge(index);
+    });
+    for (const index of [0, 1, 2, 3, 4]) update(index, 'a');
+    expect(changes).toEqual([updated('a')]);
+    update(0, 'a'); // one subscription does not say a change twice: this is another
+    expect(changes).toHaveLength(2);
+    update(4, 'a');
+    vi.advanceTimersByTime(999);
+    expect(changes).toHaveLength(2);
+    vi.advanceTimersByTime(1);
+    expect(changes).toHaveLength(3);
+    update(0, 'b');
+    update(4, 'b');
+    feed.unsubscribe('b');
+    vi.advanceTimersByTime(1_000);
+    expect(changes).toHaveLength(4);
+    for (let i = 0; i < 3; i++) update(4, 'a'); // nothing is replaced any more: there is one that tells
+    expect(changes).toHaveLength(7);
+    feed.close();
+  });
+
+  it('[P8] is told each time where it would fill the memory to know', () => {
+    const { subscribe, acknowledge, update, changes, feed } = createFeed(true);
+    for (const [index, uri] of ['a', 'b'].entries()) {
+      subscribe(uri);
+      acknowledge(index);
+    }
+    const uris = Array.from({ length: 501 }, (_, index) => `a/${index}`);
+    for (const listen of [0, 1]) for (const uri of [...uris, `a/${'x'.repeat(1_024)}`]) update(listen, uri);
+    expect(changes).toHaveLength(501 + 1 + 2);
+    feed.close();
+    vi.advanceTimersByTime(1_000);
+    expect(changes).toHaveLength(501 + 1 + 2);
+  });
+
   it('ends with the unsubscription, whatever the server still says', () => {
     const { subscribe, unsubscribe, acknowledge, update, changes } = createFeed();
     subscribe('b');

@@ -7,15 +7,17 @@ import { createFakeServer, type FakeBackend, type FakeServer } from '../support/
 import { discovered } from './shared-fixture.ts';
 
 type Said = Record<string, unknown>;
+type OnSend = (message: Said, backend: FakeBackend) => void;
 
 const respond = (backend: FakeBackend, { id }: Said, outcome: object): void =>
   backend.says({ jsonrpc: '2.0', id, ...outcome });
 const noSuchMethod = { error: { code: -32601, message: 'x' } };
 
 /** Servers by how they answer what comes before a handshake. */
-const modern = createServer((message, backend) => {
+const answerAsModern: OnSend = (message, backend) => {
   respond(backend, message, message['method'] === 'server/discover' ? { result: discovered } : noSuchMethod);
-});
+};
+const modern = createServer(answerAsModern);
 const legacy = createServer((message, backend) => {
   respond(backend, message, message['method'] === 'initialize' ? { result: {} } : noSuchMethod);
 });
@@ -28,11 +30,22 @@ const late = createServer((message, backend) => {
 });
 const exiting = createServer((message, backend) => {
   if (message['method'] === 'server/discover') backend.ends();
+  else respond(backend, message, { result: {} });
 });
+const unsupported = { error: { code: -32022, message: 'x', data: { supported: ['2026-07-28'] } } };
+const crashing = createServer((_, backend) => backend.ends());
+/** The first process crashes whatever it is told, and the others do not. */
+const crashedOnce = (next: OnSend) => () => {
+  const server = createFakeServer((message, backend) =>
+    queueMicrotask(() => (backend === server.opened[0] ? backend.ends() : next(message, backend))),
+  );
+  return server;
+};
 const broken = createServer((_, backend) => backend.ends({ reason: 'failed' }));
+const refuseAll: OnSend = (message, backend) => respond(backend, message, noSuchMethod);
 const mute = createServer(() => undefined);
 
-function createServer(onSend: (message: Said, backend: FakeBackend) => void): () => FakeServer {
+function createServer(onSend: OnSend): () => FakeServer {
   return () => createFakeServer((message, backend) => queueMicrotask(() => onSend(message, backend)));
 }
 
@@ -40,21 +53,31 @@ beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
 describe('a probe for the era', () => {
-  it.each([
+  it.each<[string, () => FakeServer, number, object, number?]>([
     ['modern one', modern, 0, { era: 'modern' }],
     ['legacy one that refuses', legacy, 0, { era: 'legacy', isDoubtful: false }],
     ['legacy one that says nothing to what it does not know', silent, 1_000, { era: 'legacy', isDoubtful: false }],
     ['modern one that answers late', late, 500, { era: 'modern' }],
-    ['legacy one that ends on it', exiting, 0, { era: 'legacy', isDoubtful: true }],
+    ['legacy one that ends on it', exiting, 0, { era: 'legacy', isDoubtful: true }, 2],
+    ['modern one that crashed once', crashedOnce(answerAsModern), 0, { era: 'modern' }, 2],
+    [
+      'modern one that crashed once, and says so when it refuses initialize',
+      crashedOnce((message, backend) => respond(backend, message, unsupported)),
+      0,
+      { era: 'modern' },
+      2,
+    ],
+    ['legacy one that crashed once and refuses all', crashedOnce(refuseAll), 0, { era: 'legacy', isDoubtful: true }, 2],
+    ['one that always crashes', crashing, 0, { era: undefined, end: { reason: 'exited' } }, 2],
     ['one that cannot be started', broken, 0, { era: undefined, end: { reason: 'failed' } }],
     ['one that says nothing at all', mute, 9_000, { era: undefined, end: undefined }],
-  ])('[R6.05] finds out a %s', async (_, create, waitMs, outcome) => {
+  ])('[R6.05] finds out a %s', async (_, create, waitMs, outcome, processes = 1) => {
     const server = create();
     const probe = probeEra({ open: server.open, version: '1', timeoutMs: 9_000 });
     await vi.advanceTimersByTimeAsync(waitMs);
     expect(await probe.outcome).toMatchObject(outcome);
     await probe.close();
-    expect(server.opened).toHaveLength(1);
+    expect(server.opened).toHaveLength(processes);
     expect(server.living).toEqual([]);
   });
 
@@ -68,7 +91,11 @@ describe('a probe for the era', () => {
 });
 
 describe('the era of a server', () => {
-  const serverOf = (sibling: FakeServer, era: Era | 'auto' = 'auto', more: { readonly isRemote?: boolean } = {}) => {
+  const serverOf = (
+    sibling: FakeServer,
+    era: Era | 'auto' = 'auto',
+    more: { readonly isRemote?: boolean; readonly isOverHttp?: boolean } = {},
+  ) => {
     const main = modern();
     const observed: (readonly [PropertyKey, unknown])[] = [];
     const observer = new Proxy({} as ModernObserver, {
@@ -82,7 +109,15 @@ describe('the era of a server', () => {
       ...{ name: 'fake', digest: '', open: main.open, isRemote: false, startTimeoutMs: 9_000 },
       ...{ onBackendExit: 'restore' as const, rerun: 'safe' as const, ...more },
     };
-    const parts = { server, era, openSibling: sibling.open, version: '1', limits, observer };
+    const parts = {
+      server,
+      isOverHttp: more.isOverHttp === true,
+      era,
+      openSibling: sibling.open,
+      version: '1',
+      limits,
+      observer,
+    };
     return { main, observed, modern: new ModernServer(parts) };
   };
   const find = async (server: ModernServer, waitMs = 0) => {
@@ -104,7 +139,7 @@ describe('the era of a server', () => {
     await server.drain(0);
   });
 
-  it('[R6.07] of a server that ended on the question is asked for again after a while', async () => {
+  it('[R6.07] of a server that ended on the question is asked for again after a while, once', async () => {
     const sibling = exiting();
     const { modern: server } = serverOf(sibling);
     expect(await find(server)).toBe('legacy');
@@ -112,7 +147,18 @@ describe('the era of a server', () => {
     await vi.advanceTimersByTimeAsync(60_000);
     expect(server.era).toBeUndefined();
     await find(server);
-    expect(sibling.opened).toHaveLength(2);
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(server.era).toBe('legacy');
+    expect(sibling.opened).toHaveLength(4);
+    await server.drain(0);
+  });
+
+  it('[R6.07] is nothing that a crash says', async () => {
+    const crashes = crashing();
+    const { modern: server, observed } = serverOf(crashes);
+    expect(await find(server)).toBe('server_start_failed');
+    expect(server.era).toBeUndefined();
+    expect(observed).toMatchObject([['startFailed', { reason: 'exited' }]]);
     await server.drain(0);
   });
 
@@ -132,6 +178,46 @@ describe('the era of a server', () => {
       await vi.advanceTimersByTimeAsync(60_000);
     }
     expect(observed.map(([what]) => what)).toEqual(['eraFound', 'startFailed']);
+    await server.drain(0);
+  });
+
+  it('[R6.07] of a server at a URL survives a bare refusal and a failure for seconds only', async () => {
+    const ends = [{ isOtherTransport: true }, { isOtherTransport: false }];
+    const sibling = createServer((message, backend) => {
+      const end = ends.shift();
+      if (end === undefined) answerAsModern(message, backend);
+      else backend.ends({ reason: 'failed', ...end });
+    })();
+    const { modern: server } = serverOf(sibling, 'auto', { isRemote: true, isOverHttp: true });
+    expect(await find(server)).toBe('legacy');
+    await vi.advanceTimersByTimeAsync(4_999);
+    expect(server.era).toBe('legacy');
+    await vi.advanceTimersByTimeAsync(1);
+    expect(await find(server)).toBe('legacy');
+    await vi.advanceTimersByTimeAsync(5_000);
+    expect(await find(server)).toBe('modern');
+
+    ends.push({ isOtherTransport: false });
+    const { modern: other } = serverOf(sibling, 'auto', { isRemote: true, isOverHttp: true });
+    expect([await find(other), await find(other)]).toEqual(['server_start_failed', 'server_start_failed']);
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(await find(other)).toBe('modern');
+    await Promise.all([server.drain(0), other.drain(0)]);
+  });
+
+  it.each([
+    ['legacy by a bare refusal', true],
+    ['unknown by a failure', false],
+  ])('[R9.11b] that is %s is asked for again when the server speaks as a modern one', async (_, isOtherTransport) => {
+    const sibling = createServer((message, backend) => {
+      if (backend === sibling.opened[0]) backend.ends({ reason: 'failed', isOtherTransport });
+      else answerAsModern(message, backend);
+    })();
+    const { modern: server } = serverOf(sibling, 'auto', { isRemote: true, isOverHttp: true });
+    await find(server);
+    const found = server.findEra({}, true);
+    await vi.advanceTimersByTimeAsync(0);
+    expect(await found).toBe('modern');
     await server.drain(0);
   });
 
