@@ -48,6 +48,10 @@ export const targets = {
     runs: hasSessions, // nothing of the others is in Redis
     argv: (port, { command, redisPort }) => startOurs(port, command, '--redis', `redis://127.0.0.1:${redisPort}`),
   },
+  'ours-translated': {
+    runs: ({ era }) => era === 'modern',
+    argv: (port, { command }) => startOurs(port, command, '--era', 'legacy', '--isolation', 'shared'),
+  },
   ideal: { argv: (port, { command }) => startIdeal(port, command) },
   'ideal-redis': {
     usesRedis: true,

@@ -3,6 +3,7 @@ import { probeEra } from '../modern/era-probe.ts';
 import type { Era } from '../protocol/revisions.ts';
 import type { GatewayConfig, ServerConfig } from './configuration/config.ts';
 import type { Environment } from './configuration/environment.ts';
+import { explainForcedEra } from './other-era.ts';
 import type { Openers } from './remote.ts';
 import { openersOf } from './servers.ts';
 import {
@@ -91,20 +92,24 @@ export async function examineEras(
   openers: Openers,
 ): Promise<EraFindings> {
   const { open, openModern, isOverHttp } = openers;
-  const isAsked = openModern !== undefined && era === 'auto';
-  const known = isAsked ? await findEra(openModern, startTimeoutMs, isOverHttp) : era;
-  if (known !== 'modern' || openModern === undefined) return examineLegacy(openTrial(open, startTimeoutMs));
-  const modern = await examineModern(openTrial(openModern, startTimeoutMs, 'modern'));
+  const inLegacy = (): Promise<EraFindings> => examineLegacy(openTrial(open, startTimeoutMs));
+  if (openModern === undefined) return inLegacy();
+  const inModern = (): Promise<EraFindings> => examineModern(openTrial(openModern, startTimeoutMs, 'modern'));
+  if (era !== 'auto') {
+    return (era === 'modern' ? inModern() : inLegacy()).catch(async (error: Error) => {
+      throw await explainForcedEra(error, era, openers, startTimeoutMs);
+    });
+  }
+  if ((await findEra(openModern, startTimeoutMs, isOverHttp)) === 'legacy') return inLegacy();
+  const modern = await inModern();
   // The official SDK serves both eras with one program, and says nothing of the one in the answers of the other.
-  const legacy = isAsked
-    ? await examineLegacy(openTrial(open, startTimeoutMs)).catch((error: Error) => error)
-    : undefined;
+  const legacy = await inLegacy().catch((error: Error) => error);
   // A refusal has sessions translated. Without one their clients wait in vain.
   if (legacy instanceof NoAnswer) {
     const help = 'Say --era modern (in the file: "era": "modern"), and they are served by translation.';
     return { ...modern, warning: `Clients of the legacy era cannot connect. ${legacy.message} ${help}` };
   }
-  if (legacy === undefined || legacy instanceof Error) return modern;
+  if (legacy instanceof Error) return modern;
   return { ...modern, eras: ['modern', 'legacy'], revisions: [...modern.revisions, ...legacy.revisions] };
 }
 

@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import type { BackendEnd, OpenBackend } from '../backend/backend.ts';
 import type { GatewayConfig, ServerConfig } from './configuration/config.ts';
 import type { Environment } from './configuration/environment.ts';
+import { explainForcedEra } from './other-era.ts';
 import { logListeners } from './server-listeners.ts';
 import { type RunningServer, runServer } from './servers.ts';
 import { discover, initialize, openTrial, type Trial } from './trial.ts';
@@ -65,8 +66,10 @@ async function awaitAnswer({ config, gateway, environment, logger }: StartProbe)
     }
     return running;
   } catch (error) {
+    const openers = { open: running.server.open, openModern: running.modern?.open };
+    const told = era === 'auto' ? error : await explainForcedEra(error as Error, era, openers, startTimeoutMs);
     await running.pool.close();
-    throw error;
+    throw told;
   }
 }
 

@@ -38,8 +38,8 @@ export interface Asking {
   readonly headers: ForwardedHeaders | undefined;
 }
 
-/** A server that asks for input more often than this for one request is taken to go round in circles (P8). */
-const maxRounds = 100;
+/** A server that asks for input more often than this for one request is taken to go round in circles (P8); the SDK's clients stop here too. */
+const maxRounds = 10;
 
 /**
  * One request of a legacy client at a modern server, over all its rounds (2026-07-28, basic/patterns/mrtr): what the server

@@ -37,6 +37,9 @@ const endWindowMs = 60_000;
 /** How long a server in a crash loop is left alone. */
 const crashLoopPauseMs = 30_000;
 
+const eraAdvice = 'If --era modern was set for it, leave that out.';
+const notModern = `It did not answer server/discover as a server of the modern era does. ${eraAdvice}`;
+
 /** The pause before a start that follows the second end in a row; after the first there is none. It doubles, up to a limit. */
 const firstPauseMs = 250;
 const maxPauseMs = 5_000;
@@ -103,6 +106,8 @@ export class SharedProcess {
     const startedAt = performance.now();
     const discover = nextNumber();
     let reason: Reason = 'server_start_failed';
+    /** Why the gateway itself ended the process. */
+    let detail: string | undefined;
     const backend = server.open({
       onMessages: (lines, of) => {
         if (this.#state === 'ready') return onLines(lines, of);
@@ -119,15 +124,20 @@ export class SharedProcess {
           onLines(lines.slice(index + 1), of);
         } else {
           reason = 'server_not_modern';
+          detail = notModern;
           void backend.close();
         }
       },
       onUnanswered: (ids, why) => this.#options.onUnanswered(ids, why),
-      onEnd: (end) => this.#ended(end, end.isOtherTransport ? 'server_not_modern' : reason, headers),
+      onEnd: (end) => {
+        const told = detail === undefined ? end : { ...end, detail };
+        this.#ended(told, end.isOtherTransport ? 'server_not_modern' : reason, headers);
+      },
     });
     this.#backend = backend;
     this.#timer = setTimeout(() => {
       reason = 'server_start_timeout';
+      detail = `It did not answer server/discover within ${server.startTimeoutMs} ms. ${eraAdvice}`;
       void backend.close();
     }, server.startTimeoutMs);
     const [protocolVersion] = modernRevisions.slice(-1) as [string];

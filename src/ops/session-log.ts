@@ -11,6 +11,11 @@ const outageReminderMs = 10_000;
 /** A revision is a date; a server could answer anything. */
 const maxVersionLength = 32;
 
+/** With this error a server of the modern era refuses `initialize`. */
+const unsupportedVersion = -32022;
+const otherEra =
+  'The server refused initialize as one of the modern era does. If --era legacy was set for it, leave that out.';
+
 /** Ends that are nobody's fault; the others are warnings. */
 const isExpected: ReadonlySet<SessionEnd> = new Set([
   'deleted',
@@ -34,8 +39,11 @@ export function createSessionLog(logger: Logger): SessionObserver {
         { ...name, protocolVersion: protocolVersion.slice(0, maxVersionLength), ...details },
         'session started',
       ),
-    ended(name, { reason, dropped }) {
-      logger[isExpected.has(reason) ? 'info' : 'warn']({ ...name, reason, ...dropped }, 'session ended');
+    ended(name, { reason, errorCode, dropped }) {
+      const isOtherEra = errorCode === unsupportedVersion;
+      const refusal = { ...(errorCode !== undefined && { errorCode }), ...(isOtherEra && { detail: otherEra }) };
+      const level = isExpected.has(reason) && !isOtherEra ? 'info' : 'warn';
+      logger[level]({ ...name, reason, ...refusal, ...dropped }, 'session ended');
     },
     backendEnded(name, { reason, detail, exitCode, signal, lastOutput }) {
       logger.warn({ ...name, reason, detail, exitCode, signal }, 'server ended');

@@ -14,6 +14,12 @@ export function readHandshake(response: Buffer): Handshake | undefined {
   return { protocolVersion: result.protocolVersion, capabilities: result.capabilities ?? {} };
 }
 
+/** The code of the error with which a server refused `initialize`; undefined if there is none. */
+export function readRefusal(response: Buffer): number | undefined {
+  const { error } = JSON.parse(response.toString()) as { error?: { code?: unknown } | null };
+  return typeof error?.code === 'number' ? error.code : undefined;
+}
+
 /** True if a server that said `later` can stand in for one that said `earlier`: same revision, no capability less. */
 export const canReplace = (later: Handshake, earlier: Handshake): boolean =>
   later.protocolVersion === earlier.protocolVersion && includes(later.capabilities, earlier.capabilities);

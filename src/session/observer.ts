@@ -31,7 +31,15 @@ export const nameOf = (key: string, server: string): SessionName => ({ server, s
 /** Is told what happens to sessions, so that it can be logged and counted. Contents and ids are never passed. */
 export interface SessionObserver {
   started(name: SessionName, details: { protocolVersion: string; startMs: number; pid: number | undefined }): void;
-  ended(name: SessionName, details: { reason: SessionEnd; dropped: Partial<Record<Dropped, number>> }): void;
+  ended(
+    name: SessionName,
+    details: {
+      reason: SessionEnd;
+      dropped: Partial<Record<Dropped, number>>;
+      /** The code of the error with which the server refused `initialize`. */
+      errorCode?: number | undefined;
+    },
+  ): void;
   /** A session was taken over from another instance, with so many calls that it left unanswered. */
   adopted(name: SessionName, details: { pending: number }): void;
   /** A session was ended because its owners were lost too often in a short while: it may be what they die of. */

@@ -1,6 +1,6 @@
 import type { EventId } from '../protocol/event-id.ts';
 import type { RequestId } from '../protocol/faults.ts';
-import { type Handshake, readHandshake } from '../protocol/handshake.ts';
+import { type Handshake, readHandshake, readRefusal } from '../protocol/handshake.ts';
 import type { Message } from '../protocol/message.ts';
 import { allowsBatches, assumedRevision } from '../protocol/revisions.ts';
 import { type Principal, type Registration, SessionExists } from '../store/session-records.ts';
@@ -51,6 +51,8 @@ export class Session implements SessionHandle {
   #startTimer: NodeJS.Timeout | undefined;
   #lastActivityAt = performance.now();
   #ending: Promise<void> | undefined;
+  /** With which error the server refused `initialize`. */
+  #refusedWith: number | undefined;
   #endReason: SessionEnd | undefined;
   #forgotten: Promise<void> | undefined;
 
@@ -208,7 +210,7 @@ export class Session implements SessionHandle {
       this.#forgotten,
       this.#forgotten.then(() => this.#try(() => this.#talk.upstream.close(reason === 'deleted'))),
     ]);
-    observer.ended(this.name, { reason, dropped: this.#talk.dropped });
+    observer.ended(this.name, { reason, dropped: this.#talk.dropped, errorCode: this.#refusedWith });
     onEnded();
   }
 
@@ -228,6 +230,7 @@ export class Session implements SessionHandle {
     const handshake = readHandshake(text);
     if (handshake === undefined) {
       answer.refused(id, text);
+      this.#refusedWith = readRefusal(text);
       await this.end('refused');
       return;
     }

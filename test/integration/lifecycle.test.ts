@@ -397,6 +397,32 @@ describe('the program', () => {
     expect([code, stdout]).toEqual([0, expect.stringContaining(`: modern-fixture 1.0.0, ${found}, `)]);
   });
 
+  test('checks servers: FAIL where the era is forced and the server speaks the other one', async () => {
+    const [command, ...args] = everythingFixture;
+    const [program, ...modernArgs] = modernFixture;
+    const remote = await Promise.all([startRemoteServer('http'), startRemoteServer('modern')]);
+    onTestFinished(() => Promise.all(remote.map((server) => server.stop())).then(() => undefined));
+    const mcpServers = {
+      legacy: { command, args, era: 'modern' },
+      modern: { command: program, args: modernArgs, era: 'legacy' },
+      legacyUrl: { url: remote[0].url, era: 'modern' },
+      modernUrl: { url: remote[1].url, era: 'legacy' },
+    };
+    const { code, stdout } = await run('check', '--config', tempFile('servers.json', JSON.stringify({ mcpServers })));
+    const speaks = (name: string, era: string, forced: string): string =>
+      `FAIL  ${name}: It speaks the ${era} era, not the ${forced} one that --era says: leave --era out. `;
+    expect(code).toBe(1);
+    expect(stdout.split('\n')).toEqual([
+      expect.stringContaining(speaks('legacy', 'legacy', 'modern')),
+      expect.stringContaining(speaks('modern', 'modern', 'legacy')),
+      expect.stringContaining(speaks('legacyUrl', 'legacy', 'modern')),
+      expect.stringContaining(speaks('modernUrl', 'modern', 'legacy')),
+      '',
+    ]);
+    const start = await run('--era', 'modern', remote[0].url);
+    expect([start.code, start.stderr]).toEqual([1, expect.stringContaining('leave --era out')]);
+  });
+
   test('checks servers: FAIL with the reason for each that does not work, and 1', async () => {
     const [command, ...args] = mini;
     const dying = ['-e', 'console.error("no database"); process.exit(3)'];

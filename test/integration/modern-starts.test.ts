@@ -3,10 +3,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { everythingFixture, modernFixture, root, startGateway } from '../support/gateway.ts';
-import { initialize } from '../support/http-client.ts';
+import { initialize, post } from '../support/http-client.ts';
 import { callModern, openModern, postModern } from '../support/modern-client.ts';
 import { connectModernSdk } from '../support/modern-sdk-client.ts';
 import { waitFor } from '../support/wait-for.ts';
+import { initializeBody } from './hostile-server.ts';
 
 const late = (ms: number, [node, ...program]: readonly string[]): string[] => [
   node as string,
@@ -119,6 +120,20 @@ describe('the era of a server', () => {
     const { supportedVersions } = (await postModern(gateway.url, 'server/discover')).json.result;
     expect(supportedVersions).toEqual(['2025-11-25', '2026-07-28']);
     expect(gateway.logs().some(({ msg }) => msg === 'era found out')).toBe(false);
+  });
+
+  test('that is said to be another one than it is: the log says what to do', async () => {
+    const legacy = await startGateway({ command: everythingFixture, args: ['--era', 'modern'] });
+    const refused = (await postModern(legacy.url, 'server/discover')).json.error.data.reason;
+    expect(refused).toBe('server_not_modern');
+    const said = { msg: 'shared server did not start', detail: expect.stringContaining('leave that out') };
+    await waitFor(() => legacy.logs().some(({ msg }) => msg === said.msg));
+    expect(legacy.logs()).toContainEqual(expect.objectContaining(said));
+    const modern = await startGateway({ command: modernFixture, args: ['--era', 'legacy'] });
+    await post(modern.url, initializeBody);
+    await waitFor(() => modern.logs().some(({ msg }) => msg === 'session ended'));
+    const ended = { msg: 'session ended', errorCode: -32022, detail: expect.stringContaining('leave that out') };
+    expect(modern.logs()).toContainEqual(expect.objectContaining(ended));
   });
 
   test('an only server that ends at once ends the gateway, one of several is told in the log', async () => {

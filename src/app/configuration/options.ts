@@ -69,14 +69,14 @@ export const globalOptions = {
       /^(?:\*|[a-z][a-z0-9+.-]*:\/\/(?:\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::\d{1,5})?)$/i,
       'must be * or an origin such as https://app.example.com, without a path',
     ).toLowerCase(),
-    'Web origin that may call besides local ones; * for all; repeatable.',
+    'Web origin allowed besides local; * for all; repeatable.',
   ),
   allowHost: list(
     matching(
       /^(?:\*|(?:\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::\d{1,5})?)$/i,
       'must be * or a host name such as mcp.example.com, with or without a port',
     ).toLowerCase(),
-    'Host name that requests may use besides local ones; * for all; repeatable.',
+    'Host name allowed besides local; * for all; repeatable.',
   ),
   maxBodyBytes: integer(4 * mebibyte, [1, largestMessageBytes], 'Bytes of one request body.'),
   connectionIdleMs: integer(
@@ -177,7 +177,8 @@ export const serverOptions = {
   era: text<Era | 'auto'>(
     'auto',
     z.enum(['auto', 'legacy', 'modern'], { error: 'must be auto, legacy or modern' }),
-    'What the server speaks: legacy opens with initialize, modern is 2026-07-28; auto finds out when a client needs it.',
+    'What the server speaks: legacy opens with initialize, modern is 2026-07-28; auto finds out.',
+    { inHelp: true },
   ),
   isolation: text<'request' | 'shared'>(
     'request',

@@ -54,9 +54,9 @@ A \`<url>\` is a server that runs by itself:
 
 | URL | What is spoken there |
 | --- | --- |
-| \`http://…\`, \`https://…\` | Streamable HTTP (2025-03-26 to 2025-11-25), or HTTP+SSE (2024-11-05), whose URL is that of the stream. Which of them is found out at the first session; \`--transport http\` or \`sse\` says it. |
+| \`http://…\`, \`https://…\` | Streamable HTTP (2025-03-26 to 2026-07-28), or HTTP+SSE (2024-11-05), whose URL is that of the stream. Which of them is found out when a client first needs it; \`--transport http\` or \`sse\` says it. |
 | \`ws://…\`, \`wss://…\` | WebSocket with the subprotocol \`mcp\`, one connection for each session. |
-| \`tcp://host:port\` | The lines of STDIO on a TCP connection, one for each session. |
+| \`tcp://host:port\` | The lines of STDIO on a TCP connection: one for each session, one for all clients of 2026-07-28 if the server speaks that. |
 | \`unix:///path\` | The same on a Unix socket. |
 
 A URL must not hold a user name or password; credentials are headers. A server that refuses whoever has none is not to be tried with

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { comparePositions, type EventId } from '../../protocol/event-id.ts';
 import type { Reason, RequestId } from '../../protocol/faults.ts';
-import { type Message, readOwn } from '../../protocol/message.ts';
+import { type Message, placeOf, readOwn } from '../../protocol/message.ts';
 import { needOf } from '../../protocol/modern/askable.ts';
 import { statusOf } from '../../protocol/modern/error-status.ts';
 import { asLegacyRequest } from '../../protocol/modern/legacy-request.ts';
@@ -232,14 +232,13 @@ export class GroupCall {
     if (own !== undefined) return this.#fail(own);
     this.#end();
     const { idText } = this.#sent;
-    const of = {
-      method: request.method as string,
-      idText,
-      uriText: valueAt(request.text, ['params', 'uri'])?.toString(),
-    };
+    const method = request.method as string;
+    const uriText = method === 'resources/read' ? valueAt(request.text, ['params', 'uri'])?.toString() : undefined;
+    const of = { method, idText, uriText };
     const how = { serverInfoText: this.#serverInfoText, isRetry: this.#round > 0 };
     const text = asModernResponse(response, { ...of, ...how });
-    answer.response(text, statusOf(readOwn(text)));
+    const isError = placeOf(response, 'message', 'error') !== undefined;
+    answer.response(text, isError ? statusOf(readOwn(text)) : 200);
   }
 
   #fail(reason: Reason): void {

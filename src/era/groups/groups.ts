@@ -64,6 +64,8 @@ export class Groups {
   readonly #mark = randomBytes(6).toString('base64url');
   #lastId = 0;
   readonly #listeners: Listeners;
+  /** What the newest request led to: the next one is mostly like it. */
+  #newest: (GroupOf & { readonly mayWait: boolean; readonly places: readonly Place[] }) | undefined;
 
   constructor(options: GroupsOptions) {
     this.#options = options;
@@ -182,7 +184,18 @@ export class Groups {
   }
 
   /** The places of a group: the first is its home. */
-  #placesFor({ principal, capabilitiesText, forwarded = noHeaders }: GroupOf, mayWait: boolean): readonly Place[] {
+  #placesFor(of: GroupOf, mayWait: boolean): readonly Place[] {
+    const { principal, capabilitiesText, forwarded } = of;
+    const newest = this.#newest;
+    const isSame =
+      newest?.principal === principal && newest.capabilitiesText === capabilitiesText && newest.mayWait === mayWait;
+    if (isSame && forwarded === newest.forwarded) return newest.places;
+    const places = this.#findPlaces(of, mayWait);
+    if (this.#options.isolation !== 'request') this.#newest = { ...of, mayWait, places };
+    return places;
+  }
+
+  #findPlaces({ principal, capabilitiesText, forwarded = noHeaders }: GroupOf, mayWait: boolean): readonly Place[] {
     const { server, isolation, poolMax } = this.#options;
     const topic = this.#topicOf(principal, forwarded);
     if (isolation === 'request') {

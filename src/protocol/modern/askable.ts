@@ -14,12 +14,16 @@ const neededBy: ReadonlyMap<string | undefined, Askable> = new Map([
   ['roots/list', 'roots'],
 ]);
 
+const nothing: ReadonlySet<Askable> = new Set();
+const emptyObjectBytes = 2;
+
 /**
  * Reads a client's capabilities. An elicitation without modes is one by form (2025-11-25, client/elicitation,
  * "Capabilities").
  * @param capabilities JSON text of an object
  */
 export function readAskable(capabilities: Buffer): ReadonlySet<Askable> {
+  if (capabilities.length === emptyObjectBytes) return nothing;
   const has = (...path: string[]): boolean => valueAt(capabilities, path)?.[0] === openBrace;
   const found = new Set<Askable>();
   const url = has('elicitation', 'url');

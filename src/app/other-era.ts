@@ -1,0 +1,27 @@
+import type { Era } from '../protocol/revisions.ts';
+import type { Openers } from './remote.ts';
+import { discover, initialize, openTrial } from './trial.ts';
+
+/**
+ * Why a server did not answer in the era that `era` says, for the operator: what came of it (`error`), and if the server
+ * answers in the other era, that the option is wrong. Asks it once more, for `timeoutMs` at most; never rejects.
+ */
+export async function explainForcedEra(
+  error: Error,
+  era: Era,
+  { open, openModern }: Pick<Openers, 'open' | 'openModern'>,
+  timeoutMs: number,
+): Promise<Error> {
+  const other: Era = era === 'modern' ? 'legacy' : 'modern';
+  const openOther = other === 'modern' ? openModern : open;
+  if (openOther === undefined) return error;
+  const trial = openTrial(openOther, timeoutMs, other);
+  try {
+    await (other === 'modern' ? discover(trial) : initialize(trial));
+  } catch {
+    return error; // it speaks neither, and that is no matter of the option
+  } finally {
+    await trial.close();
+  }
+  return new Error(`It speaks the ${other} era, not the ${era} one that --era says: leave --era out. ${error.message}`);
+}
