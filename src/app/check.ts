@@ -12,6 +12,7 @@ import {
   explainSilence,
   type InitializeResult,
   initialize,
+  NoAnswer,
   openTrial,
   type ServerInfo,
   servedRevisions,
@@ -30,6 +31,8 @@ interface Findings {
   readonly startMs: number;
   /** How many tools, prompts and resources it lists; absent where it declares none. */
   readonly counts: Readonly<Record<string, number>>;
+  /** What the operator should know though the server works. */
+  readonly warning?: string;
 }
 
 /** Lists that a server may declare, with the capability that declares them. */
@@ -64,10 +67,11 @@ export async function checkServers(
 }
 
 function renderFindings(server: ServerConfig, { transport, eras, revisions, ...found }: Findings): string {
-  const { name, startMs, counts } = found;
+  const { name, startMs, counts, warning } = found;
   const offers = Object.entries(counts).map(([what, count]) => `, ${count} ${count === 1 ? what.slice(0, -1) : what}`);
   const era = eras.length > 1 ? 'both eras, revisions' : `${eras.join()} era, revision`;
-  return `OK    ${server.name}: ${name}, ${transport}, ${era} ${revisions.join(' and ')}${offers.join('')}, started in ${startMs} ms\n`;
+  const line = `OK    ${server.name}: ${name}, ${transport}, ${era} ${revisions.join(' and ')}${offers.join('')}, started in ${startMs} ms\n`;
+  return warning === undefined ? line : `${line}      ${server.name}: ${warning}\n`;
 }
 
 async function examine(server: ServerConfig, config: GatewayConfig, environment: Environment): Promise<Findings> {
@@ -82,7 +86,11 @@ async function examine(server: ServerConfig, config: GatewayConfig, environment:
 
 type EraFindings = Omit<Findings, 'transport'>;
 
-async function examineEras({ era, startTimeoutMs }: ServerConfig, openers: Openers): Promise<EraFindings> {
+/** Finds out the era, or both, of a server, and what it offers. Rejects with a sentence for the operator if it does not work. */
+export async function examineEras(
+  { era, startTimeoutMs }: Pick<ServerConfig, 'era' | 'startTimeoutMs'>,
+  openers: Openers,
+): Promise<EraFindings> {
   const { open, openModern, isOverHttp } = openers;
   const inLegacy = (): Promise<EraFindings> => examineLegacy(openTrial(open, startTimeoutMs));
   if (openModern === undefined) return inLegacy();
@@ -95,8 +103,13 @@ async function examineEras({ era, startTimeoutMs }: ServerConfig, openers: Opene
   if ((await findEra(openModern, startTimeoutMs, isOverHttp)) === 'legacy') return inLegacy();
   const modern = await inModern();
   // The official SDK serves both eras with one program, and says nothing of the one in the answers of the other.
-  const legacy = await inLegacy().catch(() => undefined);
-  if (legacy === undefined) return modern;
+  const legacy = await inLegacy().catch((error: Error) => error);
+  // A refusal has sessions translated. Without one their clients wait in vain.
+  if (legacy instanceof NoAnswer) {
+    const help = 'Say --era modern (in the file: "era": "modern"), and they are served by translation.';
+    return { ...modern, warning: `Clients of the legacy era cannot connect. ${legacy.message} ${help}` };
+  }
+  if (legacy instanceof Error) return modern;
   return { ...modern, eras: ['modern', 'legacy'], revisions: [...modern.revisions, ...legacy.revisions] };
 }
 
@@ -114,6 +127,7 @@ async function examineLegacy(trial: Trial): Promise<EraFindings> {
   const startedAt = performance.now();
   try {
     const { protocolVersion, capabilities, serverInfo } = await initialize(trial);
+    if (typeof protocolVersion !== 'string') throw new NoAnswer('It answered initialize without a protocolVersion.');
     const startMs = Math.round(performance.now() - startedAt);
     const counts = await countAll(trial, capabilities);
     return { eras: ['legacy'], revisions: [protocolVersion], name: nameOf(serverInfo), startMs, counts };

@@ -116,9 +116,12 @@ export function openTrial(open: OpenBackend, timeoutMs: number, era: Era = 'lega
   };
 }
 
+/** The server neither does what it was asked for nor refuses: who waits for that learns nothing of its era. */
+export class NoAnswer extends Error {}
+
 /** For the operator: nothing came in time. */
-export const explainSilence = (method: string, timeoutMs: number): Error =>
-  new Error(`It did not answer ${method} within ${timeoutMs} ms. Is it an MCP server?`);
+export const explainSilence = (method: string, timeoutMs: number): NoAnswer =>
+  new NoAnswer(`It did not answer ${method} within ${timeoutMs} ms. Is it an MCP server?`);
 
 /** For the operator: the server is no more, or never was. */
 export function explainEnd({ reason, detail, lastOutput = [] }: BackendEnd): Error {
