@@ -71,26 +71,31 @@ const isSame = (a: Position | undefined, b: Position): boolean => a !== undefine
 /** What `append.lua` wants to know of a batch: its segments, and what it changes in all. */
 function batchArguments(epoch: number, events: readonly NewEvent[], limits: LogLimits): ScriptArgument[] {
   const segments = toSegments(events, limits);
-  const tails = new Map<number, string>();
+  const newest = new Map<number, NewEvent>();
   const settled = new Set<string>();
   const opened = new Map<string, Buffer>();
   let newestStream = -1;
-  for (const { stream, seq, last, opens = [], settles } of events) {
+  for (const event of events) {
+    const { stream, seq, opens, settles } = event;
     newestStream = Math.max(newestStream, stream);
-    tails.set(stream, formatTail({ newest: { epoch, seq }, ended: last }));
+    newest.set(stream, event);
     if (settles !== undefined) {
       const id = formatRequestId(settles);
       settled.add(id);
       opened.delete(id);
     }
-    for (const [index, call] of opens.entries()) {
+    for (const [index, call] of opens?.entries() ?? []) {
       opened.set(formatRequestId(call.id), formatPending(call, { epoch, seq }, index));
     }
   }
+  const tails = [...newest].map(([stream, { seq, last }]) => [
+    stream,
+    formatTail({ newest: { epoch, seq }, ended: last }),
+  ]);
   return [
     ...[events.at(-1)?.seq ?? '', newestStream, segments.length],
     ...segments.flatMap(({ lastSeq, header, data }) => [lastSeq, header, data]),
-    ...[tails.size, ...[...tails].flat()],
+    ...[tails.length, ...tails.flat()],
     ...[settled.size, ...settled],
     ...[opened.size, ...[...opened].flat()],
   ];

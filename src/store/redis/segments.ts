@@ -38,18 +38,30 @@ export function toSegments(events: readonly NewEvent[], { maxEvents, maxBytes }:
 
 function toSegment(events: readonly NewEvent[]): Segment {
   const streams = new Map<number, { count: number; ended: boolean }>();
-  const parts: Buffer[] = [];
-  let bytes = 0;
+  const lines: string[] = [];
+  let dataBytes = 0;
+  let lineBytes = 0;
   for (const { stream, last, previous, data } of events) {
     const seen = streams.get(stream);
-    streams.set(stream, { count: (seen?.count ?? 0) + 1, ended: last });
-    bytes += data.length;
-    const place = previous === undefined ? '' : formatPlace(previous);
-    parts.push(Buffer.from(`${stream} ${last ? 1 : 0} ${data.length} ${place}\n`, 'latin1'), data);
+    if (seen === undefined) streams.set(stream, { count: 1, ended: last });
+    else {
+      seen.count += 1;
+      seen.ended = last;
+    }
+    const line = `${stream} ${last ? 1 : 0} ${data.length} ${previous === undefined ? '' : formatPlace(previous)}\n`;
+    lines.push(line);
+    lineBytes += line.length;
+    dataBytes += data.length;
+  }
+  const all = Buffer.allocUnsafe(lineBytes + dataBytes);
+  let at = 0;
+  for (const [index, { data }] of events.entries()) {
+    at += all.write(lines[index] as string, at, 'latin1');
+    at += data.copy(all, at);
   }
   const list = [...streams].map(([stream, { count, ended }]) => `${stream}:${count}:${ended ? 1 : 0}`);
   const lastSeq = (events.at(-1) as NewEvent).seq;
-  return { lastSeq, header: `${events.length} ${bytes} ${list.join(' ')}`, data: Buffer.concat(parts) };
+  return { lastSeq, header: `${events.length} ${dataBytes} ${list.join(' ')}`, data: all };
 }
 
 /** All events of a segment, from its entry's id, header (with the time before it) and data. */
