@@ -58,7 +58,7 @@ const untranslated: ReadonlySet<string | undefined> = new Set([
 export class Groups {
   readonly #options: GroupsOptions;
   readonly #places = new Map<string, Place>();
-  /** What the server said of itself, by what it was told of its client: the newest answers. */
+  /** What the server said of itself, by whom and what it was told of its client: the newest answers. Nobody else's (P11). */
   readonly #opened = new Map<string, Omit<OpenPlace, 'handle'>>();
   /** Before the numbers of this instance's requests: those of others have another one. */
   readonly #mark = randomBytes(6).toString('base64url');
@@ -167,7 +167,9 @@ export class Groups {
 
   /** What the server said at `initialize`, as an answer to `server/discover`. */
   async #discover(request: Message, of: GroupOf, answer: Answer): Promise<void> {
-    const known = this.#opened.get(of.capabilitiesText) ?? (await this.#open(of));
+    const known =
+      this.#opened.get(openedKey(this.#topicOf(of.principal, of.forwarded), of.capabilitiesText)) ??
+      (await this.#open(of));
     if (answer.isOver) return;
     if (typeof known === 'string') return answer.fault(known);
     const id = placeOf(request, 'message', 'id') as { start: number; end: number };
@@ -213,10 +215,10 @@ export class Groups {
   #place(of: PlaceOf): Place {
     const known = this.#places.get(of.key);
     if (known !== undefined) return known;
-    const place = new Place(this.#options, of, (opened) => this.#opened.set(of.capabilitiesText, opened));
-    this.#places.set(of.key, place);
-    const [oldest] = this.#places.keys();
-    if (this.#places.size > maxPlaces && oldest !== undefined) this.#places.delete(oldest);
+    const place = new Place(this.#options, of, (opened) =>
+      keepNewest(this.#opened, openedKey(of.topic, of.capabilitiesText), opened),
+    );
+    keepNewest(this.#places, of.key, place);
     return place;
   }
 
@@ -235,6 +237,16 @@ export class Groups {
     return { principal, server: this.#options.server.name, digest };
   }
 }
+
+/** Sets an entry, and forgets the oldest of too many. */
+function keepNewest<V>(entries: Map<string, V>, key: string, value: V): void {
+  entries.set(key, value);
+  const [oldest] = entries.keys();
+  if (entries.size > maxPlaces && oldest !== undefined) entries.delete(oldest);
+}
+
+/** Who may be told what a server said of itself: those who would open it in the same way. */
+const openedKey = (topic: string, capabilitiesText: string): string => JSON.stringify([topic, capabilitiesText]);
 
 /** What clients of one group have in common. */
 interface GroupOf {
