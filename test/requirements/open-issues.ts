@@ -3,7 +3,6 @@
  * deferred to it then fails.
  */
 export const openIssues = {
-  modern: 'The 2026-07-28 revision: the modern face, modern servers, and legacy clients on them',
   translation: 'Modern clients on legacy servers',
   safe: 'Safe to put on the internet',
   pleasure: 'A pleasure to run: seen, measured, looked at',
