@@ -76,17 +76,20 @@ export class Place {
    * @param forwarded what the request brings for the server
    */
   async open(forwarded?: ForwardedHeaders): Promise<OpenPlace | Reason> {
-    if (this.#known === undefined) {
+    let known = this.#known;
+    if (known === undefined) {
       this.#opening ??= this.#settle(forwarded).finally(() => {
         this.#opening = undefined;
       });
       const opened = await this.#opening;
       if (typeof opened === 'string') return opened;
+      known = opened;
       this.#known = opened;
       this.#onOpened(opened);
     }
+    // Another request may find meanwhile that the session has ended.
     const handle = await this.find(forwarded);
-    return typeof handle === 'string' ? handle : { handle, ...this.#known };
+    return typeof handle === 'string' ? handle : { handle, ...known };
   }
 
   /** As `open`, for a session that is there because something was begun in it: it is not opened anew. */
