@@ -159,7 +159,8 @@ test('[S16] no header for the next hop goes on, and a body in chunks goes on wit
   const chunks = `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`;
   expect((await sendRaw(gateways.sse.port, `${lines.join('\r\n')}\r\n\r\n${chunks}`)).status).toBe(202);
   await waitFor(() => server.tokensOf('notifications/chunks').length > 0, { what: 'the notification' });
-  const { headers } = server.seen.at(-1) as (typeof server.seen)[number];
+  const isIt = ({ what }: { what: string }): boolean => what === 'notifications/chunks';
+  const { headers } = server.seen.find(isIt) as (typeof server.seen)[number];
   expect(headers).toMatchObject({ 'content-length': `${body.length}`, authorization: 'Bearer chunks' });
   for (const name of ['transfer-encoding', 'te', 'x-team']) expect(headers).not.toHaveProperty(name);
   expect(headers.connection).toBe('keep-alive');
