@@ -1,12 +1,6 @@
 import { type Message, placeOf, readOwn } from '../protocol/message.ts';
-import { missedChanges } from '../protocol/modern/missed-changes.ts';
-import {
-  acknowledgementOf,
-  type Filter,
-  isAskedFor,
-  ofSubscription,
-  readFilter,
-} from '../protocol/modern/subscription-filter.ts';
+import { changesFor } from '../protocol/modern/missed-changes.ts';
+import { type Filter, readFilter } from '../protocol/modern/subscription-filter.ts';
 import type { CallAnswer } from './answer.ts';
 
 /**
@@ -55,10 +49,7 @@ export class Subscription implements CallAnswer {
   hear(change: Message | undefined): void {
     const agreed = this.#agreed;
     if (agreed === undefined || this.#isOver) return;
-    if (change === undefined) {
-      const acknowledgement = readOwn(acknowledgementOf(agreed, this.#idText));
-      for (const text of missedChanges(acknowledgement, this.#idText)) this.#answer.message(text);
-    } else if (isAskedFor(change, agreed)) this.#answer.message(ofSubscription(change, this.#idText));
+    for (const text of changesFor(change, agreed, this.#idText)) this.#answer.message(text);
   }
 
   /** Its client does not wait any more, or it was answered. */

@@ -2,16 +2,9 @@ import type { Answer } from '../../modern/answer.ts';
 import type { Reason } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/forwarded-headers.ts';
 import { type Message, placeOf, readOwn } from '../../protocol/message.ts';
-import { missedChanges } from '../../protocol/modern/missed-changes.ts';
+import { changesFor } from '../../protocol/modern/missed-changes.ts';
 import { listenResult } from '../../protocol/modern/renumber.ts';
-import {
-  acknowledgementOf,
-  agreedFilter,
-  type Filter,
-  isAskedFor,
-  ofSubscription,
-  readFilter,
-} from '../../protocol/modern/subscription-filter.ts';
+import { acknowledgementOf, agreedFilter, type Filter, readFilter } from '../../protocol/modern/subscription-filter.ts';
 import { renewHoldsMs } from '../../session/holds.ts';
 import type { GroupWishes, SessionHandle } from '../../session/session-handle.ts';
 import type { Changes } from '../../store/changes.ts';
@@ -111,11 +104,7 @@ export class Listener {
       else this.#early = [undefined];
       return;
     }
-    const { answer } = this.#options;
-    if (change === undefined) {
-      const acknowledgement = readOwn(acknowledgementOf(this.#filter, this.#idText));
-      for (const text of missedChanges(acknowledgement, this.#idText)) answer.message(text);
-    } else if (isAskedFor(change, this.#filter)) answer.message(ofSubscription(change, this.#idText));
+    for (const text of changesFor(change, this.#filter, this.#idText)) this.#options.answer.message(text);
   }
 
   /** Has the session tell of what the client asks for, as far as it can. Returns why not, if there is no session. */

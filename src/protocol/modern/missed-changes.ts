@@ -1,6 +1,13 @@
-import { type Message, memberValue } from '../message.ts';
+import { type Message, memberValue, readOwn } from '../message.ts';
 import { subscriptionIdKey } from './renumber.ts';
-import { listChanges, resourceUpdated } from './subscription-filter.ts';
+import {
+  acknowledgementOf,
+  type Filter,
+  isAskedFor,
+  listChanges,
+  ofSubscription,
+  resourceUpdated,
+} from './subscription-filter.ts';
 
 /**
  * What a client must be told whose subscription was opened again at another process: everything that it subscribed to may
@@ -21,4 +28,15 @@ export function missedChanges(acknowledgement: Message, idText: string): Buffer[
       .filter((uri) => typeof uri === 'string')
       .map((uri) => notify(resourceUpdated, `,"uri":${JSON.stringify(uri)}`)),
   ];
+}
+
+/**
+ * What a subscription is told of a change that another process or instance reports: nothing if it does not ask for it.
+ * @param change undefined if anything may have changed
+ * @param filter what was acknowledged
+ * @param idText the id of the subscription as its client wrote it
+ */
+export function changesFor(change: Message | undefined, filter: Filter, idText: string): Buffer[] {
+  if (change === undefined) return missedChanges(readOwn(acknowledgementOf(filter, idText)), idText);
+  return isAskedFor(change, filter) ? [ofSubscription(change, idText)] : [];
 }
