@@ -1,0 +1,30 @@
+import type { IncomingMessage } from 'node:http';
+import type { Reason } from '../../protocol/faults.ts';
+import type { Principal } from '../../store/session-records.ts';
+
+/** Who sends a request, as far as it is proven. */
+export interface Identity {
+  readonly principal: Principal;
+  /** What the credentials allow; undefined for credentials that do not speak of scopes and allow everything. */
+  readonly scopes: ReadonlySet<string> | undefined;
+  /** When the credentials end, in milliseconds since 1970; undefined for never. */
+  readonly expiresAtMs: number | undefined;
+  /** What is verified of the sender beside that; empty where there is nothing. Private: for the sender's own server alone (P12). */
+  readonly claims: Readonly<Record<string, unknown>>;
+}
+
+/** Why a request has no identity, and what its sender is told to do about it. */
+export interface Challenge {
+  readonly reason: Reason;
+  /** The value of `WWW-Authenticate` (RFC 9110, section 11.6.1), where one belongs to the reason. */
+  readonly wwwAuthenticate?: string | undefined;
+}
+
+/**
+ * Finds out who sends a request. Answers at once where nothing needs to be asked (no authentication, keys, tokens that were
+ * verified before): requests of the hot path wait for no promise. Never rejects.
+ */
+export type Authenticate = (incoming: IncomingMessage) => Identity | Challenge | Promise<Identity | Challenge>;
+
+/** True if nobody was identified. */
+export const isChallenge = (outcome: Identity | Challenge): outcome is Challenge => 'reason' in outcome;
