@@ -1,7 +1,7 @@
 import type { EventId } from '../protocol/event-id.ts';
 import type { RequestId } from '../protocol/faults.ts';
 import { type Handshake, readHandshake, readRefusal } from '../protocol/handshake.ts';
-import type { Message } from '../protocol/message.ts';
+import { readOwn } from '../protocol/message.ts';
 import { allowsBatches, assumedRevision } from '../protocol/revisions.ts';
 import { type Principal, type Registration, SessionExists } from '../store/session-records.ts';
 import { StoreUnavailable } from '../store/store-unavailable.ts';
@@ -96,14 +96,13 @@ export class Session implements SessionHandle {
   }
 
   /** Opens a backend, passes the client's `initialize` on and answers it; `headers` go out with a successful answer. */
-  start(message: Message, reply: Reply, headers?: Headers): void {
-    const initialize = { ...message, text: this.#client.initialize };
+  start(reply: Reply, headers?: Headers): void {
     reply.onGone(() => {
       if (!this.#isOpen) void this.end('client_gone');
     });
     this.#startTimer = setTimeout(() => void this.end('server_start_timeout'), this.server.startTimeoutMs);
     this.#hear(reply);
-    this.#talk.start(initialize, reply, headers);
+    this.#talk.start(readOwn(this.#client.initialize), reply, headers);
   }
 
   /** Passes the messages of one POST to the server and answers the POST. */

@@ -241,7 +241,7 @@ export class Sessions {
     const refused = isTaken ? 'already_initialized' : this.#refusal;
     if (refused !== undefined) return reply.fault(refused, initialize.id ?? null);
     const start = { epoch: Date.now(), initialize: initialize.text, isOneStream, isGroup, topic };
-    this.#create(key, server, principal, start).start(initialize, reply, headers);
+    this.#create(key, server, principal, start).start(reply, headers);
   }
 
   /** Why no session more is opened here. */
