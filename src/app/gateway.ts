@@ -8,6 +8,7 @@ import { openEitherEra } from '../era/open-either-era.ts';
 import { Translator } from '../era/translator.ts';
 import type { AdmissionOptions } from '../http/admission.ts';
 import { createHttpApp, createListener } from '../http/app.ts';
+import { CredentialWatch } from '../http/auth/credential-watch.ts';
 import { authenticateNobody } from '../http/auth/identity.ts';
 import { createEndpoint, type Endpoint } from '../http/endpoint.ts';
 import { createOriginRules, isLoopback } from '../http/origin.ts';
@@ -85,6 +86,7 @@ export async function startGateway({ config, environment, logger, onUseless }: G
   const endpoints = new Map<string, Endpoint>();
   const onWebSocket = new Map<string, Pick<AdmissionOptions, 'server' | 'authenticate'>>();
   const authenticate = authenticateNobody;
+  const watch = new CredentialWatch();
   for (const [running, modern] of modernServers) {
     const own = running.config;
     const server = { ...running.server, open: openForSessions(running, modern, config) };
@@ -96,7 +98,7 @@ export async function startGateway({ config, environment, logger, onUseless }: G
       onFailed: (cause) => modernObserver.failed(own.name, cause),
     });
     allGroups.push(groups);
-    const options = { ...config, server, sessions, modern, groups, originRules, authenticate };
+    const options = { ...config, server, sessions, modern, groups, originRules, authenticate, watch };
     const endpoint = createEndpoint(options);
     for (const { mcp, ws, old } of endpointPathsOf(config, own)) {
       endpoints.set(mcp, endpoint);
@@ -127,6 +129,7 @@ export async function startGateway({ config, environment, logger, onUseless }: G
     sessions,
     store: connectedStore,
     originRules,
+    watch,
     maxEventBytes: config.maxLineBytes,
     initializeTimeoutMs: config.bodyTimeoutMs,
   });
@@ -166,6 +169,7 @@ export async function startGateway({ config, environment, logger, onUseless }: G
         ...[...modernServers.values()].map((modern) => modern.drain(graceMs, sessionsEnded)),
       ]);
       await closeParts();
+      watch.close();
       await Promise.all([webSockets.close(connectionGraceMs), closeServer(http)]);
     },
   };

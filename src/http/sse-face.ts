@@ -1,5 +1,6 @@
 import { readAccept } from '../protocol/media-types.ts';
 import { behindAdmission } from './admission.ts';
+import { endingReply } from './auth/ending-reply.ts';
 import type { Endpoint, EndpointOptions } from './endpoint.ts';
 import { headerOf } from './guard.ts';
 import { notServedHere } from './legacy-only.ts';
@@ -24,7 +25,7 @@ export function createSseStream(options: SseFaceOptions): Endpoint {
     const place = placeOf(headerOf(incoming, 'last-event-id'));
     if (place === undefined) return respondWithFault(outgoing, 'bad_event_id');
     const { token, after } = place;
-    const reply = createSseReply(outgoing, place, options, sender);
+    const reply = endingReply(createSseReply(outgoing, place, options, sender), sender.identity, options.watch, null);
     if (after.epoch === 0) {
       const refused = sessions.expect(token, server, principal, after, reply);
       if (refused === undefined)
@@ -45,7 +46,8 @@ export function createMessagesEndpoint(options: SseFaceOptions): Endpoint {
     const { principal } = sender.identity;
     if (incoming.method !== 'POST') return respondWithFault(outgoing, 'only_messages');
     readPosted(incoming, options, true, (posted) => {
-      const reply = createPostReply(outgoing, options, sender);
+      const said = createPostReply(outgoing, options, sender);
+      const reply = endingReply(said, sender.identity, options.watch, posted.id);
       if (!posted.ok) return reply.fault(posted.reason, posted.id, posted.data);
       const { messages, isBatch, modern, initialize, id } = posted;
       if (modern !== undefined) {
