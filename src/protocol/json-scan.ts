@@ -52,10 +52,25 @@ export function scanJson(text: Buffer, maxDepth: number): ScanOutcome {
   return ok ? { ok, batch: reader.batch, values: reader.values } : { ok: false, fault: reader.fault };
 }
 
+/**
+ * The members of an object that is no message: those of objects inside of it are not looked at, whatever their keys are.
+ * Undefined if the text is no object; `duplicate_key` if it has a key twice itself.
+ */
+export function scanObject(text: Buffer): Members | 'duplicate_key' | undefined {
+  if (!isUtf8(text)) return undefined;
+  const reader = new MessageScanner(text, Number.POSITIVE_INFINITY);
+  return reader.readObject() ?? (reader.fault === 'duplicate_key' ? 'duplicate_key' : undefined);
+}
+
+/** Where the elements of a list lie; undefined if the text is no list. What is in them is not looked at. */
+export function scanList(text: Buffer): readonly Pick<ScannedValue, 'start' | 'end'>[] | undefined {
+  return isUtf8(text) ? new MessageScanner(text, Number.POSITIVE_INFINITY).readList() : undefined;
+}
+
 /** Above this many keys in one object, duplicates are found by a Set: comparing all pairs would be quadratic. */
 const fewKeys = 12;
 
-/** Reads one message, or the messages of one batch. */
+/** Reads one message, the messages of one batch, or what is neither. */
 class MessageScanner extends JsonReader {
   batch = false;
   readonly values: ScannedValue[] = [];
@@ -65,12 +80,37 @@ class MessageScanner extends JsonReader {
   readText(): boolean {
     this.skipSpace();
     this.batch = this.text[this.at] === openBracket;
-    if (!(this.batch ? this.#readBatch() : this.#readMessage())) return false;
+    if (!(this.batch ? this.#readElements(() => this.#readMessage()) : this.#readMessage())) return false;
+    return this.#isAtEnd();
+  }
+
+  readObject(): Members | undefined {
+    this.skipSpace();
+    const members = this.text[this.at] === openBrace ? this.#readMembers(2) : undefined;
+    return this.#isAtEnd() ? members : undefined;
+  }
+
+  readList(): { start: number; end: number }[] | undefined {
+    const places: { start: number; end: number }[] = [];
+    const readElement = (): boolean => {
+      const start = this.at;
+      const ok = this.skipValue(0);
+      places.push({ start, end: this.at });
+      return ok;
+    };
+    this.skipSpace();
+    return this.text[this.at] === openBracket && this.#readElements(readElement) && this.#isAtEnd()
+      ? places
+      : undefined;
+  }
+
+  #isAtEnd(): boolean {
     this.skipSpace();
     return this.at === this.text.length;
   }
 
-  #readBatch(): boolean {
+  /** Reads a list from its bracket on, each element by the given function. */
+  #readElements(readElement: () => boolean): boolean {
     this.at += 1;
     this.skipSpace();
     if (this.text[this.at] === closeBracket) {
@@ -79,7 +119,7 @@ class MessageScanner extends JsonReader {
     }
     for (;;) {
       this.skipSpace();
-      if (!this.#readMessage()) return false;
+      if (!readElement()) return false;
       this.skipSpace();
       const byte = this.text[this.at++];
       if (byte === closeBracket) return true;
