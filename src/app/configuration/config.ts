@@ -1,3 +1,4 @@
+import { readCertificate } from './certificate.ts';
 import { type CommandLine, forms, readCommandLine } from './command-line.ts';
 import { type ConfigFile, readConfigFile } from './config-file.ts';
 import { hasDoublePath } from './endpoint-paths.ts';
@@ -84,6 +85,7 @@ export function readConfiguration({
   const sources = [line.given, givenByEnvironment(env), file?.given ?? new Map()];
   const globals = resolveOptions(globalOptions, sources, defaultsOf(globalOptions), report);
   checkPairs(globals, sources, report);
+  checkCertificate(globals, sources, readFile, report);
   const common = resolveOptions(serverOptions, sources, defaultsOf(serverOptions), report);
   const servers = [
     ...readSingleServer(line, globals.path, common, context),
@@ -139,6 +141,16 @@ function checkPairs(globals: GlobalOptions, sources: readonly Given[], report: R
       report(given.path, `${smaller} must not be larger than ${larger}: ${reason}`);
     }
   }
+}
+
+function checkCertificate(
+  globals: GlobalOptions,
+  sources: readonly Given[],
+  readFile: ConfigurationSources['readFile'],
+  report: Report,
+): void {
+  const read = readCertificate(globals, readFile);
+  if (!read.ok) report(firstGiven(sources, read.option)?.path ?? read.option, read.message);
 }
 
 /** Options that a server without a URL has no use for. */

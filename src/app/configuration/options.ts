@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Era } from '../../protocol/revisions.ts';
-import { integer, list, matching, type Option, systemText, text, turnedOff } from './option-kinds.ts';
+import { file, integer, list, matching, type Option, systemText, text, turnedOff } from './option-kinds.ts';
 import { remoteOptions } from './remote-options.ts';
 import { sharedOptions } from './shared-options.ts';
 import { largestMessageBytes, largestTotalBytes, longestMs, mebibyte, minute, second } from './units.ts';
@@ -78,6 +78,12 @@ export const globalOptions = {
     ).toLowerCase(),
     'Host name allowed besides local; * for all; repeatable.',
   ),
+  tlsCert: text<string | undefined>(
+    undefined,
+    file,
+    'File with the certificate (PEM) of the gateway and its chain: with it clients connect by https and wss alone.',
+  ),
+  tlsKey: text<string | undefined>(undefined, file, 'File with the key (PEM) of that certificate.'),
   maxBodyBytes: integer(4 * mebibyte, [1, largestMessageBytes], 'Bytes of one request body.'),
   connectionIdleMs: integer(
     75 * second,
