@@ -336,6 +336,11 @@ const catalogue = {
     code: -32000,
     message: 'The MCP server wrote a line longer than the limit, so its answer was lost.',
   },
+  memory_limit: {
+    status: 502,
+    code: -32000,
+    message: 'The MCP server used more memory than it may and was ended; whether the request took effect is unknown.',
+  },
   event_too_large: {
     status: 502,
     code: -32000,

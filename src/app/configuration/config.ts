@@ -7,6 +7,7 @@ import type { Fault, Report } from './fault.ts';
 import { checkForwarding } from './forwarding.ts';
 import { defaultsOf, firstGiven, type Given, resolveOptions } from './given-values.ts';
 import { type GlobalOptions, globalOptions, orderedPairs, type ServerOptions, serverOptions } from './options.ts';
+import { checkUser } from './resource-options.ts';
 import type { EntryContext } from './server-entry.ts';
 import { deriveServerName, nameOfAddress, serverNameFault } from './server-name.ts';
 import { readServerUrl, type ServerAddress } from './server-url.ts';
@@ -175,6 +176,7 @@ function readSingleServer(
   const words = args.length > 0 ? serverCommand : splitWhole(command, '--', context);
   if (words === undefined) return [];
   const [first = '', ...rest] = words;
+  checkUser(common, '--', context.report);
   const server: LocalServer = { ...common, name: deriveServerName(words, path), command: first, args: rest };
   return [checkForwarding(server, false, '--', context.report)];
 }
@@ -230,6 +232,7 @@ function resolveFileServers(
     }
     if (words === undefined) return [];
     const [command, ...args] = words;
+    checkUser(own, path, report);
     // Merged, so that a proxy set for all servers is not lost in one that has a token of its own.
     return { ...own, forwardHeaders: [], env: { ...common.env, ...own.env }, name, command, args };
   });

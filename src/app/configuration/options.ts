@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { Era } from '../../protocol/revisions.ts';
 import { file, integer, list, matching, type Option, systemText, text, turnedOff } from './option-kinds.ts';
 import { remoteOptions } from './remote-options.ts';
+import { resourceOptions } from './resource-options.ts';
 import { sharedOptions } from './shared-options.ts';
 import { largestMessageBytes, largestTotalBytes, longestMs, mebibyte, minute, second } from './units.ts';
 
@@ -238,6 +239,7 @@ export const serverOptions = {
   } as Option<Readonly<Record<string, string>>>,
   sse: turnedOff('Whether clients that speak only HTTP+SSE (2024-11-05) can use the server, at ssePath.'),
   ws: turnedOff('Whether clients on WebSocket can use the server, at wsPath.'),
+  ...resourceOptions,
   ...remoteOptions,
 } as const satisfies OptionTable;
 
