@@ -6,7 +6,10 @@ import type { OpenBackend } from '../backend/backend.ts';
 import { Groups } from '../era/groups/groups.ts';
 import { openEitherEra } from '../era/open-either-era.ts';
 import { Translator } from '../era/translator.ts';
+import type { AdmissionOptions } from '../http/admission.ts';
 import { createHttpApp, createListener } from '../http/app.ts';
+import { CredentialWatch } from '../http/auth/credential-watch.ts';
+import { authenticateNobody } from '../http/auth/identity.ts';
 import { createCors } from '../http/cors.ts';
 import { createEndpoint, type Endpoint } from '../http/endpoint.ts';
 import { createOriginRules, isLoopback } from '../http/origin.ts';
@@ -18,7 +21,6 @@ import type { ModernObserver } from '../modern/observer.ts';
 import { addHealth } from '../ops/health.ts';
 import { createModernLog } from '../ops/modern-log.ts';
 import { createSessionLog } from '../ops/session-log.ts';
-import type { Server } from '../session/session-parts.ts';
 import { Sessions } from '../session/sessions.ts';
 import { anyChange, ChangeTeller } from '../store/change-teller.ts';
 import type { Changes } from '../store/changes.ts';
@@ -89,7 +91,9 @@ export async function startGateway({ config, environment, logger, onUseless }: G
   const allGroups: Groups[] = [];
   const originRules = createOriginRules(config);
   const endpoints = new Map<string, Endpoint>();
-  const onWebSocket = new Map<string, Server>();
+  const onWebSocket = new Map<string, Pick<AdmissionOptions, 'server' | 'authenticate'>>();
+  const authenticate = authenticateNobody;
+  const watch = new CredentialWatch();
   for (const [running, modern] of modernServers) {
     const own = running.config;
     const server = { ...running.server, open: openForSessions(running, modern, config) };
@@ -101,13 +105,13 @@ export async function startGateway({ config, environment, logger, onUseless }: G
       onFailed: (cause) => modernObserver.failed(own.name, cause),
     });
     allGroups.push(groups);
-    const options = { ...config, server, sessions, modern, groups, originRules };
+    const options = { ...config, server, sessions, modern, groups, originRules, authenticate, watch };
     const endpoint = createEndpoint(options);
     for (const { mcp, ws, old } of endpointPathsOf(config, own)) {
       endpoints.set(mcp, endpoint);
       if (ws !== undefined) {
         endpoints.set(ws, webSocketOnly);
-        onWebSocket.set(ws, server);
+        onWebSocket.set(ws, { server, authenticate });
       }
       if (old === undefined) continue;
       const face = { ...options, messagesPath: old.messages };
@@ -128,6 +132,7 @@ export async function startGateway({ config, environment, logger, onUseless }: G
     sessions,
     store: connectedStore,
     originRules,
+    watch,
     maxEventBytes: config.maxLineBytes,
     initializeTimeoutMs: config.bodyTimeoutMs,
   });
@@ -147,7 +152,7 @@ export async function startGateway({ config, environment, logger, onUseless }: G
     logger.warn({ host, port }, 'whoever reaches this address can use the servers: there is no authentication yet');
   }
 
-  const watch = watchFor(certificate, config, web, logger);
+  const certificateWatch = watchFor(certificate, config, web, logger);
   const base = `${certificate === undefined ? 'http' : 'https'}://${displayHost(host)}:${(http.address() as AddressInfo).port}`;
   return {
     urls: servers.map(({ config: own }) => {
@@ -155,9 +160,9 @@ export async function startGateway({ config, environment, logger, onUseless }: G
       const onWs = ws && { ws: base.replace('http', 'ws') + ws };
       return { server: own.name, url: base + mcp, ...(old && { sse: base + old.stream }), ...onWs };
     }),
-    reload: watch?.look,
+    reload: certificateWatch?.look,
     async close() {
-      watch?.stop();
+      certificateWatch?.stop();
       const endMs = Math.max(...servers.map(({ config: c }) => c.stdinCloseGraceMs + c.terminateGraceMs));
       const graceMs = Math.max(0, config.drainMs - endMs - exitMarginMs);
       for (const groups of allGroups) groups.close();
@@ -167,6 +172,7 @@ export async function startGateway({ config, environment, logger, onUseless }: G
         ...[...modernServers.values()].map((modern) => modern.drain(graceMs, sessionsEnded)),
       ]);
       await closeParts();
+      watch.close();
       await Promise.all([webSockets.close(connectionGraceMs), web.close(connectionGraceMs)]);
     },
   };

@@ -191,6 +191,35 @@ const catalogue = {
     message: 'There is no MCP endpoint at this path. The gateway prints its endpoints when it starts.',
   },
 
+  // Who sends it
+  credentials_required: {
+    status: 401,
+    code: -32000,
+    message: 'Unauthorized: send Authorization: Bearer with a key or token of this gateway with every request.',
+  },
+  credentials_invalid: {
+    status: 401,
+    code: -32000,
+    message: 'Unauthorized: the credentials of this request are not valid here, or are no more.',
+  },
+  credentials_in_query: {
+    status: 401,
+    code: -32000,
+    message: 'Unauthorized: credentials in a URL are not accepted. Send them as Authorization: Bearer.',
+  },
+  untrusted_proxy: {
+    status: 403,
+    code: -32000,
+    message:
+      'Forbidden: a header of this request says who its user is, and it does not come from a proxy that may say so.',
+  },
+  credentials_expired: {
+    status: 403,
+    code: -32000,
+    message:
+      'The credentials of this request ended before it was answered; whether it took effect is unknown. Go on with new ones.',
+  },
+
   // WebSocket
   websocket_required: {
     status: 426,

@@ -1,7 +1,8 @@
 import { isUtf8 } from 'node:buffer';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type Members, type ScanOutcome, scanJson } from '../../src/protocol/json-scan.ts';
+import type { Members } from '../../src/protocol/json-members.ts';
+import { type ScanOutcome, scanJson } from '../../src/protocol/json-scan.ts';
 import { cpuMsOf } from '../support/cpu-time.ts';
 
 const deep = 1_000;

@@ -1,4 +1,5 @@
-import { memberIndex, scanJson } from '../json-scan.ts';
+import { memberIndex } from '../json-members.ts';
+import { scanJson } from '../json-scan.ts';
 import { findPlace, replaceParts } from '../splice.ts';
 import { annotation, readParamHeaders } from './param-headers.ts';
 
