@@ -9,7 +9,6 @@ import { Translator } from '../era/translator.ts';
 import type { AdmissionOptions } from '../http/admission.ts';
 import { createHttpApp, createListener } from '../http/app.ts';
 import { CredentialWatch } from '../http/auth/credential-watch.ts';
-import { authenticateNobody } from '../http/auth/identity.ts';
 import { createEndpoint, type Endpoint } from '../http/endpoint.ts';
 import { createOriginRules, isLoopback } from '../http/origin.ts';
 import { createMessagesEndpoint, createSseStream } from '../http/sse-face.ts';
@@ -22,7 +21,9 @@ import { createSessionLog } from '../ops/session-log.ts';
 import { Sessions } from '../session/sessions.ts';
 import { anyChange, ChangeTeller } from '../store/change-teller.ts';
 import type { Changes } from '../store/changes.ts';
+import { createAuthentication } from './authentication.ts';
 import type { Urls } from './banner.ts';
+import { hasAuthentication, isolationOf } from './configuration/authentication.ts';
 import type { GatewayConfig } from './configuration/config.ts';
 import { endpointPathsOf } from './configuration/endpoint-paths.ts';
 import type { Environment } from './configuration/environment.ts';
@@ -46,6 +47,8 @@ export interface GatewayParts {
 export interface Gateway {
   /** The endpoints, by server. */
   readonly urls: readonly Urls[];
+  /** Reads files again that may have changed; not there where there are none. */
+  readonly reload?: (() => void) | undefined;
   /** Ends everything in order (P9): resolves when no session, no process and no connection is left. */
   close(): Promise<void>;
 }
@@ -59,6 +62,11 @@ const connectionGraceMs = 250;
 /** Starts a gateway. Rejects with an error for the operator if it cannot listen, or if its only server cannot be started. */
 export async function startGateway({ config, environment, logger, onUseless }: GatewayParts): Promise<Gateway> {
   const { host, port } = config;
+  const isAuthenticated = hasAuthentication(config);
+  const watch = new CredentialWatch();
+  const authentication = createAuthentication(config, watch, logger);
+  const { authenticate, identityHeaders } = authentication;
+  const access = { authenticate, identityHeaders };
   const store = await createStore(config, logger);
   const observer = createSessionLog(logger);
   const storeWaitMs = config.redisWaitMs;
@@ -84,27 +92,30 @@ export async function startGateway({ config, environment, logger, onUseless }: G
   const allGroups: Groups[] = [];
   const originRules = createOriginRules(config);
   const endpoints = new Map<string, Endpoint>();
-  const onWebSocket = new Map<string, Pick<AdmissionOptions, 'server' | 'authenticate'>>();
-  const authenticate = authenticateNobody;
-  const watch = new CredentialWatch();
+  const onWebSocket = new Map<string, AdmissionOptions>();
+
   for (const [running, modern] of modernServers) {
     const own = running.config;
     const server = { ...running.server, open: openForSessions(running, modern, config) };
     const groups = new Groups({
       ...{ sessions, records: store.sessions, changes: store.changes, server: running.server, states, version },
-      ...{ isolation: own.isolation, poolMax: own.poolMax, requestIdleMs: config.requestIdleMs },
+      ...{
+        isolation: isolationOf(own.isolation, isAuthenticated),
+        poolMax: own.poolMax,
+        requestIdleMs: config.requestIdleMs,
+      },
       settleMs: own.startTimeoutMs,
       maxListeners: config.maxSharedCalls,
       onFailed: (cause) => modernObserver.failed(own.name, cause),
     });
     allGroups.push(groups);
-    const options = { ...config, server, sessions, modern, groups, originRules, authenticate, watch };
+    const options = { ...config, server, sessions, modern, groups, originRules, ...access, watch };
     const endpoint = createEndpoint(options);
     for (const { mcp, ws, old } of endpointPathsOf(config, own)) {
       endpoints.set(mcp, endpoint);
       if (ws !== undefined) {
         endpoints.set(ws, webSocketOnly);
-        onWebSocket.set(ws, { server, authenticate });
+        onWebSocket.set(ws, options);
       }
       if (old === undefined) continue;
       const face = { ...options, messagesPath: old.messages };
@@ -128,7 +139,6 @@ export async function startGateway({ config, environment, logger, onUseless }: G
     servers: onWebSocket,
     sessions,
     store: connectedStore,
-    originRules,
     watch,
     maxEventBytes: config.maxLineBytes,
     initializeTimeoutMs: config.bodyTimeoutMs,
@@ -148,12 +158,13 @@ export async function startGateway({ config, environment, logger, onUseless }: G
     throw new Error(explainListenFailure(cause, config), { cause });
   }
 
-  if (!isLoopback(host)) {
-    logger.warn({ host, port }, 'whoever reaches this address can use the servers: there is no authentication yet');
+  if (!isLoopback(host) && !isAuthenticated) {
+    logger.warn({ host, port }, 'whoever reaches this address can use the servers: no authentication is configured');
   }
 
   const base = `http://${displayHost(host)}:${(http.address() as AddressInfo).port}`;
   return {
+    reload: authentication.reload,
     urls: servers.map(({ config: own }) => {
       const [{ mcp, ws, old }] = endpointPathsOf(config, own);
       const onWs = ws && { ws: base.replace('http', 'ws') + ws };
@@ -170,6 +181,7 @@ export async function startGateway({ config, environment, logger, onUseless }: G
       ]);
       await closeParts();
       watch.close();
+      authentication.close();
       await Promise.all([webSockets.close(connectionGraceMs), closeServer(http)]);
     },
   };

@@ -21,14 +21,14 @@ const none: ReadonlySet<string> = new Set();
 /**
  * True if no such header stands twice or holds characters beyond visible ASCII.
  * @param rawHeaders as Node.js gives them
- * @param forwarded further headers, in small letters, for which the same holds: the server could take another one of two
- *   than who looked at them on the way
+ * @param further headers, in small letters, for which the same holds: the server could take another one of two than who
+ *   looked at them on the way
  */
-export function hasSingleHeaders(rawHeaders: readonly string[], forwarded: ReadonlySet<string> = none): boolean {
+export function hasSingleHeaders(rawHeaders: readonly string[], further: ReadonlySet<string> = none): boolean {
   const seen = new Set<string>();
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = (rawHeaders[i] as string).toLowerCase();
-    if (!single.has(name) && !forwarded.has(name)) continue;
+    if (!single.has(name) && !further.has(name)) continue;
     if (seen.has(name) || !visibleAscii.test(rawHeaders[i + 1] as string)) return false;
     seen.add(name);
   }
