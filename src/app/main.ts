@@ -126,8 +126,8 @@ function noteGroups(onUnable: (why: string) => void): void {
 }
 
 /**
- * The first signal ends the gateway in order; a second one, or one before it is ready, at once. SIGHUP does not where there
- * are files to be read again.
+ * The first signal ends the gateway in order; a second one, or one before it is ready, at once. A SIGHUP is the end of the
+ * terminal where there is one, and else has files read again, where there are such files.
  */
 function endOnSignals(started: () => Gateway | undefined, config: GatewayConfig, logger: Logger): void {
   let isEnding = false;
@@ -149,12 +149,9 @@ function endOnSignals(started: () => Gateway | undefined, config: GatewayConfig,
   };
   for (const signal of endSignals) {
     process.on(signal, () => {
-      const reload = isForReading(signal) ? started()?.reload : undefined;
+      const reload = signal === 'SIGHUP' && !process.stdout.isTTY ? started()?.reload : undefined;
       if (reload === undefined) void end(signal);
       else reload();
     });
   }
 }
-
-/** SIGHUP tells a service to read its files again; where there is a terminal, it means that this is gone. */
-const isForReading = (signal: NodeJS.Signals): boolean => signal === 'SIGHUP' && !process.stdin.isTTY;

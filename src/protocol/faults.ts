@@ -153,6 +153,18 @@ const catalogue = {
     message: 'Method not allowed: this protocol version has POST only.',
     allow: 'POST',
   },
+  bad_http: { status: 400, code: -32000, message: 'Bad request: what was sent is not HTTP/1.1.' },
+  headers_too_large: {
+    status: 431,
+    code: -32000,
+    message: 'The headers of this request are larger than this gateway accepts: 16 KiB in all.',
+  },
+  request_too_slow: {
+    status: 408,
+    code: -32000,
+    message: 'The request did not arrive in time. Send its headers and its body without a break.',
+  },
+  bad_expectation: { status: 417, code: -32000, message: 'Expect may only be 100-continue.' },
   bad_target: { status: 400, code: -32000, message: 'Bad request: the request target must be a path.' },
   method_not_allowed: {
     status: 405,
@@ -352,6 +364,11 @@ const catalogue = {
     status: 502,
     code: -32000,
     message: 'The MCP server wrote a line longer than the limit, so its answer was lost.',
+  },
+  memory_limit: {
+    status: 502,
+    code: -32000,
+    message: 'The MCP server used more memory than it may and was ended; whether the request took effect is unknown.',
   },
   event_too_large: {
     status: 502,

@@ -79,7 +79,21 @@ const faulty = {
   duplicate_key: { ok: false, fault: 'duplicate_key' },
 } as const;
 
-/** Reads one message, or the messages of one batch. There is one for all texts: it keeps nothing of them. */
+/**
+ * The members of an object that is no message: those of objects inside of it are not looked at, whatever their keys are.
+ * Undefined if the text is no object; `duplicate_key` if it has a key twice itself.
+ */
+export function scanObject(text: Buffer): Members | 'duplicate_key' | undefined {
+  if (!isUtf8(text)) return undefined;
+  return scanner.readObject(text) ?? (scanner.fault === 'duplicate_key' ? 'duplicate_key' : undefined);
+}
+
+/** Where the elements of a list lie; undefined if the text is no list. What is in them is not looked at. */
+export function scanList(text: Buffer): readonly Pick<ScannedValue, 'start' | 'end'>[] | undefined {
+  return isUtf8(text) ? scanner.readList(text) : undefined;
+}
+
+/** Reads one message, the messages of one batch, or what is neither. There is one for all texts: it keeps nothing of them. */
 class MessageScanner extends JsonReader implements Scanned {
   batch = false;
   number = 0;
@@ -97,9 +111,36 @@ class MessageScanner extends JsonReader implements Scanned {
     this.#take = take;
     this.skipSpace();
     this.batch = this.text[this.at] === openBracket;
-    const isRead = (this.batch ? this.#readBatch() : this.#readMessage()) && this.#isAtEnd();
+    const isRead = this.batch ? this.#readElements(() => this.#readMessage()) : this.#readMessage();
+    return this.#finish(isRead);
+  }
+
+  readObject(text: Buffer): Members | undefined {
+    this.begin(text, Number.POSITIVE_INFINITY);
+    this.number += 1;
+    this.skipSpace();
+    const members = this.text[this.at] === openBrace ? this.#readMembers(2) : undefined;
+    return this.#finish(members !== undefined) ? members?.copy() : undefined;
+  }
+
+  readList(text: Buffer): { start: number; end: number }[] | undefined {
+    const places: { start: number; end: number }[] = [];
+    const readElement = (): boolean => {
+      const start = this.at;
+      const ok = this.skipValue(0);
+      places.push({ start, end: this.at });
+      return ok;
+    };
+    this.begin(text, Number.POSITIVE_INFINITY);
+    this.skipSpace();
+    return this.#finish(this.text[this.at] === openBracket && this.#readElements(readElement)) ? places : undefined;
+  }
+
+  /** True if all was read, and nothing but space is behind it. */
+  #finish(isRead: boolean): boolean {
+    const isWhole = isRead && this.#isAtEnd();
     this.release();
-    return isRead;
+    return isWhole;
   }
 
   #isAtEnd(): boolean {
@@ -107,7 +148,8 @@ class MessageScanner extends JsonReader implements Scanned {
     return this.at === this.text.length;
   }
 
-  #readBatch(): boolean {
+  /** Reads a list from its bracket on, each element by the given function. */
+  #readElements(readElement: () => boolean): boolean {
     this.at += 1;
     this.skipSpace();
     if (this.text[this.at] === closeBracket) {
@@ -116,7 +158,7 @@ class MessageScanner extends JsonReader implements Scanned {
     }
     for (;;) {
       this.skipSpace();
-      if (!this.#readMessage()) return false;
+      if (!readElement()) return false;
       this.skipSpace();
       const byte = this.text[this.at++];
       if (byte === closeBracket) return true;

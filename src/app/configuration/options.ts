@@ -2,8 +2,9 @@ import { z } from 'zod';
 import type { Isolation } from '../../era/groups/groups.ts';
 import type { Era } from '../../protocol/revisions.ts';
 import { authOptions } from './auth-options.ts';
-import { integer, list, matching, type Option, systemText, text, turnedOff } from './option-kinds.ts';
+import { file, integer, list, matching, type Option, systemText, text, turnedOff } from './option-kinds.ts';
 import { remoteOptions } from './remote-options.ts';
+import { resourceOptions } from './resource-options.ts';
 import { sharedOptions } from './shared-options.ts';
 import { largestMessageBytes, largestTotalBytes, longestMs, mebibyte, minute, second } from './units.ts';
 
@@ -81,6 +82,12 @@ export const globalOptions = {
     ).toLowerCase(),
     'Host name allowed besides local; * for all; repeatable.',
   ),
+  tlsCert: text<string | undefined>(
+    undefined,
+    file,
+    'File with the certificate (PEM) of the gateway and its chain: with it clients connect by https and wss alone.',
+  ),
+  tlsKey: text<string | undefined>(undefined, file, 'File with the key (PEM) of that certificate.'),
   maxBodyBytes: integer(4 * mebibyte, [1, largestMessageBytes], 'Bytes of one request body.'),
   connectionIdleMs: integer(
     75 * second,
@@ -234,6 +241,7 @@ export const serverOptions = {
   } as Option<Readonly<Record<string, string>>>,
   sse: turnedOff('Whether clients that speak only HTTP+SSE (2024-11-05) can use the server, at ssePath.'),
   ws: turnedOff('Whether clients on WebSocket can use the server, at wsPath.'),
+  ...resourceOptions,
   ...remoteOptions,
 } as const satisfies OptionTable;
 
