@@ -25,6 +25,7 @@ const rawForgeries = [
   'id: 1.1-1\nretry: 1\ndata: \n\n',
   'retry: 0\n\n',
   ': data: {"stolen":true}\n\n',
+  'data: {"jsonrpc":"2.0",\ndata: "method":\rdata: "notifications/x"}\n\n',
   'id: \r\nevent: __proto__\rdata: {"stolen":true}\n\n',
 ];
 
