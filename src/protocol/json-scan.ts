@@ -99,7 +99,21 @@ const faulty = {
   batch_too_large: { ok: false, fault: 'batch_too_large' },
 } as const;
 
-/** Reads one message, or the messages of one batch. There is one for all texts: it keeps nothing of them. */
+/**
+ * The members of an object that is no message: those of objects inside of it are not looked at, whatever their keys are.
+ * Undefined if the text is no object; `duplicate_key` if it has a key twice itself.
+ */
+export function scanObject(text: Buffer): Members | 'duplicate_key' | undefined {
+  if (!isUtf8(text)) return undefined;
+  return scanner.readObject(text) ?? (scanner.fault === 'duplicate_key' ? 'duplicate_key' : undefined);
+}
+
+/** Where the elements of a list lie; undefined if the text is no list. What is in them is not looked at. */
+export function scanList(text: Buffer): readonly Pick<ScannedValue, 'start' | 'end'>[] | undefined {
+  return isUtf8(text) ? scanner.readList(text) : undefined;
+}
+
+/** Reads one message, the messages of one batch, or what is neither. There is one for all texts: it keeps nothing of them. */
 class MessageScanner extends JsonReader implements Scanned {
   batch = false;
   number = 0;
@@ -119,9 +133,37 @@ class MessageScanner extends JsonReader implements Scanned {
     this.#limits = limits;
     this.skipSpace();
     this.batch = this.text[this.at] === openBracket;
-    const isRead = (this.batch ? this.#readBatch() : this.#readMessage()) && this.#isAtEnd();
+    const isRead = this.batch ? this.#readElements(() => this.#readMessage(), limits.maxBatch) : this.#readMessage();
+    return this.#finish(isRead);
+  }
+
+  readObject(text: Buffer): Members | undefined {
+    this.begin(text, Number.POSITIVE_INFINITY);
+    this.#limits = defaultLimits;
+    this.number += 1;
+    this.skipSpace();
+    const members = this.text[this.at] === openBrace ? this.#readMembers(2) : undefined;
+    return this.#finish(members !== undefined) ? members?.copy() : undefined;
+  }
+
+  readList(text: Buffer): { start: number; end: number }[] | undefined {
+    const places: { start: number; end: number }[] = [];
+    const readElement = (): boolean => {
+      const start = this.at;
+      const ok = this.skipValue(0);
+      places.push({ start, end: this.at });
+      return ok;
+    };
+    this.begin(text, Number.POSITIVE_INFINITY);
+    this.skipSpace();
+    return this.#finish(this.text[this.at] === openBracket && this.#readElements(readElement)) ? places : undefined;
+  }
+
+  /** True if all was read, and nothing but space is behind it. */
+  #finish(isRead: boolean): boolean {
+    const isWhole = isRead && this.#isAtEnd();
     this.release();
-    return isRead;
+    return isWhole;
   }
 
   #isAtEnd(): boolean {
@@ -129,7 +171,8 @@ class MessageScanner extends JsonReader implements Scanned {
     return this.at === this.text.length;
   }
 
-  #readBatch(): boolean {
+  /** Reads a list from its bracket on, each element by the given function. */
+  #readElements(readElement: () => boolean, maxCount = Number.POSITIVE_INFINITY): boolean {
     this.at += 1;
     this.skipSpace();
     if (this.text[this.at] === closeBracket) {
@@ -138,8 +181,8 @@ class MessageScanner extends JsonReader implements Scanned {
     }
     for (let count = 1; ; count += 1) {
       this.skipSpace();
-      if (count > this.#limits.maxBatch) return this.#refuse('batch_too_large') !== undefined;
-      if (!this.#readMessage()) return false;
+      if (count > maxCount) return this.#refuse('batch_too_large') !== undefined;
+      if (!readElement()) return false;
       this.skipSpace();
       const byte = this.text[this.at++];
       if (byte === closeBracket) return true;
@@ -175,9 +218,10 @@ class MessageScanner extends JsonReader implements Scanned {
     }
     for (let count = 1; ; count += 1) {
       if (count > this.#limits.maxMembers) return this.#refuse('too_many_members');
-      const key = this.#readKey();
+      const keyAt = this.at + 1;
+      const key = this.#readKey(members.guess);
       if (key === undefined) return undefined;
-      if (!members.begin(key)) return this.#refuse('duplicate_key');
+      if (!members.begin(key, key.length === this.at - 1 - keyAt)) return this.#refuse('duplicate_key');
       if (!this.skipColon()) return undefined;
       const start = this.at;
       if (!this.#readMemberValue(level, key)) return undefined;
@@ -210,9 +254,13 @@ class MessageScanner extends JsonReader implements Scanned {
   }
 
   /** A key as its characters, escapes resolved: `"id"` and `"\u0069d"` are the same key. */
-  #readKey(): string | undefined {
+  #readKey(guess: string | undefined): string | undefined {
     if (this.text[this.at] !== quote) return undefined;
     const start = this.at;
+    if (guess !== undefined && isKey(this.text, start + 1, guess)) {
+      this.at = start + guess.length + 2;
+      return guess;
+    }
     return this.skipString() ? keyText(this.text, start + 1, this.at - 1) : undefined;
   }
 }
@@ -233,6 +281,13 @@ const commonKeys = shortTexts([
   'total',
   'message',
 ]);
+
+/** True if a key of ASCII characters, and the quote behind it, stand at this place. */
+function isKey(text: Buffer, start: number, key: string): boolean {
+  if (text[start + key.length] !== quote) return false;
+  for (let i = 0; i < key.length; i++) if (text[start + i] !== key.charCodeAt(i)) return false;
+  return true;
+}
 
 /** The characters of a key between these bytes, which are inside of a checked string. */
 function keyText(text: Buffer, start: number, end: number): string {

@@ -30,7 +30,6 @@ export const properties: readonly Requirement[] = [
   {
     id: 'S06',
     text: 'Nothing that a child or a client sends can inject SSE fields or events.',
-    deferredTo: openIssues.safe,
   },
   {
     id: 'S07',
@@ -73,5 +72,5 @@ export const properties: readonly Requirement[] = [
     text: 'The container runs as non-root on a read-only root with an init, without secrets in its layers.',
   },
   { id: 'S22b', text: 'Redis with AUTH and TLS is supported.' },
-  { id: 'S23', text: 'A malicious server is confined to its session.', deferredTo: openIssues.safe },
+  { id: 'S23', text: 'A malicious server is confined to its session.' },
 ];
