@@ -86,7 +86,7 @@ describe('the stream of a POST', () => {
     }
   });
 
-  test('[R7.15] [P4] is taken over also from the POST itself, whose dead socket lingers', async () => {
+  test('[B15] [R7.15] [P4] is taken over also from the POST itself, whose dead socket lingers', async () => {
     const session = await openCounting(gateway.url);
     await using proxy = await startNetProxy(gateway.port);
     const posted = await hold(session, 'p', proxy.urlOf(gateway.url));

@@ -136,7 +136,7 @@ describe('[R6.07] a server that refuses as one of the legacy era', () => {
   });
 });
 
-test('[S16] a redirect to another host is not followed, and no header goes there', async () => {
+test('[S16] [S10] [A07] a redirect to another host is not followed, and no header goes there', async () => {
   let calls = 0;
   const victim = createServer((socket) => {
     calls += 1;
