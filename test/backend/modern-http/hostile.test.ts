@@ -153,3 +153,16 @@ test('[S16] [S10] [A07] a redirect to another host is not followed, and no heade
   expect(await unanswered.next()).toEqual({ ids: [1], reason: 'server_refused' });
   expect(calls).toBe(0);
 });
+
+test('[A11] an answer that holds a second one is not taken for the answer to the next POST, of whichever client', async () => {
+  const smuggled = JSON.stringify(answerTo({ id: 2 }, { smuggled: true }));
+  const second = `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${smuggled.length}\r\n\r\n${smuggled}`;
+  const { sendWith, messages, unanswered } = await openLiveModern(({ message, response }) => {
+    if (message.id === 1) response.socket?.write(`HTTP/1.1 202 Accepted\r\ncontent-length: 0\r\n\r\n${second}`);
+    else json(response, answerTo(message));
+  });
+  sendWith(ask(1), { authorization: 'Bearer one' });
+  await unanswered.next();
+  sendWith(ask(2), { authorization: 'Bearer two' });
+  expect(JSON.parse(await messages.next())).toEqual(answerTo({ id: 2 }));
+});
