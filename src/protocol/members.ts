@@ -1,4 +1,5 @@
-import { type Members, memberIndex, scanList, scanObject } from './json-scan.ts';
+import { type Members, memberIndex } from './json-members.ts';
+import { scanList, scanObject } from './json-scan.ts';
 import { type Level, type Message, type Place, placeOf } from './message.ts';
 import { findPlace, type Replacement, replaceParts } from './splice.ts';
 

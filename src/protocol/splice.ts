@@ -1,4 +1,5 @@
-import { memberIndex, scanObject } from './json-scan.ts';
+import { memberIndex } from './json-members.ts';
+import { scanObject } from './json-scan.ts';
 import type { Place } from './message.ts';
 
 /** A part of a text, and what stands there instead. */

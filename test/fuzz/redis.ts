@@ -49,7 +49,7 @@ const segments = createFuzzer({
     }),
   ),
   check([events, epoch, limits]) {
-    const read = toSegments(events, limits).flatMap(({ lastSeq, header, data }) => {
+    const read = toSegments(epoch, events, limits).flatMap(({ lastSeq, header, data }) => {
       assert.match(header, /^\d+ \d+(?: \d+:\d+:[01])+$/);
       return fromSegment(stored(`${epoch}-${lastSeq}`), stored(`1763634000000 ${header}`), data);
     });

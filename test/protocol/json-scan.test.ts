@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type Members, type ScanOutcome, scanJson } from '../../src/protocol/json-scan.ts';
+import type { Members } from '../../src/protocol/json-members.ts';
+import { type ScanOutcome, scanJson } from '../../src/protocol/json-scan.ts';
 import { cpuMsOf } from '../support/cpu-time.ts';
 import { anyText, bytesOfInterest, mutate, mutation } from '../support/json-texts.ts';
 import { assertScan, parses } from '../support/plain-json.ts';
@@ -229,6 +230,28 @@ describe('scanJson and routing members', () => {
     expect(slice(meta, 'progressToken')).toBe('"t"');
     expect(slice(meta, 'id')).toBeUndefined();
     expect(slice(undefined, 'id')).toBeUndefined();
+  });
+
+  it('reads the keys that are there, whatever stood in their place in the text before', () => {
+    const texts = [
+      '{"id":1}',
+      '{"i":1}',
+      '{"id2":1}',
+      '{"\\u0069d":1}',
+      '{"i\\"":1}',
+      '{"id\\"":1}',
+      '{"ïd":1}',
+      '{"":1}',
+    ];
+    for (const before of texts) {
+      for (const text of texts) {
+        scan(before);
+        const outcome = scan(text);
+        const keys = outcome.ok ? outcome.values[0]?.message?.keys : outcome.fault;
+        expect(keys, `${text} after ${before}`).toEqual(Object.keys(JSON.parse(text)));
+      }
+      expect(faultOf(scan('{"id":1,"id":1}')), before).toBe('duplicate_key');
+    }
   });
 
   it.each([

@@ -1,4 +1,5 @@
-import { type Members, memberIndex, scanObject } from '../json-scan.ts';
+import { type Members, memberIndex } from '../json-members.ts';
+import { scanObject } from '../json-scan.ts';
 import { cutFromEach, type NewMembers, removalOf } from '../members.ts';
 import { type Message, type Place, placeOf } from '../message.ts';
 import { findPlace, type Replacement, replaceParts } from '../splice.ts';

@@ -56,8 +56,16 @@ describe('one server', () => {
         onBackendExit: 'restore',
         rerun: 'safe',
         era: 'auto',
-        isolation: 'request',
+        isolation: 'auto',
         poolMax: 4,
+        uid: undefined,
+        gid: undefined,
+        nice: 0,
+        maxMemoryBytes: undefined,
+        maxAddressSpaceBytes: undefined,
+        maxOpenFiles: undefined,
+        maxProcesses: undefined,
+        maxCpuSeconds: undefined,
         sse: true,
         ws: true,
         transport: 'auto',
@@ -168,6 +176,7 @@ describe('the order of sources', () => {
         transport: 'sse',
         parentDeathSignal: 'off',
         redisPrefix: 'team:x',
+        nice: '7',
         leaseMs: '170', // the only one of which 70 is too little
       };
       const text = texts[key] ?? (kind === 'integer' ? '70' : kind === 'boolean' ? 'false' : '/x');
