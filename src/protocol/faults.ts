@@ -179,6 +179,32 @@ const catalogue = {
     message: 'There is no MCP endpoint at this path. The gateway prints its endpoints when it starts.',
   },
 
+  // Who may
+  unauthenticated: {
+    status: 401,
+    code: -32000,
+    message: 'Unauthorized: this server is for those who say who they are, in the Authorization header.',
+  },
+  invalid_token: {
+    status: 401,
+    code: -32000,
+    message:
+      'Unauthorized: the token in the Authorization header is malformed, has expired, or was not issued for this server. Get a new one.',
+  },
+  token_not_checked: {
+    status: 503,
+    code: -32000,
+    message:
+      'The token could not be checked, because its issuer cannot be reached at the moment. Try again with the same one.',
+    retryAfterS: 10,
+  },
+  insufficient_scope: {
+    status: 403,
+    code: -32000,
+    message:
+      'Forbidden: this needs a token with more scopes. WWW-Authenticate, or error.data.scope, names all of them.',
+  },
+
   // WebSocket
   websocket_required: {
     status: 426,
