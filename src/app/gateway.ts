@@ -6,7 +6,9 @@ import type { OpenBackend } from '../backend/backend.ts';
 import { Groups } from '../era/groups/groups.ts';
 import { openEitherEra } from '../era/open-either-era.ts';
 import { Translator } from '../era/translator.ts';
+import type { AdmissionOptions } from '../http/admission.ts';
 import { createHttpApp, createListener } from '../http/app.ts';
+import { authenticateNobody } from '../http/auth/identity.ts';
 import { createEndpoint, type Endpoint } from '../http/endpoint.ts';
 import { createOriginRules, isLoopback } from '../http/origin.ts';
 import { createMessagesEndpoint, createSseStream } from '../http/sse-face.ts';
@@ -16,7 +18,6 @@ import type { ModernObserver } from '../modern/observer.ts';
 import { addHealth } from '../ops/health.ts';
 import { createModernLog } from '../ops/modern-log.ts';
 import { createSessionLog } from '../ops/session-log.ts';
-import type { Server } from '../session/session-parts.ts';
 import { Sessions } from '../session/sessions.ts';
 import { anyChange, ChangeTeller } from '../store/change-teller.ts';
 import type { Changes } from '../store/changes.ts';
@@ -82,7 +83,8 @@ export async function startGateway({ config, environment, logger, onUseless }: G
   const allGroups: Groups[] = [];
   const originRules = createOriginRules(config);
   const endpoints = new Map<string, Endpoint>();
-  const onWebSocket = new Map<string, Server>();
+  const onWebSocket = new Map<string, Pick<AdmissionOptions, 'server' | 'authenticate'>>();
+  const authenticate = authenticateNobody;
   for (const [running, modern] of modernServers) {
     const own = running.config;
     const server = { ...running.server, open: openForSessions(running, modern, config) };
@@ -94,13 +96,13 @@ export async function startGateway({ config, environment, logger, onUseless }: G
       onFailed: (cause) => modernObserver.failed(own.name, cause),
     });
     allGroups.push(groups);
-    const options = { ...config, server, sessions, modern, groups, originRules };
+    const options = { ...config, server, sessions, modern, groups, originRules, authenticate };
     const endpoint = createEndpoint(options);
     for (const { mcp, ws, old } of endpointPathsOf(config, own)) {
       endpoints.set(mcp, endpoint);
       if (ws !== undefined) {
         endpoints.set(ws, webSocketOnly);
-        onWebSocket.set(ws, server);
+        onWebSocket.set(ws, { server, authenticate });
       }
       if (old === undefined) continue;
       const face = { ...options, messagesPath: old.messages };

@@ -3,29 +3,25 @@ import type { Groups } from '../era/groups/groups.ts';
 import type { ModernServer } from '../modern/modern-server.ts';
 import { type EventId, parseEventId } from '../protocol/event-id.ts';
 import type { Reason } from '../protocol/faults.ts';
-import type { ForwardedHeaders } from '../protocol/forwarded-headers.ts';
 import { readAccept } from '../protocol/media-types.ts';
 import { namesModernRevision } from '../protocol/revisions.ts';
 import type { SessionHandle } from '../session/session-handle.ts';
-import type { Server } from '../session/session-parts.ts';
 import type { Sessions } from '../session/sessions.ts';
-import { anonymous } from '../session/visitor.ts';
-import { createGuard, headerOf } from './guard.ts';
+import { type AdmissionOptions, behindAdmission, type Sender } from './admission.ts';
+import type { Identity } from './auth/identity.ts';
+import { headerOf } from './guard.ts';
 import { createModernFace } from './modern-face.ts';
-import type { OriginRules } from './origin.ts';
 import { readPosted } from './posted.ts';
 import { createReply } from './reply.ts';
 import { respondWithFault } from './respond.ts';
 
 /** What an endpoint needs. */
-export interface EndpointOptions {
-  readonly server: Server;
+export interface EndpointOptions extends AdmissionOptions {
   readonly sessions: Sessions;
   /** The server as clients of the modern era meet it. */
   readonly modern: ModernServer;
   /** The same, where it is of the legacy era. */
   readonly groups: Groups;
-  readonly originRules: OriginRules;
   readonly maxBodyBytes: number;
   readonly maxDepth: number;
   readonly keepAliveMs: number;
@@ -36,8 +32,8 @@ export interface EndpointOptions {
 /** Answers one HTTP request to an endpoint. */
 export type Endpoint = (incoming: IncomingMessage, outgoing: ServerResponse) => void;
 
-/** Answers a request that has passed the guards. */
-type Method = (incoming: IncomingMessage, outgoing: ServerResponse, forwarded: ForwardedHeaders) => void;
+/** Answers a request that was let in. */
+type Method = (incoming: IncomingMessage, outgoing: ServerResponse, sender: Sender) => void;
 
 const sessionIdForm = /^[\x21-\x7e]{1,128}$/;
 
@@ -48,14 +44,13 @@ const sessionIdForm = /^[\x21-\x7e]{1,128}$/;
  */
 export function createEndpoint(options: EndpointOptions): Endpoint {
   const { server, sessions } = options;
-  const guard = createGuard(options);
   const modernFace = createModernFace(options);
 
-  const findSession = (incoming: IncomingMessage): SessionHandle | Reason => {
+  const findSession = (incoming: IncomingMessage, { principal }: Identity): SessionHandle | Reason => {
     const id = incoming.headers['mcp-session-id'];
     if (id === undefined) return 'session_required';
     if (typeof id !== 'string' || !sessionIdForm.test(id)) return 'bad_session_id';
-    return sessions.at(id, server, anonymous, headerOf(incoming, 'mcp-protocol-version'));
+    return sessions.at(id, server, principal, headerOf(incoming, 'mcp-protocol-version'));
   };
 
   /** True for a client of the modern era: it has no session that a GET or DELETE could be about. */
@@ -64,36 +59,37 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
     return !namesSession && namesModernRevision(headerOf(incoming, 'mcp-protocol-version'));
   };
 
-  const post: Method = (incoming, outgoing, forwarded) => {
+  const post: Method = (incoming, outgoing, sender) => {
+    const { identity } = sender;
     const accepts = readAccept(incoming.headers.accept);
     readPosted(incoming, options, accepts.json || accepts.sse, (posted) => {
-      const reply = createReply(outgoing, accepts, options, forwarded);
+      const reply = createReply(outgoing, accepts, options, sender);
       if (!posted.ok) return reply.fault(posted.reason, posted.id, posted.data);
-      if (posted.modern !== undefined) return modernFace.post(posted.modern, incoming.headers, reply);
+      if (posted.modern !== undefined) return modernFace.post(posted.modern, incoming.headers, identity, reply);
       const { messages, isBatch, initialize, id } = posted;
       const namesSession = incoming.headers['mcp-session-id'] !== undefined;
       if (initialize !== undefined && namesSession) return reply.fault('already_initialized', id);
-      if (initialize !== undefined && !isBatch) return sessions.open(server, anonymous, initialize, reply);
-      const session = findSession(incoming);
+      if (initialize !== undefined && !isBatch) return sessions.open(server, identity.principal, initialize, reply);
+      const session = findSession(incoming, identity);
       if (typeof session === 'string') return reply.fault(session, id);
       session.post({ messages, isBatch }, reply);
     });
   };
 
-  const get: Method = (incoming, outgoing, forwarded) => {
+  const get: Method = (incoming, outgoing, sender) => {
     const accepts = readAccept(incoming.headers.accept);
     if (!accepts.sse) return respondWithFault(outgoing, 'not_acceptable');
-    const session = findSession(incoming);
+    const session = findSession(incoming, sender.identity);
     if (typeof session === 'string') return respondWithFault(outgoing, session);
     const lastEventId = readLastEventId(incoming);
     if (lastEventId === 'malformed') return respondWithFault(outgoing, 'bad_event_id');
-    session.listen(lastEventId, createReply(outgoing, accepts, options, forwarded));
+    session.listen(lastEventId, createReply(outgoing, accepts, options, sender));
   };
 
-  const remove: Method = (incoming, outgoing, forwarded) => {
-    const session = findSession(incoming);
+  const remove: Method = (incoming, outgoing, sender) => {
+    const session = findSession(incoming, sender.identity);
     if (typeof session === 'string') return respondWithFault(outgoing, session);
-    session.remove(createReply(outgoing, readAccept(undefined), options, forwarded));
+    session.remove(createReply(outgoing, readAccept(undefined), options, sender));
   };
 
   const methods: ReadonlyMap<string | undefined, Method> = new Map([
@@ -102,14 +98,12 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
     ['DELETE', remove],
   ]);
 
-  return (incoming, outgoing) => {
-    const admitted = guard(incoming);
-    if (typeof admitted === 'string') return respondWithFault(outgoing, admitted);
+  return behindAdmission(options, (incoming, outgoing, sender) => {
     const answer = methods.get(incoming.method);
     if (answer === undefined) return respondWithFault(outgoing, 'method_not_allowed');
     if (incoming.method !== 'POST' && hasPostOnly(incoming)) return respondWithFault(outgoing, 'post_only');
-    answer(incoming, outgoing, admitted);
-  };
+    answer(incoming, outgoing, sender);
+  });
 }
 
 function readLastEventId(incoming: IncomingMessage): EventId | undefined | 'malformed' {

@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http';
-import type { ForwardedHeaders } from '../protocol/forwarded-headers.ts';
 import type { Accepts } from '../protocol/media-types.ts';
 import { keepAliveComment } from '../protocol/sse.ts';
 import type { EventSink, Headers, Reply } from '../session/reply.ts';
+import type { Sender } from './admission.ts';
 import { respondWithFault, respondWithJson } from './respond.ts';
 
 /** Without it, Node.js would announce a chunked body. */
@@ -30,7 +30,7 @@ export function createReply(
   outgoing: ServerResponse,
   accepts: Accepts,
   times: ReplyTimes,
-  forwarded?: ForwardedHeaders,
+  { forwarded }: Sender,
 ): Reply {
   return {
     accepts,

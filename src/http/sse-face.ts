@@ -1,7 +1,7 @@
 import { readAccept } from '../protocol/media-types.ts';
-import { anonymous } from '../session/visitor.ts';
+import { behindAdmission } from './admission.ts';
 import type { Endpoint, EndpointOptions } from './endpoint.ts';
-import { createGuard, headerOf } from './guard.ts';
+import { headerOf } from './guard.ts';
 import { notServedHere } from './legacy-only.ts';
 import { readPosted } from './posted.ts';
 import { respondWithFault } from './respond.ts';
@@ -17,39 +17,35 @@ export type SseFaceOptions = EndpointOptions & SseStreamOptions;
  */
 export function createSseStream(options: SseFaceOptions): Endpoint {
   const { server, sessions } = options;
-  const guard = createGuard(options);
-  return (incoming, outgoing) => {
-    const admitted = guard(incoming);
-    if (typeof admitted === 'string') return respondWithFault(outgoing, admitted);
+  return behindAdmission(options, (incoming, outgoing, sender) => {
+    const { principal } = sender.identity;
     if (incoming.method !== 'GET') return respondWithFault(outgoing, 'only_a_stream');
     if (!readAccept(headerOf(incoming, 'accept')).sse) return respondWithFault(outgoing, 'not_acceptable');
     const place = placeOf(headerOf(incoming, 'last-event-id'));
     if (place === undefined) return respondWithFault(outgoing, 'bad_event_id');
     const { token, after } = place;
-    const reply = createSseReply(outgoing, place, options, admitted);
+    const reply = createSseReply(outgoing, place, options, sender);
     if (after.epoch === 0) {
-      const refused = sessions.expect(token, server, anonymous, after, reply);
+      const refused = sessions.expect(token, server, principal, after, reply);
       if (refused === undefined)
         reply.stream(); // which says where `initialize` is to be sent
       else reply.fault(refused, null);
       return;
     }
-    const session = sessions.atToken(token, server, anonymous, headerOf(incoming, 'mcp-protocol-version'));
+    const session = sessions.atToken(token, server, principal, headerOf(incoming, 'mcp-protocol-version'));
     if (typeof session === 'string') reply.fault(session, null);
     else session.listen(after, reply);
-  };
+  });
 }
 
 /** Where such clients POST their messages. What is answered to them is on the stream. */
 export function createMessagesEndpoint(options: SseFaceOptions): Endpoint {
   const { server, sessions } = options;
-  const guard = createGuard(options);
-  return (incoming, outgoing) => {
-    const admitted = guard(incoming);
-    if (typeof admitted === 'string') return respondWithFault(outgoing, admitted);
+  return behindAdmission(options, (incoming, outgoing, sender) => {
+    const { principal } = sender.identity;
     if (incoming.method !== 'POST') return respondWithFault(outgoing, 'only_messages');
     readPosted(incoming, options, true, (posted) => {
-      const reply = createPostReply(outgoing, options, admitted);
+      const reply = createPostReply(outgoing, options, sender);
       if (!posted.ok) return reply.fault(posted.reason, posted.id, posted.data);
       const { messages, isBatch, modern, initialize, id } = posted;
       if (modern !== undefined) {
@@ -59,12 +55,12 @@ export function createMessagesEndpoint(options: SseFaceOptions): Endpoint {
       const token = tokenOf(incoming.url ?? '');
       if (token === undefined) return reply.fault('unknown_token', id);
       if (initialize !== undefined && !isBatch)
-        return sessions.openOneStream(token, server, anonymous, initialize, reply);
-      const session = sessions.atToken(token, server, anonymous, headerOf(incoming, 'mcp-protocol-version'));
+        return sessions.openOneStream(token, server, principal, initialize, reply);
+      const session = sessions.atToken(token, server, principal, headerOf(incoming, 'mcp-protocol-version'));
       if (typeof session === 'string') reply.fault(session, id);
       else session.post({ messages, isBatch }, reply);
     });
-  };
+  });
 }
 
 /** Where a client is; a new one is at the beginning of a session that it has yet to open. */

@@ -3,7 +3,6 @@ import type { WebSocket } from 'ws';
 import { watchPeer } from '../../backend/websocket-peer.ts';
 import { closeCodeOf } from '../../protocol/close-codes.ts';
 import { faultMessage, type Reason } from '../../protocol/faults.ts';
-import type { ForwardedHeaders } from '../../protocol/forwarded-headers.ts';
 import type { Message } from '../../protocol/message.ts';
 import { decodeEvents } from '../../protocol/sse.ts';
 import type { EventSink, Reply } from '../../session/reply.ts';
@@ -11,8 +10,8 @@ import type { Session } from '../../session/session.ts';
 import { faultAtEnd, type SessionEnd } from '../../session/session-end.ts';
 import type { Server } from '../../session/session-parts.ts';
 import type { Sessions } from '../../session/sessions.ts';
-import { anonymous } from '../../session/visitor.ts';
 import type { Store } from '../../store/store.ts';
+import type { Sender } from '../admission.ts';
 import { keepApart } from '../apart.ts';
 import { notServedHere } from '../legacy-only.ts';
 import { readMessages } from '../posted.ts';
@@ -28,8 +27,8 @@ export interface ConnectionOptions {
   readonly maxDepth: number;
   readonly keepAliveMs: number;
   readonly slowReaderMs: number;
-  /** What the handshake brings for the server. */
-  readonly forwarded: ForwardedHeaders;
+  /** Of the handshake. */
+  readonly sender: Sender;
   /** How long a client may take for its first message, and between an `initialize` that failed and the next. */
   readonly initializeTimeoutMs: number;
 }
@@ -116,7 +115,7 @@ export class Connection {
   }
 
   #open(initialize: Message): void {
-    const { server, sessions, store, maxEventBytes } = this.#options;
+    const { server, sender, sessions, store, maxEventBytes } = this.#options;
     clearTimeout(this.#initializeTimer);
     this.#sessionEnd = undefined;
     const onAccepted = (): void => {
@@ -125,7 +124,7 @@ export class Connection {
       this.#session?.listen(undefined, this.#createReply({ isContinued: true }));
     };
     const reply = this.#createReply({ onAccepted });
-    const visitor = { server, principal: anonymous };
+    const visitor = { server, principal: sender.identity.principal };
     const home = { store, maxEventBytes, onEnding: (reason: SessionEnd) => this.#ended(reason) };
     this.#session = sessions.connected.open(visitor, initialize, reply, home);
     if (this.#session === undefined) this.#awaitInitialize();
@@ -156,7 +155,7 @@ export class Connection {
     const peer = this.#peer;
     return {
       accepts: { json: true, sse: true },
-      forwarded: this.#options.forwarded,
+      forwarded: this.#options.sender.forwarded,
       isContinued,
       get isGone() {
         return peer.readyState !== peer.OPEN;

@@ -4,18 +4,18 @@ import type { Duplex } from 'node:stream';
 import { WebSocketServer } from 'ws';
 import { limitsOf, subprotocol } from '../../backend/websocket-peer.ts';
 import type { Reason } from '../../protocol/faults.ts';
-import type { Server } from '../../session/session-parts.ts';
+import { type AdmissionOptions, createAdmission } from '../admission.ts';
+import type { Challenge } from '../auth/identity.ts';
 import type { Endpoint } from '../endpoint.ts';
-import { createGuard } from '../guard.ts';
 import type { OriginRules } from '../origin.ts';
-import { respondWithFault } from '../respond.ts';
+import { respondWithChallenge, respondWithFault } from '../respond.ts';
 import { Connection, type ConnectionOptions } from './connection.ts';
 import { serveWithoutUpgrade, wantsWebSocket } from './other-upgrades.ts';
 
 /** What the WebSocket endpoints of a gateway need. */
-export interface WebSocketFaceOptions extends Omit<ConnectionOptions, 'server' | 'forwarded'> {
-  /** The servers by the path of their endpoint. */
-  readonly servers: ReadonlyMap<string, Server>;
+export interface WebSocketFaceOptions extends Omit<ConnectionOptions, 'server' | 'sender'> {
+  /** The servers by the path of their endpoint, and who may use them. */
+  readonly servers: ReadonlyMap<string, Pick<AdmissionOptions, 'server' | 'authenticate'>>;
   readonly originRules: OriginRules;
   /** Of one message of a client. */
   readonly maxBodyBytes: number;
@@ -33,7 +33,7 @@ export interface WebSocketFace {
 export function createWebSocketFace(options: WebSocketFaceOptions): WebSocketFace {
   const { servers, sessions, originRules, maxBodyBytes, slowReaderMs } = options;
   const guarded = [...servers].map(
-    ([path, server]) => [path, { server, guard: createGuard({ server, originRules }) }] as const,
+    ([path, of]) => [path, { server: of.server, admit: createAdmission({ ...of, originRules }) }] as const,
   );
   const byPath = new Map(guarded);
   const connections = new Map<Connection, Promise<void>>();
@@ -43,13 +43,13 @@ export function createWebSocketFace(options: WebSocketFaceOptions): WebSocketFac
     ...limitsOf(maxBodyBytes, slowReaderMs),
     handleProtocols: (offered) => offered.has(subprotocol) && subprotocol,
   });
-  sockets.on('wsClientError', (_cause, socket, incoming) => refuse(incoming, socket, 'bad_handshake'));
+  sockets.on('wsClientError', (_cause, socket, incoming) => refuse(incoming, socket, { reason: 'bad_handshake' }));
 
   const accept = (
     incoming: IncomingMessage,
     socket: Socket,
     head: Buffer,
-    of: Pick<ConnectionOptions, 'server' | 'forwarded'>,
+    of: Pick<ConnectionOptions, 'server' | 'sender'>,
   ): void =>
     sockets.handleUpgrade(incoming, socket, head, (peer) => {
       const connection = new Connection(peer, socket, { ...options, ...of });
@@ -64,12 +64,19 @@ export function createWebSocketFace(options: WebSocketFaceOptions): WebSocketFac
 
   const take = (incoming: IncomingMessage, socket: Socket, head: Buffer): void => {
     const found = byPath.get(pathOf(incoming));
-    if (found === undefined) return refuse(incoming, socket, 'no_such_path');
-    const forwarded = found.guard(incoming);
-    if (typeof forwarded === 'string') return refuse(incoming, socket, forwarded);
-    const refused = sessions.isDraining ? 'draining' : refuseSubprotocols(incoming);
-    if (refused !== undefined) return refuse(incoming, socket, refused);
-    accept(incoming, socket, head, { server: found.server, forwarded });
+    if (found === undefined) return refuse(incoming, socket, { reason: 'no_such_path' });
+    const { server, admit } = found;
+    const onError = (): void => void socket.destroy(); // the client left while it was asked who it is
+    socket.on('error', onError);
+    admit(incoming, {
+      refused: (challenge) => refuse(incoming, socket, challenge),
+      admitted(sender) {
+        socket.off('error', onError);
+        const reason = sessions.isDraining ? 'draining' : refuseSubprotocols(incoming);
+        if (reason !== undefined) return refuse(incoming, socket, { reason });
+        accept(incoming, socket, head, { server, sender });
+      },
+    });
   };
 
   return {
@@ -105,12 +112,12 @@ function refuseSubprotocols({ headers }: IncomingMessage): Reason | undefined {
 }
 
 /** Answers a request that does not become a WebSocket, and ends its connection. */
-function refuse(incoming: IncomingMessage, socket: Duplex, reason: Reason): void {
+function refuse(incoming: IncomingMessage, socket: Duplex, challenge: Challenge): void {
   socket.on('error', () => undefined); // the client is gone: there is nobody to answer
   const outgoing = new ServerResponse(incoming);
   outgoing.shouldKeepAlive = false;
-  if (reason === 'bad_handshake') outgoing.setHeader('sec-websocket-version', '13'); // RFC 6455, section 4.4
+  if (challenge.reason === 'bad_handshake') outgoing.setHeader('sec-websocket-version', '13'); // RFC 6455, section 4.4
   outgoing.assignSocket(socket as Socket);
   outgoing.once('finish', () => (socket as Socket).destroySoon());
-  respondWithFault(outgoing, reason);
+  respondWithChallenge(outgoing, challenge);
 }
