@@ -8,7 +8,7 @@ import { openEitherEra } from '../era/open-either-era.ts';
 import { Translator } from '../era/translator.ts';
 import type { AdmissionOptions } from '../http/admission.ts';
 import { createHttpApp, createListener } from '../http/app.ts';
-import { authenticateNobody } from '../http/auth/identity.ts';
+import { addResourceMetadata } from '../http/auth/oauth/metadata-routes.ts';
 import { createEndpoint, type Endpoint } from '../http/endpoint.ts';
 import { createOriginRules, isLoopback } from '../http/origin.ts';
 import { createMessagesEndpoint, createSseStream } from '../http/sse-face.ts';
@@ -21,6 +21,7 @@ import { createSessionLog } from '../ops/session-log.ts';
 import { Sessions } from '../session/sessions.ts';
 import { anyChange, ChangeTeller } from '../store/change-teller.ts';
 import type { Changes } from '../store/changes.ts';
+import { createAccess } from './access.ts';
 import type { Urls } from './banner.ts';
 import type { GatewayConfig } from './configuration/config.ts';
 import { endpointPathsOf } from './configuration/endpoint-paths.ts';
@@ -83,8 +84,8 @@ export async function startGateway({ config, environment, logger, onUseless }: G
   const allGroups: Groups[] = [];
   const originRules = createOriginRules(config);
   const endpoints = new Map<string, Endpoint>();
-  const onWebSocket = new Map<string, Pick<AdmissionOptions, 'server' | 'authenticate'>>();
-  const authenticate = authenticateNobody;
+  const onWebSocket = new Map<string, Omit<AdmissionOptions, 'originRules'>>();
+  const access = await createAccess(config, logger);
   for (const [running, modern] of modernServers) {
     const own = running.config;
     const server = { ...running.server, open: openForSessions(running, modern, config) };
@@ -96,13 +97,13 @@ export async function startGateway({ config, environment, logger, onUseless }: G
       onFailed: (cause) => modernObserver.failed(own.name, cause),
     });
     allGroups.push(groups);
-    const options = { ...config, server, sessions, modern, groups, originRules, authenticate };
+    const options = { ...config, server, sessions, modern, groups, originRules, ...access.of(own) };
     const endpoint = createEndpoint(options);
     for (const { mcp, ws, old } of endpointPathsOf(config, own)) {
       endpoints.set(mcp, endpoint);
       if (ws !== undefined) {
         endpoints.set(ws, webSocketOnly);
-        onWebSocket.set(ws, { server, authenticate });
+        onWebSocket.set(ws, { server, ...access.of(own) });
       }
       if (old === undefined) continue;
       const face = { ...options, messagesPath: old.messages };
@@ -111,6 +112,7 @@ export async function startGateway({ config, environment, logger, onUseless }: G
     }
   }
   const app = createHttpApp(endpoints);
+  addResourceMetadata(app, access.metadata);
   addHealth(app, { readiness: () => sessions.readiness });
 
   const http = createServer(
@@ -145,8 +147,8 @@ export async function startGateway({ config, environment, logger, onUseless }: G
     throw new Error(explainListenFailure(cause, config), { cause });
   }
 
-  if (!isLoopback(host)) {
-    logger.warn({ host, port }, 'whoever reaches this address can use the servers: there is no authentication yet');
+  if (!isLoopback(host) && config.authIssuer.length === 0) {
+    logger.warn({ host, port }, 'whoever reaches this address can use the servers: there is no authentication');
   }
 
   const base = `http://${displayHost(host)}:${(http.address() as AddressInfo).port}`;

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ForwardedHeaders } from '../protocol/forwarded-headers.ts';
+import type { Authorization } from './auth/authorization.ts';
 import { type Authenticate, type Challenge, type Identity, isChallenge } from './auth/identity.ts';
 import { createGuard, type GuardOptions } from './guard.ts';
 import { respondWithChallenge } from './respond.ts';
@@ -7,6 +8,8 @@ import { respondWithChallenge } from './respond.ts';
 /** What stands before every endpoint of a server. */
 export interface AdmissionOptions extends GuardOptions {
   readonly authenticate: Authenticate;
+  /** What those who are let in may do. */
+  readonly authorization: Authorization;
 }
 
 /** Who sends a request, and what it brings for the server. */
@@ -27,7 +30,7 @@ export interface Doors {
  * where the authentication answers at once.
  */
 export function createAdmission(options: AdmissionOptions): (incoming: IncomingMessage, doors: Doors) => void {
-  const { authenticate } = options;
+  const authenticate = options.authorization.guard(options.authenticate);
   const guard = createGuard(options);
   return (incoming, doors) => {
     const forwarded = guard(incoming);

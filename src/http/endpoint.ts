@@ -9,6 +9,7 @@ import type { SessionHandle } from '../session/session-handle.ts';
 import type { Sessions } from '../session/sessions.ts';
 import { type AdmissionOptions, behindAdmission, type Sender } from './admission.ts';
 import type { Identity } from './auth/identity.ts';
+import { authorized, refuse } from './authorized.ts';
 import { headerOf } from './guard.ts';
 import { createModernFace } from './modern-face.ts';
 import { readPosted } from './posted.ts';
@@ -43,7 +44,7 @@ const sessionIdForm = /^[\x21-\x7e]{1,128}$/;
  * session it names (2026-07-28, basic/versioning).
  */
 export function createEndpoint(options: EndpointOptions): Endpoint {
-  const { server, sessions } = options;
+  const { server, sessions, authorization } = options;
   const modernFace = createModernFace(options);
 
   const findSession = (incoming: IncomingMessage, { principal }: Identity): SessionHandle | Reason => {
@@ -62,9 +63,10 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
   const post: Method = (incoming, outgoing, sender) => {
     const { identity } = sender;
     const accepts = readAccept(incoming.headers.accept);
-    readPosted(incoming, options, accepts.json || accepts.sse, (posted) => {
+    readPosted(incoming, options, accepts.json || accepts.sse, (read) => {
       const reply = createReply(outgoing, accepts, options, sender);
-      if (!posted.ok) return reply.fault(posted.reason, posted.id, posted.data);
+      const posted = authorized(read, identity, authorization, incoming.url);
+      if (!posted.ok) return refuse(posted, outgoing, reply);
       if (posted.modern !== undefined) return modernFace.post(posted.modern, incoming.headers, identity, reply);
       const { messages, isBatch, initialize, id } = posted;
       const namesSession = incoming.headers['mcp-session-id'] !== undefined;

@@ -1,3 +1,4 @@
+import { checkAuthorization } from './authorization.ts';
 import { type CommandLine, forms, readCommandLine } from './command-line.ts';
 import { type ConfigFile, readConfigFile } from './config-file.ts';
 import { hasDoublePath } from './endpoint-paths.ts';
@@ -90,6 +91,7 @@ export function readConfiguration({
     ...readRemoteServer(line.url, globals.path, common, report),
     ...resolveFileServers(file, globals.path, common, report),
   ];
+  checkAuthorization({ ...globals, servers }, sources, report);
   if (faults.length === 0 && hasDoublePath({ ...globals, servers })) {
     const given = ['wsPath', 'ssePath', 'messagesPath', 'path'].flatMap((key) => firstGiven(sources, key) ?? []);
     report(

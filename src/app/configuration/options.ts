@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { Era } from '../../protocol/revisions.ts';
+import { oauthOptions, scopeOptions } from './oauth-options.ts';
 import { integer, list, matching, type Option, systemText, text, turnedOff } from './option-kinds.ts';
 import { remoteOptions } from './remote-options.ts';
 import { sharedOptions } from './shared-options.ts';
@@ -27,8 +28,8 @@ const parentDeathSignals = ['SIGTERM', 'SIGKILL', 'off'] as const;
 const path = matching(
   /^(?:\/(?!\.{1,2}(?:\/|$))[A-Za-z0-9._~-]+)+$/,
   'must begin with / and have only letters, digits and . _ ~ - between slashes, without a query and a slash at the end',
-).refine((value) => !/^\/(?:healthz|readyz|metrics)(?:\/|$)/.test(value), {
-  error: 'must not begin with /healthz, /readyz or /metrics, which the gateway answers itself',
+).refine((value) => !/^\/(?:healthz|readyz|metrics|\.well-known)(?:\/|$)/.test(value), {
+  error: 'must not begin with /healthz, /readyz, /metrics or /.well-known, which the gateway answers itself',
 });
 
 const variables = z
@@ -64,6 +65,7 @@ export const globalOptions = {
     { inHelp: true },
   ),
   ...sharedOptions,
+  ...oauthOptions,
   allowOrigin: list(
     matching(
       /^(?:\*|[a-z][a-z0-9+.-]*:\/\/(?:\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::\d{1,5})?)$/i,
@@ -232,6 +234,7 @@ export const serverOptions = {
   } as Option<Readonly<Record<string, string>>>,
   sse: turnedOff('Whether clients that speak only HTTP+SSE (2024-11-05) can use the server, at ssePath.'),
   ws: turnedOff('Whether clients on WebSocket can use the server, at wsPath.'),
+  ...scopeOptions,
   ...remoteOptions,
 } as const satisfies OptionTable;
 

@@ -13,6 +13,8 @@ import type { Sessions } from '../../session/sessions.ts';
 import type { Store } from '../../store/store.ts';
 import type { Sender } from '../admission.ts';
 import { keepApart } from '../apart.ts';
+import type { Authorization } from '../auth/authorization.ts';
+import { authorized } from '../authorized.ts';
 import { notServedHere } from '../legacy-only.ts';
 import { readMessages } from '../posted.ts';
 import { Outlet } from './outlet.ts';
@@ -29,6 +31,7 @@ export interface ConnectionOptions {
   readonly slowReaderMs: number;
   /** Of the handshake. */
   readonly sender: Sender;
+  readonly authorization: Authorization;
   /** How long a client may take for its first message, and between an `initialize` that failed and the next. */
   readonly initializeTimeoutMs: number;
 }
@@ -99,7 +102,8 @@ export class Connection {
   #take(bytes: Buffer, isBinary: boolean): void {
     if (this.#peer.readyState !== this.#peer.OPEN) return;
     if (isBinary) return this.close('not_text');
-    const posted = readMessages(bytes, this.#options.maxDepth);
+    const { maxDepth, sender, authorization } = this.#options;
+    const posted = authorized(readMessages(bytes, maxDepth), sender.identity, authorization, undefined);
     if (!posted.ok) return this.#refuse(posted.reason, posted.id, posted.data);
     const { modern, initialize, isBatch, id } = posted;
     if (modern !== undefined) return this.#refuse('modern_not_served', id, { ...notServedHere(modern) });

@@ -12,10 +12,13 @@ import { respondWithChallenge, respondWithFault } from '../respond.ts';
 import { Connection, type ConnectionOptions } from './connection.ts';
 import { serveWithoutUpgrade, wantsWebSocket } from './other-upgrades.ts';
 
+/** What connections do not have in common. */
+type OfConnection = 'server' | 'sender' | 'authorization';
+
 /** What the WebSocket endpoints of a gateway need. */
-export interface WebSocketFaceOptions extends Omit<ConnectionOptions, 'server' | 'sender'> {
+export interface WebSocketFaceOptions extends Omit<ConnectionOptions, OfConnection> {
   /** The servers by the path of their endpoint, and who may use them. */
-  readonly servers: ReadonlyMap<string, Pick<AdmissionOptions, 'server' | 'authenticate'>>;
+  readonly servers: ReadonlyMap<string, Omit<AdmissionOptions, 'originRules'>>;
   readonly originRules: OriginRules;
   /** Of one message of a client. */
   readonly maxBodyBytes: number;
@@ -33,7 +36,7 @@ export interface WebSocketFace {
 export function createWebSocketFace(options: WebSocketFaceOptions): WebSocketFace {
   const { servers, sessions, originRules, maxBodyBytes, slowReaderMs } = options;
   const guarded = [...servers].map(
-    ([path, of]) => [path, { server: of.server, admit: createAdmission({ ...of, originRules }) }] as const,
+    ([path, of]) => [path, { of, admit: createAdmission({ ...of, originRules }) }] as const,
   );
   const byPath = new Map(guarded);
   const connections = new Map<Connection, Promise<void>>();
@@ -49,7 +52,7 @@ export function createWebSocketFace(options: WebSocketFaceOptions): WebSocketFac
     incoming: IncomingMessage,
     socket: Socket,
     head: Buffer,
-    of: Pick<ConnectionOptions, 'server' | 'sender'>,
+    of: Pick<ConnectionOptions, OfConnection>,
   ): void =>
     sockets.handleUpgrade(incoming, socket, head, (peer) => {
       const connection = new Connection(peer, socket, { ...options, ...of });
@@ -65,7 +68,7 @@ export function createWebSocketFace(options: WebSocketFaceOptions): WebSocketFac
   const take = (incoming: IncomingMessage, socket: Socket, head: Buffer): void => {
     const found = byPath.get(pathOf(incoming));
     if (found === undefined) return refuse(incoming, socket, { reason: 'no_such_path' });
-    const { server, admit } = found;
+    const { of, admit } = found;
     const onError = (): void => void socket.destroy(); // the client left while it was asked who it is
     socket.on('error', onError);
     admit(incoming, {
@@ -74,7 +77,7 @@ export function createWebSocketFace(options: WebSocketFaceOptions): WebSocketFac
         socket.off('error', onError);
         const reason = sessions.isDraining ? 'draining' : refuseSubprotocols(incoming);
         if (reason !== undefined) return refuse(incoming, socket, { reason });
-        accept(incoming, socket, head, { server, sender });
+        accept(incoming, socket, head, { ...of, sender });
       },
     });
   };

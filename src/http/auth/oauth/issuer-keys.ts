@@ -13,7 +13,7 @@ export interface KeySet {
 export interface IssuerKeysOptions {
   /** Gets the document with the keys (RFC 7517, section 5); rejects if it cannot be had. */
   readonly fetchKeys: () => Promise<Readonly<Record<string, unknown>>>;
-  /** For so long known keys stay good without the issuer, in milliseconds. */
+  /** For so long keys stay good that should have been fetched again, in milliseconds. */
   readonly staleMs: number;
   /** The time, in milliseconds since 1970. */
   readonly now: () => number;
@@ -48,11 +48,16 @@ export class IssuerKeys {
 
   /** The keys, if they may still be used. What was verified by them holds while this stays the same object. */
   get current(): KeySet | undefined {
-    const known = this.#known;
-    if (known === undefined) return undefined;
-    const ageMs = this.#options.now() - this.#fetchedAtMs;
-    if (ageMs > refreshMs) void this.refresh();
-    return ageMs > this.#options.staleMs ? undefined : known;
+    if (this.#known !== undefined && this.#ageMs > refreshMs) void this.refresh();
+    return this.#usable;
+  }
+
+  get #usable(): KeySet | undefined {
+    return this.#ageMs > refreshMs + this.#options.staleMs ? undefined : this.#known;
+  }
+
+  get #ageMs(): number {
+    return this.#options.now() - this.#fetchedAtMs;
   }
 
   /** True if the last fetch failed: what the known keys do not say is not known. */
@@ -70,7 +75,7 @@ export class IssuerKeys {
       });
     }
     await this.#fetching;
-    return this.current;
+    return this.#usable;
   }
 
   async #fetch(): Promise<void> {

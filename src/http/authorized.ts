@@ -1,0 +1,38 @@
+import type { ServerResponse } from 'node:http';
+import type { Reply } from '../session/reply.ts';
+import { type Authorization, hasAll } from './auth/authorization.ts';
+import type { Challenge, Identity } from './auth/identity.ts';
+import type { Posted } from './posted.ts';
+
+type Refused = Extract<Posted, { ok: false }> & Pick<Challenge, 'wwwAuthenticate'>;
+
+/** What was posted, where its sender may; or why it is refused. */
+export type Authorized =
+  | Refused
+  | (Extract<Posted, { ok: true }> & {
+      /** All that was needed of the sender's scopes. */
+      readonly needed: readonly string[];
+    });
+
+/**
+ * Refuses what was posted if its sender lacks a scope for any of it: the messages of a batch are taken together or not at all.
+ * @param url the path at which it was posted
+ */
+export function authorized(
+  posted: Posted,
+  identity: Identity,
+  authorization: Authorization,
+  url: string | undefined,
+): Authorized {
+  if (!posted.ok) return posted;
+  const needed = authorization.neededBy(posted.messages);
+  if (hasAll(identity, needed)) return { ...posted, needed };
+  const challenge = authorization.challengeTo(identity, needed, { url });
+  return { ok: false, id: posted.id, data: { scope: authorization.wanted(identity, needed).join(' ') }, ...challenge };
+}
+
+/** Answers a POST that is refused. */
+export function refuse({ reason, id, data, wwwAuthenticate }: Refused, outgoing: ServerResponse, reply: Reply): void {
+  if (wwwAuthenticate !== undefined) outgoing.setHeader('www-authenticate', wwwAuthenticate);
+  reply.fault(reason, id, data);
+}
