@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { createServer, type Server as HttpServer } from 'node:http';
+import { readFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import type { Logger } from 'pino';
 import type { OpenBackend } from '../backend/backend.ts';
@@ -8,10 +8,13 @@ import { openEitherEra } from '../era/open-either-era.ts';
 import { Translator } from '../era/translator.ts';
 import type { AdmissionOptions } from '../http/admission.ts';
 import { createHttpApp, createListener } from '../http/app.ts';
+import { CredentialWatch } from '../http/auth/credential-watch.ts';
 import { addResourceMetadata } from '../http/auth/oauth/metadata-routes.ts';
+import { createCors } from '../http/cors.ts';
 import { createEndpoint, type Endpoint } from '../http/endpoint.ts';
 import { createOriginRules, isLoopback } from '../http/origin.ts';
 import { createMessagesEndpoint, createSseStream } from '../http/sse-face.ts';
+import { createWebServer, type ServerCertificate, type WebServer } from '../http/web-server.ts';
 import { createWebSocketFace, webSocketOnly } from '../http/websocket/face.ts';
 import { ModernServer } from '../modern/modern-server.ts';
 import type { ModernObserver } from '../modern/observer.ts';
@@ -23,9 +26,12 @@ import { anyChange, ChangeTeller } from '../store/change-teller.ts';
 import type { Changes } from '../store/changes.ts';
 import { createAccess } from './access.ts';
 import type { Urls } from './banner.ts';
+import { type CertificateWatch, watchCertificate } from './certificate-watch.ts';
+import { readCertificate } from './configuration/certificate.ts';
 import type { GatewayConfig } from './configuration/config.ts';
 import { endpointPathsOf } from './configuration/endpoint-paths.ts';
 import type { Environment } from './configuration/environment.ts';
+import { flagOf } from './configuration/option-names.ts';
 import { createConnectedStore, createStore } from './create-store.ts';
 import { createRequestStates } from './request-states.ts';
 import { logListeners } from './server-listeners.ts';
@@ -46,6 +52,8 @@ export interface GatewayParts {
 export interface Gateway {
   /** The endpoints, by server. */
   readonly urls: readonly Urls[];
+  /** Reads the files again that may change while it runs; undefined if there are none. */
+  readonly reload: (() => void) | undefined;
   /** Ends everything in order (P9): resolves when no session, no process and no connection is left. */
   close(): Promise<void>;
 }
@@ -86,6 +94,7 @@ export async function startGateway({ config, environment, logger, onUseless }: G
   const endpoints = new Map<string, Endpoint>();
   const onWebSocket = new Map<string, Omit<AdmissionOptions, 'originRules'>>();
   const access = await createAccess(config, logger);
+  const watch = new CredentialWatch();
   for (const [running, modern] of modernServers) {
     const own = running.config;
     const server = { ...running.server, open: openForSessions(running, modern, config) };
@@ -97,7 +106,7 @@ export async function startGateway({ config, environment, logger, onUseless }: G
       onFailed: (cause) => modernObserver.failed(own.name, cause),
     });
     allGroups.push(groups);
-    const options = { ...config, server, sessions, modern, groups, originRules, ...access.of(own) };
+    const options = { ...config, server, sessions, modern, groups, originRules, watch, ...access.of(own) };
     const endpoint = createEndpoint(options);
     for (const { mcp, ws, old } of endpointPathsOf(config, own)) {
       endpoints.set(mcp, endpoint);
@@ -115,27 +124,21 @@ export async function startGateway({ config, environment, logger, onUseless }: G
   addResourceMetadata(app, access.metadata);
   addHealth(app, { readiness: () => sessions.readiness });
 
-  const http = createServer(
-    {
-      requestTimeout: config.bodyTimeoutMs,
-      connectionsCheckingInterval: 1_000,
-      keepAliveTimeout: config.connectionIdleMs,
-    },
-    createListener(app, endpoints),
-  );
+  const listener = createListener(app, endpoints, createCors(originRules));
+  const certificate = certificateOf(config);
+  const web = createWebServer({ ...config, certificate }, listener);
+  const http = web.server;
   const webSockets = createWebSocketFace({
     ...config,
     servers: onWebSocket,
     sessions,
     store: connectedStore,
     originRules,
+    watch,
     maxEventBytes: config.maxLineBytes,
     initializeTimeoutMs: config.bodyTimeoutMs,
   });
   webSockets.attach(http);
-  // Node.js drops what follows the first 1,000 headers, and with it what the guards look at; their size is bounded anyway.
-  http.maxHeadersCount = 0;
-  http.maxConnections = config.maxConnections;
   http.on('drop', () =>
     logger.warn({ maxConnections: config.maxConnections }, 'closed a connection: too many are open'),
   );
@@ -151,14 +154,17 @@ export async function startGateway({ config, environment, logger, onUseless }: G
     logger.warn({ host, port }, 'whoever reaches this address can use the servers: there is no authentication');
   }
 
-  const base = `http://${displayHost(host)}:${(http.address() as AddressInfo).port}`;
+  const certificateWatch = watchFor(certificate, config, web, logger);
+  const base = `${certificate === undefined ? 'http' : 'https'}://${displayHost(host)}:${(http.address() as AddressInfo).port}`;
   return {
     urls: servers.map(({ config: own }) => {
       const [{ mcp, ws, old }] = endpointPathsOf(config, own);
       const onWs = ws && { ws: base.replace('http', 'ws') + ws };
       return { server: own.name, url: base + mcp, ...(old && { sse: base + old.stream }), ...onWs };
     }),
+    reload: certificateWatch?.look,
     async close() {
+      certificateWatch?.stop();
       const endMs = Math.max(...servers.map(({ config: c }) => c.stdinCloseGraceMs + c.terminateGraceMs));
       const graceMs = Math.max(0, config.drainMs - endMs - exitMarginMs);
       for (const groups of allGroups) groups.close();
@@ -168,7 +174,8 @@ export async function startGateway({ config, environment, logger, onUseless }: G
         ...[...modernServers.values()].map((modern) => modern.drain(graceMs, sessionsEnded)),
       ]);
       await closeParts();
-      await Promise.all([webSockets.close(connectionGraceMs), closeServer(http)]);
+      watch.close();
+      await Promise.all([webSockets.close(connectionGraceMs), web.close(connectionGraceMs)]);
     },
   };
 }
@@ -218,13 +225,30 @@ async function startServers({ config, environment, logger, onUseless }: GatewayP
   });
 }
 
-async function closeServer(http: HttpServer): Promise<void> {
-  const closed = once(http, 'close');
-  http.close();
-  http.closeIdleConnections();
-  const timer = setTimeout(() => http.closeAllConnections(), connectionGraceMs);
-  await closed;
-  clearTimeout(timer);
+/** Throws an error for the operator if the files changed since the configuration was read, and not for the better. */
+function certificateOf(config: GatewayConfig): ServerCertificate | undefined {
+  const read = readCertificate(config, (path) => readFileSync(path, 'utf8'));
+  if (!read.ok) throw new Error(`${flagOf(read.option)} ${read.message}.`);
+  return read.certificate;
+}
+
+function watchFor(
+  current: ServerCertificate | undefined,
+  files: GatewayConfig,
+  web: WebServer,
+  logger: Logger,
+): CertificateWatch | undefined {
+  if (current === undefined) return undefined;
+  return watchCertificate({
+    files,
+    current,
+    onRenewed(certificate) {
+      web.renew(certificate);
+      logger.info('new connections get the renewed certificate');
+    },
+    onRefused: (detail) =>
+      logger.warn({ detail }, 'kept the certificate in use: its files have changed, and are of no use'),
+  });
 }
 
 /** An address that a person can open. */

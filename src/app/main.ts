@@ -117,7 +117,10 @@ function noteGroups(onUnable: (why: string) => void): void {
   process.on('exit', notes.close);
 }
 
-/** The first signal ends the gateway in order; a second one, or one before it is ready, at once. */
+/**
+ * The first signal ends the gateway in order; a second one, or one before it is ready, at once. A SIGHUP is the end of the
+ * terminal where there is one, and else has files read again, where there are such files.
+ */
 function endOnSignals(started: () => Gateway | undefined, config: GatewayConfig, logger: Logger): void {
   let isEnding = false;
   const end = async (signal: NodeJS.Signals): Promise<void> => {
@@ -136,5 +139,11 @@ function endOnSignals(started: () => Gateway | undefined, config: GatewayConfig,
     logger.info('ended');
     process.exit(0);
   };
-  for (const signal of endSignals) process.on(signal, () => void end(signal));
+  for (const signal of endSignals) {
+    process.on(signal, () => {
+      const reload = signal === 'SIGHUP' && !process.stdout.isTTY ? started()?.reload : undefined;
+      if (reload === undefined) void end(signal);
+      else reload();
+    });
+  }
 }

@@ -16,6 +16,8 @@ export interface AdmissionOptions extends GuardOptions {
 export interface Sender {
   readonly identity: Identity;
   readonly forwarded: ForwardedHeaders;
+  /** The scopes that the request needs, where that is known; the session remembers them (`UsedScopes`). */
+  readonly needs?: readonly string[] | undefined;
 }
 
 /** Who hears whether a request is let in: one of both, once, or none if its client leaves before that is known. */

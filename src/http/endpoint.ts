@@ -2,14 +2,17 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Groups } from '../era/groups/groups.ts';
 import type { ModernServer } from '../modern/modern-server.ts';
 import { type EventId, parseEventId } from '../protocol/event-id.ts';
-import type { Reason } from '../protocol/faults.ts';
-import { readAccept } from '../protocol/media-types.ts';
+import type { Reason, RequestId } from '../protocol/faults.ts';
+import { type Accepts, readAccept } from '../protocol/media-types.ts';
 import { namesModernRevision } from '../protocol/revisions.ts';
+import type { Reply } from '../session/reply.ts';
 import type { SessionHandle } from '../session/session-handle.ts';
 import type { Sessions } from '../session/sessions.ts';
 import { type AdmissionOptions, behindAdmission, type Sender } from './admission.ts';
+import type { CredentialWatch } from './auth/credential-watch.ts';
+import { endingReply } from './auth/ending-reply.ts';
 import type { Identity } from './auth/identity.ts';
-import { authorized, refuse } from './authorized.ts';
+import { authorized, refuse, withNeeds } from './authorized.ts';
 import { headerOf } from './guard.ts';
 import { createModernFace } from './modern-face.ts';
 import { readPosted } from './posted.ts';
@@ -23,6 +26,8 @@ export interface EndpointOptions extends AdmissionOptions {
   readonly modern: ModernServer;
   /** The same, where it is of the legacy era. */
   readonly groups: Groups;
+  /** Ends what is open in the name of credentials that have ended. */
+  readonly watch: CredentialWatch;
   readonly maxBodyBytes: number;
   readonly maxDepth: number;
   readonly keepAliveMs: number;
@@ -46,6 +51,8 @@ const sessionIdForm = /^[\x21-\x7e]{1,128}$/;
 export function createEndpoint(options: EndpointOptions): Endpoint {
   const { server, sessions, authorization } = options;
   const modernFace = createModernFace(options);
+  const replyTo = (outgoing: ServerResponse, accepts: Accepts, sender: Sender, id: RequestId | null = null): Reply =>
+    endingReply(createReply(outgoing, accepts, options, sender), sender.identity, options.watch, id);
 
   const findSession = (incoming: IncomingMessage, { principal }: Identity): SessionHandle | Reason => {
     const id = incoming.headers['mcp-session-id'];
@@ -64,8 +71,8 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
     const { identity } = sender;
     const accepts = readAccept(incoming.headers.accept);
     readPosted(incoming, options, accepts.json || accepts.sse, (read) => {
-      const reply = createReply(outgoing, accepts, options, sender);
       const posted = authorized(read, identity, authorization, incoming.url);
+      const reply = replyTo(outgoing, accepts, withNeeds(sender, posted), posted.id);
       if (!posted.ok) return refuse(posted, outgoing, reply);
       if (posted.modern !== undefined) return modernFace.post(posted.modern, incoming.headers, identity, reply);
       const { messages, isBatch, initialize, id } = posted;
@@ -85,13 +92,13 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
     if (typeof session === 'string') return respondWithFault(outgoing, session);
     const lastEventId = readLastEventId(incoming);
     if (lastEventId === 'malformed') return respondWithFault(outgoing, 'bad_event_id');
-    session.listen(lastEventId, createReply(outgoing, accepts, options, sender));
+    session.listen(lastEventId, replyTo(outgoing, accepts, sender));
   };
 
   const remove: Method = (incoming, outgoing, sender) => {
     const session = findSession(incoming, sender.identity);
     if (typeof session === 'string') return respondWithFault(outgoing, session);
-    session.remove(createReply(outgoing, readAccept(undefined), options, sender));
+    session.remove(replyTo(outgoing, readAccept(undefined), sender));
   };
 
   const methods: ReadonlyMap<string | undefined, Method> = new Map([

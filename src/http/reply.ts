@@ -30,11 +30,13 @@ export function createReply(
   outgoing: ServerResponse,
   accepts: Accepts,
   times: ReplyTimes,
-  { forwarded }: Sender,
+  { identity, forwarded, needs }: Sender,
 ): Reply {
   return {
     accepts,
     forwarded,
+    scopes: identity.scopes,
+    needs,
     get isGone() {
       return outgoing.destroyed;
     },

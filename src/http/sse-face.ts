@@ -1,6 +1,7 @@
 import { readAccept } from '../protocol/media-types.ts';
 import { behindAdmission } from './admission.ts';
-import { authorized, refuse } from './authorized.ts';
+import { endingReply } from './auth/ending-reply.ts';
+import { authorized, refuse, withNeeds } from './authorized.ts';
 import type { Endpoint, EndpointOptions } from './endpoint.ts';
 import { headerOf } from './guard.ts';
 import { notServedHere } from './legacy-only.ts';
@@ -25,7 +26,7 @@ export function createSseStream(options: SseFaceOptions): Endpoint {
     const place = placeOf(headerOf(incoming, 'last-event-id'));
     if (place === undefined) return respondWithFault(outgoing, 'bad_event_id');
     const { token, after } = place;
-    const reply = createSseReply(outgoing, place, options, sender);
+    const reply = endingReply(createSseReply(outgoing, place, options, sender), sender.identity, options.watch, null);
     if (after.epoch === 0) {
       const refused = sessions.expect(token, server, principal, after, reply);
       if (refused === undefined)
@@ -46,8 +47,9 @@ export function createMessagesEndpoint(options: SseFaceOptions): Endpoint {
     const { principal } = sender.identity;
     if (incoming.method !== 'POST') return respondWithFault(outgoing, 'only_messages');
     readPosted(incoming, options, true, (read) => {
-      const reply = createPostReply(outgoing, options, sender);
       const posted = authorized(read, sender.identity, authorization, incoming.url);
+      const said = createPostReply(outgoing, options, withNeeds(sender, posted));
+      const reply = endingReply(said, sender.identity, options.watch, posted.id);
       if (!posted.ok) return refuse(posted, outgoing, reply);
       const { messages, isBatch, modern, initialize, id } = posted;
       if (modern !== undefined) {

@@ -153,6 +153,18 @@ const catalogue = {
     message: 'Method not allowed: this protocol version has POST only.',
     allow: 'POST',
   },
+  bad_http: { status: 400, code: -32000, message: 'Bad request: what was sent is not HTTP/1.1.' },
+  headers_too_large: {
+    status: 431,
+    code: -32000,
+    message: 'The headers of this request are larger than this gateway accepts: 16 KiB in all.',
+  },
+  request_too_slow: {
+    status: 408,
+    code: -32000,
+    message: 'The request did not arrive in time. Send its headers and its body without a break.',
+  },
+  bad_expectation: { status: 417, code: -32000, message: 'Expect may only be 100-continue.' },
   bad_target: { status: 400, code: -32000, message: 'Bad request: the request target must be a path.' },
   method_not_allowed: {
     status: 405,
@@ -179,17 +191,33 @@ const catalogue = {
     message: 'There is no MCP endpoint at this path. The gateway prints its endpoints when it starts.',
   },
 
-  // Who may
-  unauthenticated: {
+  // Who sends it
+  credentials_required: {
     status: 401,
     code: -32000,
-    message: 'Unauthorized: this server is for those who say who they are, in the Authorization header.',
+    message: 'Unauthorized: send Authorization: Bearer with a key or token of this gateway with every request.',
   },
-  invalid_token: {
+  credentials_invalid: {
     status: 401,
+    code: -32000,
+    message: 'Unauthorized: the credentials of this request are not valid here, or are no more.',
+  },
+  credentials_in_query: {
+    status: 401,
+    code: -32000,
+    message: 'Unauthorized: credentials in a URL are not accepted. Send them as Authorization: Bearer.',
+  },
+  untrusted_proxy: {
+    status: 403,
     code: -32000,
     message:
-      'Unauthorized: the token in the Authorization header is malformed, has expired, or was not issued for this server. Get a new one.',
+      'Forbidden: a header of this request says who its user is, and it does not come from a proxy that may say so.',
+  },
+  credentials_expired: {
+    status: 403,
+    code: -32000,
+    message:
+      'The credentials of this request ended before it was answered; whether it took effect is unknown. Go on with new ones.',
   },
   token_not_checked: {
     status: 503,
@@ -349,6 +377,11 @@ const catalogue = {
     status: 502,
     code: -32000,
     message: 'The MCP server wrote a line longer than the limit, so its answer was lost.',
+  },
+  memory_limit: {
+    status: 502,
+    code: -32000,
+    message: 'The MCP server used more memory than it may and was ended; whether the request took effect is unknown.',
   },
   event_too_large: {
     status: 502,

@@ -76,7 +76,7 @@ process.on('exit', () => {
 
 /**
  * Starts the built gateway (`npm run build`) on a free port and resolves when it prints its URL, a line on stdout that
- * holds `http://127.0.0.1:<port>/mcp`. Rejects with its stderr if it ends before. One started inside a test is stopped
+ * holds `http://127.0.0.1:<port>/mcp` (https with a certificate). Rejects with its stderr if it ends before. One started inside a test is stopped
  * when that test has finished, failed or not; stop one that was started in a hook in the hook that belongs to it.
  */
 export async function startGateway({
@@ -125,7 +125,7 @@ export async function startGateway({
 
   const ready = new Promise<string>((resolve, reject) => {
     stdout.onText(() => {
-      const url = /http:\/\/127\.0\.0\.1:\d+\/[^\s"']*/.exec(stdout.wholeLines())?.[0];
+      const url = /https?:\/\/127\.0\.0\.1:\d+\/[^\s"']*/.exec(stdout.wholeLines())?.[0];
       if (url !== undefined) resolve(url);
     });
     exited.then(({ code, signal }) =>

@@ -1,4 +1,5 @@
 import { checkAuthorization } from './authorization.ts';
+import { readCertificate } from './certificate.ts';
 import { type CommandLine, forms, readCommandLine } from './command-line.ts';
 import { type ConfigFile, readConfigFile } from './config-file.ts';
 import { hasDoublePath } from './endpoint-paths.ts';
@@ -7,6 +8,7 @@ import type { Fault, Report } from './fault.ts';
 import { checkForwarding } from './forwarding.ts';
 import { defaultsOf, firstGiven, type Given, resolveOptions } from './given-values.ts';
 import { type GlobalOptions, globalOptions, orderedPairs, type ServerOptions, serverOptions } from './options.ts';
+import { checkUser } from './resource-options.ts';
 import type { EntryContext } from './server-entry.ts';
 import { deriveServerName, nameOfAddress, serverNameFault } from './server-name.ts';
 import { readServerUrl, type ServerAddress } from './server-url.ts';
@@ -85,6 +87,7 @@ export function readConfiguration({
   const sources = [line.given, givenByEnvironment(env), file?.given ?? new Map()];
   const globals = resolveOptions(globalOptions, sources, defaultsOf(globalOptions), report);
   checkPairs(globals, sources, report);
+  checkCertificate(globals, sources, readFile, report);
   const common = resolveOptions(serverOptions, sources, defaultsOf(serverOptions), report);
   const servers = [
     ...readSingleServer(line, globals.path, common, context),
@@ -143,6 +146,16 @@ function checkPairs(globals: GlobalOptions, sources: readonly Given[], report: R
   }
 }
 
+function checkCertificate(
+  globals: GlobalOptions,
+  sources: readonly Given[],
+  readFile: ConfigurationSources['readFile'],
+  report: Report,
+): void {
+  const read = readCertificate(globals, readFile);
+  if (!read.ok) report(firstGiven(sources, read.option)?.path ?? read.option, read.message);
+}
+
 /** Options that a server without a URL has no use for. */
 const remoteOnly = ['transport', 'headers', 'forwardHeaders'];
 
@@ -165,6 +178,7 @@ function readSingleServer(
   const words = args.length > 0 ? serverCommand : splitWhole(command, '--', context);
   if (words === undefined) return [];
   const [first = '', ...rest] = words;
+  checkUser(common, '--', context.report);
   const server: LocalServer = { ...common, name: deriveServerName(words, path), command: first, args: rest };
   return [checkForwarding(server, false, '--', context.report)];
 }
@@ -220,6 +234,7 @@ function resolveFileServers(
     }
     if (words === undefined) return [];
     const [command, ...args] = words;
+    checkUser(own, path, report);
     // Merged, so that a proxy set for all servers is not lost in one that has a token of its own.
     return { ...own, forwardHeaders: [], env: { ...common.env, ...own.env }, name, command, args };
   });

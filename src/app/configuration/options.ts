@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import type { Era } from '../../protocol/revisions.ts';
 import { oauthOptions, scopeOptions } from './oauth-options.ts';
-import { integer, list, matching, type Option, systemText, text, turnedOff } from './option-kinds.ts';
+import { file, integer, list, matching, type Option, systemText, text, turnedOff } from './option-kinds.ts';
 import { remoteOptions } from './remote-options.ts';
+import { resourceOptions } from './resource-options.ts';
 import { sharedOptions } from './shared-options.ts';
 import { largestMessageBytes, largestTotalBytes, longestMs, mebibyte, minute, second } from './units.ts';
 
@@ -80,6 +81,12 @@ export const globalOptions = {
     ).toLowerCase(),
     'Host name allowed besides local; * for all; repeatable.',
   ),
+  tlsCert: text<string | undefined>(
+    undefined,
+    file,
+    'File with the certificate (PEM) of the gateway and its chain: with it clients connect by https and wss alone.',
+  ),
+  tlsKey: text<string | undefined>(undefined, file, 'File with the key (PEM) of that certificate.'),
   maxBodyBytes: integer(4 * mebibyte, [1, largestMessageBytes], 'Bytes of one request body.'),
   connectionIdleMs: integer(
     75 * second,
@@ -235,6 +242,7 @@ export const serverOptions = {
   sse: turnedOff('Whether clients that speak only HTTP+SSE (2024-11-05) can use the server, at ssePath.'),
   ws: turnedOff('Whether clients on WebSocket can use the server, at wsPath.'),
   ...scopeOptions,
+  ...resourceOptions,
   ...remoteOptions,
 } as const satisfies OptionTable;
 

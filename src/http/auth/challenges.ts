@@ -10,13 +10,13 @@ export interface ChallengeOptions {
 
 /** No credentials: what to get, and where (2026-07-28, basic/authorization, "Scope Selection Strategy"). */
 export const credentialsRequired = (options: ChallengeOptions): Challenge => ({
-  reason: 'unauthenticated',
+  reason: 'credentials_required',
   wwwAuthenticate: bearer(undefined, options.scopes, options),
 });
 
 /** Credentials that do not hold (RFC 6750, section 3.1). */
 export const invalidToken = (options: ChallengeOptions): Challenge => ({
-  reason: 'invalid_token',
+  reason: 'credentials_invalid',
   wwwAuthenticate: bearer('invalid_token', options.scopes, options),
 });
 

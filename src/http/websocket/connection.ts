@@ -14,6 +14,7 @@ import type { Store } from '../../store/store.ts';
 import type { Sender } from '../admission.ts';
 import { keepApart } from '../apart.ts';
 import type { Authorization } from '../auth/authorization.ts';
+import type { CredentialWatch } from '../auth/credential-watch.ts';
 import { authorized } from '../authorized.ts';
 import { notServedHere } from '../legacy-only.ts';
 import { readMessages } from '../posted.ts';
@@ -32,6 +33,8 @@ export interface ConnectionOptions {
   /** Of the handshake. */
   readonly sender: Sender;
   readonly authorization: Authorization;
+  /** Ends the connection with the credentials of the handshake. */
+  readonly watch: CredentialWatch;
   /** How long a client may take for its first message, and between an `initialize` that failed and the next. */
   readonly initializeTimeoutMs: number;
 }
@@ -66,7 +69,7 @@ export class Connection {
 
   /** @param socket below the WebSocket */
   constructor(peer: WebSocket, socket: Socket, options: ConnectionOptions) {
-    const { keepAliveMs, slowReaderMs } = options;
+    const { keepAliveMs, slowReaderMs, sender, watch } = options;
     this.#peer = peer;
     this.#options = options;
     this.#outlet = new Outlet(peer, { socket, slowReaderMs, onSlow: () => this.#cut('slow_reader') });
@@ -74,6 +77,7 @@ export class Connection {
     peer.on('message', (data, isBinary) => this.#take(data as Buffer, isBinary));
     peer.on('error', () => this.#leave()); // what breaks the WebSocket protocol; the library closes with the code for it
     peer.once('close', () => this.#closed());
+    this.#onGone.add(watch.hold(sender.identity, () => this.#cut('credentials_expired')));
     this.#awaitInitialize();
   }
 

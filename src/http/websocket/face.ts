@@ -1,5 +1,5 @@
-import { type Server as HttpServer, type IncomingMessage, ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
+import { type IncomingMessage, ServerResponse } from 'node:http';
+import type { Server as NetServer, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { WebSocketServer } from 'ws';
 import { limitsOf, subprotocol } from '../../backend/websocket-peer.ts';
@@ -27,7 +27,7 @@ export interface WebSocketFaceOptions extends Omit<ConnectionOptions, OfConnecti
 /** The WebSocket endpoints of a gateway. */
 export interface WebSocketFace {
   /** Answers the requests of this server that want to become a WebSocket; those for something else are served without. */
-  attach(http: HttpServer): void;
+  attach(http: NetServer): void;
   /** Closes what is still connected; resolves when nothing is, after `graceMs` at the latest. */
   close(graceMs: number): Promise<void>;
 }
@@ -84,7 +84,7 @@ export function createWebSocketFace(options: WebSocketFaceOptions): WebSocketFac
 
   return {
     attach(http) {
-      http.on('upgrade', (incoming, socket, head) => {
+      http.on('upgrade', (incoming: IncomingMessage, socket: Duplex, head: Buffer) => {
         if (wantsWebSocket(incoming)) take(incoming, socket as Socket, head);
         else serveWithoutUpgrade(http, incoming, socket, head);
       });

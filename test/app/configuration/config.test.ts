@@ -58,6 +58,14 @@ describe('one server', () => {
         era: 'auto',
         isolation: 'request',
         poolMax: 4,
+        uid: undefined,
+        gid: undefined,
+        nice: 0,
+        maxMemoryBytes: undefined,
+        maxAddressSpaceBytes: undefined,
+        maxOpenFiles: undefined,
+        maxProcesses: undefined,
+        maxCpuSeconds: undefined,
         sse: true,
         ws: true,
         transport: 'auto',
@@ -170,6 +178,7 @@ describe('the order of sources', () => {
         transport: 'sse',
         parentDeathSignal: 'off',
         redisPrefix: 'team:x',
+        nice: '7',
         leaseMs: '170', // the only one of which 70 is too little
       };
       const text = texts[key] ?? (kind === 'integer' ? '70' : kind === 'boolean' ? 'false' : '/x');

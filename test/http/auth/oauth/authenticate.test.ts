@@ -77,7 +77,7 @@ afterEach(async () => {
 });
 
 const refused = {
-  reason: 'invalid_token',
+  reason: 'credentials_invalid',
   wwwAuthenticate: `Bearer error="invalid_token", resource_metadata="${metadataUrl}"`,
 };
 
@@ -234,9 +234,12 @@ describe('a token', () => {
 
 describe('a request', () => {
   it('[B19] without a token is told where to get one, and with which scopes', () => {
-    expect(send()).toEqual({ reason: 'unauthenticated', wwwAuthenticate: `Bearer resource_metadata="${metadataUrl}"` });
+    expect(send()).toEqual({
+      reason: 'credentials_required',
+      wwwAuthenticate: `Bearer resource_metadata="${metadataUrl}"`,
+    });
     expect(send(undefined, authenticateFor([issuer], ['files:read', 'base']))).toEqual({
-      reason: 'unauthenticated',
+      reason: 'credentials_required',
       wwwAuthenticate: `Bearer scope="files:read base", resource_metadata="${metadataUrl}"`,
     });
   });
