@@ -67,6 +67,7 @@ describe.each(Object.keys(majors) as (keyof typeof majors)[])('a client of the S
   test('[B20] steps up where a tool needs more, keeps what it had, and its session goes on', async () => {
     // Registered on the way, it would be held to the scopes of its first login by this authorization server.
     const client = await connect({ kept: { information: registeredClient } });
+    const { sessionId } = client;
     expect(await client.callTool('echo', { text: 'one' })).toContain('one');
     expect(client.logins).toBe(2);
     expect(server.asked.at(-1)?.split(' ').sort()).toEqual(['files:read', 'mcp:use']);
@@ -75,6 +76,7 @@ describe.each(Object.keys(majors) as (keyof typeof majors)[])('a client of the S
     expect(server.asked.at(-1)?.split(' ').sort()).toEqual(['files:read', 'files:write', 'mcp:use']);
     expect(await client.callTool('echo', { text: 'two' })).toContain('two');
     expect(client.logins).toBe(3);
+    expect(client.sessionId).toBe(sessionId);
   });
 
   test('whose token expires gets the next one without its user, and goes on in its session', async () => {

@@ -25,6 +25,7 @@ export interface OAuthClient extends AsyncDisposable {
   readonly kept: Kept;
   /** How often its user was asked. */
   readonly logins: number;
+  readonly sessionId: string | undefined;
   callTool(name: string, args?: object): Promise<string>;
   listTools(): Promise<string[]>;
 }
@@ -114,6 +115,9 @@ export async function connectOAuth(
     kept,
     get logins() {
       return logins;
+    },
+    get sessionId() {
+      return transport.sessionId;
     },
     callTool: (name, args = {}) =>
       authorized(async () => {
