@@ -1,10 +1,11 @@
 import type { Logger } from 'pino';
 import type { AdmissionOptions } from '../http/admission.ts';
+import { type Authenticator, createAuthenticate } from '../http/auth/authenticate.ts';
 import { Authorization } from '../http/auth/authorization.ts';
-import { type Authenticate, authenticateNobody } from '../http/auth/identity.ts';
-import type { ProtectedServer } from '../http/auth/oauth/authenticate.ts';
+import { authenticateNobody } from '../http/auth/identity.ts';
 import { type Resource, resourceAt, resourceMetadata, rootMetadataPath } from '../http/auth/oauth/resources.ts';
 import { ScopeRules } from '../http/auth/scope-rules.ts';
+import { hasAuthentication } from './configuration/authentication.ts';
 import type { GatewayConfig, ServerConfig } from './configuration/config.ts';
 import { endpointPathsOf } from './configuration/endpoint-paths.ts';
 
@@ -16,10 +17,17 @@ export interface Access {
   readonly metadata: ReadonlyMap<string, object>;
 }
 
-/** Access as it is configured. */
-export async function createAccess(config: GatewayConfig, logger: Logger): Promise<Access> {
+/**
+ * Access as it is configured.
+ * @param authenticators of other kinds of credentials than access tokens
+ */
+export async function createAccess(
+  config: GatewayConfig,
+  authenticators: readonly Authenticator[],
+  logger: Logger,
+): Promise<Access> {
   const { authIssuer, authAudience, servers } = config;
-  const byToken = authIssuer.length === 0 ? undefined : await tokenAuthentication(config, logger);
+  const byToken = authIssuer.length === 0 ? undefined : await tokenAuthenticators(config, logger);
   const metadata = new Map<string, object>();
   const describe = (resource: Resource, { requiredScopes }: ServerConfig, paths: readonly string[]): void => {
     const document = resourceMetadata(resource, { issuers: authIssuer, scopes: requiredScopes });
@@ -34,10 +42,13 @@ export async function createAccess(config: GatewayConfig, logger: Logger): Promi
     if (first !== undefined && servers.length === 1) describe(first, server, [rootMetadataPath]);
     const metadataUrls = [...resources].map(([path, { metadataUrl }]) => [path, metadataUrl] as const);
     const authorization = new Authorization({ rules, resourceMetadata: new Map(metadataUrls) });
-    if (byToken === undefined) return { authenticate: authenticateNobody, authorization };
+    if (!hasAuthentication(config)) return { authenticate: authenticateNobody, authorization };
     const audiences = new Set([...authAudience, ...[...resources.values()].map(({ url }) => url)]);
-    const challengeFor = authorization.challengeFor.bind(authorization);
-    return { authenticate: byToken({ audiences, challengeFor }), authorization };
+    const authenticate = createAuthenticate({
+      authenticators: byToken === undefined ? authenticators : [...authenticators, byToken(audiences)],
+      parametersFor: (incoming) => authorization.parametersFor(incoming),
+    });
+    return { authenticate, authorization };
   };
   const all = new Map(servers.map((server) => [server, accessTo(server)]));
   return { of: (server) => all.get(server) ?? accessTo(server), metadata };
@@ -55,12 +66,12 @@ function resourcesOf(config: GatewayConfig, server: ServerConfig): Map<string, R
 }
 
 /** What checks tokens is loaded only where there are some: without, a start takes less. */
-async function tokenAuthentication(
+async function tokenAuthenticators(
   config: GatewayConfig,
   logger: Logger,
-): Promise<(server: ProtectedServer) => Authenticate> {
-  const [{ createTokenAuthentication }, { IssuerKeys }, { fetchJson }, { discoverKeysUrl }] = await Promise.all([
-    import('../http/auth/oauth/authenticate.ts'),
+): Promise<(audiences: ReadonlySet<string>) => Authenticator> {
+  const [{ createTokenAuthenticators }, { IssuerKeys }, { fetchJson }, { discoverKeysUrl }] = await Promise.all([
+    import('../http/auth/oauth/token-authenticator.ts'),
     import('../http/auth/oauth/issuer-keys.ts'),
     import('../http/auth/oauth/fetch-json.ts'),
     import('../http/auth/oauth/discovery.ts'),
@@ -79,7 +90,7 @@ async function tokenAuthentication(
     void keys.refresh();
     return keys;
   };
-  return createTokenAuthentication({
+  return createTokenAuthenticators({
     issuers: new Map(authIssuer.map((issuer) => [issuer, keysOf(issuer)])),
     algorithms: authAlgorithms,
     clockSkewMs: authClockSkewMs,

@@ -25,8 +25,10 @@ import { Sessions } from '../session/sessions.ts';
 import { anyChange, ChangeTeller } from '../store/change-teller.ts';
 import type { Changes } from '../store/changes.ts';
 import { createAccess } from './access.ts';
+import { createAuthentication } from './authentication.ts';
 import type { Urls } from './banner.ts';
 import { type CertificateWatch, watchCertificate } from './certificate-watch.ts';
+import { hasAuthentication, isolationOf } from './configuration/authentication.ts';
 import { readCertificate } from './configuration/certificate.ts';
 import type { GatewayConfig } from './configuration/config.ts';
 import { endpointPathsOf } from './configuration/endpoint-paths.ts';
@@ -67,6 +69,10 @@ const connectionGraceMs = 250;
 /** Starts a gateway. Rejects with an error for the operator if it cannot listen, or if its only server cannot be started. */
 export async function startGateway({ config, environment, logger, onUseless }: GatewayParts): Promise<Gateway> {
   const { host, port } = config;
+  const isAuthenticated = hasAuthentication(config);
+  const watch = new CredentialWatch();
+  const authentication = createAuthentication(config, watch, logger);
+  const { identityHeaders } = authentication;
   const store = await createStore(config, logger);
   const observer = createSessionLog(logger);
   const storeWaitMs = config.redisWaitMs;
@@ -92,27 +98,37 @@ export async function startGateway({ config, environment, logger, onUseless }: G
   const allGroups: Groups[] = [];
   const originRules = createOriginRules(config);
   const endpoints = new Map<string, Endpoint>();
-  const onWebSocket = new Map<string, Omit<AdmissionOptions, 'originRules'>>();
-  const access = await createAccess(config, logger);
-  const watch = new CredentialWatch();
+  const onWebSocket = new Map<string, AdmissionOptions>();
+  const access = await createAccess(config, authentication.authenticators, logger);
   for (const [running, modern] of modernServers) {
     const own = running.config;
     const server = { ...running.server, open: openForSessions(running, modern, config) };
     const groups = new Groups({
       ...{ sessions, records: store.sessions, changes: store.changes, server: running.server, states, version },
-      ...{ isolation: own.isolation, poolMax: own.poolMax, requestIdleMs: config.requestIdleMs },
+      ...{ isolation: isolationOf(own.isolation, isAuthenticated), poolMax: own.poolMax },
+      requestIdleMs: config.requestIdleMs,
       settleMs: own.startTimeoutMs,
       maxListeners: config.maxSharedCalls,
       onFailed: (cause) => modernObserver.failed(own.name, cause),
     });
     allGroups.push(groups);
-    const options = { ...config, server, sessions, modern, groups, originRules, watch, ...access.of(own) };
+    const options = {
+      ...config,
+      server,
+      sessions,
+      modern,
+      groups,
+      originRules,
+      identityHeaders,
+      watch,
+      ...access.of(own),
+    };
     const endpoint = createEndpoint(options);
     for (const { mcp, ws, old } of endpointPathsOf(config, own)) {
       endpoints.set(mcp, endpoint);
       if (ws !== undefined) {
         endpoints.set(ws, webSocketOnly);
-        onWebSocket.set(ws, { server, ...access.of(own) });
+        onWebSocket.set(ws, options);
       }
       if (old === undefined) continue;
       const face = { ...options, messagesPath: old.messages };
@@ -133,7 +149,6 @@ export async function startGateway({ config, environment, logger, onUseless }: G
     servers: onWebSocket,
     sessions,
     store: connectedStore,
-    originRules,
     watch,
     maxEventBytes: config.maxLineBytes,
     initializeTimeoutMs: config.bodyTimeoutMs,
@@ -150,11 +165,12 @@ export async function startGateway({ config, environment, logger, onUseless }: G
     throw new Error(explainListenFailure(cause, config), { cause });
   }
 
-  if (!isLoopback(host) && config.authIssuer.length === 0) {
-    logger.warn({ host, port }, 'whoever reaches this address can use the servers: there is no authentication');
+  if (!isLoopback(host) && !isAuthenticated) {
+    logger.warn({ host, port }, 'whoever reaches this address can use the servers: no authentication is configured');
   }
 
   const certificateWatch = watchFor(certificate, config, web, logger);
+  const readAgain = [authentication.reload, certificateWatch?.look].filter((read) => read !== undefined);
   const base = `${certificate === undefined ? 'http' : 'https'}://${displayHost(host)}:${(http.address() as AddressInfo).port}`;
   return {
     urls: servers.map(({ config: own }) => {
@@ -162,7 +178,7 @@ export async function startGateway({ config, environment, logger, onUseless }: G
       const onWs = ws && { ws: base.replace('http', 'ws') + ws };
       return { server: own.name, url: base + mcp, ...(old && { sse: base + old.stream }), ...onWs };
     }),
-    reload: certificateWatch?.look,
+    reload: readAgain.length === 0 ? undefined : () => void readAgain.map((read) => read()),
     async close() {
       certificateWatch?.stop();
       const endMs = Math.max(...servers.map(({ config: c }) => c.stdinCloseGraceMs + c.terminateGraceMs));
@@ -175,6 +191,7 @@ export async function startGateway({ config, environment, logger, onUseless }: G
       ]);
       await closeParts();
       watch.close();
+      authentication.close();
       await Promise.all([webSockets.close(connectionGraceMs), web.close(connectionGraceMs)]);
     },
   };

@@ -41,7 +41,7 @@ const initializing = message('initialize', {
   clientInfo: { name: 'raw', version: '1' },
 });
 const challenge = (path: string, { error, scope }: { error?: string; scope: string }): string =>
-  `Bearer ${error === undefined ? '' : `error="${error}", `}scope="${scope}", resource_metadata="${publicUrl}${wellKnown}${path}"`;
+  `Bearer realm="mcp-gangway", ${error === undefined ? '' : `error="${error}", `}scope="${scope}", resource_metadata="${publicUrl}${wellKnown}${path}"`;
 const get = async (url: string, headers: object = {}): Promise<Answer> =>
   (await open(url, { method: 'GET', headers: { accept: 'text/event-stream', ...headers } })).answer();
 

@@ -9,8 +9,16 @@ type Configured = Pick<GlobalOptions, 'authIssuer' | 'authJwksUrl' | 'publicUrl'
 /** What looks as if tokens were checked. */
 const ofTokens = ['authAudience', 'authJwksUrl'];
 
-/** Reports what of access tokens and scopes does not fit together: a rule that nobody keeps is no protection. */
-export function checkAuthorization(config: Configured, sources: readonly Given[], report: Report): void {
+/**
+ * Reports what of access tokens and scopes does not fit together: a rule that nobody keeps is no protection.
+ * @param isAuthenticated the gateway wants to know who sends a request
+ */
+export function checkAuthorization(
+  config: Configured,
+  isAuthenticated: boolean,
+  sources: readonly Given[],
+  report: Report,
+): void {
   const at = (key: string): string => firstGiven(sources, key)?.path ?? key;
   const { authIssuer, authJwksUrl, publicUrl, servers } = config;
   if (authIssuer.length > 0) {
@@ -29,8 +37,12 @@ export function checkAuthorization(config: Configured, sources: readonly Given[]
     const given = firstGiven(sources, key);
     if (given !== undefined) report(given.path, 'is of no use without authIssuer');
   }
+  if (isAuthenticated) return;
   if (servers.some(({ requiredScopes, toolScopes }) => requiredScopes.length + Object.keys(toolScopes).length > 0)) {
     const key = ['requiredScopes', 'toolScopes'].find((each) => firstGiven(sources, each) !== undefined);
-    report(at(key ?? 'requiredScopes'), 'asks for scopes, but nobody is asked who they are; give authIssuer');
+    report(
+      at(key ?? 'requiredScopes'),
+      'asks for scopes, but nobody is asked who they are; give authIssuer or apiKeysFile',
+    );
   }
 }

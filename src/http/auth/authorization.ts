@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Message } from '../../protocol/message.ts';
-import { type ChallengeOptions, insufficientScope } from './challenges.ts';
+import { challengeWith } from './challenges.ts';
 import { type Authenticate, type Challenge, type Identity, isChallenge } from './identity.ts';
 import type { ScopeRules } from './scope-rules.ts';
 
@@ -21,10 +21,19 @@ export class Authorization {
     this.#resourceMetadata = resourceMetadata;
   }
 
-  /** What challenges to a request say. */
-  challengeFor({ url = '' }: Pick<IncomingMessage, 'url'>): ChallengeOptions {
-    const resourceMetadata = this.#resourceMetadata.get(url.split('?', 1)[0] as string);
-    return { resourceMetadata, scopes: this.#rules.always };
+  /**
+   * What challenges to a request say beside the error: what a token needs, and where there are some (RFC 9728, section 5.1).
+   * Neither a scope (RFC 6749, section 3.3) nor a URL can hold a quotation mark.
+   */
+  parametersFor(
+    { url = '' }: Pick<IncomingMessage, 'url'>,
+    scopes: readonly string[] = this.#rules.always,
+  ): readonly string[] {
+    const metadata = this.#resourceMetadata.get(url.split('?', 1)[0] as string);
+    return [
+      ...(scopes.length === 0 ? [] : [`scope="${scopes.join(' ')}"`]),
+      ...(metadata === undefined ? [] : [`resource_metadata="${metadata}"`]),
+    ];
   }
 
   /** The scopes that messages need, all sent at once; for the session to remember. */
@@ -43,7 +52,8 @@ export class Authorization {
 
   /** The challenge for an identity that lacks some of these scopes. */
   challengeTo(identity: Identity, needed: readonly string[], incoming: Pick<IncomingMessage, 'url'>): Challenge {
-    return insufficientScope(this.challengeFor(incoming), this.wanted(identity, needed));
+    const parameters = this.parametersFor(incoming, this.wanted(identity, needed));
+    return { reason: 'insufficient_scope', wwwAuthenticate: challengeWith('insufficient_scope', parameters) };
   }
 
   /** Authentication that lets nobody in who lacks what every request needs. */

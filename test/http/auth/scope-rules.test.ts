@@ -73,7 +73,7 @@ describe('whoever lacks some', () => {
     expect(authorization.wanted(identity(['files:read', 'openid']), needed)).toEqual(all);
     expect(authorization.challengeTo(identity(['base']), needed, { url: '/mcp' })).toEqual({
       reason: 'insufficient_scope',
-      wwwAuthenticate: 'Bearer error="insufficient_scope", scope="base files:write admin"',
+      wwwAuthenticate: 'Bearer realm="mcp-gangway", error="insufficient_scope", scope="base files:write admin"',
     });
   });
 });

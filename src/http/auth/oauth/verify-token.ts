@@ -29,7 +29,7 @@ export interface VerifyOptions {
 }
 
 /** Why there is no proof: the token is none that holds here, or it could not be found out. */
-export type TokenFault = 'invalid_token' | 'token_not_checked';
+export type TokenFault = 'credentials_invalid' | 'token_not_checked';
 
 /** Longer tokens are refused unread: what is verified is kept, so that this bounds the memory. Usual are 1 to 4 KiB. */
 export const maxTokenLength = 8 * 1024;
@@ -48,7 +48,7 @@ export async function verifyToken(token: string, options: VerifyOptions): Promis
   const { algorithms, clockSkewMs, now } = options;
   const issuer = issuerOf(token);
   const keys = issuer === undefined ? undefined : options.issuers.get(issuer);
-  if (issuer === undefined || keys === undefined) return 'invalid_token';
+  if (issuer === undefined || keys === undefined) return 'credentials_invalid';
   const required = {
     issuer,
     algorithms: [...algorithms],
@@ -64,13 +64,13 @@ export async function verifyToken(token: string, options: VerifyOptions): Promis
     // It may be a new one (OpenID Connect Core, section 10.1.1).
     const newer = await keys.refresh();
     if (newer === undefined || keys.isFailing) return 'token_not_checked';
-    if (newer === used) return 'invalid_token';
+    if (newer === used) return 'credentials_invalid';
     used = newer;
     claims = await signedClaims(token, used.keyFor, required);
   }
   if (claims === 'unusable_key') return 'token_not_checked';
   const bearer = typeof claims === 'string' ? undefined : bearerIn(claims, issuer, options);
-  return bearer === undefined ? 'invalid_token' : { ...bearer, issuer: keys, keys: used };
+  return bearer === undefined ? 'credentials_invalid' : { ...bearer, issuer: keys, keys: used };
 }
 
 /** Whom a token names as its issuer, not yet proven: by whose keys it is to be verified. */

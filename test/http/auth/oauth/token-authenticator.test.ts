@@ -3,12 +3,13 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { UnsecuredJWT } from 'jose';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { createAuthenticate } from '../../../../src/http/auth/authenticate.ts';
 import { Authorization } from '../../../../src/http/auth/authorization.ts';
 import type { Authenticate, Challenge, Identity } from '../../../../src/http/auth/identity.ts';
-import { createTokenAuthentication } from '../../../../src/http/auth/oauth/authenticate.ts';
 import { discoverKeysUrl } from '../../../../src/http/auth/oauth/discovery.ts';
 import { fetchJson } from '../../../../src/http/auth/oauth/fetch-json.ts';
 import { IssuerKeys } from '../../../../src/http/auth/oauth/issuer-keys.ts';
+import { createTokenAuthenticators } from '../../../../src/http/auth/oauth/token-authenticator.ts';
 import { ScopeRules } from '../../../../src/http/auth/scope-rules.ts';
 import { answerWith, type Issuer, startIssuer, usualAudience } from '../../../support/issuer.ts';
 
@@ -41,7 +42,7 @@ const authenticateFor = (issuers: readonly Issuer[], scopes: readonly string[] =
     rules: new ScopeRules({ requiredScopes: scopes, toolScopes: {} }),
     resourceMetadata: new Map([['/mcp', metadataUrl]]),
   });
-  const tokens = createTokenAuthentication({
+  const tokens = createTokenAuthenticators({
     issuers: new Map(issuers.map((each) => [each.url, keysOf(each)])),
     ...{
       algorithms,
@@ -53,9 +54,11 @@ const authenticateFor = (issuers: readonly Issuer[], scopes: readonly string[] =
       now,
     },
   });
-  const audiences = new Set([usualAudience]);
-  const challengeFor = authorization.challengeFor.bind(authorization);
-  return authorization.guard(tokens({ audiences, challengeFor }));
+  const authenticators = [tokens(new Set([usualAudience]))];
+  const parametersFor = authorization.parametersFor.bind(authorization);
+  return authorization.guard(
+    createAuthenticate({ authenticators, parametersFor: (incoming) => parametersFor(incoming) }),
+  );
 };
 
 const send = (authorization?: string, by = ask) =>
@@ -78,7 +81,7 @@ afterEach(async () => {
 
 const refused = {
   reason: 'credentials_invalid',
-  wwwAuthenticate: `Bearer error="invalid_token", resource_metadata="${metadataUrl}"`,
+  wwwAuthenticate: `Bearer realm="mcp-gangway", error="invalid_token", resource_metadata="${metadataUrl}"`,
 };
 
 describe('a token', () => {
@@ -236,11 +239,11 @@ describe('a request', () => {
   it('[B19] without a token is told where to get one, and with which scopes', () => {
     expect(send()).toEqual({
       reason: 'credentials_required',
-      wwwAuthenticate: `Bearer resource_metadata="${metadataUrl}"`,
+      wwwAuthenticate: `Bearer realm="mcp-gangway", resource_metadata="${metadataUrl}"`,
     });
     expect(send(undefined, authenticateFor([issuer], ['files:read', 'base']))).toEqual({
       reason: 'credentials_required',
-      wwwAuthenticate: `Bearer scope="files:read base", resource_metadata="${metadataUrl}"`,
+      wwwAuthenticate: `Bearer realm="mcp-gangway", scope="files:read base", resource_metadata="${metadataUrl}"`,
     });
   });
 
@@ -259,7 +262,7 @@ describe('a request', () => {
     ask = authenticateFor([issuer], ['files:read', 'base']);
     expect(await bearing(issuer.token({ claims: { scope: 'base unknown' } }))).toEqual({
       reason: 'insufficient_scope',
-      wwwAuthenticate: `Bearer error="insufficient_scope", scope="files:read base", resource_metadata="${metadataUrl}"`,
+      wwwAuthenticate: `Bearer realm="mcp-gangway", error="insufficient_scope", scope="files:read base", resource_metadata="${metadataUrl}"`,
     });
     expect(await bearing(issuer.token({ claims: { scope: 'base files:read' } }))).toHaveProperty('principal');
   });
