@@ -9,10 +9,12 @@ import { hasAuthentication } from './configuration/authentication.ts';
 import type { GatewayConfig, ServerConfig } from './configuration/config.ts';
 import { endpointPathsOf } from './configuration/endpoint-paths.ts';
 
+type ServerAccess = Pick<AdmissionOptions, 'authenticate' | 'authorization'>;
+
 /** Who may use the servers of a gateway. */
 export interface Access {
   /** Who may use one of them. */
-  of(server: ServerConfig): Pick<AdmissionOptions, 'authenticate' | 'authorization'>;
+  of(server: ServerConfig): ServerAccess;
   /** Where clients learn how to get tokens, by path; empty where there are none to get. */
   readonly metadata: ReadonlyMap<string, object>;
 }
@@ -34,7 +36,7 @@ export async function createAccess(
     for (const path of paths) metadata.set(path, document);
   };
 
-  const accessTo = (server: ServerConfig): Pick<AdmissionOptions, 'authenticate' | 'authorization'> => {
+  const accessTo = (server: ServerConfig): ServerAccess => {
     const rules = new ScopeRules(server);
     const resources = byToken === undefined ? new Map<string, Resource>() : resourcesOf(config, server);
     for (const resource of resources.values()) describe(resource, server, resource.metadataPaths);
@@ -51,7 +53,12 @@ export async function createAccess(
     return { authenticate, authorization };
   };
   const all = new Map(servers.map((server) => [server, accessTo(server)]));
-  return { of: (server) => all.get(server) ?? accessTo(server), metadata };
+  const of = (server: ServerConfig): ServerAccess => {
+    const access = all.get(server);
+    if (access === undefined) throw new Error('no server of this configuration');
+    return access;
+  };
+  return { of, metadata };
 }
 
 /** The endpoints of a server by path; to whoever POSTs for a stream of HTTP+SSE, the stream is the resource. */
