@@ -14,12 +14,10 @@ export const properties: readonly Requirement[] = [
   {
     id: 'S02',
     text: 'A session belongs to its principal and the scopes it used; to anyone else it does not exist.',
-    deferredTo: openIssues.safe,
   },
   {
     id: 'S03',
     text: 'Each request is authorised, and an expired token closes open streams.',
-    deferredTo: openIssues.safe,
   },
   {
     id: 'S04',
