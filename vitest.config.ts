@@ -21,7 +21,7 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: [
-            'test/{protocol,store,backend,session,modern,era,http,ops,app,contract,requirements,model,support}/**/*.test.ts',
+            'test/{protocol,store,backend,session,modern,era,http,ops,app,contract,requirements,model,support,deploy}/**/*.test.ts',
           ],
           testTimeout: 20_000,
         },
