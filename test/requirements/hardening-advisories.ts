@@ -23,7 +23,6 @@ export const advisories: readonly Requirement[] = [
     id: 'A05',
     text: 'A session id of another principal looks unknown and displaces nothing; an empty identity is refused.',
     source: 'CVE-2026-33946, CVE-2025-6515, python-sdk #2100, mcp-gateway-registry #1357, Yuzu #4754',
-    deferredTo: openIssues.safe,
   },
   {
     id: 'A06',

@@ -23,7 +23,6 @@ export const inputs: readonly Requirement[] = [
   {
     id: 'B11b',
     text: "Another principal's session id gets the same 404 in similar time.",
-    deferredTo: openIssues.safe,
   },
   { id: 'B12', text: 'initialize with a session id gets 400 and -32600.' },
   {
@@ -47,7 +46,6 @@ export const inputs: readonly Requirement[] = [
   {
     id: 'B19',
     text: 'A missing or invalid token, or one in the query, gets 401 with WWW-Authenticate.',
-    deferredTo: openIssues.safe,
   },
   { id: 'B20', text: 'A token without the scope gets 403 insufficient_scope.', deferredTo: openIssues.safe },
   { id: 'B21', text: 'The second DELETE of a session gets 404.' },

@@ -14,17 +14,14 @@ export const properties: readonly Requirement[] = [
   {
     id: 'S02',
     text: 'A session belongs to its principal and the scopes it used; to anyone else it does not exist.',
-    deferredTo: openIssues.safe,
   },
   {
     id: 'S03',
     text: 'Each request is authorised, and an expired token closes open streams.',
-    deferredTo: openIssues.safe,
   },
   {
     id: 'S04',
     text: "A client's token reaches no child and no upstream except where that is configured.",
-    deferredTo: openIssues.safe,
   },
   { id: 'S05', text: 'Origin is always checked, Host on loopback binds or when configured; look-alikes are refused.' },
   {
