@@ -1,6 +1,7 @@
 import type { ApiKey } from '../../http/auth/api-keys.ts';
 import { keyName, readKeysFile, readKeysOfEnvironment } from './api-keys.ts';
-import { checkAuthentication } from './authentication.ts';
+import { checkAuthentication, hasAuthentication } from './authentication.ts';
+import { checkAuthorization } from './authorization.ts';
 import { readCertificate } from './certificate.ts';
 import { type CommandLine, forms, readCommandLine } from './command-line.ts';
 import { type ConfigFile, readConfigFile } from './config-file.ts';
@@ -114,6 +115,7 @@ export function readConfiguration({
   const apiKeys = readKeysOfEnvironment(env, report);
   checkKeysFile(globals.apiKeysFile, readFile, report);
   checkAuthentication({ ...globals, apiKeys }, servers, report);
+  checkAuthorization({ ...globals, servers }, hasAuthentication({ ...globals, apiKeys }), sources, report);
   if (faults.length > 0) return { ok: false, faults };
   return { ok: true, command, config: { ...globals, servers, apiKeys }, warnings: environmentWarnings(env) };
 }
