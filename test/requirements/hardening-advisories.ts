@@ -1,4 +1,3 @@
-import { openIssues } from './open-issues.ts';
 import type { Requirement } from './requirement.ts';
 
 /** HARDENING.md: Advisories of peers. */
