@@ -41,6 +41,11 @@ const catalogue = {
     code: -32600,
     message: 'Invalid request: a key stands twice in the message, in its params or in params._meta.',
   },
+  too_many_members: {
+    status: 400,
+    code: -32600,
+    message: 'Invalid request: the message, its params or params._meta have more than 4096 members.',
+  },
   too_deep: { status: 400, code: -32600, message: 'Invalid request: the JSON is nested too deeply.' },
   duplicate_id: {
     status: 400,

@@ -162,9 +162,10 @@ export class Session implements SessionHandle {
     return this.#talk.outbound.streams.hasPlaceless;
   }
 
-  /** True if the session was ended, and not given up for others. */
+  /** True if the session was ended, and not given up for others; one that never opened does not speak for its key. */
   get leavesNoRecord(): boolean {
-    return this.#endReason !== undefined && this.#endReason !== 'moved' && this.#endReason !== 'released';
+    const isKept = this.#endReason === 'moved' || this.#endReason === 'released';
+    return this.#isOpen && this.#endReason !== undefined && !isKept;
   }
 
   /** Says again what is owned here; see `SessionRecords.register`. */
