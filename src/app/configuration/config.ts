@@ -1,6 +1,6 @@
 import type { ApiKey } from '../../http/auth/api-keys.ts';
 import { keyName, readKeysFile, readKeysOfEnvironment } from './api-keys.ts';
-import { checkAuthentication } from './authentication.ts';
+import { checkAuthentication, hasAuthentication } from './authentication.ts';
 import { readCertificate } from './certificate.ts';
 import { type CommandLine, forms, readCommandLine } from './command-line.ts';
 import { type ConfigFile, readConfigFile } from './config-file.ts';
@@ -114,6 +114,10 @@ export function readConfiguration({
   const apiKeys = readKeysOfEnvironment(env, report);
   checkKeysFile(globals.apiKeysFile, readFile, report);
   checkAuthentication({ ...globals, apiKeys }, servers, report);
+  if (globals.requireAuth && !hasAuthentication({ ...globals, apiKeys })) {
+    const path = firstGiven(sources, 'requireAuth')?.path ?? 'requireAuth';
+    report(path, 'wants authentication, and none is configured; docs/authentication.md says how');
+  }
   if (faults.length > 0) return { ok: false, faults };
   return { ok: true, command, config: { ...globals, servers, apiKeys }, warnings: environmentWarnings(env) };
 }
