@@ -9,6 +9,7 @@ import { Translator } from '../era/translator.ts';
 import type { AdmissionOptions } from '../http/admission.ts';
 import { createHttpApp, createListener } from '../http/app.ts';
 import { CredentialWatch } from '../http/auth/credential-watch.ts';
+import { addResourceMetadata } from '../http/auth/oauth/metadata-routes.ts';
 import { createCors } from '../http/cors.ts';
 import { createEndpoint, type Endpoint } from '../http/endpoint.ts';
 import { createOriginRules, isLoopback } from '../http/origin.ts';
@@ -23,6 +24,7 @@ import { createSessionLog } from '../ops/session-log.ts';
 import { Sessions } from '../session/sessions.ts';
 import { anyChange, ChangeTeller } from '../store/change-teller.ts';
 import type { Changes } from '../store/changes.ts';
+import { createAccess } from './access.ts';
 import { createAuthentication } from './authentication.ts';
 import type { Urls } from './banner.ts';
 import { type CertificateWatch, watchCertificate } from './certificate-watch.ts';
@@ -70,7 +72,7 @@ export async function startGateway({ config, environment, logger, onUseless }: G
   const isAuthenticated = hasAuthentication(config);
   const watch = new CredentialWatch();
   const authentication = createAuthentication(config, watch, logger);
-  const { authenticate, identityHeaders } = authentication;
+  const { identityHeaders } = authentication;
   const store = await createStore(config, logger);
   const observer = createSessionLog(logger);
   const storeWaitMs = config.redisWaitMs;
@@ -97,6 +99,7 @@ export async function startGateway({ config, environment, logger, onUseless }: G
   const originRules = createOriginRules(config);
   const endpoints = new Map<string, Endpoint>();
   const onWebSocket = new Map<string, AdmissionOptions>();
+  const access = await createAccess(config, authentication.authenticators, logger);
   for (const [running, modern] of modernServers) {
     const own = running.config;
     const server = { ...running.server, open: openForSessions(running, modern, config) };
@@ -109,7 +112,17 @@ export async function startGateway({ config, environment, logger, onUseless }: G
       onFailed: (cause) => modernObserver.failed(own.name, cause),
     });
     allGroups.push(groups);
-    const options = { ...config, server, sessions, modern, groups, originRules, authenticate, identityHeaders, watch };
+    const options = {
+      ...config,
+      server,
+      sessions,
+      modern,
+      groups,
+      originRules,
+      identityHeaders,
+      watch,
+      ...access.of(own),
+    };
     const endpoint = createEndpoint(options);
     for (const { mcp, ws, old } of endpointPathsOf(config, own)) {
       endpoints.set(mcp, endpoint);
@@ -124,6 +137,7 @@ export async function startGateway({ config, environment, logger, onUseless }: G
     }
   }
   const app = createHttpApp(endpoints);
+  addResourceMetadata(app, access.metadata);
   addHealth(app, { readiness: () => sessions.readiness });
 
   const listener = createListener(app, endpoints, createCors(originRules));

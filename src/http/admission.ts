@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ForwardedHeaders } from '../protocol/forwarded-headers.ts';
+import type { Authorization } from './auth/authorization.ts';
 import { type Authenticate, type Challenge, type Identity, isChallenge } from './auth/identity.ts';
 import { createGuard, type GuardOptions } from './guard.ts';
 import { respondWithChallenge } from './respond.ts';
@@ -7,6 +8,8 @@ import { respondWithChallenge } from './respond.ts';
 /** What stands before every endpoint of a server. */
 export interface AdmissionOptions extends GuardOptions {
   readonly authenticate: Authenticate;
+  /** What those who are let in may do. */
+  readonly authorization: Authorization;
 }
 
 /** Who sends a request, and what it brings for the server. */
@@ -14,7 +17,7 @@ export interface Sender {
   readonly identity: Identity;
   readonly forwarded: ForwardedHeaders;
   /** The scopes that the request needs, where that is known; the session remembers them (`UsedScopes`). */
-  readonly needs?: readonly string[];
+  readonly needs?: readonly string[] | undefined;
 }
 
 /** Who hears whether a request is let in: one of both, once, or none if its client leaves before that is known. */
@@ -29,7 +32,7 @@ export interface Doors {
  * where the authentication answers at once.
  */
 export function createAdmission(options: AdmissionOptions): (incoming: IncomingMessage, doors: Doors) => void {
-  const { authenticate } = options;
+  const authenticate = options.authorization.guard(options.authenticate);
   const guard = createGuard(options);
   return (incoming, doors) => {
     const forwarded = guard(incoming);

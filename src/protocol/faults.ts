@@ -224,6 +224,19 @@ const catalogue = {
     message:
       'The credentials of this request ended before it was answered; whether it took effect is unknown. Go on with new ones.',
   },
+  token_not_checked: {
+    status: 503,
+    code: -32000,
+    message:
+      'The token could not be checked, because its issuer cannot be reached at the moment. Try again with the same one.',
+    retryAfterS: 10,
+  },
+  insufficient_scope: {
+    status: 403,
+    code: -32000,
+    message:
+      'Forbidden: this needs a token with more scopes. WWW-Authenticate, or error.data.scope, names all of them.',
+  },
 
   // WebSocket
   websocket_required: {

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { Isolation } from '../../era/groups/groups.ts';
 import type { Era } from '../../protocol/revisions.ts';
 import { authOptions } from './auth-options.ts';
+import { oauthOptions, scopeOptions } from './oauth-options.ts';
 import { file, integer, list, matching, type Option, systemText, text, turnedOff } from './option-kinds.ts';
 import { remoteOptions } from './remote-options.ts';
 import { resourceOptions } from './resource-options.ts';
@@ -30,8 +31,8 @@ const parentDeathSignals = ['SIGTERM', 'SIGKILL', 'off'] as const;
 const path = matching(
   /^(?:\/(?!\.{1,2}(?:\/|$))[A-Za-z0-9._~-]+)+$/,
   'must begin with / and have only letters, digits and . _ ~ - between slashes, without a query and a slash at the end',
-).refine((value) => !/^\/(?:healthz|readyz|metrics)(?:\/|$)/.test(value), {
-  error: 'must not begin with /healthz, /readyz or /metrics, which the gateway answers itself',
+).refine((value) => !/^\/(?:healthz|readyz|metrics|\.well-known)(?:\/|$)/.test(value), {
+  error: 'must not begin with /healthz, /readyz, /metrics or /.well-known, which the gateway answers itself',
 });
 
 const variables = z
@@ -68,6 +69,7 @@ export const globalOptions = {
   ),
   ...sharedOptions,
   ...authOptions,
+  ...oauthOptions,
   allowOrigin: list(
     matching(
       /^(?:\*|[a-z][a-z0-9+.-]*:\/\/(?:\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::\d{1,5})?)$/i,
@@ -241,6 +243,7 @@ export const serverOptions = {
   } as Option<Readonly<Record<string, string>>>,
   sse: turnedOff('Whether clients that speak only HTTP+SSE (2024-11-05) can use the server, at ssePath.'),
   ws: turnedOff('Whether clients on WebSocket can use the server, at wsPath.'),
+  ...scopeOptions,
   ...resourceOptions,
   ...remoteOptions,
 } as const satisfies OptionTable;

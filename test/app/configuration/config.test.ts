@@ -78,6 +78,8 @@ describe('one server', () => {
         endpointTimeoutMs: 10_000,
         postTimeoutMs: 60_000,
         upstreamIdleMs: 0,
+        requiredScopes: [],
+        toolScopes: {},
       },
     ]);
     expect(globals).toMatchObject({ host: '127.0.0.1', port: 8080, path: '/mcp', allowOrigin: [], redis: undefined });
