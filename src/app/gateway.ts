@@ -166,7 +166,12 @@ export async function startGateway({ config, environment, logger, onUseless }: G
   }
 
   if (!isLoopback(host) && !isAuthenticated) {
-    logger.warn({ host, port }, 'whoever reaches this address can use the servers: no authentication is configured');
+    const detail =
+      'Configure authentication (docs/authentication.md), or listen on 127.0.0.1 behind a proxy that authenticates. --require-auth makes this an error.';
+    logger.warn(
+      { host, port, detail },
+      'whoever reaches this address can use the servers: no authentication is configured',
+    );
   }
 
   const certificateWatch = watchFor(certificate, config, web, logger);

@@ -181,8 +181,8 @@ describe('the order of sources', () => {
         nice: '7',
         leaseMs: '170', // the only one of which 70 is too little
       };
-      const text = texts[key] ?? (kind === 'integer' ? '70' : kind === 'boolean' ? 'false' : '/x');
-      const wanted = { [key]: kind === 'integer' ? Number(text) : kind === 'boolean' ? false : text };
+      const text = texts[key] ?? (kind === 'integer' ? '70' : kind === 'boolean' ? String(!value) : '/x');
+      const wanted = { [key]: kind === 'integer' ? Number(text) : kind === 'boolean' ? !value : text };
       const large = {
         logMaxBytes: 2 ** 30,
         maxQueuedBytes: 2 ** 30,
@@ -195,6 +195,8 @@ describe('the order of sources', () => {
         leaseMs: 2 ** 31 - 1,
         leaseRenewMs: 10,
         leaseMarginMs: 1,
+        proxyIdentityHeader: 'x-user', // without authentication it cannot be required
+        trustedProxy: ['10.0.0.1'],
         [key]: wanted[key],
       };
       const results = [
