@@ -16,6 +16,7 @@ import type { OriginRules } from './origin.ts';
 import { readPosted } from './posted.ts';
 import { createReply } from './reply.ts';
 import { respondWithFault } from './respond.ts';
+import { createSessionlessFace } from './sessionless.ts';
 
 /** What an endpoint needs. */
 export interface EndpointOptions {
@@ -25,6 +26,8 @@ export interface EndpointOptions {
   readonly modern: ModernServer;
   /** The same, where it is of the legacy era. */
   readonly groups: Groups;
+  /** Whether requests of the legacy era without a session id are served. */
+  readonly sessionless: 'serve' | 'reject';
   readonly originRules: OriginRules;
   readonly maxBodyBytes: number;
   readonly maxDepth: number;
@@ -50,6 +53,7 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
   const { server, sessions } = options;
   const guard = createGuard(options);
   const modernFace = createModernFace(options);
+  const sessionlessFace = options.sessionless === 'serve' ? createSessionlessFace(options) : undefined;
 
   const findSession = (incoming: IncomingMessage): SessionHandle | Reason => {
     const id = incoming.headers['mcp-session-id'];
@@ -58,10 +62,11 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
     return sessions.at(id, server, anonymous, headerOf(incoming, 'mcp-protocol-version'));
   };
 
-  /** True for a client of the modern era: it has no session that a GET or DELETE could be about. */
-  const hasPostOnly = (incoming: IncomingMessage): boolean => {
-    const namesSession = incoming.headers['mcp-session-id'] !== undefined;
-    return !namesSession && namesModernRevision(headerOf(incoming, 'mcp-protocol-version'));
+  /** Why a client has POST only, if it has: there is no session that a GET or DELETE could be about. */
+  const postOnly = (incoming: IncomingMessage): Reason | undefined => {
+    if (incoming.headers['mcp-session-id'] !== undefined) return undefined;
+    if (namesModernRevision(headerOf(incoming, 'mcp-protocol-version'))) return 'post_only';
+    return sessionlessFace && 'sessionless_post_only';
   };
 
   const post: Method = (incoming, outgoing, forwarded) => {
@@ -74,6 +79,8 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
       const namesSession = incoming.headers['mcp-session-id'] !== undefined;
       if (initialize !== undefined && namesSession) return reply.fault('already_initialized', id);
       if (initialize !== undefined && !isBatch) return sessions.open(server, anonymous, initialize, reply);
+      if (!namesSession && sessionlessFace !== undefined)
+        return sessionlessFace.post(posted, headerOf(incoming, 'mcp-protocol-version'), reply);
       const session = findSession(incoming);
       if (typeof session === 'string') return reply.fault(session, id);
       session.post({ messages, isBatch }, reply);
@@ -107,7 +114,8 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
     if (typeof admitted === 'string') return respondWithFault(outgoing, admitted);
     const answer = methods.get(incoming.method);
     if (answer === undefined) return respondWithFault(outgoing, 'method_not_allowed');
-    if (incoming.method !== 'POST' && hasPostOnly(incoming)) return respondWithFault(outgoing, 'post_only');
+    const refusal = incoming.method === 'POST' ? undefined : postOnly(incoming);
+    if (refusal !== undefined) return respondWithFault(outgoing, refusal);
     answer(incoming, outgoing, admitted);
   };
 }

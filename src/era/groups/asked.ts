@@ -4,6 +4,7 @@ import type { ForwardedHeaders } from '../../protocol/forwarded-headers.ts';
 import type { Message } from '../../protocol/message.ts';
 import type { Askable } from '../../protocol/modern/askable.ts';
 import type { LogLevel } from '../../protocol/modern/log-levels.ts';
+import type { ClientForm } from './client-form.ts';
 import type { ParkedCall } from './parked.ts';
 import type { Place } from './place.ts';
 
@@ -21,9 +22,10 @@ export interface CallHost {
   readonly busyMs: number;
 }
 
-/** A request of a modern client, and what is known of its client by it. */
+/** A request of a client without a session, and what is known of its client by it. */
 export interface Asked {
   readonly request: Message;
+  readonly form: ClientForm;
   readonly askable: ReadonlySet<Askable>;
   readonly logLevel: LogLevel | undefined;
   readonly answer: Answer;

@@ -3,7 +3,7 @@ import type { Answer } from '../../modern/answer.ts';
 import type { Reason } from '../../protocol/faults.ts';
 import { type ForwardedHeaders, noHeaders } from '../../protocol/forwarded-headers.ts';
 import { type Message, placeOf } from '../../protocol/message.ts';
-import { capabilitiesOf, readAskable } from '../../protocol/modern/askable.ts';
+import { type Askable, capabilitiesOf, readAskable } from '../../protocol/modern/askable.ts';
 import { clientCapabilitiesKey, type Envelope } from '../../protocol/modern/envelope.ts';
 import { discoveryOf } from '../../protocol/modern/legacy-discovery.ts';
 import { digestOf, type Retry, readRetry } from '../../protocol/modern/retry.ts';
@@ -15,6 +15,7 @@ import type { Principal } from '../../store/session-records.ts';
 import { StoreUnavailable } from '../../store/store-unavailable.ts';
 import type { RequestStates, StateBinding, StateContent } from '../request-state.ts';
 import type { Asked } from './asked.ts';
+import { legacyForm, modernForm } from './client-form.ts';
 import { GroupCall } from './group-call.ts';
 import { Listeners } from './listeners.ts';
 import type { ParkedCall } from './parked.ts';
@@ -51,8 +52,8 @@ const untranslated: ReadonlySet<string | undefined> = new Set([
 ]);
 
 /**
- * A server of the legacy era as modern clients meet it (DESIGN decision 7, docs/decisions/0027). Their requests are those of
- * sessions that the gateway opens as a client, one for each group of clients that may share one, and more where calls wait
+ * A server of the legacy era as modern clients meet it (DESIGN decision 7, docs/decisions/0027), and one of either era as
+ * legacy clients meet it that have no session. Their requests are those of sessions that the gateway opens as a client, one for each group of clients that may share one, and more where calls wait
  * for input. Any instance serves any request: a session is found by the key of its place.
  */
 export class Groups {
@@ -79,7 +80,21 @@ export class Groups {
 
   /** Serves a request of the modern era, whose envelope and headers are as they should be. */
   request(request: Message, { logLevel }: Envelope, asker: Asker, answer: Answer): void {
-    const served = this.#serve(request, logLevel, asker, answer);
+    this.#watch(this.#serve(request, logLevel, asker, answer), answer);
+  }
+
+  /**
+   * Serves a request of the legacy era that names no session, of a server of either era (docs/decisions/0031). Its client can be
+   * asked nothing, and what only a session could remember is refused.
+   */
+  sessionless(request: Message, { principal, forwarded }: Asker, answer: Answer): void {
+    if (needsSession(request)) return answer.fault('session_required');
+    const asked: Asked = { request, form: legacyForm, askable: nothing, logLevel: undefined, answer, forwarded };
+    const places = this.#placesFor({ principal, capabilitiesText: capabilitiesOf(nothing), forwarded }, false);
+    this.#watch(this.#call(asked, principal).run(places), answer);
+  }
+
+  #watch(served: Promise<void>, answer: Answer): void {
     served.catch((cause: unknown) => {
       const reason = this.#reasonOf(cause);
       if (!answer.isOver) answer.fault(reason);
@@ -105,7 +120,7 @@ export class Groups {
     const of = { principal, capabilitiesText: capabilitiesOf(askable), forwarded };
     if (method === 'server/discover') return this.#discover(request, of, answer);
     if (method === 'subscriptions/listen') return this.#listen(request, of, answer);
-    const asked: Asked = { request, askable, logLevel, answer, forwarded };
+    const asked: Asked = { request, form: modernForm, askable, logLevel, answer, forwarded };
     const retry = canAsk(method as string) ? readRetry(request) : undefined;
     if (retry !== undefined) return this.#retry(asked, retry, principal);
     await this.#call(asked, principal).run(this.#placesFor(of, askable.size > 0));
@@ -237,6 +252,18 @@ export class Groups {
     return { principal, server: this.#options.server.name, digest };
   }
 }
+
+const nothing: ReadonlySet<Askable> = new Set();
+
+/** Requests whose outcome nobody would hear of, or that would change what others hear, without a session of one's own. */
+const ofSessions: ReadonlySet<string | undefined> = new Set([
+  ...['logging/setLevel', 'resources/subscribe', 'resources/unsubscribe'],
+  ...['tasks/get', 'tasks/result', 'tasks/list', 'tasks/cancel'],
+]);
+
+/** True for a request that begins what only a session goes on with, a task (2025-11-25) too. */
+const needsSession = (request: Message): boolean =>
+  ofSessions.has(request.method) || placeOf(request, 'params', 'task') !== undefined;
 
 /** Sets an entry, and forgets the oldest of too many. */
 function keepNewest<V>(entries: Map<string, V>, key: string, value: V): void {
