@@ -149,10 +149,10 @@ export async function startGateway({ config, environment, logger, onUseless }: G
 
   const base = `http://${displayHost(host)}:${(http.address() as AddressInfo).port}`;
   return {
-    urls: servers.map(({ config: own }) => {
+    urls: [...modernServers].map(([{ config: own }, { era = 'legacy' }]) => {
       const [{ mcp, ws, old }] = endpointPathsOf(config, own);
       const onWs = ws && { ws: base.replace('http', 'ws') + ws };
-      return { server: own.name, url: base + mcp, ...(old && { sse: base + old.stream }), ...onWs };
+      return { server: own.name, url: base + mcp, era, ...(old && { sse: base + old.stream }), ...onWs };
     }),
     async close() {
       const endMs = Math.max(...servers.map(({ config: c }) => c.stdinCloseGraceMs + c.terminateGraceMs));
@@ -197,7 +197,8 @@ function openForSessions(
   const options = { server: modern, isOverHttp, maxQueuedBytes: gateway.maxQueuedBytes };
   const translated: OpenBackend = (events, opening) => new Translator(options, events, opening);
   if (config.era === 'modern') return translated;
-  return openEitherEra({ direct: server.open, translated, eras: modern, isOverHttp });
+  const silentMs = Math.ceil(config.startTimeoutMs / 3);
+  return openEitherEra({ direct: server.open, translated, eras: modern, isOverHttp, silentMs });
 }
 
 async function startServers({ config, environment, logger, onUseless }: GatewayParts): Promise<RunningServer[]> {
