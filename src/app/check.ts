@@ -107,7 +107,10 @@ export async function examineEras(
   // A refusal has sessions translated. Without one their clients wait, in vain if what came is of no use.
   if (legacy instanceof NoAnswer) {
     const help = 'Say --era modern (in the file: "era": "modern"), and they are served by translation.';
-    return { ...modern, warning: `Clients of the legacy era cannot connect, or not at once. ${legacy.message} ${help}` };
+    return {
+      ...modern,
+      warning: `Clients of the legacy era cannot connect, or not at once. ${legacy.message} ${help}`,
+    };
   }
   if (legacy instanceof Error) return modern;
   return { ...modern, eras: ['modern', 'legacy'], revisions: [...modern.revisions, ...legacy.revisions] };
