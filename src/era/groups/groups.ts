@@ -1,7 +1,7 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import type { Answer } from '../../modern/answer.ts';
 import type { Reason } from '../../protocol/faults.ts';
-import { type ForwardedHeaders, noHeaders } from '../../protocol/forwarded-headers.ts';
+import { credentialsOf, type ForwardedHeaders, noHeaders } from '../../protocol/forwarded-headers.ts';
 import { type Message, placeOf } from '../../protocol/message.ts';
 import { type Askable, capabilitiesOf, readAskable } from '../../protocol/modern/askable.ts';
 import { clientCapabilitiesKey, type Envelope } from '../../protocol/modern/envelope.ts';
@@ -280,10 +280,4 @@ interface GroupOf {
   readonly principal: Principal;
   readonly capabilitiesText: string;
   readonly forwarded: ForwardedHeaders | undefined;
-}
-
-/** Headers for the server say who its client is: who brings others is of another group (P11). */
-function credentialsOf(forwarded: ForwardedHeaders): string {
-  const entries = Object.entries(forwarded).sort(([a], [b]) => (a < b ? -1 : 1));
-  return entries.length === 0 ? '' : createHash('sha256').update(JSON.stringify(entries)).digest('base64url');
 }
