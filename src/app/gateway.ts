@@ -87,7 +87,15 @@ export async function startGateway({ config, environment, logger, onUseless }: G
     const own = running.config;
     const server = { ...running.server, open: openForSessions(running, modern, config) };
     const groups = new Groups({
-      ...{ sessions, records: store.sessions, changes: store.changes, server, states, version },
+      ...{
+        sessions,
+        records: store.sessions,
+        changes: store.changes,
+        outcomes: store.outcomes,
+        server,
+        states,
+        version,
+      },
       ...{ isolation: own.isolation, poolMax: own.poolMax, requestIdleMs: config.requestIdleMs },
       settleMs: own.startTimeoutMs,
       maxListeners: config.maxSharedCalls,

@@ -89,3 +89,25 @@ describe('modern clients of a legacy server behind three instances', () => {
     expect(textOf(await callModern(there, 'test_elicitation', {}, answer))).toContain('accept');
   });
 });
+
+test('[R4.09] a round that is sent again, after its call and its process have ended, has the same outcome at every instance', async () => {
+  const cluster = await startFastCluster({
+    command: everythingFixture,
+    args: ['--era', 'legacy', '--log-max-events', '1'],
+  });
+  await settle(cluster);
+  const urls = instancesOf(cluster);
+  const call = (url: string, params: object = {}) =>
+    callModern(url, 'rounds', { count: 2 }, { meta, params: { ...params } });
+  const first = await call(urls[0]);
+  const second = await call(urls[1], retryWith(first, modernAnswers));
+  const last = await call(urls[2], retryWith(second, modernAnswers));
+  expect(textOf(last)).toBe('1,2');
+  for (const url of urls) {
+    expect((await call(url, retryWith(first, modernAnswers))).json).toEqual(second.json);
+    expect((await call(url, retryWith(second, modernAnswers))).json).toEqual(last.json);
+    const other = retryWith(first, () => ({ action: 'cancel' }));
+    expect((await call(url, other)).json.error.data.reason).toBe('bad_request_state');
+  }
+  await stopSound(cluster);
+});

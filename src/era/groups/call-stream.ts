@@ -32,6 +32,8 @@ export class CallStream {
   #reply: SessionReply | undefined;
   #newest: EventId | undefined;
   #continued = 0;
+  /** A session took up the stream since it ended last. */
+  #isTakenUp = false;
   #hasLeft = false;
 
   constructor(options: CallStreamOptions) {
@@ -77,6 +79,9 @@ export class CallStream {
       message: (message: Message, place: Place): void => this.#hear(message, place),
       fault: (reason: Reason): void => this.#fail(lostReasons.has(reason) ? 'outcome_unknown' : reason),
       ended: (): void => this.#ended(),
+      opened: (): void => {
+        this.#isTakenUp = true;
+      },
     };
     this.#newest = after;
     this.#reply = new SessionReply(listener, this.#options.forwarded, after);
@@ -101,8 +106,11 @@ export class CallStream {
     if (this.#hasLeft) return;
     const after = this.#newest;
     this.#continued += 1;
-    if (after === undefined || this.#continued > maxContinued) return this.#fail('outcome_unknown');
-    void delay(continuePauseMs * this.#continued).then(async () => {
+    // It may be heard by somebody else, who has sent the same answers, in turn.
+    const isHopeless = this.#continued > maxContinued && !this.#isTakenUp;
+    this.#isTakenUp = false;
+    if (after === undefined || isHopeless) return this.#fail('outcome_unknown');
+    void delay(continuePauseMs * Math.min(this.#continued, maxContinued)).then(async () => {
       if (this.#hasLeft) return;
       const handle = await this.#options.find();
       if (this.#hasLeft) return;

@@ -2,13 +2,14 @@ import { comparePositions, type EventId } from '../../protocol/event-id.ts';
 import type { Reason, RequestId } from '../../protocol/faults.ts';
 import { type Message, readOwn } from '../../protocol/message.ts';
 import { needOf } from '../../protocol/modern/askable.ts';
-import { type Renumbered, restoreToken } from '../../protocol/modern/renumber.ts';
+import { type Renumbered, restoreId, restoreToken } from '../../protocol/modern/renumber.ts';
 import { ownFaultOf } from '../../protocol/own-fault.ts';
 import { canAsk } from '../../session/rerun.ts';
 import { ServerRequests } from '../../session/server-requests.ts';
 import type { StateContent } from '../request-state.ts';
 import type { Asked, CallHost } from './asked.ts';
 import { CallStream } from './call-stream.ts';
+import { type Outcome, RoundOutcome } from './outcome.ts';
 import { answersTo, formatPlace, inputRequired, type ParkedCall, parsePlace, questionOf } from './parked.ts';
 import type { OpenPlace, Place } from './place.ts';
 import { Questions } from './questions.ts';
@@ -23,6 +24,9 @@ const maxReopened = 3;
 
 /** Questions that come so soon after one another are asked together (2026-07-28, basic/patterns/mrtr). */
 const bundleMs = 20;
+
+/** What rounds came to is kept for so long after the end of their call: a minute, and what may be between the two clocks. */
+const keptMs = 65_000;
 
 /**
  * One request of a client without a session of its own: a request in a session of its group, under an id of the gateway. What
@@ -42,6 +46,8 @@ export class GroupCall {
   /** Up to which event the client was told by an earlier request. */
   #told: EventId | undefined;
   #round = 0;
+  /** What comes of the answers that this request brought; undefined for the first request. */
+  #outcome: RoundOutcome | undefined;
   #bundle: NodeJS.Timeout | undefined;
   #isOver = false;
 
@@ -55,7 +61,7 @@ export class GroupCall {
       forwarded,
       find: () => (this.#place as Place).find(forwarded),
       message: (message, at) => this.#hear(message, at),
-      failed: (reason) => this.#fail(reason),
+      failed: (reason) => void this.#lose(reason),
     });
     if (form.cancelsByLeaving) answer.onGone(() => this.#cancel('The client does not wait any more.'));
   }
@@ -63,7 +69,7 @@ export class GroupCall {
   /** Runs the request at the first of these places that can serve it. */
   async run(places: readonly Place[]): Promise<void> {
     const { answer, forwarded } = this.#asked;
-    const until = performance.now() + this.#host.busyMs;
+    const until = performance.now() + this.#host.idleMs;
     const shift = Math.floor(Math.random() * places.length);
     let reopened = 0;
     for (let n = 0; !this.#isOver; ) {
@@ -96,16 +102,23 @@ export class GroupCall {
     this.#round = round;
     this.#told = parsePlace(value.told);
     this.#questions.settled(value.answered);
+    const { messages, digest } = answersTo(value.open, answers);
+    this.#outcome = new RoundOutcome(this.#host.outcomes, value.call, round, digest);
+    if (await this.#repeat()) return;
     const open = await place.revisit(this.#asked.forwarded);
     if (this.#asked.answer.isOver) return;
-    if (typeof open === 'string') return this.#fail(open === 'unknown_session' ? 'outcome_unknown' : open);
+    if (typeof open === 'string') return this.#lose(open === 'unknown_session' ? 'outcome_unknown' : open);
     this.#enter(place, open);
-    const { messages, digest } = answersTo(value.open, answers);
     this.#questions.settled(messages.map(({ id }) => id as RequestId));
     const group = { turnMs: 0, round: { name: `${value.call} ${round}`, digest } };
     const refused = await say(open.handle, messages, group, this.#asked.forwarded);
-    if (refused !== undefined) return this.#fail(refused);
-    if (!this.#isOver) this.#stream.listen(open.handle, parsePlace(value.after));
+    if (refused === 'unknown_session') return this.#lose('outcome_unknown');
+    // The call goes on: for the client whose answers it has, or waiting for these to be sent again.
+    if (refused !== undefined) return this.#leave({ reason: refused });
+    if (this.#isOver) return;
+    // Where nothing is left to be asked again, only what is new has to be in the log still.
+    const isComplete = messages.length === value.open.length;
+    this.#stream.listen(open.handle, parsePlace(isComplete ? value.told : value.after));
   }
 
   #enter(place: Place, { opened }: OpenPlace): void {
@@ -181,7 +194,9 @@ export class GroupCall {
       const state = await this.#host.seal(request, this.#round + 1, parked);
       if (state === undefined) throw new Error('the ids of the questions are too long');
       if (answer.isOver) return this.#abandon(place, 'The client does not wait any more.');
-      answer.response(inputRequired(this.#sent.idText, open, state, this.#serverInfoText), 200);
+      const text = inputRequired(this.#sent.idText, open, state, this.#serverInfoText);
+      await this.#keep({ text, status: 200 }, this.#host.idleMs + keptMs);
+      answer.response(text, 200);
     } catch (cause) {
       this.#abandon(place, 'The gateway cannot ask its client.');
       answer.fault(this.#host.reasonOf(cause));
@@ -195,13 +210,54 @@ export class GroupCall {
   }
 
   #finish(response: Message): void {
-    const { request, answer, form } = this.#asked;
+    const { request, form } = this.#asked;
     const own = ownFaultOf(response);
-    if (own !== undefined) return this.#fail(own);
-    this.#end();
     const of = { request, idText: this.#sent.idText, serverInfoText: this.#serverInfoText, isRetry: this.#round > 0 };
-    const { text, status } = form.answered(response, of);
-    answer.response(text, status);
+    this.#conclude(own === undefined ? form.answered(response, of) : { reason: own });
+  }
+
+  /** The call has come to its end. Who sends the round again is told the same, though nothing else is left of the call. */
+  #conclude(outcome: Outcome): void {
+    this.#close();
+    const tell = (): void => {
+      this.#host.onOver(this.#place as Place);
+      this.#tellOutcome(outcome);
+    };
+    if (this.#outcome === undefined) tell();
+    else void this.#keep(outcome, keptMs).then(tell);
+  }
+
+  /** A store that is away keeps nothing from its client but a repetition. */
+  async #keep(outcome: Outcome, forMs: number): Promise<void> {
+    await this.#outcome?.keep(outcome, forMs).catch((cause: unknown) => this.#host.reasonOf(cause));
+  }
+
+  /** Answers as the round was answered before, if it was. */
+  async #repeat(): Promise<boolean> {
+    const outcome = await this.#outcome?.find();
+    if (outcome !== undefined && !this.#isOver) this.#leave(outcome);
+    return this.#isOver;
+  }
+
+  /** Answers this request, and leaves the call to others. */
+  #leave(outcome: Outcome): void {
+    this.#close();
+    if ('reason' in outcome) return this.#tellOutcome(outcome);
+    this.#tellOutcome({ ...outcome, text: restoreId(readOwn(outcome.text), this.#sent.idText) });
+  }
+
+  #tellOutcome(outcome: Outcome): void {
+    const { answer } = this.#asked;
+    if (answer.isOver) return;
+    if ('reason' in outcome) answer.fault(outcome.reason);
+    else answer.response(outcome.text, outcome.status);
+  }
+
+  /** Nothing can be heard of the call any more; somebody who sent the same round may have heard its end. */
+  async #lose(reason: Reason): Promise<void> {
+    const mayBeKept = reason === 'outcome_unknown';
+    const why = mayBeKept ? await this.#repeat().catch((cause: unknown) => this.#host.reasonOf(cause)) : reason;
+    this.#fail(typeof why === 'string' ? why : reason);
   }
 
   #fail(reason: Reason): void {
@@ -228,10 +284,14 @@ export class GroupCall {
     });
   }
 
-  #end(): void {
+  #close(): void {
     this.#isOver = true;
     clearTimeout(this.#bundle);
     this.#stream.leave();
+  }
+
+  #end(): void {
+    this.#close();
     if (this.#place !== undefined) this.#host.onOver(this.#place);
   }
 }

@@ -11,6 +11,7 @@ import { modernRevisions } from '../../protocol/revisions.ts';
 import { canAsk } from '../../session/rerun.ts';
 import { keyOfPlace } from '../../session/session-key.ts';
 import type { Changes } from '../../store/changes.ts';
+import type { Outcomes } from '../../store/outcomes.ts';
 import type { Principal } from '../../store/session-records.ts';
 import { StoreUnavailable } from '../../store/store-unavailable.ts';
 import type { RequestStates, StateBinding, StateContent } from '../request-state.ts';
@@ -31,6 +32,7 @@ export interface GroupsOptions extends PlaceHost {
   readonly poolMax: number;
   /** What servers of groups say has changed, on any instance. */
   readonly changes: Changes;
+  readonly outcomes: Outcomes;
   /** The most subscriptions at once. */
   readonly maxListeners: number;
   /** So long a request waits for a turn, and a parked call for its client, in milliseconds. */
@@ -140,9 +142,10 @@ export class Groups {
   }
 
   #call(asked: Asked, principal: Principal): GroupCall {
-    const { states, requestIdleMs, isolation } = this.#options;
+    const { states, outcomes, requestIdleMs, isolation } = this.#options;
     return new GroupCall(
       {
+        outcomes,
         newId: () => this.#newId(),
         seal: (request, round, value) => {
           const content: StateContent<ParkedCall> = { round, expiresAtMs: Date.now() + requestIdleMs, value };
@@ -152,7 +155,7 @@ export class Groups {
         onOver: (place) => {
           if (isolation === 'request') this.#leave(place);
         },
-        busyMs: requestIdleMs,
+        idleMs: requestIdleMs,
       },
       asked,
     );

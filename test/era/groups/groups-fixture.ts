@@ -31,6 +31,9 @@ export interface GroupsFixture {
   readonly poolMax?: number;
   readonly limits?: Partial<SessionOptions>;
   readonly log?: { readonly maxEvents?: number; readonly maxBytes?: number; readonly maxAgeMs?: number };
+  readonly onBackendExit?: 'restore' | 'end';
+  /** The clock of the store, in milliseconds. */
+  now?(): number;
   /** Answers what is sent to a backend, but for `initialize`, which is answered already. */
   onSend?(message: Json, backend: FakeBackend): void;
   /** Answers `initialize`; at once with some capabilities unless given. */
@@ -40,8 +43,18 @@ export interface GroupsFixture {
 export const capabilities = { tools: { listChanged: true }, resources: { subscribe: true } };
 
 /** Groups of a fake server, over real sessions and a store in memory. */
-export function createGroups({ isolation = 'shared', poolMax = 4, limits, log, onSend, onInitialize }: GroupsFixture) {
-  const store = createMemoryStore({ maxEvents: 1_000, maxBytes: 1_000_000, maxAgeMs: never, ...log });
+export function createGroups(options: GroupsFixture) {
+  const {
+    isolation = 'shared',
+    poolMax = 4,
+    onBackendExit = 'restore',
+    limits,
+    log,
+    now,
+    onSend,
+    onInitialize,
+  } = options;
+  const store = createMemoryStore({ maxEvents: 1_000, maxBytes: 1_000_000, maxAgeMs: never, ...log }, now);
   const fake = createFakeServer((message, backend) => {
     if (message['method'] !== 'initialize') onSend?.(message, backend);
     else if (onInitialize !== undefined) onInitialize(message, backend);
@@ -49,22 +62,31 @@ export function createGroups({ isolation = 'shared', poolMax = 4, limits, log, o
   });
   const server = {
     ...{ name: 's', digest: 'd', open: fake.open, startTimeoutMs: never, isRemote: false },
-    ...({ onBackendExit: 'restore', rerun: 'safe' } as const),
+    ...({ onBackendExit, rerun: 'safe' } as const),
   };
   const observer = createObserver();
   const teller = new ChangeTeller(store.changes, (cause) => observer.clusterFailed(cause));
-  const options = {
+  const limited = {
     ...wideLimits,
     ...limits,
     ...{ store, observer, maxSessions: 100, sessionIdleMs: never, sseLingerMs: never },
     onGroupChange: (topic: string, text = Buffer.alloc(0)) => teller.tell(topic, text),
   };
-  const sessions = new Sessions(options);
+  const sessions = new Sessions(limited);
   const failures: unknown[] = [];
   const groups = new Groups({
-    ...{ sessions, records: store.sessions, changes: store.changes, server, isolation, poolMax, version: '1' },
+    ...{
+      sessions,
+      records: store.sessions,
+      changes: store.changes,
+      outcomes: store.outcomes,
+      server,
+      isolation,
+      poolMax,
+      version: '1',
+    },
     states: new RequestStates(configuredKeys(['k'.repeat(32)])),
-    requestIdleMs: options.requestIdleMs,
+    requestIdleMs: limited.requestIdleMs,
     settleMs: 1_000,
     maxListeners: 100,
     onFailed: (cause) => failures.push(cause),
