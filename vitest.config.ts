@@ -26,6 +26,7 @@ export default defineConfig({
           testTimeout: 20_000,
         },
       },
+      { test: { name: 'fuzz', include: ['test/fuzz/fuzz.test.ts'] } },
       {
         test: {
           name: 'integration',

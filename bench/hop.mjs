@@ -11,7 +11,7 @@ import { startTarget, stopTarget } from './lib/target-process.mjs';
 import { targets } from './targets.mjs';
 
 const calls = Number(process.argv.slice(2).find((word) => /^\d+$/.test(word)) ?? 2_000);
-const warmUp = 200;
+const warmUp = 4_000;
 const echo = (id) =>
   JSON.stringify({
     jsonrpc: '2.0',

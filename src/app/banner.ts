@@ -13,8 +13,11 @@ export interface Urls {
   readonly ws?: string;
 }
 
-/** What is printed when the gateway is ready: where it is, and a line that tries it. */
-export function renderBanner(urls: readonly Urls[]): string {
+/**
+ * What is printed when the gateway is ready: where it is, and a line that tries it.
+ * @param needsKey its clients have to show who they are
+ */
+export function renderBanner(urls: readonly Urls[], needsKey: boolean): string {
   const width = Math.max(...urls.map(({ server }) => server.length));
   const row = (server: string, url: string): string => `  ${server.padEnd(width)}  ${url}\n`;
   const endpoints = urls.map(({ server, url }) => row(server, url)).join('');
@@ -24,12 +27,15 @@ export function renderBanner(urls: readonly Urls[]): string {
   };
   const older = others('For clients that speak only HTTP+SSE', 'sse');
   const sockets = others('For clients on WebSocket', 'ws');
-  return `Ready:\n${endpoints}${older}${sockets}Try it:\n  ${urls[0] ? curlLine(urls[0]) : ''}\n`;
+  return `Ready:\n${endpoints}${older}${sockets}Try it:\n  ${urls[0] ? curlLine(urls[0], needsKey) : ''}\n`;
 }
 
 /** A command whose output shows that the gateway and the server behind it work. */
-const curlLine = ({ url, era }: Urls): string =>
-  `curl -i -X POST ${url} -H 'Content-Type: application/json' ${era === 'modern' ? listTools() : openSession()}`;
+function curlLine({ url, era }: Urls, needsKey: boolean): string {
+  const key = needsKey ? " -H 'Authorization: Bearer KEY'" : '';
+  const request = era === 'modern' ? listTools() : openSession();
+  return `curl -i -X POST ${url} -H 'Content-Type: application/json'${key} ${request}`;
+}
 
 function openSession(): string {
   const initialize = {

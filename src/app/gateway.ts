@@ -1,29 +1,39 @@
 import { once } from 'node:events';
-import { createServer, type Server as HttpServer } from 'node:http';
+import { readFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import type { Logger } from 'pino';
 import type { OpenBackend } from '../backend/backend.ts';
 import { Groups } from '../era/groups/groups.ts';
 import { openEitherEra } from '../era/open-either-era.ts';
 import { Translator } from '../era/translator.ts';
+import type { AdmissionOptions } from '../http/admission.ts';
 import { createHttpApp, createListener } from '../http/app.ts';
+import { CredentialWatch } from '../http/auth/credential-watch.ts';
+import { addResourceMetadata } from '../http/auth/oauth/metadata-routes.ts';
+import { createCors } from '../http/cors.ts';
 import { createEndpoint, type Endpoint } from '../http/endpoint.ts';
 import { createOriginRules, isLoopback } from '../http/origin.ts';
 import { createMessagesEndpoint, createSseStream } from '../http/sse-face.ts';
+import { createWebServer, type ServerCertificate, type WebServer } from '../http/web-server.ts';
 import { createWebSocketFace, webSocketOnly } from '../http/websocket/face.ts';
 import { ModernServer } from '../modern/modern-server.ts';
 import type { ModernObserver } from '../modern/observer.ts';
 import { addHealth } from '../ops/health.ts';
 import { createModernLog } from '../ops/modern-log.ts';
 import { createSessionLog } from '../ops/session-log.ts';
-import type { Server } from '../session/session-parts.ts';
 import { Sessions } from '../session/sessions.ts';
 import { anyChange, ChangeTeller } from '../store/change-teller.ts';
 import type { Changes } from '../store/changes.ts';
+import { createAccess } from './access.ts';
+import { createAuthentication } from './authentication.ts';
 import type { Urls } from './banner.ts';
+import { type CertificateWatch, watchCertificate } from './certificate-watch.ts';
+import { hasAuthentication, isolationOf } from './configuration/authentication.ts';
+import { readCertificate } from './configuration/certificate.ts';
 import type { GatewayConfig } from './configuration/config.ts';
 import { endpointPathsOf } from './configuration/endpoint-paths.ts';
 import type { Environment } from './configuration/environment.ts';
+import { flagOf } from './configuration/option-names.ts';
 import { createConnectedStore, createStore } from './create-store.ts';
 import { createRequestStates } from './request-states.ts';
 import { logListeners } from './server-listeners.ts';
@@ -44,6 +54,8 @@ export interface GatewayParts {
 export interface Gateway {
   /** The endpoints, by server. */
   readonly urls: readonly Urls[];
+  /** Reads the files again that may change while it runs; undefined if there are none. */
+  readonly reload: (() => void) | undefined;
   /** Ends everything in order (P9): resolves when no session, no process and no connection is left. */
   close(): Promise<void>;
 }
@@ -57,6 +69,10 @@ const connectionGraceMs = 250;
 /** Starts a gateway. Rejects with an error for the operator if it cannot listen, or if its only server cannot be started. */
 export async function startGateway({ config, environment, logger, onUseless }: GatewayParts): Promise<Gateway> {
   const { host, port } = config;
+  const isAuthenticated = hasAuthentication(config);
+  const watch = new CredentialWatch();
+  const authentication = createAuthentication(config, watch, logger);
+  const { identityHeaders } = authentication;
   const store = await createStore(config, logger);
   const observer = createSessionLog(logger);
   const storeWaitMs = config.redisWaitMs;
@@ -82,7 +98,8 @@ export async function startGateway({ config, environment, logger, onUseless }: G
   const allGroups: Groups[] = [];
   const originRules = createOriginRules(config);
   const endpoints = new Map<string, Endpoint>();
-  const onWebSocket = new Map<string, Server>();
+  const onWebSocket = new Map<string, AdmissionOptions>();
+  const access = await createAccess(config, authentication.authenticators, logger);
   for (const [running, modern] of modernServers) {
     const own = running.config;
     const server = { ...running.server, open: openForSessions(running, modern, config) };
@@ -96,19 +113,31 @@ export async function startGateway({ config, environment, logger, onUseless }: G
         states,
         version,
       },
-      ...{ isolation: own.isolation, poolMax: own.poolMax, requestIdleMs: config.requestIdleMs },
+      ...{ isolation: isolationOf(own.isolation, isAuthenticated), poolMax: own.poolMax },
+      requestIdleMs: config.requestIdleMs,
       settleMs: own.startTimeoutMs,
       maxListeners: config.maxSharedCalls,
       onFailed: (cause) => modernObserver.failed(own.name, cause),
     });
     allGroups.push(groups);
-    const options = { ...config, server, sessions, modern, groups, originRules, sessionless: own.sessionless };
+    const options = {
+      ...config,
+      server,
+      sessions,
+      modern,
+      groups,
+      originRules,
+      identityHeaders,
+      watch,
+      sessionless: own.sessionless,
+      ...access.of(own),
+    };
     const endpoint = createEndpoint(options);
     for (const { mcp, ws, old } of endpointPathsOf(config, own)) {
       endpoints.set(mcp, endpoint);
       if (ws !== undefined) {
         endpoints.set(ws, webSocketOnly);
-        onWebSocket.set(ws, server);
+        onWebSocket.set(ws, options);
       }
       if (old === undefined) continue;
       const face = { ...options, messagesPath: old.messages };
@@ -117,29 +146,23 @@ export async function startGateway({ config, environment, logger, onUseless }: G
     }
   }
   const app = createHttpApp(endpoints);
+  addResourceMetadata(app, access.metadata);
   addHealth(app, { readiness: () => sessions.readiness });
 
-  const http = createServer(
-    {
-      requestTimeout: config.bodyTimeoutMs,
-      connectionsCheckingInterval: 1_000,
-      keepAliveTimeout: config.connectionIdleMs,
-    },
-    createListener(app, endpoints),
-  );
+  const listener = createListener(app, endpoints, createCors(originRules));
+  const certificate = certificateOf(config);
+  const web = createWebServer({ ...config, certificate }, listener);
+  const http = web.server;
   const webSockets = createWebSocketFace({
     ...config,
     servers: onWebSocket,
     sessions,
     store: connectedStore,
-    originRules,
+    watch,
     maxEventBytes: config.maxLineBytes,
     initializeTimeoutMs: config.bodyTimeoutMs,
   });
   webSockets.attach(http);
-  // Node.js drops what follows the first 1,000 headers, and with it what the guards look at; their size is bounded anyway.
-  http.maxHeadersCount = 0;
-  http.maxConnections = config.maxConnections;
   http.on('drop', () =>
     logger.warn({ maxConnections: config.maxConnections }, 'closed a connection: too many are open'),
   );
@@ -151,18 +174,22 @@ export async function startGateway({ config, environment, logger, onUseless }: G
     throw new Error(explainListenFailure(cause, config), { cause });
   }
 
-  if (!isLoopback(host)) {
-    logger.warn({ host, port }, 'whoever reaches this address can use the servers: there is no authentication yet');
+  if (!isLoopback(host) && !isAuthenticated) {
+    logger.warn({ host, port }, 'whoever reaches this address can use the servers: no authentication is configured');
   }
 
-  const base = `http://${displayHost(host)}:${(http.address() as AddressInfo).port}`;
+  const certificateWatch = watchFor(certificate, config, web, logger);
+  const readAgain = [authentication.reload, certificateWatch?.look].filter((read) => read !== undefined);
+  const base = `${certificate === undefined ? 'http' : 'https'}://${displayHost(host)}:${(http.address() as AddressInfo).port}`;
   return {
     urls: [...modernServers].map(([{ config: own }, { era = 'legacy' }]) => {
       const [{ mcp, ws, old }] = endpointPathsOf(config, own);
       const onWs = ws && { ws: base.replace('http', 'ws') + ws };
       return { server: own.name, url: base + mcp, era, ...(old && { sse: base + old.stream }), ...onWs };
     }),
+    reload: readAgain.length === 0 ? undefined : () => void readAgain.map((read) => read()),
     async close() {
+      certificateWatch?.stop();
       const endMs = Math.max(...servers.map(({ config: c }) => c.stdinCloseGraceMs + c.terminateGraceMs));
       const graceMs = Math.max(0, config.drainMs - endMs - exitMarginMs);
       for (const groups of allGroups) groups.close();
@@ -172,7 +199,9 @@ export async function startGateway({ config, environment, logger, onUseless }: G
         ...[...modernServers.values()].map((modern) => modern.drain(graceMs, sessionsEnded)),
       ]);
       await closeParts();
-      await Promise.all([webSockets.close(connectionGraceMs), closeServer(http)]);
+      watch.close();
+      authentication.close();
+      await Promise.all([webSockets.close(connectionGraceMs), web.close(connectionGraceMs)]);
     },
   };
 }
@@ -223,13 +252,30 @@ async function startServers({ config, environment, logger, onUseless }: GatewayP
   });
 }
 
-async function closeServer(http: HttpServer): Promise<void> {
-  const closed = once(http, 'close');
-  http.close();
-  http.closeIdleConnections();
-  const timer = setTimeout(() => http.closeAllConnections(), connectionGraceMs);
-  await closed;
-  clearTimeout(timer);
+/** Throws an error for the operator if the files changed since the configuration was read, and not for the better. */
+function certificateOf(config: GatewayConfig): ServerCertificate | undefined {
+  const read = readCertificate(config, (path) => readFileSync(path, 'utf8'));
+  if (!read.ok) throw new Error(`${flagOf(read.option)} ${read.message}.`);
+  return read.certificate;
+}
+
+function watchFor(
+  current: ServerCertificate | undefined,
+  files: GatewayConfig,
+  web: WebServer,
+  logger: Logger,
+): CertificateWatch | undefined {
+  if (current === undefined) return undefined;
+  return watchCertificate({
+    files,
+    current,
+    onRenewed(certificate) {
+      web.renew(certificate);
+      logger.info('new connections get the renewed certificate');
+    },
+    onRefused: (detail) =>
+      logger.warn({ detail }, 'kept the certificate in use: its files have changed, and are of no use'),
+  });
 }
 
 /** An address that a person can open. */

@@ -2,6 +2,8 @@ import { createHash } from 'node:crypto';
 import type { OpenBackend } from '../backend/backend.ts';
 import { childEnvironment } from '../backend/stdio/environment.ts';
 import { locate } from '../backend/stdio/locate.ts';
+import { canWatchMemory } from '../backend/stdio/memory-watch.ts';
+import { findNice, findPrlimit, limitFlags, limitOptions, niceFlags } from '../backend/stdio/process-limits.ts';
 import { findSetpriv, launcherOf } from '../backend/stdio/setpriv.ts';
 import { explainSpawnFailure } from '../backend/stdio/spawn-failure.ts';
 import { openStdio } from '../backend/stdio/stdio.ts';
@@ -9,6 +11,7 @@ import { createWarmPool, type WarmPool } from '../backend/warm.ts';
 import type { Server } from '../session/session-parts.ts';
 import type { GatewayConfig, LocalServer, ServerConfig } from './configuration/config.ts';
 import type { Environment } from './configuration/environment.ts';
+import { flagOf } from './configuration/option-names.ts';
 import { type Openers, openersOfRemote } from './remote.ts';
 import type { ServerListeners } from './server-listeners.ts';
 
@@ -47,19 +50,27 @@ export function openersOf(
 }
 
 function openerOfLocal(
-  { command, args, cwd, env, parentDeathSignal, stdinCloseGraceMs, terminateGraceMs }: LocalServer,
+  config: LocalServer,
   { maxLineBytes, maxQueuedBytes }: GatewayConfig,
   environment: Environment,
   { onStarted, onStderr }: ServerListeners,
 ): OpenBackend {
-  const launcher = launcherFor(parentDeathSignal, environment);
-  const program = { command, args, cwd, env: childEnvironment(environment, env), launcher };
+  const { command, args, cwd, env, uid, gid } = config;
+  const { stdinCloseGraceMs, terminateGraceMs, maxMemoryBytes } = config;
+  if (maxMemoryBytes !== undefined && !canWatchMemory()) {
+    throw new Error(
+      `${flagOf('maxMemoryBytes')} needs the /proc of Linux, which is not here. Leave it out, or use a container.`,
+    );
+  }
+  const launcher = launcherFor(config, environment);
+  const program = { command, args, cwd, env: childEnvironment(environment, env), uid, gid, launcher };
   return (events) => {
     const backend = openStdio(
       {
         ...program,
         stdinCloseGraceMs,
         terminateGraceMs,
+        maxMemoryBytes,
         maxLineBytes,
         maxQueuedBytes,
         onStarted: () => onStarted?.(),
@@ -83,19 +94,44 @@ export function missingCommand(config: ServerConfig, environment: Environment): 
   return explainSpawnFailure(Object.assign(new Error('not found'), { code: 'ENOENT' }), program);
 }
 
-/** Found once, however many servers there are: each try starts a process. */
-const foundSetpriv = new WeakMap<Environment, string | undefined>();
-
-function launcherFor(signal: ServerConfig['parentDeathSignal'], environment: Environment): string[] {
-  if (signal === 'off') return [];
-  const setpriv = setprivOf(environment);
-  return setpriv === undefined ? [] : launcherOf(setpriv, signal);
+/**
+ * The words before the command of a server; the parent death signal comes last, as it does not outlast a change of credentials.
+ * Throws an error for the operator if what sets his limits is not here.
+ */
+function launcherFor(config: LocalServer, environment: Environment): string[] {
+  const { nice, parentDeathSignal } = config;
+  const limits = limitFlags(config);
+  const setpriv = parentDeathSignal === 'off' ? undefined : setprivOf(environment);
+  return [
+    ...(nice === 0 ? [] : [needed('nice', niceOf(environment), ['nice']), ...niceFlags(nice), '--']),
+    ...(limits.length === 0 ? [] : [needed('prlimit', prlimitOf(environment), limitsOf(config)), ...limits, '--']),
+    ...(setpriv === undefined || parentDeathSignal === 'off' ? [] : launcherOf(setpriv, parentDeathSignal)),
+  ];
 }
 
-function setprivOf(environment: Environment): string | undefined {
-  if (!foundSetpriv.has(environment)) foundSetpriv.set(environment, findSetpriv(environment['PATH']));
-  return foundSetpriv.get(environment);
+const limitsOf = (config: LocalServer): string[] => limitOptions.filter((key) => config[key] !== undefined);
+
+function needed(tool: string, found: string | undefined, options: readonly string[]): string {
+  if (found !== undefined) return found;
+  throw new Error(
+    `${options.map(flagOf).join(', ')}: there is no ${tool} in PATH. Install it, or leave the limit to a container.`,
+  );
 }
+
+/** Finds a tool once, however many servers there are: each try starts a process. */
+function onceForEach(
+  find: (path: string | undefined) => string | undefined,
+): (environment: Environment) => string | undefined {
+  const found = new WeakMap<Environment, string | undefined>();
+  return (environment) => {
+    if (!found.has(environment)) found.set(environment, find(environment['PATH']));
+    return found.get(environment);
+  };
+}
+
+const setprivOf = onceForEach(findSetpriv);
+const prlimitOf = onceForEach(findPrlimit);
+const niceOf = onceForEach(findNice);
 
 /** A server with its pool of warm spares. */
 export function runServer(

@@ -76,9 +76,10 @@ export interface BackendEvents {
 export interface BackendEnd {
   /**
    * `closed`: `close` was called; `exited`: the server ended by itself; `failed`: it could not be started;
-   * `line_too_long`: it wrote a line over the limit and was ended.
+   * `line_too_long`: it wrote a line over the limit and was ended; `memory_limit`: it used more memory than it may and was
+   * killed.
    */
-  readonly reason: 'closed' | 'exited' | 'failed' | 'line_too_long';
+  readonly reason: 'closed' | 'exited' | 'failed' | 'line_too_long' | 'memory_limit';
   /** One clear sentence for the operator: exit code, signal, or what to do about a failed start. Never sent to clients. */
   readonly detail: string;
   readonly exitCode?: number | null;

@@ -2,6 +2,7 @@ import type { RequestListener } from 'node:http';
 import { getRequestListener, type HttpBindings } from '@hono/node-server';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import { Hono } from 'hono';
+import type { Cors } from './cors.ts';
 import type { Endpoint } from './endpoint.ts';
 import { respondWithFault } from './respond.ts';
 
@@ -32,19 +33,24 @@ export function createHttpApp(endpoints: ReadonlyMap<string, Endpoint>): HttpApp
  * endpoint itself, which needs nothing of hono's request, response and routing (docs/decisions/0013); the rest by the
  * application. A target that is a whole URL is refused: a proxy in front and we could take different parts of it for the
  * host.
+ * @param cors asked before all else, so that a page can read whatever is answered
  */
-export function createListener(app: HttpApp, endpoints: ReadonlyMap<string, Endpoint>): RequestListener {
+export function createListener(app: HttpApp, endpoints: ReadonlyMap<string, Endpoint>, cors: Cors): RequestListener {
   const others = getRequestListener((request, bindings) => app.fetch(request, bindings as HttpBindings), {
     autoCleanupIncoming: false,
   });
   return (incoming, outgoing) => {
+    if (incoming.headers.origin !== undefined && cors(incoming, outgoing)) return;
     const target = incoming.url ?? '';
     const endpoint = endpoints.get(pathOf(target));
     if (endpoint !== undefined) endpoint(incoming, outgoing);
-    else if (target.startsWith('/')) {
+    else if (!target.startsWith('/')) respondWithFault(outgoing, 'bad_target');
+    else if (incoming.headers.host === undefined && incoming.httpVersion === '1.1')
+      respondWithFault(outgoing, 'bad_host');
+    else {
       incoming.headers.host ??= 'localhost'; // health checks in HTTP/1.0 name none; only the path counts here
       void others(incoming, outgoing);
-    } else respondWithFault(outgoing, 'bad_target');
+    }
   };
 }
 

@@ -2,25 +2,26 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Groups } from '../era/groups/groups.ts';
 import type { ModernServer } from '../modern/modern-server.ts';
 import { type EventId, parseEventId } from '../protocol/event-id.ts';
-import type { Reason } from '../protocol/faults.ts';
-import type { ForwardedHeaders } from '../protocol/forwarded-headers.ts';
-import { readAccept } from '../protocol/media-types.ts';
+import type { Reason, RequestId } from '../protocol/faults.ts';
+import { type Accepts, readAccept } from '../protocol/media-types.ts';
 import { namesModernRevision } from '../protocol/revisions.ts';
+import type { Reply } from '../session/reply.ts';
 import type { SessionHandle } from '../session/session-handle.ts';
-import type { Server } from '../session/session-parts.ts';
 import type { Sessions } from '../session/sessions.ts';
-import { anonymous } from '../session/visitor.ts';
-import { createGuard, headerOf } from './guard.ts';
+import { type AdmissionOptions, behindAdmission, type Sender } from './admission.ts';
+import type { CredentialWatch } from './auth/credential-watch.ts';
+import { endingReply } from './auth/ending-reply.ts';
+import type { Identity } from './auth/identity.ts';
+import { authorized, refuse, withNeeds } from './authorized.ts';
+import { headerOf } from './guard.ts';
 import { createModernFace } from './modern-face.ts';
-import type { OriginRules } from './origin.ts';
 import { readPosted } from './posted.ts';
 import { createReply } from './reply.ts';
 import { respondWithFault } from './respond.ts';
 import { createSessionlessFace } from './sessionless.ts';
 
 /** What an endpoint needs. */
-export interface EndpointOptions {
-  readonly server: Server;
+export interface EndpointOptions extends AdmissionOptions {
   readonly sessions: Sessions;
   /** The server as clients of the modern era meet it. */
   readonly modern: ModernServer;
@@ -28,7 +29,8 @@ export interface EndpointOptions {
   readonly groups: Groups;
   /** Whether requests of the legacy era without a session id are served. */
   readonly sessionless: 'serve' | 'reject';
-  readonly originRules: OriginRules;
+  /** Ends what is open in the name of credentials that have ended. */
+  readonly watch: CredentialWatch;
   readonly maxBodyBytes: number;
   readonly maxDepth: number;
   readonly keepAliveMs: number;
@@ -39,8 +41,8 @@ export interface EndpointOptions {
 /** Answers one HTTP request to an endpoint. */
 export type Endpoint = (incoming: IncomingMessage, outgoing: ServerResponse) => void;
 
-/** Answers a request that has passed the guards. */
-type Method = (incoming: IncomingMessage, outgoing: ServerResponse, forwarded: ForwardedHeaders) => void;
+/** Answers a request that was let in. */
+type Method = (incoming: IncomingMessage, outgoing: ServerResponse, sender: Sender) => void;
 
 const sessionIdForm = /^[\x21-\x7e]{1,128}$/;
 
@@ -50,16 +52,17 @@ const sessionIdForm = /^[\x21-\x7e]{1,128}$/;
  * session it names (2026-07-28, basic/versioning).
  */
 export function createEndpoint(options: EndpointOptions): Endpoint {
-  const { server, sessions } = options;
-  const guard = createGuard(options);
+  const { server, sessions, authorization } = options;
   const modernFace = createModernFace(options);
   const sessionlessFace = options.sessionless === 'serve' ? createSessionlessFace(options) : undefined;
+  const replyTo = (outgoing: ServerResponse, accepts: Accepts, sender: Sender, id: RequestId | null = null): Reply =>
+    endingReply(createReply(outgoing, accepts, options, sender), sender.identity, options.watch, id);
 
-  const findSession = (incoming: IncomingMessage): SessionHandle | Reason => {
+  const findSession = (incoming: IncomingMessage, { principal }: Identity): SessionHandle | Reason => {
     const id = incoming.headers['mcp-session-id'];
     if (id === undefined) return 'session_required';
     if (typeof id !== 'string' || !sessionIdForm.test(id)) return 'bad_session_id';
-    return sessions.at(id, server, anonymous, headerOf(incoming, 'mcp-protocol-version'));
+    return sessions.at(id, server, principal, headerOf(incoming, 'mcp-protocol-version'));
   };
 
   /** Why a client has POST only, if it has: there is no session that a GET or DELETE could be about. */
@@ -69,38 +72,40 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
     return sessionlessFace && 'sessionless_post_only';
   };
 
-  const post: Method = (incoming, outgoing, forwarded) => {
+  const post: Method = (incoming, outgoing, sender) => {
+    const { identity } = sender;
     const accepts = readAccept(incoming.headers.accept);
-    readPosted(incoming, options, accepts.json || accepts.sse, (posted) => {
-      const reply = createReply(outgoing, accepts, options, forwarded);
-      if (!posted.ok) return reply.fault(posted.reason, posted.id, posted.data);
-      if (posted.modern !== undefined) return modernFace.post(posted.modern, incoming.headers, reply);
+    readPosted(incoming, options, accepts.json || accepts.sse, (read) => {
+      const posted = authorized(read, identity, authorization, incoming.url);
+      const reply = replyTo(outgoing, accepts, withNeeds(sender, posted), posted.id);
+      if (!posted.ok) return refuse(posted, outgoing, reply);
+      if (posted.modern !== undefined) return modernFace.post(posted.modern, incoming.headers, identity, reply);
       const { messages, isBatch, initialize, id } = posted;
       const namesSession = incoming.headers['mcp-session-id'] !== undefined;
       if (initialize !== undefined && namesSession) return reply.fault('already_initialized', id);
-      if (initialize !== undefined && !isBatch) return sessions.open(server, anonymous, initialize, reply);
+      if (initialize !== undefined && !isBatch) return sessions.open(server, identity.principal, initialize, reply);
       if (!namesSession && sessionlessFace !== undefined)
-        return sessionlessFace.post(posted, headerOf(incoming, 'mcp-protocol-version'), reply);
-      const session = findSession(incoming);
+        return sessionlessFace.post(posted, headerOf(incoming, 'mcp-protocol-version'), identity, reply);
+      const session = findSession(incoming, identity);
       if (typeof session === 'string') return reply.fault(session, id);
       session.post({ messages, isBatch }, reply);
     });
   };
 
-  const get: Method = (incoming, outgoing, forwarded) => {
+  const get: Method = (incoming, outgoing, sender) => {
     const accepts = readAccept(incoming.headers.accept);
     if (!accepts.sse) return respondWithFault(outgoing, 'not_acceptable');
-    const session = findSession(incoming);
+    const session = findSession(incoming, sender.identity);
     if (typeof session === 'string') return respondWithFault(outgoing, session);
     const lastEventId = readLastEventId(incoming);
     if (lastEventId === 'malformed') return respondWithFault(outgoing, 'bad_event_id');
-    session.listen(lastEventId, createReply(outgoing, accepts, options, forwarded));
+    session.listen(lastEventId, replyTo(outgoing, accepts, sender));
   };
 
-  const remove: Method = (incoming, outgoing, forwarded) => {
-    const session = findSession(incoming);
+  const remove: Method = (incoming, outgoing, sender) => {
+    const session = findSession(incoming, sender.identity);
     if (typeof session === 'string') return respondWithFault(outgoing, session);
-    session.remove(createReply(outgoing, readAccept(undefined), options, forwarded));
+    session.remove(replyTo(outgoing, readAccept(undefined), sender));
   };
 
   const methods: ReadonlyMap<string | undefined, Method> = new Map([
@@ -109,15 +114,13 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
     ['DELETE', remove],
   ]);
 
-  return (incoming, outgoing) => {
-    const admitted = guard(incoming);
-    if (typeof admitted === 'string') return respondWithFault(outgoing, admitted);
+  return behindAdmission(options, (incoming, outgoing, sender) => {
     const answer = methods.get(incoming.method);
     if (answer === undefined) return respondWithFault(outgoing, 'method_not_allowed');
     const refusal = incoming.method === 'POST' ? undefined : postOnly(incoming);
     if (refusal !== undefined) return respondWithFault(outgoing, refusal);
-    answer(incoming, outgoing, admitted);
-  };
+    answer(incoming, outgoing, sender);
+  });
 }
 
 function readLastEventId(incoming: IncomingMessage): EventId | undefined | 'malformed' {

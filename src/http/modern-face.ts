@@ -8,7 +8,7 @@ import { type Envelope, readEnvelope } from '../protocol/modern/envelope.ts';
 import { disagreeingHeader, missingHeader, type RequestHeaders } from '../protocol/modern/mirrored-headers.ts';
 import { type Era, modernRevisions } from '../protocol/revisions.ts';
 import type { Reply } from '../session/reply.ts';
-import { anonymous } from '../session/visitor.ts';
+import type { Identity } from './auth/identity.ts';
 
 /** What the face needs. */
 export interface ModernFaceOptions {
@@ -22,7 +22,7 @@ export interface ModernFaceOptions {
 /** The endpoint of one server for clients of the modern era, who have POST only. */
 export interface ModernFace {
   /** Answers a POST of the modern era, or one that claims to be. */
-  post(message: Message, headers: RequestHeaders, reply: Reply): void;
+  post(message: Message, headers: RequestHeaders, identity: Identity, reply: Reply): void;
 }
 
 /** What is wrong with a message, as the catalogue of faults has it. */
@@ -52,7 +52,7 @@ const mismatchOf = (header: string, headers: RequestHeaders): Record<string, unk
  * missing, mirrored parameters; what is left is the server's to answer. What is wrong in itself starts no server.
  */
 export function createModernFace({ modern, groups, commitAfterMs, slowReaderMs }: ModernFaceOptions): ModernFace {
-  const request = (message: Message, headers: RequestHeaders, reply: Reply): void => {
+  const request = (message: Message, headers: RequestHeaders, { principal }: Identity, reply: Reply): void => {
     const hidesServerErrors = message.method === 'server/discover';
     const answer = new Answer({ reply, id: message.id as RequestId, commitAfterMs, slowReaderMs, hidesServerErrors });
     const read = readEnvelope(message);
@@ -66,7 +66,7 @@ export function createModernFace({ modern, groups, commitAfterMs, slowReaderMs }
       if (refusal !== undefined) return answer.fault(refusal.reason, refusal.data);
       if (message.method === 'subscriptions/listen' && !reply.accepts.sse) return answer.fault('not_acceptable');
       const { forwarded } = reply;
-      if (era === 'legacy') return groups.request(message, envelope, { principal: anonymous, forwarded }, answer);
+      if (era === 'legacy') return groups.request(message, envelope, { principal, forwarded }, answer);
       const pass = (): void => modern.request(message, envelope.logLevel, answer, reply.forwarded);
       if (message.method === 'tools/call') checkParams(message, headers, answer, reply.forwarded, pass);
       else pass();
@@ -130,8 +130,8 @@ export function createModernFace({ modern, groups, commitAfterMs, slowReaderMs }
   };
 
   return {
-    post(message, headers, reply) {
-      if (message.kind === 'request') request(message, headers, reply);
+    post(message, headers, identity, reply) {
+      if (message.kind === 'request') request(message, headers, identity, reply);
       else if (message.kind === 'notification') notify(message, headers, reply);
       else reply.fault('modern_response', null);
     },

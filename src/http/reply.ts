@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http';
-import type { ForwardedHeaders } from '../protocol/forwarded-headers.ts';
 import type { Accepts } from '../protocol/media-types.ts';
 import { keepAliveComment } from '../protocol/sse.ts';
 import type { EventSink, Headers, Reply } from '../session/reply.ts';
+import type { Sender } from './admission.ts';
 import { respondWithFault, respondWithJson } from './respond.ts';
 
 /** Without it, Node.js would announce a chunked body. */
@@ -30,11 +30,13 @@ export function createReply(
   outgoing: ServerResponse,
   accepts: Accepts,
   times: ReplyTimes,
-  forwarded?: ForwardedHeaders,
+  { identity, forwarded, needs }: Sender,
 ): Reply {
   return {
     accepts,
     forwarded,
+    scopes: identity.scopes,
+    needs,
     get isGone() {
       return outgoing.destroyed;
     },

@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { entryOf, faultMessage, type Reason, type RequestId } from '../protocol/faults.ts';
 import { namesModernRevision } from '../protocol/revisions.ts';
+import type { Challenge } from './auth/identity.ts';
 
 /**
  * The one place that turns an entry of the catalogue of faults into an HTTP response. The client is of the era that its
@@ -19,6 +20,12 @@ export function respondWithFault(
   const version = outgoing.req.headers['mcp-protocol-version'];
   const era = namesModernRevision(version?.toString()) ? 'modern' : 'legacy';
   respondWithJson(outgoing, status, faultMessage(reason, id, data, era), headers);
+}
+
+/** Answers a request that is not let in. */
+export function respondWithChallenge(outgoing: ServerResponse, { reason, wwwAuthenticate }: Challenge): void {
+  if (wwwAuthenticate !== undefined) outgoing.setHeader('www-authenticate', wwwAuthenticate);
+  respondWithFault(outgoing, reason);
 }
 
 /** Sends one JSON text, whole. */

@@ -2,7 +2,7 @@ import type { Groups } from '../era/groups/groups.ts';
 import { Answer } from '../modern/answer.ts';
 import { isServedRevision } from '../protocol/revisions.ts';
 import type { Reply } from '../session/reply.ts';
-import { anonymous } from '../session/visitor.ts';
+import type { Identity } from './auth/identity.ts';
 import type { Posted } from './posted.ts';
 
 /** What the face needs. */
@@ -21,7 +21,7 @@ export interface SessionlessFace {
    * Answers a POST without a session id.
    * @param version what the request says of its revision, if it does
    */
-  post(posted: LegacyPost, version: string | undefined, reply: Reply): void;
+  post(posted: LegacyPost, version: string | undefined, identity: Identity, reply: Reply): void;
 }
 
 /**
@@ -31,12 +31,12 @@ export interface SessionlessFace {
  */
 export function createSessionlessFace({ groups, ...limits }: SessionlessFaceOptions): SessionlessFace {
   return {
-    post({ messages: [message], isBatch, id }, version, reply) {
+    post({ messages: [message], isBatch, id }, version, { principal }, reply) {
       if (version !== undefined && !isServedRevision(version)) return reply.fault('unsupported_version', id);
       if (message === undefined || isBatch || message.kind === 'response') return reply.fault('session_required', id);
       if (message.kind === 'notification') return reply.accepted();
       const answer = new Answer({ ...limits, reply, id: message.id ?? '', era: 'legacy' });
-      groups.sessionless(message, { principal: anonymous, forwarded: reply.forwarded }, answer);
+      groups.sessionless(message, { principal, forwarded: reply.forwarded }, answer);
     },
   };
 }

@@ -1,7 +1,9 @@
 import { readAccept } from '../protocol/media-types.ts';
-import { anonymous } from '../session/visitor.ts';
+import { behindAdmission } from './admission.ts';
+import { endingReply } from './auth/ending-reply.ts';
+import { authorized, refuse, withNeeds } from './authorized.ts';
 import type { Endpoint, EndpointOptions } from './endpoint.ts';
-import { createGuard, headerOf } from './guard.ts';
+import { headerOf } from './guard.ts';
 import { notServedHere } from './legacy-only.ts';
 import { readPosted } from './posted.ts';
 import { respondWithFault } from './respond.ts';
@@ -17,40 +19,38 @@ export type SseFaceOptions = EndpointOptions & SseStreamOptions;
  */
 export function createSseStream(options: SseFaceOptions): Endpoint {
   const { server, sessions } = options;
-  const guard = createGuard(options);
-  return (incoming, outgoing) => {
-    const admitted = guard(incoming);
-    if (typeof admitted === 'string') return respondWithFault(outgoing, admitted);
+  return behindAdmission(options, (incoming, outgoing, sender) => {
+    const { principal } = sender.identity;
     if (incoming.method !== 'GET') return respondWithFault(outgoing, 'only_a_stream');
     if (!readAccept(headerOf(incoming, 'accept')).sse) return respondWithFault(outgoing, 'not_acceptable');
     const place = placeOf(headerOf(incoming, 'last-event-id'));
     if (place === undefined) return respondWithFault(outgoing, 'bad_event_id');
     const { token, after } = place;
-    const reply = createSseReply(outgoing, place, options, admitted);
+    const reply = endingReply(createSseReply(outgoing, place, options, sender), sender.identity, options.watch, null);
     if (after.epoch === 0) {
-      const refused = sessions.expect(token, server, anonymous, after, reply);
+      const refused = sessions.expect(token, server, principal, after, reply);
       if (refused === undefined)
         reply.stream(); // which says where `initialize` is to be sent
       else reply.fault(refused, null);
       return;
     }
-    const session = sessions.atToken(token, server, anonymous, headerOf(incoming, 'mcp-protocol-version'));
+    const session = sessions.atToken(token, server, principal, headerOf(incoming, 'mcp-protocol-version'));
     if (typeof session === 'string') reply.fault(session, null);
     else session.listen(after, reply);
-  };
+  });
 }
 
 /** Where such clients POST their messages. What is answered to them is on the stream. */
 export function createMessagesEndpoint(options: SseFaceOptions): Endpoint {
-  const { server, sessions } = options;
-  const guard = createGuard(options);
-  return (incoming, outgoing) => {
-    const admitted = guard(incoming);
-    if (typeof admitted === 'string') return respondWithFault(outgoing, admitted);
+  const { server, sessions, authorization } = options;
+  return behindAdmission(options, (incoming, outgoing, sender) => {
+    const { principal } = sender.identity;
     if (incoming.method !== 'POST') return respondWithFault(outgoing, 'only_messages');
-    readPosted(incoming, options, true, (posted) => {
-      const reply = createPostReply(outgoing, options, admitted);
-      if (!posted.ok) return reply.fault(posted.reason, posted.id, posted.data);
+    readPosted(incoming, options, true, (read) => {
+      const posted = authorized(read, sender.identity, authorization, incoming.url);
+      const said = createPostReply(outgoing, options, withNeeds(sender, posted));
+      const reply = endingReply(said, sender.identity, options.watch, posted.id);
+      if (!posted.ok) return refuse(posted, outgoing, reply);
       const { messages, isBatch, modern, initialize, id } = posted;
       if (modern !== undefined) {
         const header = headerOf(incoming, 'mcp-protocol-version');
@@ -59,12 +59,12 @@ export function createMessagesEndpoint(options: SseFaceOptions): Endpoint {
       const token = tokenOf(incoming.url ?? '');
       if (token === undefined) return reply.fault('unknown_token', id);
       if (initialize !== undefined && !isBatch)
-        return sessions.openOneStream(token, server, anonymous, initialize, reply);
-      const session = sessions.atToken(token, server, anonymous, headerOf(incoming, 'mcp-protocol-version'));
+        return sessions.openOneStream(token, server, principal, initialize, reply);
+      const session = sessions.atToken(token, server, principal, headerOf(incoming, 'mcp-protocol-version'));
       if (typeof session === 'string') reply.fault(session, id);
       else session.post({ messages, isBatch }, reply);
     });
-  };
+  });
 }
 
 /** Where a client is; a new one is at the beginning of a session that it has yet to open. */

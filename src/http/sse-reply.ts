@@ -1,9 +1,9 @@
 import type { ServerResponse } from 'node:http';
 import { formatEventId } from '../protocol/event-id.ts';
 import type { Reason } from '../protocol/faults.ts';
-import type { ForwardedHeaders } from '../protocol/forwarded-headers.ts';
 import { type DecodedEvent, decodeEvents, encodeEvent } from '../protocol/sse.ts';
 import type { EventSink, Reply } from '../session/reply.ts';
+import type { Sender } from './admission.ts';
 import { keepApart } from './apart.ts';
 import { createReply, openEventStream, type ReplyTimes } from './reply.ts';
 import { respondWithFault, respondWithJson } from './respond.ts';
@@ -34,9 +34,9 @@ export function createSseReply(
   outgoing: ServerResponse,
   place: SsePlace,
   options: SseStreamOptions,
-  forwarded: ForwardedHeaders,
+  sender: Sender,
 ): Reply {
-  const reply = createReply(outgoing, { json: false, sse: true }, options, forwarded);
+  const reply = createReply(outgoing, { json: false, sse: true }, options, sender);
   const { token, after } = place;
   let sink: EventSink | undefined;
   return {
@@ -71,8 +71,8 @@ function eventsFor(text: Buffer, token: string): DecodedEvent[] {
 }
 
 /** A session's reply to a POST of such a client: its answers go to the stream, so that little can be said here. */
-export function createPostReply(outgoing: ServerResponse, times: ReplyTimes, forwarded: ForwardedHeaders): Reply {
-  const reply = createReply(outgoing, { json: true, sse: true }, times, forwarded);
+export function createPostReply(outgoing: ServerResponse, times: ReplyTimes, sender: Sender): Reply {
+  const reply = createReply(outgoing, { json: true, sse: true }, times, sender);
   return {
     ...reply,
     get isGone() {

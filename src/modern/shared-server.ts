@@ -4,6 +4,7 @@ import { type ForwardedHeaders, noHeaders } from '../protocol/forwarded-headers.
 import type { Message } from '../protocol/message.ts';
 import type { LogLevel } from '../protocol/modern/log-levels.ts';
 import { listenResult, renumber } from '../protocol/modern/renumber.ts';
+import { reasonOfLoss } from '../session/lost-calls.ts';
 import { Reruns } from '../session/rerun.ts';
 import type { Server } from '../session/session-parts.ts';
 import type { CallAnswer } from './answer.ts';
@@ -230,7 +231,7 @@ export class SharedServer {
     }
     const lost = new Set(again);
     for (const call of calls) {
-      if (!lost.has(call)) this.#fail(call, end.reason === 'line_too_long' ? 'line_too_long' : 'server_exited');
+      if (!lost.has(call)) this.#fail(call, reasonOfLoss(end));
     }
     this.#startFor(again);
   }

@@ -1,10 +1,11 @@
 import { entryOf, type Reason } from './faults.ts';
 
-/** Where RFC 6455 (section 7.4.1) or its registry has a code that says just this. */
+/** Where RFC 6455 (section 7.4.1) or its registry at IANA has a code that says just this. */
 const standardCodes: ReadonlyMap<Reason, number> = new Map<Reason, number>([
   ['not_text', 1003],
   ['internal', 1011],
   ['draining', 1012],
+  ['credentials_expired', 3000],
 ]);
 
 /** Private codes are 4000 to 4999; ours end in the HTTP status that the same reason has elsewhere. */

@@ -15,11 +15,15 @@ export interface EventId extends Position {
 }
 
 /** The longest id this gateway makes has 50 characters; anything much longer is not ours and is not looked at (ReDoS). */
-const maxEventIdLength = 64;
+export const maxEventIdLength = 64;
 const form = /^(0|[1-9]\d{0,15})\.(0|[1-9]\d{0,15})-(0|[1-9]\d{0,15})$/;
 
 /** The text of an event id. */
-export const formatEventId = (stream: number, { epoch, seq }: Position): string => `${stream}.${epoch}-${seq}`;
+export const formatEventId = (stream: number, { epoch, seq }: Position): string =>
+  `${formatEventIdStart(stream, epoch)}${seq}`;
+
+/** What the ids of all events of a stream under one owner begin with; the event's number follows. */
+export const formatEventIdStart = (stream: number, epoch: number): string => `${stream}.${epoch}-`;
 
 /** Reads an event id strictly: undefined for anything that `formatEventId` does not make. */
 export function parseEventId(text: string): EventId | undefined {

@@ -41,6 +41,11 @@ const catalogue = {
     code: -32600,
     message: 'Invalid request: a key stands twice in the message, in its params or in params._meta.',
   },
+  too_many_members: {
+    status: 400,
+    code: -32600,
+    message: 'Invalid request: the message, its params or params._meta have more than 4096 members.',
+  },
   too_deep: { status: 400, code: -32600, message: 'Invalid request: the JSON is nested too deeply.' },
   duplicate_id: {
     status: 400,
@@ -159,6 +164,18 @@ const catalogue = {
     message: 'Method not allowed: without Mcp-Session-Id there is POST only. Send initialize to get a session.',
     allow: 'POST',
   },
+  bad_http: { status: 400, code: -32000, message: 'Bad request: what was sent is not HTTP/1.1.' },
+  headers_too_large: {
+    status: 431,
+    code: -32000,
+    message: 'The headers of this request are larger than this gateway accepts: 16 KiB in all.',
+  },
+  request_too_slow: {
+    status: 408,
+    code: -32000,
+    message: 'The request did not arrive in time. Send its headers and its body without a break.',
+  },
+  bad_expectation: { status: 417, code: -32000, message: 'Expect may only be 100-continue.' },
   bad_target: { status: 400, code: -32000, message: 'Bad request: the request target must be a path.' },
   method_not_allowed: {
     status: 405,
@@ -183,6 +200,48 @@ const catalogue = {
     status: 404,
     code: -32000,
     message: 'There is no MCP endpoint at this path. The gateway prints its endpoints when it starts.',
+  },
+
+  // Who sends it
+  credentials_required: {
+    status: 401,
+    code: -32000,
+    message: 'Unauthorized: send Authorization: Bearer with a key or token of this gateway with every request.',
+  },
+  credentials_invalid: {
+    status: 401,
+    code: -32000,
+    message: 'Unauthorized: the credentials of this request are not valid here, or are no more.',
+  },
+  credentials_in_query: {
+    status: 401,
+    code: -32000,
+    message: 'Unauthorized: credentials in a URL are not accepted. Send them as Authorization: Bearer.',
+  },
+  untrusted_proxy: {
+    status: 403,
+    code: -32000,
+    message:
+      'Forbidden: a header of this request says who its user is, and it does not come from a proxy that may say so.',
+  },
+  credentials_expired: {
+    status: 403,
+    code: -32000,
+    message:
+      'The credentials of this request ended before it was answered; whether it took effect is unknown. Go on with new ones.',
+  },
+  token_not_checked: {
+    status: 503,
+    code: -32000,
+    message:
+      'The token could not be checked, because its issuer cannot be reached at the moment. Try again with the same one.',
+    retryAfterS: 10,
+  },
+  insufficient_scope: {
+    status: 403,
+    code: -32000,
+    message:
+      'Forbidden: this needs a token with more scopes. WWW-Authenticate, or error.data.scope, names all of them.',
   },
 
   // WebSocket
@@ -329,6 +388,11 @@ const catalogue = {
     status: 502,
     code: -32000,
     message: 'The MCP server wrote a line longer than the limit, so its answer was lost.',
+  },
+  memory_limit: {
+    status: 502,
+    code: -32000,
+    message: 'The MCP server used more memory than it may and was ended; whether the request took effect is unknown.',
   },
   event_too_large: {
     status: 502,

@@ -1,7 +1,7 @@
 import { endsRun, PlainRuns, shortRun } from './plain-run.ts';
 
 /** Why a text was refused; names of the catalogue of faults. */
-export type ScanFault = 'not_json' | 'too_deep' | 'duplicate_key';
+export type ScanFault = 'not_json' | 'too_deep' | 'duplicate_key' | 'too_many_members' | 'batch_too_large';
 
 export const quote = 0x22;
 export const comma = 0x2c;
@@ -25,6 +25,8 @@ for (const byte of Buffer.from('0123456789abcdefABCDEF')) isHex[byte] = 1;
 const isDigit = new Uint8Array(256);
 for (const byte of Buffer.from('0123456789')) isDigit[byte] = 1;
 
+const nothing: Buffer = Buffer.alloc(0);
+
 /** For brackets still open inside a value; deeper values get memory of their own. Used within one call at a time. */
 const shallowOpen = new Uint8Array(128);
 
@@ -36,16 +38,28 @@ const shallowOpen = new Uint8Array(128);
  * every call counts.
  */
 export class JsonReader {
-  readonly text: Buffer;
-  readonly maxDepth: number;
+  text = nothing;
+  maxDepth = 0;
   at = 0;
   fault: ScanFault = 'not_json';
   #runs: PlainRuns | undefined;
 
-  /** @param maxDepth how many arrays and objects may lie inside each other */
-  constructor(text: Buffer, maxDepth: number) {
+  /**
+   * Begins with a text.
+   * @param maxDepth how many arrays and objects may lie inside each other
+   */
+  begin(text: Buffer, maxDepth: number): void {
     this.text = text;
     this.maxDepth = maxDepth;
+    this.at = 0;
+    this.fault = 'not_json';
+    this.#runs = undefined;
+  }
+
+  /** Lets go of the text, which would be kept alive else. */
+  release(): void {
+    this.text = nothing;
+    this.#runs = undefined;
   }
 
   skipSpace(): void {

@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer';
+import { FoundMembers, type Members } from './json-members.ts';
 import {
   closeBrace,
   closeBracket,
@@ -17,13 +18,6 @@ import { shortTexts } from './short-texts.ts';
  * size passes the gateway as the text it was written as (P1), and what routing needs is decoded from a few short slices.
  */
 
-/** The members of one object: `keys[i]` has its value at bytes `starts[i]` to `ends[i]`. */
-export interface Members {
-  readonly keys: string[];
-  readonly starts: number[];
-  readonly ends: number[];
-}
-
 /** One JSON-RPC message-to-be inside a text. Members are undefined where the value is not an object. */
 export interface ScannedValue {
   /** Where the value lies in the text. */
@@ -38,48 +32,157 @@ export type ScanOutcome =
   | { readonly ok: true; readonly batch: boolean; readonly values: readonly ScannedValue[] }
   | { readonly ok: false; readonly fault: ScanFault };
 
-/** Where a member stands in `members`, or -1 if the object has no such key. */
-export const memberIndex = (members: Members | undefined, key: string): number => members?.keys.indexOf(key) ?? -1;
+/** A message as it has just been scanned. Its members lie in memory that the next scan uses again: `copyOf` keeps them. */
+export interface Scanned {
+  /** How many messages were scanned before it and with it: another number says that this one is gone. */
+  readonly number: number;
+  readonly start: number;
+  readonly end: number;
+  readonly message: FoundMembers | undefined;
+  readonly params: FoundMembers | undefined;
+  readonly meta: FoundMembers | undefined;
+}
+
+/** What is bounded since it costs much more to look at than to send (P8). */
+export interface ScanLimits {
+  /** Values in a batch. */
+  readonly maxBatch: number;
+  /**
+   * Members of a message, of its params and of their _meta. Each is a key to be made and remembered: 300,000 of them in a
+   * body of 4 MiB hold up everybody else for most of a second.
+   */
+  readonly maxMembers: number;
+}
+
+const defaultLimits: ScanLimits = { maxBatch: Number.POSITIVE_INFINITY, maxMembers: 2 ** 17 };
+
+/** What came of a scan whose messages were handed over one by one. */
+export type MessagesOutcome = Readonly<{ ok: true; batch: boolean }> | Readonly<{ ok: false; fault: ScanFault }>;
 
 /**
  * Scans a whole text: one value, or the elements of one array (a batch).
  * @param maxDepth how many arrays and objects may lie inside each other; a batch's own brackets do not count
  */
 export function scanJson(text: Buffer, maxDepth: number): ScanOutcome {
-  if (!isUtf8(text)) return { ok: false, fault: 'not_json' };
-  const reader = new MessageScanner(text, maxDepth);
-  const ok = reader.readText();
-  return ok ? { ok, batch: reader.batch, values: reader.values } : { ok: false, fault: reader.fault };
+  const values: ScannedValue[] = [];
+  const outcome = scanMessages(text, maxDepth, (scanned) => values.push(copyOf(scanned)));
+  return outcome.ok ? { ...outcome, values } : outcome;
 }
 
-/** Above this many keys in one object, duplicates are found by a Set: comparing all pairs would be quadratic. */
-const fewKeys = 12;
+/**
+ * As `scanJson`, for those who look at a message once: nothing is kept of it.
+ * @param take is handed each value of the text; the text behind it may still turn out to be wrong
+ */
+export function scanMessages(
+  text: Buffer,
+  maxDepth: number,
+  take: (scanned: Scanned) => void,
+  limits = defaultLimits,
+): MessagesOutcome {
+  if (!isUtf8(text)) return faulty.not_json;
+  const ok = scanner.read(text, maxDepth, take, limits);
+  return ok ? (scanner.batch ? wholeBatch : wholeMessage) : faulty[scanner.fault];
+}
 
-/** Reads one message, or the messages of one batch. */
-class MessageScanner extends JsonReader {
+/** What was scanned, to be kept. */
+export const copyOf = ({ start, end, message, params, meta }: Scanned): ScannedValue => ({
+  ...{ start, end, message: message?.copy(), params: params?.copy(), meta: meta?.copy() },
+});
+
+const wholeMessage = { ok: true, batch: false } as const;
+const wholeBatch = { ok: true, batch: true } as const;
+const faulty = {
+  not_json: { ok: false, fault: 'not_json' },
+  too_deep: { ok: false, fault: 'too_deep' },
+  duplicate_key: { ok: false, fault: 'duplicate_key' },
+  too_many_members: { ok: false, fault: 'too_many_members' },
+  batch_too_large: { ok: false, fault: 'batch_too_large' },
+} as const;
+
+/**
+ * The members of an object that is no message: those of objects inside of it are not looked at, whatever their keys are.
+ * Undefined if the text is no object; `duplicate_key` if it has a key twice itself.
+ */
+export function scanObject(text: Buffer): Members | 'duplicate_key' | undefined {
+  if (!isUtf8(text)) return undefined;
+  return scanner.readObject(text) ?? (scanner.fault === 'duplicate_key' ? 'duplicate_key' : undefined);
+}
+
+/** Where the elements of a list lie; undefined if the text is no list. What is in them is not looked at. */
+export function scanList(text: Buffer): readonly Pick<ScannedValue, 'start' | 'end'>[] | undefined {
+  return isUtf8(text) ? scanner.readList(text) : undefined;
+}
+
+/** Reads one message, the messages of one batch, or what is neither. There is one for all texts: it keeps nothing of them. */
+class MessageScanner extends JsonReader implements Scanned {
   batch = false;
-  readonly values: ScannedValue[] = [];
-  #params: Members | undefined;
-  #meta: Members | undefined;
+  number = 0;
+  start = 0;
+  end = 0;
+  message: FoundMembers | undefined;
+  params: FoundMembers | undefined;
+  meta: FoundMembers | undefined;
+  /** The memory for each level, by its number. */
+  readonly #levels = [new FoundMembers(), new FoundMembers(), new FoundMembers()] as const;
+  #take: (scanned: Scanned) => void = () => undefined;
+  #limits = defaultLimits;
 
-  readText(): boolean {
+  read(text: Buffer, maxDepth: number, take: (scanned: Scanned) => void, limits: ScanLimits): boolean {
+    this.begin(text, maxDepth);
+    this.#take = take;
+    this.#limits = limits;
     this.skipSpace();
     this.batch = this.text[this.at] === openBracket;
-    if (!(this.batch ? this.#readBatch() : this.#readMessage())) return false;
+    const isRead = this.batch ? this.#readElements(() => this.#readMessage(), limits.maxBatch) : this.#readMessage();
+    return this.#finish(isRead);
+  }
+
+  readObject(text: Buffer): Members | undefined {
+    this.begin(text, Number.POSITIVE_INFINITY);
+    this.#limits = defaultLimits;
+    this.number += 1;
+    this.skipSpace();
+    const members = this.text[this.at] === openBrace ? this.#readMembers(2) : undefined;
+    return this.#finish(members !== undefined) ? members?.copy() : undefined;
+  }
+
+  readList(text: Buffer): { start: number; end: number }[] | undefined {
+    const places: { start: number; end: number }[] = [];
+    const readElement = (): boolean => {
+      const start = this.at;
+      const ok = this.skipValue(0);
+      places.push({ start, end: this.at });
+      return ok;
+    };
+    this.begin(text, Number.POSITIVE_INFINITY);
+    this.skipSpace();
+    return this.#finish(this.text[this.at] === openBracket && this.#readElements(readElement)) ? places : undefined;
+  }
+
+  /** True if all was read, and nothing but space is behind it. */
+  #finish(isRead: boolean): boolean {
+    const isWhole = isRead && this.#isAtEnd();
+    this.release();
+    return isWhole;
+  }
+
+  #isAtEnd(): boolean {
     this.skipSpace();
     return this.at === this.text.length;
   }
 
-  #readBatch(): boolean {
+  /** Reads a list from its bracket on, each element by the given function. */
+  #readElements(readElement: () => boolean, maxCount = Number.POSITIVE_INFINITY): boolean {
     this.at += 1;
     this.skipSpace();
     if (this.text[this.at] === closeBracket) {
       this.at += 1;
       return true;
     }
-    for (;;) {
+    for (let count = 1; ; count += 1) {
       this.skipSpace();
-      if (!this.#readMessage()) return false;
+      if (count > maxCount) return this.#refuse('batch_too_large') !== undefined;
+      if (!readElement()) return false;
       this.skipSpace();
       const byte = this.text[this.at++];
       if (byte === closeBracket) return true;
@@ -88,43 +191,41 @@ class MessageScanner extends JsonReader {
   }
 
   #readMessage(): boolean {
-    const start = this.at;
-    this.#params = undefined;
-    this.#meta = undefined;
-    let message: Members | undefined;
-    if (this.text[start] === openBrace) {
-      message = this.#readMembers(0);
-      if (message === undefined) return false;
+    this.number += 1;
+    this.start = this.at;
+    this.message = undefined;
+    this.params = undefined;
+    this.meta = undefined;
+    if (this.text[this.at] === openBrace) {
+      this.message = this.#readMembers(0);
+      if (this.message === undefined) return false;
     } else if (!this.skipValue(0)) return false;
-    this.values.push({ start, end: this.at, message, params: this.#params, meta: this.#meta });
+    this.end = this.at;
+    this.#take(this);
     return true;
   }
 
   /** Reads an object of a routing level: 0 the message, 1 its params, 2 their _meta. */
-  #readMembers(level: 0 | 1 | 2): Members | undefined {
+  #readMembers(level: 0 | 1 | 2): FoundMembers | undefined {
     if (level + 1 > this.maxDepth) return this.tooDeep();
-    const members: Members = { keys: [], starts: [], ends: [] };
-    let seen: Set<string> | undefined;
+    const members = this.#levels[level];
+    members.clear();
     this.at += 1;
     this.skipSpace();
     if (this.text[this.at] === closeBrace) {
       this.at += 1;
       return members;
     }
-    for (;;) {
-      const key = this.#readKey();
+    for (let count = 1; ; count += 1) {
+      if (count > this.#limits.maxMembers) return this.#refuse('too_many_members');
+      const keyAt = this.at + 1;
+      const key = this.#readKey(members.guess);
       if (key === undefined) return undefined;
-      if (seen?.has(key) ?? members.keys.includes(key)) {
-        this.fault = 'duplicate_key';
-        return undefined;
-      }
-      seen?.add(key);
-      members.keys.push(key);
-      if (members.keys.length === fewKeys) seen = new Set(members.keys);
+      if (!members.begin(key, key.length === this.at - 1 - keyAt)) return this.#refuse('duplicate_key');
       if (!this.skipColon()) return undefined;
-      members.starts.push(this.at);
+      const start = this.at;
       if (!this.#readMemberValue(level, key)) return undefined;
-      members.ends.push(this.at);
+      members.finish(start, this.at);
       this.skipSpace();
       const byte = this.text[this.at++];
       if (byte === closeBrace) return members;
@@ -133,24 +234,33 @@ class MessageScanner extends JsonReader {
     }
   }
 
+  #refuse(fault: ScanFault): undefined {
+    this.fault = fault;
+    return undefined;
+  }
+
   #readMemberValue(level: 0 | 1 | 2, key: string): boolean {
     if (this.text[this.at] === openBrace) {
       if (level === 0 && key === 'params') {
-        this.#params = this.#readMembers(1);
-        return this.#params !== undefined;
+        this.params = this.#readMembers(1);
+        return this.params !== undefined;
       }
       if (level === 1 && key === '_meta') {
-        this.#meta = this.#readMembers(2);
-        return this.#meta !== undefined;
+        this.meta = this.#readMembers(2);
+        return this.meta !== undefined;
       }
     }
     return this.skipValue(level + 1);
   }
 
   /** A key as its characters, escapes resolved: `"id"` and `"\u0069d"` are the same key. */
-  #readKey(): string | undefined {
+  #readKey(guess: string | undefined): string | undefined {
     if (this.text[this.at] !== quote) return undefined;
     const start = this.at;
+    if (guess !== undefined && isKey(this.text, start + 1, guess)) {
+      this.at = start + guess.length + 2;
+      return guess;
+    }
     return this.skipString() ? keyText(this.text, start + 1, this.at - 1) : undefined;
   }
 }
@@ -172,6 +282,13 @@ const commonKeys = shortTexts([
   'message',
 ]);
 
+/** True if a key of ASCII characters, and the quote behind it, stand at this place. */
+function isKey(text: Buffer, start: number, key: string): boolean {
+  if (text[start + key.length] !== quote) return false;
+  for (let i = 0; i < key.length; i++) if (text[start + i] !== key.charCodeAt(i)) return false;
+  return true;
+}
+
 /** The characters of a key between these bytes, which are inside of a checked string. */
 function keyText(text: Buffer, start: number, end: number): string {
   const known = commonKeys.find(text, start, end);
@@ -179,3 +296,5 @@ function keyText(text: Buffer, start: number, end: number): string {
   const inside = text.toString('utf8', start, end);
   return inside.includes('\\') ? (JSON.parse(`"${inside}"`) as string) : inside;
 }
+
+const scanner = new MessageScanner();

@@ -85,7 +85,8 @@ export function createLineSplitter({ maxLineBytes }: { readonly maxLineBytes: nu
   const trim = (raw: Buffer): Buffer => {
     const from = atStart && raw.subarray(0, byteOrderMark.length).equals(byteOrderMark) ? byteOrderMark.length : 0;
     atStart = false;
-    return raw.subarray(from, raw.at(-1) === cr ? -1 : raw.length);
+    const to = raw[raw.length - 1] === cr ? raw.length - 1 : raw.length;
+    return from === 0 && to === raw.length ? raw : raw.subarray(from, to);
   };
 
   return {

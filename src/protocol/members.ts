@@ -1,4 +1,5 @@
-import { type Members, memberIndex, scanJson } from './json-scan.ts';
+import { type Members, memberIndex } from './json-members.ts';
+import { scanList, scanObject } from './json-scan.ts';
 import { type Level, type Message, type Place, placeOf } from './message.ts';
 import { findPlace, type Replacement, replaceParts } from './splice.ts';
 
@@ -57,10 +58,10 @@ export function removalOf(text: Buffer, path: readonly string[]): Place | undefi
   const object = findPlace(text, path.slice(0, -1));
   if (typeof object !== 'object') return undefined;
   const inside = text.subarray(object.start, object.end);
-  const scan = scanJson(inside, Number.POSITIVE_INFINITY);
-  const members = scan.ok && !scan.batch ? scan.values[0]?.message : undefined;
+  const members = scanObject(inside);
+  if (members === undefined || members === 'duplicate_key') return undefined;
   const index = memberIndex(members, path.at(-1) as string);
-  if (members === undefined || index < 0) return undefined;
+  if (index < 0) return undefined;
   const { start, end } = runOf(inside, members, index, index, inside.indexOf('{'));
   return { start: object.start + start, end: object.start + end };
 }
@@ -112,10 +113,8 @@ export function cutFromEach(
 ): Buffer {
   const list = findPlace(text, path);
   if (typeof list !== 'object') return text;
-  const scan = scanJson(text.subarray(list.start, list.end), Number.POSITIVE_INFINITY);
-  if (!scan.ok || !scan.batch) return text;
   const cuts: Replacement[] = [];
-  for (const { start, end } of scan.values) {
+  for (const { start, end } of scanList(text.subarray(list.start, list.end)) ?? []) {
     const at = list.start + start;
     const cut = removalIn(text.subarray(at, list.start + end));
     if (cut !== undefined) cuts.push({ start: at + cut.start, end: at + cut.end, by: '' });

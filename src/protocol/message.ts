@@ -1,5 +1,6 @@
 import type { Reason, RequestId } from './faults.ts';
-import { type Members, memberIndex, type ScannedValue, scanJson } from './json-scan.ts';
+import { type FoundMembers, type Members, memberIndex } from './json-members.ts';
+import { copyOf, type ScanLimits, type Scanned, scanJson, scanMessages } from './json-scan.ts';
 import { shortTexts } from './short-texts.ts';
 
 /**
@@ -77,21 +78,27 @@ const relatedTaskKey = 'io.modelcontextprotocol/related-task';
  * Reads one text as a JSON-RPC message or batch. Nothing is thrown for a peer's fault.
  * @param maxDepth how deeply the JSON may be nested
  */
-export function readBody(text: Buffer, maxDepth: number): ReadBody {
-  if (text === newest?.text && maxDepth >= newest.maxDepth) return newest.body;
-  const body = scanBody(text, maxDepth);
-  if (body.ok && text.length <= maxKeptBytes) newest = { text, maxDepth, body };
+export function readBody(text: Buffer, maxDepth: number, limits?: ScanLimits): ReadBody {
+  if (text === newestText && maxDepth >= newestDepth) return newestBody as ReadBody;
+  const body = scanBody(text, maxDepth, limits);
+  if (body.ok && text.length <= maxKeptBytes) {
+    newestText = text;
+    newestDepth = maxDepth;
+    newestBody = body;
+  }
   return body;
 }
 
 /** What was read last: a transport that reads a message before the session does hands over the same one. */
-let newest: { readonly text: Buffer; readonly maxDepth: number; readonly body: ReadBody } | undefined;
+let newestText: Buffer | undefined;
+let newestDepth = 0;
+let newestBody: ReadBody | undefined;
 const maxKeptBytes = 256 * 1024;
 
-function scanBody(text: Buffer, maxDepth: number): ReadBody {
-  const scan = scanJson(text, maxDepth);
-  if (!scan.ok) return { ok: false, reason: scan.fault };
-  return { ok: true, batch: scan.batch, messages: scan.values.map((value) => readMessage(text, value)) };
+function scanBody(text: Buffer, maxDepth: number, limits?: ScanLimits): ReadBody {
+  const messages: ReadMessage[] = [];
+  const scan = scanMessages(text, maxDepth, (scanned) => messages.push(readMessage(text, scanned)), limits);
+  return scan.ok ? { ok: true, batch: scan.batch, messages } : { ok: false, reason: scan.fault };
 }
 
 /** The message that a line is; undefined if it is none, or an array. */
@@ -124,61 +131,108 @@ const commonStrings = shortTexts([
   'ping',
 ]);
 
-function readMessage(whole: Buffer, { start, end, message, params, meta }: ScannedValue): ReadMessage {
-  const hasId = memberIndex(message, 'id') >= 0;
-  const id = decodeId(whole, message, 'id');
+/** A message whose places are found when they are asked for: most messages are passed on as they are. */
+class ScannedMessage implements Message {
+  readonly kind: Message['kind'];
+  readonly text: Buffer;
+  readonly id: Message['id'];
+  readonly method: string | undefined;
+  readonly progressToken: RequestId | undefined;
+  readonly cancels: RequestId | undefined;
+  readonly taskId: string | undefined;
+  readonly isModern: boolean;
+  readonly #scanned: Scanned;
+  /** Which of all scans it was: the members are there until the next one. */
+  readonly #scan: number;
+  #places: Places | undefined;
+
+  constructor(whole: Buffer, scanned: Scanned, kind: Message['kind'], id: Message['id'], method: string | undefined) {
+    const { start, end, params, meta } = scanned;
+    this.kind = kind;
+    this.text = start === 0 && end === whole.length ? whole : whole.subarray(start, end);
+    this.id = id;
+    this.method = method;
+    this.progressToken = decodeToken(whole, kind, method, params, meta);
+    this.cancels =
+      method === 'notifications/cancelled' ? (decodeId(whole, params, 'requestId') ?? undefined) : undefined;
+    this.taskId = decodeTaskId(whole, params, meta);
+    this.isModern = meta !== undefined && meta.indexOf(protocolVersionKey) >= 0;
+    this.#scanned = scanned;
+    this.#scan = scanned.number;
+  }
+
+  get places(): Places {
+    this.#places ??= this.#scanned.number === this.#scan ? copyOf(this.#scanned) : placesIn(this.text);
+    return this.#places;
+  }
+}
+
+/** The places in the text of a message that was read before. */
+function placesIn(text: Buffer): Places {
+  const scan = scanJson(text, Number.POSITIVE_INFINITY);
+  const [places] = scan.ok ? scan.values : [];
+  if (places === undefined) throw new Error('the text of a message has changed since it was read');
+  return places;
+}
+
+function readMessage(whole: Buffer, scanned: Scanned): ReadMessage {
+  const { message, params } = scanned;
+  const hasId = hasMember(message, 'id');
+  const id = hasId ? decodeId(whole, message, 'id') : undefined;
   const refuse = (reason: Reason): ReadMessage => ({ ok: false, reason, id: id ?? null });
 
   if (decodeString(whole, message, 'jsonrpc') !== '2.0') return refuse('not_json_rpc');
-  const hasMethod = memberIndex(message, 'method') >= 0;
+  const hasMethod = hasMember(message, 'method');
   const method = decodeString(whole, message, 'method');
-  const outcomes = Number(memberIndex(message, 'result') >= 0) + Number(memberIndex(message, 'error') >= 0);
+  const outcomes = Number(hasMember(message, 'result')) + Number(hasMember(message, 'error'));
   if (hasMethod ? method === undefined || outcomes > 0 : outcomes !== 1 || !hasId) return refuse('not_json_rpc');
   if (params === undefined && !isAbsentOrNull(whole, message, 'params')) return refuse('not_json_rpc');
   if (hasId && (id === undefined || (id === null && hasMethod))) return refuse('bad_id');
 
   const kind = !hasMethod ? 'response' : hasId ? 'request' : 'notification';
-  const text = start === 0 && end === whole.length ? whole : whole.subarray(start, end);
-  return {
-    ok: true,
-    message: {
-      kind,
-      text,
-      id,
-      method,
-      progressToken: decodeToken(whole, kind, method, params, meta),
-      cancels: method === 'notifications/cancelled' ? (decodeId(whole, params, 'requestId') ?? undefined) : undefined,
-      taskId: decodeTaskId(whole, params, meta),
-      isModern: memberIndex(meta, protocolVersionKey) >= 0,
-      places: { start, message, params, meta },
-    },
-  };
+  return { ok: true, message: new ScannedMessage(whole, scanned, kind, id, method) };
 }
 
-function isAbsentOrNull(text: Buffer, members: Members | undefined, key: string): boolean {
-  const index = memberIndex(members, key);
-  return index < 0 || text[members?.starts[index] as number] === 0x6e; // `n`: the scan has checked that it is `null`
+const hasMember = (members: FoundMembers | undefined, key: string): boolean =>
+  members !== undefined && members.indexOf(key) >= 0;
+
+function isAbsentOrNull(text: Buffer, members: FoundMembers | undefined, key: string): boolean {
+  const index = members?.indexOf(key) ?? -1;
+  return index < 0 || text[members?.startOf(index) as number] === 0x6e; // `n`: the scan has checked that it is `null`
 }
 
 /** An id's value; null for null; undefined if there is none, or what no id may be. */
-function decodeId(text: Buffer, members: Members | undefined, key: string): RequestId | null | undefined {
-  const index = memberIndex(members, key);
+function decodeId(text: Buffer, members: FoundMembers | undefined, key: string): RequestId | null | undefined {
+  const index = members?.indexOf(key) ?? -1;
   if (members === undefined || index < 0) return undefined;
-  const start = members.starts[index] as number;
-  const end = members.ends[index] as number;
+  const start = members.startOf(index);
+  const end = members.endOf(index);
   const first = text[start] as number;
   if (first === 0x6e) return null;
   // Six bytes for each character at most (`\u0041`), so a longer slice need not be decoded to be refused.
   if (end - start > maxIdLength * 6 + 2) return undefined;
   if (first === 0x22) {
+    if (isAscii(text, start + 1, end - 1, newestId)) return newestId;
     const id = decodeString(text, members, key);
-    return id !== undefined && id.length <= maxIdLength ? id : undefined;
+    if (id === undefined || id.length > maxIdLength) return undefined;
+    if (id.length === end - start - 2) newestId = id; // so it has one byte for each character, and no escapes
+    return id;
   }
   const small = smallInteger(text, start, end);
   if (small !== undefined) return small;
   const isNumber = first === 0x2d || (first >= 0x30 && first <= 0x39);
   const id = isNumber ? Number(text.toString('latin1', start, end)) : undefined;
   return Number.isSafeInteger(id) ? id : undefined;
+}
+
+/** The string that was decoded last as an id or token: progress comes many times for the same one. */
+let newestId = '';
+
+/** True if these bytes are a text of ASCII characters. */
+function isAscii(bytes: Buffer, start: number, end: number, text: string): boolean {
+  if (end - start !== text.length) return false;
+  for (let i = 0; i < text.length; i++) if (bytes[start + i] !== text.charCodeAt(i)) return false;
+  return true;
 }
 
 /** The value of a short number that is written in digits only. */
@@ -193,12 +247,12 @@ function smallInteger(text: Buffer, start: number, end: number): number | undefi
   return value;
 }
 
-function decodeString(text: Buffer, members: Members | undefined, key: string): string | undefined {
-  const index = memberIndex(members, key);
+function decodeString(text: Buffer, members: FoundMembers | undefined, key: string): string | undefined {
+  const index = members?.indexOf(key) ?? -1;
   if (members === undefined || index < 0) return undefined;
-  const start = members.starts[index] as number;
+  const start = members.startOf(index);
   if (text[start] !== 0x22) return undefined;
-  const end = (members.ends[index] as number) - 1;
+  const end = members.endOf(index) - 1;
   const known = commonStrings.find(text, start + 1, end);
   if (known !== undefined) return known;
   const inside = text.toString('utf8', start + 1, end);
@@ -209,17 +263,21 @@ function decodeToken(
   text: Buffer,
   kind: Message['kind'],
   method: string | undefined,
-  params: Members | undefined,
-  meta: Members | undefined,
+  params: FoundMembers | undefined,
+  meta: FoundMembers | undefined,
 ): RequestId | undefined {
   if (kind === 'request') return decodeId(text, meta, 'progressToken') ?? undefined;
   return method === 'notifications/progress' ? (decodeId(text, params, 'progressToken') ?? undefined) : undefined;
 }
 
-function decodeTaskId(text: Buffer, params: Members | undefined, meta: Members | undefined): string | undefined {
-  const index = memberIndex(meta, relatedTaskKey);
+function decodeTaskId(
+  text: Buffer,
+  params: FoundMembers | undefined,
+  meta: FoundMembers | undefined,
+): string | undefined {
+  const index = meta?.indexOf(relatedTaskKey) ?? -1;
   if (meta === undefined || index < 0) return decodeString(text, params, 'taskId');
-  const value: unknown = JSON.parse(text.toString('utf8', meta.starts[index], meta.ends[index]));
+  const value: unknown = JSON.parse(text.toString('utf8', meta.startOf(index), meta.endOf(index)));
   const taskId = typeof value === 'object' && value !== null && 'taskId' in value ? value.taskId : undefined;
   return typeof taskId === 'string' ? taskId : undefined;
 }

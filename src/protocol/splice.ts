@@ -1,4 +1,5 @@
-import { memberIndex, scanJson } from './json-scan.ts';
+import { memberIndex } from './json-members.ts';
+import { scanObject } from './json-scan.ts';
 import type { Place } from './message.ts';
 
 /** A part of a text, and what stands there instead. */
@@ -58,11 +59,10 @@ export function valueAt(text: Buffer, path: readonly string[]): Buffer | undefin
 export function findPlace(text: Buffer, path: readonly string[]): Place | 'absent' | 'duplicate_key' {
   let place: Place = { start: 0, end: text.length };
   for (const key of path) {
-    const scan = scanJson(text.subarray(place.start, place.end), Number.POSITIVE_INFINITY);
-    if (!scan.ok) return scan.fault === 'duplicate_key' ? 'duplicate_key' : 'absent';
-    const members = scan.values[0]?.message;
+    const members = scanObject(text.subarray(place.start, place.end));
+    if (members === 'duplicate_key') return members;
     const index = memberIndex(members, key);
-    if (scan.batch || members === undefined || index < 0) return 'absent';
+    if (members === undefined || index < 0) return 'absent';
     const { start } = place;
     place = { start: start + (members.starts[index] as number), end: start + (members.ends[index] as number) };
   }

@@ -1,11 +1,13 @@
 /** The text of Server-Sent Events (WHATWG HTML, section 9.2) as MCP uses them: one JSON text is one event. */
+import { writeDigits } from './digits.ts';
+import { type EventId, formatEventIdStart, maxEventIdLength } from './event-id.ts';
 
 const lineFeed = 0x0a;
-const messageHead = 'event: message\ndata: '; // the default type, written out because some clients do not know that
+/** What stands between an event's id and its message: the default type is written out, since some clients do not know it. */
+const messageHead = Buffer.from('\nevent: message\ndata: ');
 
 /** An event to write: `data` is one line of JSON text, or empty for a priming event. */
-export interface SseEvent {
-  readonly id: string;
+export interface SseEvent extends EventId {
   readonly data: Buffer;
 }
 
@@ -14,22 +16,36 @@ export interface SseEvent {
  * the reconnection time in milliseconds.
  */
 export function encodeEvents(events: readonly SseEvent[], retryMs: number): Buffer {
-  const heads = events.map(({ id, data }) =>
-    data.length === 0 ? `id: ${id}\nretry: ${retryMs}\ndata: ` : `id: ${id}\n${messageHead}`,
-  );
+  const primingHead = `\nretry: ${retryMs}\ndata: `;
   let size = 0;
-  events.forEach(({ data }, i) => {
-    size += (heads[i] as string).length + data.length + 2;
-  });
+  for (const { data } of events) size += maxEventIdLength + primingHead.length + messageHead.length + data.length;
   const text = Buffer.allocUnsafe(size);
   let at = 0;
-  events.forEach(({ data }, i) => {
-    at += text.write(heads[i] as string, at, 'latin1');
-    at += data.copy(text, at);
+  let before: SseEvent | undefined;
+  let beginning = 0; // of what the id of an event shares with that of the one before
+  let sharedLength = 0;
+  for (const event of events) {
+    const { stream, epoch, seq, data } = event;
+    if (before?.stream === stream && before.epoch === epoch) {
+      text.copyWithin(at, beginning, beginning + sharedLength);
+      beginning = at;
+    } else {
+      beginning = at;
+      sharedLength = text.write(`id: ${formatEventIdStart(stream, epoch)}`, at, 'latin1');
+    }
+    before = event;
+    at = writeDigits(text, at + sharedLength, seq);
+    if (data.length === 0) at += text.write(primingHead, at, 'latin1');
+    else {
+      text.set(messageHead, at);
+      at += messageHead.length;
+      text.set(data, at);
+      at += data.length;
+    }
     text[at++] = lineFeed;
     text[at++] = lineFeed;
-  });
-  return text;
+  }
+  return text.subarray(0, at);
 }
 
 /** An event with all that it can have, each only where it was written. */

@@ -33,6 +33,8 @@ export class ClientState {
   getCursor: Position | undefined;
   /** Where the backend stands, where another one can go on from there. */
   backend: BackendPlace | undefined;
+  /** What the client's requests needed of its credentials; see `UsedScopes`. */
+  readonly usedScopes: Set<string>;
   #initialized: Buffer | undefined;
   #logLevel: Buffer | undefined;
   readonly #subscriptions = new Map<string, Buffer>();
@@ -49,6 +51,7 @@ export class ClientState {
     this.isOneStream = isOneStream;
     this.isGroup = isGroup;
     this.topic = topic;
+    this.usedScopes = new Set(state?.usedScopes);
     // Said in any case, also where the instance that opened the session for its group was lost before it said so.
     if (isGroup) this.#initialized = initializedNotification;
     if (state === undefined) return;
@@ -77,8 +80,10 @@ export class ClientState {
     const [initialized, logLevel] = [this.#initialized?.toString(), this.#logLevel?.toString()];
     const isOneStream = this.isOneStream || undefined;
     const isGroup = this.isGroup || undefined;
+    const usedScopes = this.usedScopes.size > 0 ? [...this.usedScopes] : undefined;
     const { topic, getCursor, backend } = this;
-    const state: Saved = { initialized, logLevel, subscriptions, getCursor, isOneStream, isGroup, topic, backend };
+    const kind = { isOneStream, isGroup, topic };
+    const state: Saved = { initialized, logLevel, subscriptions, getCursor, ...kind, backend, usedScopes };
     return Buffer.from(JSON.stringify(state));
   }
 
@@ -131,6 +136,7 @@ interface Saved extends ClientKind {
   readonly subscriptions: readonly (readonly [string, string])[];
   readonly getCursor?: Position | undefined;
   readonly backend?: BackendPlace | undefined;
+  readonly usedScopes?: readonly string[] | undefined;
 }
 
 const parse = (saved: Buffer): Saved => JSON.parse(saved.toString()) as Saved;
@@ -148,6 +154,10 @@ export interface BackendPlace {
 /** Where the backend of a session stood that an earlier owner had; undefined if nothing can be gone on with. */
 export const backendPlaceIn = (clientState: Buffer): BackendPlace | undefined =>
   clientState.length === 0 ? undefined : parse(clientState).backend;
+
+/** What requests of a session needed whose record has this client state. */
+export const usedScopesIn = (clientState: Buffer): readonly string[] =>
+  clientState.length === 0 ? [] : (parse(clientState).usedScopes ?? []);
 
 /** True for the requests that change what a server keeps for its client. */
 export const isStateful = (method: string): boolean =>

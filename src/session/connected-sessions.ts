@@ -94,7 +94,7 @@ export class ConnectedSessions {
     const start = { epoch: Date.now(), initialize: initialize.text, isOneStream: true };
     const session: Session = new Session(parts, start);
     this.#sessions.add(session);
-    session.start(initialize, reply);
+    session.start(reply);
     return session;
   }
 }

@@ -12,7 +12,7 @@ import { type Call, Calls } from './calls.ts';
 import type { ClientState } from './client-state.ts';
 import type { Refusal } from './event-writer.ts';
 import { Inbound, idOf } from './inbound.ts';
-import { LostCalls, readUntaken, type Untaken } from './lost-calls.ts';
+import { LostCalls, readUntaken, reasonOfLoss, type Untaken } from './lost-calls.ts';
 import type { Dropped, SessionName, SessionObserver } from './observer.ts';
 import { OneStream } from './one-stream.ts';
 import { Outbound } from './outbound.ts';
@@ -232,7 +232,7 @@ export class Conversation {
     this.outbound.finish();
     this.calls.tasks.clear();
     this.#forgetPlace();
-    const reason = end.reason === 'line_too_long' ? 'line_too_long' : 'server_exited';
+    const reason = reasonOfLoss(end);
     if (this.#handshake === undefined) this.#options.onOver('server_start_failed');
     else if (this.#options.parts.server.onBackendExit === 'end') this.#options.onOver(reason);
     else {

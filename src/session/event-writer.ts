@@ -74,7 +74,6 @@ export function createEventWriter(options: EventWriterOptions): EventWriter {
   let newestStream = earlier.newestStream;
   let queue: (NewEvent & StoredEvent)[] = [];
   let held: (NewEvent & StoredEvent)[] = [];
-  let heldBytes = 0;
   let seq = 0;
   let appended = 0;
   let pendingBytes = 0;
@@ -128,25 +127,27 @@ export function createEventWriter(options: EventWriterOptions): EventWriter {
   };
 
   const note = (batch: Batch): void => {
-    for (const { stream, seq: number, last, opens, settles } of batch) {
-      storedTails.set(stream, { newest: { epoch, seq: number }, ended: last });
+    for (let index = 0; index < batch.length; index += 1) {
+      const { stream, seq: number, last, opens, settles } = batch[index] as Batch[number];
       newestStream = Math.max(newestStream, stream);
-      for (const call of opens ?? []) pendingCalls.set(call.id, call);
+      if (opens !== undefined) for (const call of opens) pendingCalls.set(call.id, call);
       if (settles !== undefined) pendingCalls.delete(settles);
       // The log forgets an ended stream with its last event; here nothing more is to be said of it.
       if (last) storedTails.delete(stream);
+      // One tail for a run of events of one stream.
+      else if (batch[index + 1]?.stream !== stream)
+        storedTails.set(stream, { newest: { epoch, seq: number }, ended: false });
     }
   };
 
   const hold = (batch: Batch): void => {
-    held.push(...batch);
-    for (const { data } of batch) heldBytes += data.length;
-    let dropped = 0;
-    while (held.length - dropped > maxHeldEvents || (heldBytes > maxHeldBytes && dropped < held.length)) {
-      heldBytes -= (held[dropped] as StoredEvent).data.length;
-      dropped += 1;
+    held = held.concat(batch).slice(-maxHeldEvents);
+    let from = held.length;
+    for (let bytes = 0; from > 0; from -= 1) {
+      bytes += (held[from - 1] as StoredEvent).data.length;
+      if (bytes > maxHeldBytes) break;
     }
-    if (dropped > 0) held = held.slice(dropped);
+    if (from > 0) held = held.slice(from);
   };
 
   const appendAll = async (): Promise<void> => {

@@ -121,8 +121,7 @@ export class Feed {
     const newest = events.at(-1);
     if (newest === undefined) return;
     const { sink, retryMs, slowReaderMs } = this.#options;
-    const texts = events.map((event) => ({ id: formatEventId(event.stream, event), data: event.data }));
-    const keepsUp = sink.write(encodeEvents(texts, retryMs), texts.at(-1)?.id);
+    const keepsUp = sink.write(encodeEvents(events, retryMs), formatEventId(newest.stream, newest));
     this.cursor = { epoch: newest.epoch, seq: newest.seq };
     if (newest.last) this.close();
     else if (!keepsUp && this.#state !== 'closed') {

@@ -1,4 +1,4 @@
-import type { Parcel, RequestIds } from '../backend/backend.ts';
+import type { BackendEnd, Parcel, RequestIds } from '../backend/backend.ts';
 import type { Reason } from '../protocol/faults.ts';
 import type { ForwardedHeaders } from '../protocol/forwarded-headers.ts';
 import { type Message, readBody } from '../protocol/message.ts';
@@ -21,6 +21,10 @@ export interface LostCallsOptions {
   readonly inbound: Inbound;
   onUndeliverable(): void;
 }
+
+/** What is told of a backend that has ended by itself, to those whose calls end with it. */
+export const reasonOfLoss = ({ reason }: BackendEnd): 'line_too_long' | 'memory_limit' | 'server_exited' =>
+  reason === 'line_too_long' || reason === 'memory_limit' ? reason : 'server_exited';
 
 /** A message that a lost backend did not take. */
 export type Untaken = Message & Pick<Parcel, 'headers'>;

@@ -19,13 +19,16 @@ export interface RecordParts {
   onFailed(cause: unknown): void;
 }
 
+type Amendment = Awaited<ReturnType<SessionRecords['amend']>>;
+
 /** Keeps one session's record as its owner: what it says of the session, and when it says it. */
 export class RecordKeeper {
   readonly #parts: RecordParts;
   #initialized: Buffer | undefined;
   #protocolVersion = '';
-  #isAmending = false;
-  #isOutdated = false;
+  #amending: Promise<Amendment> | undefined;
+  /** The amendment after that one, if it is needed. */
+  #nextAmendment: Promise<Amendment> | undefined;
 
   constructor(parts: RecordParts) {
     this.#parts = parts;
@@ -48,14 +51,17 @@ export class RecordKeeper {
 
   /** Notes that the client's state has changed: the record follows, as soon as it can. The newest state wins. */
   amend(): void {
-    this.#isOutdated = true;
-    if (this.#isAmending || this.#initialized === undefined) return;
-    this.#isAmending = true;
-    void this.#amendAll()
-      .catch((cause: unknown) => this.#parts.onFailed(cause))
-      .finally(() => {
-        this.#isAmending = false;
-      });
+    // What fails is told where it is written.
+    if (this.#initialized !== undefined) this.amended().catch(() => undefined);
+  }
+
+  /** As `amend`. Resolves with what the store says of a state that is no older than the client's is now. */
+  amended(): Promise<Amendment> {
+    if (this.#nextAmendment !== undefined) return this.#nextAmendment;
+    if (this.#amending === undefined) return this.#write();
+    const write = (): Promise<Amendment> => this.#write();
+    this.#nextAmendment = this.#amending.then(write, write);
+    return this.#nextAmendment;
   }
 
   /** Says again what is owned here: in a new term, or to a store that lost it. */
@@ -74,14 +80,21 @@ export class RecordKeeper {
     await patiently(() => sessions.end(key, epoch), endSignal);
   }
 
-  async #amendAll(): Promise<void> {
-    const { sessions, key, epoch, client, signal } = this.#parts;
-    while (this.#isOutdated) {
-      this.#isOutdated = false;
-      const state = client.save();
-      // Whoever fenced it off has what was there; one without a record is registered with the next event or term.
-      await patiently(() => sessions.amend(key, epoch, state), signal);
-    }
+  #write(): Promise<Amendment> {
+    const { sessions, key, epoch, client, signal, onFailed } = this.#parts;
+    const state = client.save();
+    this.#nextAmendment = undefined;
+    // Whoever fenced it off has what was there; one without a record is registered with the next event or term.
+    const writing = patiently(() => sessions.amend(key, epoch, state), signal);
+    this.#amending = writing;
+    const over = (): void => {
+      if (this.#amending === writing) this.#amending = undefined;
+    };
+    writing.then(over, (cause: unknown) => {
+      over();
+      onFailed(cause);
+    });
+    return writing;
   }
 
   #record(): SessionRecord {

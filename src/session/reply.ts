@@ -11,6 +11,10 @@ export interface Reply {
   readonly accepts: Accepts;
   /** What the client's request brings for the session's server; absent for nothing. */
   readonly forwarded?: ForwardedHeaders | undefined;
+  /** What the credentials of the client's request allow; absent if they allow everything. */
+  readonly scopes?: ReadonlySet<string> | undefined;
+  /** Which scopes the request needs, all of which it has; absent for none. */
+  readonly needs?: readonly string[] | undefined;
   /** True if the client has an event id of this very stream already, on this connection: it needs no priming event. */
   readonly isContinued?: boolean;
   /** True once the client's connection is gone; answering then does nothing. */

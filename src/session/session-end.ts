@@ -13,6 +13,7 @@ export type SessionEnd =
   | 'server_changed'
   | 'crash_loop'
   | 'line_too_long'
+  | 'memory_limit'
   | 'draining'
   | 'released'
   | 'moved'
@@ -30,6 +31,7 @@ export const faultAtEnd: Readonly<Record<SessionEnd, Reason>> = {
   server_changed: 'server_exited',
   crash_loop: 'server_exited',
   line_too_long: 'line_too_long',
+  memory_limit: 'memory_limit',
   draining: 'outcome_unknown',
   released: 'outcome_unknown',
   moved: 'outcome_unknown',

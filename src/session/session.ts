@@ -1,7 +1,7 @@
 import type { EventId } from '../protocol/event-id.ts';
 import type { RequestId } from '../protocol/faults.ts';
 import { type Handshake, readHandshake, readRefusal } from '../protocol/handshake.ts';
-import type { Message } from '../protocol/message.ts';
+import { readOwn } from '../protocol/message.ts';
 import { allowsBatches, assumedRevision } from '../protocol/revisions.ts';
 import { type Principal, type Registration, SessionExists } from '../store/session-records.ts';
 import { StoreUnavailable } from '../store/store-unavailable.ts';
@@ -16,6 +16,7 @@ import type { Headers, Reply } from './reply.ts';
 import { endCall, type SessionEnd } from './session-end.ts';
 import type { Post, SessionHandle } from './session-handle.ts';
 import type { Server, SessionParts } from './session-parts.ts';
+import { UsedScopes } from './used-scopes.ts';
 import { hasGivenKey } from './visitor.ts';
 
 /** How a session begins: with a client's `initialize`, or where an earlier owner left it. */
@@ -43,6 +44,7 @@ export class Session implements SessionHandle {
   readonly #client: ClientState;
   readonly #talk: Conversation;
   readonly #record: RecordKeeper;
+  readonly #usedScopes: UsedScopes;
   /** Aborted when nothing more is asked of the store. */
   readonly #over = new AbortController();
   readonly #startedAt = performance.now();
@@ -67,24 +69,20 @@ export class Session implements SessionHandle {
     this.#parts = parts;
     this.#client = new ClientState(initialize, adoption?.record.clientState, start);
     this.#record = new RecordKeeper({
-      sessions: store.sessions,
-      key,
-      server,
-      principal,
-      epoch,
-      client: this.#client,
-      instance,
+      ...{ sessions: store.sessions, key, server, principal, epoch, client: this.#client, instance },
       signal: this.#over.signal,
       endSignal: storeSignal,
       onFailed: (cause) => this.#report(cause),
     });
+    this.#usedScopes = new UsedScopes({
+      names: this.#client.usedScopes,
+      amend: () => this.#record.amended(),
+      register: () => this.register(),
+      waitMs: parts.options.storeWaitMs,
+      onAdmitted: (reply) => this.#hear(reply),
+    });
     this.#talk = new Conversation({
-      parts,
-      name: this.name,
-      epoch,
-      client: this.#client,
-      adoption,
-      signal: this.#over.signal,
+      ...{ parts, name: this.name, epoch, client: this.#client, adoption, signal: this.#over.signal },
       protocolVersion: () => this.protocolVersion,
       onInitialized: (answer, id, text) => void this.#initialized(answer, id, text),
       onClientChanged: () => this.#record.amend(),
@@ -96,30 +94,31 @@ export class Session implements SessionHandle {
   }
 
   /** Opens a backend, passes the client's `initialize` on and answers it; `headers` go out with a successful answer. */
-  start(message: Message, reply: Reply, headers?: Headers): void {
-    const initialize = { ...message, text: this.#client.initialize };
+  start(reply: Reply, headers?: Headers): void {
     reply.onGone(() => {
       if (!this.#isOpen) void this.end('client_gone');
     });
     this.#startTimer = setTimeout(() => void this.end('server_start_timeout'), this.server.startTimeoutMs);
+    this.#usedScopes.begin(reply.needs);
     this.#hear(reply);
-    this.#talk.start(initialize, reply, headers);
+    this.#talk.start(readOwn(this.#client.initialize), reply, headers);
   }
 
   /** Passes the messages of one POST to the server and answers the POST. */
   post(post: Post, reply: Reply): void {
-    this.#lastActivityAt = performance.now();
-    this.#hear(reply);
-    if (post.isBatch && !allowsBatches(this.protocolVersion)) return reply.fault('batch_not_allowed', null);
-    this.#talk.inbound.post(post, reply);
+    this.#usedScopes.admit(reply, post, () => {
+      if (post.isBatch && !allowsBatches(this.protocolVersion)) return reply.fault('batch_not_allowed', null);
+      this.#talk.inbound.post(post, reply);
+    });
   }
 
   /** Opens the standalone GET stream, or continues the stream that `lastEventId` belongs to. */
   listen(lastEventId: EventId | undefined, reply: Reply): void {
-    this.#lastActivityAt = performance.now();
-    this.#hear(reply);
-    if (lastEventId === undefined) this.#talk.outbound.streams.listen(reply);
-    else void this.#talk.outbound.streams.resume(reply, lastEventId);
+    const { streams } = this.#talk.outbound;
+    this.#usedScopes.admit(reply, undefined, () => {
+      if (lastEventId === undefined) streams.listen(reply);
+      else void streams.resume(reply, lastEventId);
+    });
   }
 
   /**
@@ -146,6 +145,11 @@ export class Session implements SessionHandle {
   /** Resolves when no request is in flight, and no task unfinished. */
   whenIdle(): Promise<void> {
     return this.#talk.activity.whenIdle();
+  }
+
+  /** Which scopes its requests needed; who has fewer is not to use it. */
+  get usedScopes(): ReadonlySet<string> {
+    return this.#client.usedScopes;
   }
 
   /** True once the server has answered `initialize`, until the session ends: others may know of it. */
@@ -186,9 +190,10 @@ export class Session implements SessionHandle {
 
   /** As `end`; resolves when no instance knows the session any more, while the backend may still be ending. */
   remove(reply: Reply): void {
-    this.#hear(reply);
-    void this.end('deleted');
-    void this.#forgotten?.then(() => reply.removed());
+    this.#usedScopes.admit(reply, undefined, () => {
+      void this.end('deleted');
+      void this.#forgotten?.then(() => reply.removed());
+    });
   }
 
   async #end(reason: SessionEnd): Promise<void> {
@@ -260,8 +265,9 @@ export class Session implements SessionHandle {
     this.#parts.observer.started(this.name, { protocolVersion, startMs, pid: this.#talk.upstream.pid });
   }
 
-  /** What a request brings for the server goes with what the gateway itself asks of it from now on. */
+  /** The client has sent something. What it brings for the server goes with what the gateway asks of it from now on. */
   #hear({ forwarded, isContinued }: Reply): void {
+    this.#lastActivityAt = performance.now();
     // A stream that goes on where an earlier owner left it is no news: its client opened it long ago.
     if (forwarded !== undefined && !isContinued) this.#talk.upstream.hear(forwarded);
   }

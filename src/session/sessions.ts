@@ -199,10 +199,10 @@ export class Sessions {
   #find(visitor: Visitor): SessionHandle | Reason {
     const { key, server, principal, version } = visitor;
     const session = this.#byKey.get(key);
-    // Other instances do not know of one that is not ready, and its client sends nothing before it is.
-    if (session === undefined || (hasGivenKey(visitor) && !session.isReady))
+    const isTheirs = session?.server === server && isSame(session.principal, principal);
+    // Others do not know of one that is not ready, whose client waits; to whom it does not belong it is unknown (P11).
+    if (!isTheirs || (hasGivenKey(visitor) && !session.isReady))
       return this.#cluster?.handleOf(visitor) ?? 'unknown_session';
-    if (session.server !== server || !isSame(session.principal, principal)) return 'unknown_session';
     if (!isRevisionOf(session, version)) return 'unsupported_version';
     return this.#cluster?.guard.handleOf(session) ?? session;
   }
@@ -241,7 +241,7 @@ export class Sessions {
     const refused = isTaken ? 'already_initialized' : this.#refusal;
     if (refused !== undefined) return reply.fault(refused, initialize.id ?? null);
     const start = { epoch: Date.now(), initialize: initialize.text, isOneStream, isGroup, topic };
-    this.#create(key, server, principal, start).start(initialize, reply, headers);
+    this.#create(key, server, principal, start).start(reply, headers);
   }
 
   /** Why no session more is opened here. */

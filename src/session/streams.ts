@@ -245,15 +245,14 @@ export class Streams {
     const texts = (this.#ids.get(stream) ?? []).map((id) => Buffer.from(faultMessage('history_lost', id)));
     const last = texts.pop();
     for (const text of texts) sink.write(encodeMessage(text));
-    const id = formatEventId(stream, { epoch: beginning.epoch, seq: toldSeq });
-    if (last !== undefined) sink.write(encodeEvents([{ id, data: last }], retryMs), id);
+    const id = { stream, epoch: beginning.epoch, seq: toldSeq };
+    if (last !== undefined) sink.write(encodeEvents([{ ...id, data: last }], retryMs), formatEventId(stream, id));
     return false;
   }
 
   /** An empty event that gives the client a place to resume from. */
   #prime(sink: EventSink, id: EventId): void {
-    const place = formatEventId(id.stream, id);
-    sink.write(encodeEvents([{ id: place, data: nothing }], this.#options.retryMs), place);
+    sink.write(encodeEvents([{ ...id, data: nothing }], this.#options.retryMs), formatEventId(id.stream, id));
   }
 
   #measurePressure(): void {

@@ -11,11 +11,13 @@ export interface Visitor extends ClientKind {
   readonly principal: Principal;
   /** What the request says of its revision, if it does. */
   readonly version?: string | undefined;
+  /** What its credentials allow; absent for everything. */
+  readonly scopes?: ReadonlySet<string> | undefined;
   /** What the request brings for the server. */
   readonly forwarded?: ForwardedHeaders | undefined;
 }
 
-/** Nobody is asked who they are yet; the record carries its principal all the same. */
+/** Who everybody is where the gateway does no authentication. */
 export const anonymous: Principal = { issuer: '', subject: '', client: '' };
 
 /** True if both are the same in all their parts. */

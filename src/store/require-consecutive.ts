@@ -8,8 +8,9 @@ export function requireConsecutive(expectedTail: number, events: readonly NewEve
   const [first] = events;
   if (first !== undefined && first.seq <= expectedTail)
     throw new RangeError(`event ${first.seq} is not behind the tail`);
-  for (const [index, { seq }] of events.entries()) {
+  for (let index = 1; index < events.length; index += 1) {
     const expected = (first as NewEvent).seq + index;
+    const { seq } = events[index] as NewEvent;
     if (seq !== expected) throw new RangeError(`event ${seq} stands where ${expected} belongs`);
   }
 }

@@ -6,7 +6,8 @@ describe('the code of a closed WebSocket', () => {
   it.each(allReasons)('%s has one that may be sent, and is its own reason in the frame', (reason) => {
     const code = closeCodeOf(reason);
     const isStandard = code >= 1000 && code <= 1014 && ![1004, 1005, 1006].includes(code);
-    expect(isStandard || (code >= 4000 && code <= 4999)).toBe(true);
+    const isRegistered = code === 3000; // Unauthorized, in IANA's registry
+    expect(isStandard || isRegistered || (code >= 4000 && code <= 4999)).toBe(true);
     expect(Buffer.byteLength(reason)).toBeLessThanOrEqual(123); // RFC 6455, section 5.5
   });
 
@@ -14,6 +15,7 @@ describe('the code of a closed WebSocket', () => {
     ['draining', 1012],
     ['not_text', 1003],
     ['internal', 1011],
+    ['credentials_expired', 3000],
     ['initialize_timeout', 4408],
     ['client_silent', 4408],
     ['slow_reader', 4408],

@@ -1,146 +1,12 @@
-import { isUtf8 } from 'node:buffer';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type Members, type ScanOutcome, scanJson } from '../../src/protocol/json-scan.ts';
+import type { Members } from '../../src/protocol/json-members.ts';
+import { type ScanOutcome, scanJson } from '../../src/protocol/json-scan.ts';
 import { cpuMsOf } from '../support/cpu-time.ts';
+import { anyText, bytesOfInterest, mutate, mutation } from '../support/json-texts.ts';
+import { assertScan, parses } from '../support/plain-json.ts';
 
 const deep = 1_000;
-
-/** What a text is by a reader that is plain to see: recursive, by regular expressions, on characters. */
-type Node =
-  | { readonly kind: 'object'; readonly members: readonly { key: string; value: Node; from: number; to: number }[] }
-  | { readonly kind: 'array'; readonly items: readonly Node[] }
-  | { readonly kind: 'scalar' };
-
-function readPlainly(text: string): Node {
-  let at = 0;
-  const take = (pattern: RegExp): string => {
-    pattern.lastIndex = at;
-    const found = pattern.exec(text)?.[0];
-    if (found === undefined) throw new SyntaxError(`at ${at}`);
-    at += found.length;
-    return found;
-  };
-  const space = () => take(/[ \t\n\r]*/y);
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: JSON forbids them in strings (RFC 8259, section 7)
-  const string = /"(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"/y;
-  const list = <T>(close: string, item: () => T): T[] => {
-    const items: T[] = [];
-    at += 1;
-    space();
-    if (text[at] === close) {
-      at += 1;
-      return items;
-    }
-    for (;;) {
-      space();
-      items.push(item());
-      space();
-      if (take(/[,\]}]/y) === ',') continue;
-      if (text[at - 1] !== close) throw new SyntaxError(`at ${at}`);
-      return items;
-    }
-  };
-  const value = (): Node => {
-    if (text[at] === '[') return { kind: 'array', items: list(']', value) };
-    if (text[at] === '{') {
-      const members = list('}', () => {
-        const key = JSON.parse(take(string)) as string;
-        space();
-        take(/:/y);
-        space();
-        const from = at;
-        return { key, value: value(), from, to: at };
-      });
-      return { kind: 'object', members };
-    }
-    if (text[at] === '"') take(string);
-    else take(/true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y);
-    return { kind: 'scalar' };
-  };
-  space();
-  const node = value();
-  space();
-  if (at < text.length) throw new SyntaxError(`at ${at}`);
-  return node;
-}
-
-function depthOf(node: Node): number {
-  if (node.kind === 'scalar') return 0;
-  const inner = node.kind === 'array' ? node.items : node.members.map(({ value }) => value);
-  return 1 + Math.max(0, ...inner.map(depthOf));
-}
-
-/** The objects of the three routing levels of one message. */
-function routingLevels(node: Node): { key: string; value: Node; from: number; to: number }[][] {
-  const levels = [];
-  let level: Node | undefined = node;
-  for (const next of ['params', '_meta', '']) {
-    if (level?.kind !== 'object') break;
-    levels.push([...level.members]);
-    level = level.members.find(({ key }) => key === next)?.value;
-  }
-  return levels;
-}
-
-/** A level with a key twice; only the first one that `find` sees leads further down, so each is looked at. */
-function hasDuplicates(node: Node, level = 0): boolean {
-  if (node.kind !== 'object') return false;
-  const keys = node.members.map(({ key }) => key);
-  if (new Set(keys).size < keys.length) return true;
-  const next = node.members.find(({ key }) => key === ['params', '_meta'][level]);
-  return next !== undefined && hasDuplicates(next.value, level + 1);
-}
-
-const parses = (text: string): boolean => {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
-};
-
-/** The scan of a text says what `JSON.parse` and the plain reader say. */
-function expectSame(bytes: Buffer, maxDepth = deep): void {
-  const scan = scanJson(bytes, maxDepth);
-  const text = bytes.toString('utf8');
-  if (!isUtf8(bytes) || !parses(text)) {
-    expect(scan.ok, text).toBe(false);
-    return;
-  }
-  const root = readPlainly(text);
-  const messages = root.kind === 'array' ? root.items : [root];
-  const faults = [
-    ...(messages.some((message) => depthOf(message) > maxDepth) ? ['too_deep'] : []),
-    ...(messages.some((message) => hasDuplicates(message)) ? ['duplicate_key'] : []),
-  ];
-  if (faults.length > 0) {
-    expect(scan.ok, text).toBe(false);
-    expect(faults, text).toContain((scan as { fault?: string }).fault);
-    return;
-  }
-  expect(scan, text).toMatchObject({ ok: true, batch: root.kind === 'array' });
-  if (scan.ok) expectRanges(bytes, messages, scan);
-}
-
-function expectRanges(bytes: Buffer, messages: readonly Node[], scan: ScanOutcome & { ok: true }): void {
-  const text = bytes.toString('utf8');
-  const parsed: unknown = JSON.parse(text);
-  const values = scan.batch ? (parsed as unknown[]) : [parsed];
-  expect(scan.values.length).toBe(messages.length);
-  const bytesTo = (at: number) => Buffer.byteLength(text.slice(0, at));
-  scan.values.forEach(({ start, end, message, params, meta }, index) => {
-    expect(JSON.parse(bytes.toString('utf8', start, end))).toEqual(values[index]);
-    const levels = routingLevels(messages[index] as Node);
-    [message, params, meta].forEach((members: Members | undefined, level) => {
-      const expected = levels[level];
-      expect(members?.keys).toEqual(expected?.map(({ key }) => key));
-      expect(members?.starts).toEqual(expected?.map(({ from }) => bytesTo(from)));
-      expect(members?.ends).toEqual(expected?.map(({ to }) => bytesTo(to)));
-    });
-  });
-}
 
 /** A copy that lies at an offset of its ArrayBuffer, between quotes that a reader must not see. */
 function atOffset(bytes: Uint8Array, offset: number): Buffer {
@@ -151,81 +17,9 @@ function atOffset(bytes: Uint8Array, offset: number): Buffer {
   return copy;
 }
 
+const expectSame = (bytes: Buffer, maxDepth = deep): void => assertScan(bytes, maxDepth);
 const scan = (text: string, maxDepth = deep): ScanOutcome => scanJson(Buffer.from(text), maxDepth);
 const faultOf = (outcome: ScanOutcome): string | undefined => (outcome.ok ? undefined : outcome.fault);
-
-// JSON texts with white space, escapes and the keys that routing looks for in every place.
-const space = fc.constantFrom('', '', '', ' ', '\t', '\n', '\r\n', '  ');
-const stringText = fc.oneof(
-  fc.string({ unit: 'grapheme', maxLength: 12 }).map((value) => JSON.stringify(value)),
-  fc
-    .array(
-      fc.constantFrom('a', 'é', '€', '🌍', '\\u0061', '\\ud83c\\udf0d', '\\ud800', '\\n', '\\/', '\\\\', '\\"', ' '),
-      {
-        maxLength: 40,
-      },
-    )
-    .map((parts) => `"${parts.join('')}"`),
-);
-const numberText = fc.oneof(
-  fc.double().filter(Number.isFinite).map(String),
-  fc.constantFrom('0', '-0', '1e400', '-1E+400', '0.1e-7', '12345678901234567890', '1.0', '100E2'),
-);
-const keyText = fc.oneof(
-  fc
-    .constantFrom('id', 'method', 'params', '_meta', 'params', '_meta', '__proto__', 'constructor', '')
-    .map((key) => `"${key}"`),
-  fc.constantFrom('"\\u0069d"', '"\\u0070arams"', '"_met\\u0061"', '"pa\\u0072ams"'),
-  stringText,
-);
-const jsonText = fc.letrec<{ value: string; array: string; object: string }>((tie) => ({
-  value: fc.oneof(
-    { maxDepth: 6, depthSize: 'small' },
-    fc.oneof(stringText, numberText, fc.constantFrom('true', 'false', 'null')),
-    tie('array'),
-    tie('object'),
-    tie('object'),
-  ),
-  array: fc
-    .tuple(space, fc.array(fc.tuple(tie('value'), space), { maxLength: 4 }))
-    .map(([gap, items]) => `[${gap}${items.map(([item, after]) => item + after).join(`,${gap}`)}]`),
-  object: fc
-    .tuple(space, fc.array(fc.tuple(keyText, space, tie('value')), { maxLength: 5 }))
-    .map(
-      ([gap, members]) =>
-        `{${gap}${members.map(([key, after, item]) => `${key}${after}:${gap}${item}`).join(`${gap},${gap}`)}${gap}}`,
-    ),
-}));
-/** Like `jsonText`, but keys are rarely repeated. */
-const messageText = fc
-  .tuple(space, jsonText.object, jsonText.value, jsonText.value, keyText)
-  .map(
-    ([gap, extra, id, meta, key]) =>
-      `${gap}{"jsonrpc":"2.0",${gap}"id":${id},"params":{"_meta":{${key}:${meta},"z":${gap}${id}},"x":${extra}}${gap}}${gap}`,
-  );
-const anyText = fc.oneof(jsonText.value, jsonText.object, messageText, jsonText.array);
-
-const bytesOfInterest = Buffer.from(
-  '{}[]",:\\u0123eE+-.tfn \t\n\r\x00\x1f\x7f\x80\xbf\xc0\xc3\xa9\xe2\xed\xf0\xf5\xff',
-  'latin1',
-);
-const mutation = fc.tuple(
-  fc.constantFrom('replace', 'insert', 'delete', 'swap'),
-  fc.nat(),
-  fc.constantFrom(...bytesOfInterest),
-);
-
-function mutate(text: string, mutations: readonly (readonly [string, number, number])[]): Buffer {
-  const bytes = [...Buffer.from(text)];
-  for (const [how, place, byte] of mutations) {
-    const at = place % (bytes.length + 1);
-    if (how === 'insert') bytes.splice(at, 0, byte);
-    else if (how === 'delete') bytes.splice(at, 1);
-    else if (how === 'replace') bytes[Math.min(at, Math.max(0, bytes.length - 1))] = byte;
-    else bytes.splice(at, 2, ...bytes.slice(at, at + 2).reverse());
-  }
-  return Buffer.from(bytes);
-}
 
 describe('scanJson accepts exactly what JSON.parse accepts', () => {
   it('any JSON text, with the members of its routing levels in the right ranges', () => {
@@ -436,6 +230,28 @@ describe('scanJson and routing members', () => {
     expect(slice(meta, 'progressToken')).toBe('"t"');
     expect(slice(meta, 'id')).toBeUndefined();
     expect(slice(undefined, 'id')).toBeUndefined();
+  });
+
+  it('reads the keys that are there, whatever stood in their place in the text before', () => {
+    const texts = [
+      '{"id":1}',
+      '{"i":1}',
+      '{"id2":1}',
+      '{"\\u0069d":1}',
+      '{"i\\"":1}',
+      '{"id\\"":1}',
+      '{"ïd":1}',
+      '{"":1}',
+    ];
+    for (const before of texts) {
+      for (const text of texts) {
+        scan(before);
+        const outcome = scan(text);
+        const keys = outcome.ok ? outcome.values[0]?.message?.keys : outcome.fault;
+        expect(keys, `${text} after ${before}`).toEqual(Object.keys(JSON.parse(text)));
+      }
+      expect(faultOf(scan('{"id":1,"id":1}')), before).toBe('duplicate_key');
+    }
   });
 
   it.each([

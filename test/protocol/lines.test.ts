@@ -2,37 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { createLineSplitter, flattenLineBreaks } from '../../src/protocol/lines.ts';
 import { cpuMsOf } from '../support/cpu-time.ts';
-
-interface Split {
-  readonly lines: string[];
-  readonly overflowed: boolean;
-}
-
-function split(chunks: readonly Buffer[], maxLineBytes = 1_000): Split {
-  const splitter = createLineSplitter({ maxLineBytes });
-  const lines = chunks.flatMap((chunk) => splitter.push(chunk));
-  const last = splitter.flush();
-  return {
-    lines: [...lines, ...(last ? [last] : [])].map((line) => line.toString('latin1')),
-    overflowed: splitter.overflowed,
-  };
-}
-
-/** Every line of a text by a way that is plain to see. */
-function splitPlainly(bytes: Buffer, maxLineBytes: number): Split {
-  const all = bytes.toString('latin1').split('\n');
-  const tooLong = all.findIndex((line) => line.length > maxLineBytes);
-  const lines = (tooLong === -1 ? all : all.slice(0, tooLong))
-    .map((line, at) => (at === 0 && line.startsWith('\xef\xbb\xbf') ? line.slice(3) : line))
-    .map((line) => (line.endsWith('\r') ? line.slice(0, -1) : line))
-    .filter((line) => line !== '');
-  return { lines, overflowed: tooLong !== -1 };
-}
-
-function cut(bytes: Buffer, places: readonly number[]): Buffer[] {
-  const ends = [...places.map((place) => place % (bytes.length + 1)), bytes.length].sort((a, b) => a - b);
-  return ends.map((end, at) => bytes.subarray(ends[at - 1] ?? 0, end));
-}
+import { cut, split, splitPlainly } from '../support/plain-lines.ts';
 
 const bytesOfInterest = fc
   .array(fc.constantFrom('\n', '\r', '\r\n', '\xef\xbb\xbf', '\xef', '\xe2\x80\xa8', '{"a":1}', 'x', 'long '.repeat(4)))

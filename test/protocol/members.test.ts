@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { putMembers, withoutMember } from '../../src/protocol/members.ts';
+import { cutFromEach, putMembers, removalOf, withoutMember } from '../../src/protocol/members.ts';
 import { readMessage } from '../support/fake-backend.ts';
 
 describe('putMembers', () => {
@@ -38,6 +38,18 @@ describe('putMembers', () => {
   it('[P1] puts members into params', () => {
     expect(put('{"jsonrpc":"2.0","id":1,"method":"m","params":{"b":{"b":1},"z":"ü"}}', 'params')).toBe(
       '{"jsonrpc":"2.0","id":1,"method":"m","params":{"a":1,"b":"x","z":"ü"}}',
+    );
+  });
+});
+
+describe('members beside which a key stands twice', () => {
+  const twice = '"params":{"a":1,"a":2}';
+
+  it('[P1] are taken out all the same', () => {
+    const text = `{"result":{${twice},"x":1,"y":[{${twice},"x":2},{"b":1,"b":2,"x":3},3]}}`;
+    expect(withoutMember(Buffer.from(text), ['result', 'x']).toString()).toBe(text.replace('"x":1,', ''));
+    expect(cutFromEach(Buffer.from(text), ['result', 'y'], (each) => removalOf(each, ['x'])).toString()).toBe(
+      text.replace(',"x":2', ''),
     );
   });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { spliceCancelledId, spliceId } from '../../src/protocol/splice.ts';
+import { findPlace, spliceCancelledId, spliceId, valueAt } from '../../src/protocol/splice.ts';
 
 const splicedId = (text: string, id = '"new"'): string => spliceId(Buffer.from(text), id).toString();
 const splicedCancelledId = (text: string): string => spliceCancelledId(Buffer.from(text), '"new"').toString();
@@ -48,4 +48,21 @@ describe('the id that a cancellation names', () => {
   it.each(['{"requestId":1}', '{"params":[1]}', '{"params":{"x":1}}'])('cannot be replaced in %j', (text) => {
     expect(() => splicedCancelledId(text)).toThrow();
   });
+});
+
+describe('a value in a text', () => {
+  it.each([
+    ['in what is not on the way', '{"a":{"x":1,"x":2},"b":{"c":7}}'],
+    ['below params, which are no params here', '{"b":{"params":{"x":1,"x":2,"_meta":{"y":1,"y":2}},"c":7}}'],
+    ['in the value', '{"b":{"c":{"d":1,"d":2}}}'],
+  ])('[A08] is found although a key stands twice %s', (_, text) => {
+    expect(valueAt(Buffer.from(text), ['b', 'c'])?.toString()).toBe(/"c":(7|\{.*?\})/.exec(text)?.[1]);
+  });
+
+  it.each(['{"b":{"c":1},"b":{"c":2}}', '{"b":{"c":1,"\\u0063":2}}', '{"b":{"c":1,"x":1,"x":2}}'])(
+    '[A08] is not taken from an object that has a key twice: %s',
+    (text) => {
+      expect(findPlace(Buffer.from(text), ['b', 'c'])).toBe('duplicate_key');
+    },
+  );
 });

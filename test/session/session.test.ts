@@ -173,7 +173,7 @@ describe('initialize', () => {
     const message = readMessage(initialize);
     const session = new Session(parts, { epoch: 5, initialize: message.text }); // no client knows the id of one in this state
     const reply = createFakeReply();
-    session.start(message, reply);
+    session.start(reply);
     expect(post(session, cancelled(0)).given).toEqual({ kind: 'accepted' });
     fake.backend.says(response(0, { protocolVersion: '2025-11-25' }));
     expect((await reply.answered()).kind).toBe('json');

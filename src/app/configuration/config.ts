@@ -1,3 +1,8 @@
+import type { ApiKey } from '../../http/auth/api-keys.ts';
+import { keyName, readKeysFile, readKeysOfEnvironment } from './api-keys.ts';
+import { checkAuthentication, hasAuthentication } from './authentication.ts';
+import { checkAuthorization } from './authorization.ts';
+import { readCertificate } from './certificate.ts';
 import { type CommandLine, forms, readCommandLine } from './command-line.ts';
 import { type ConfigFile, readConfigFile } from './config-file.ts';
 import { hasDoublePath } from './endpoint-paths.ts';
@@ -6,6 +11,7 @@ import type { Fault, Report } from './fault.ts';
 import { checkForwarding } from './forwarding.ts';
 import { defaultsOf, firstGiven, type Given, resolveOptions } from './given-values.ts';
 import { type GlobalOptions, globalOptions, orderedPairs, type ServerOptions, serverOptions } from './options.ts';
+import { checkUser } from './resource-options.ts';
 import type { EntryContext } from './server-entry.ts';
 import { deriveServerName, nameOfAddress, serverNameFault } from './server-name.ts';
 import { readServerUrl, type ServerAddress } from './server-url.ts';
@@ -35,6 +41,8 @@ export type ServerConfig = LocalServer | RemoteServer;
 export interface GatewayConfig extends GlobalOptions {
   /** At least one; the names are distinct. */
   readonly servers: readonly ServerConfig[];
+  /** Those of the environment; the others are in `apiKeysFile`, which has been read without a fault. */
+  readonly apiKeys: readonly ApiKey[];
 }
 
 /** Where a configuration comes from; nothing else is read. */
@@ -52,6 +60,7 @@ export interface ConfigurationSources {
 export type Configuration =
   | { readonly ok: true; readonly command: 'help' }
   | { readonly ok: true; readonly command: 'version' }
+  | { readonly ok: true; readonly command: 'key'; readonly name: string }
   | {
       readonly ok: true;
       readonly command: 'serve' | 'check';
@@ -78,12 +87,18 @@ export function readConfiguration({
   const line = readCommandLine(argv, report);
   const { command } = line;
   if (command === 'help' || command === 'version') return { ok: true, command };
+  if (command === 'key') {
+    const { keyFor: name = '' } = line;
+    if (!keyName.safeParse(name).success) report('key', 'must be followed by who is to have the key, such as alice');
+    return faults.length > 0 ? { ok: false, faults } : { ok: true, command, name };
+  }
 
   const fileName = fileNameOf(line, env, report);
   const file = fileName === undefined ? undefined : loadFile(fileName, readFile, context);
   const sources = [line.given, givenByEnvironment(env), file?.given ?? new Map()];
   const globals = resolveOptions(globalOptions, sources, defaultsOf(globalOptions), report);
   checkPairs(globals, sources, report);
+  checkCertificate(globals, sources, readFile, report);
   const common = resolveOptions(serverOptions, sources, defaultsOf(serverOptions), report);
   const servers = [
     ...readSingleServer(line, globals.path, common, context),
@@ -97,8 +112,12 @@ export function readConfiguration({
       'gives two endpoints one path; path, ssePath, messagesPath and wsPath must differ',
     );
   }
+  const apiKeys = readKeysOfEnvironment(env, report);
+  checkKeysFile(globals.apiKeysFile, readFile, report);
+  checkAuthentication({ ...globals, apiKeys }, servers, report);
+  checkAuthorization({ ...globals, servers }, hasAuthentication({ ...globals, apiKeys }), sources, report);
   if (faults.length > 0) return { ok: false, faults };
-  return { ok: true, command, config: { ...globals, servers }, warnings: environmentWarnings(env) };
+  return { ok: true, command, config: { ...globals, servers, apiKeys }, warnings: environmentWarnings(env) };
 }
 
 /** The file to read; also reports when not exactly one form is given. */
@@ -120,16 +139,26 @@ function fileNameOf({ configFile, serverCommand, url, hasStrayWord }: CommandLin
   return fileName;
 }
 
-function loadFile(name: string, readFile: (path: string) => string, context: EntryContext): ConfigFile | undefined {
-  let text: string;
+type ReadFile = ConfigurationSources['readFile'];
+
+function loadFile(name: string, readFile: ReadFile, context: EntryContext): ConfigFile | undefined {
+  const text = textOf(name, readFile, context.report);
+  return text === undefined ? undefined : readConfigFile(text, name, context);
+}
+
+function checkKeysFile(name: string | undefined, readFile: ReadFile, report: Report): void {
+  const text = name === undefined ? undefined : textOf(name, readFile, report);
+  if (name !== undefined && text !== undefined) readKeysFile(text, name, report);
+}
+
+function textOf(name: string, readFile: ReadFile, report: Report): string | undefined {
   try {
-    text = readFile(name);
+    return readFile(name);
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? error.code : 'unknown error';
-    context.report(name, code === 'ENOENT' ? 'there is no such file' : `cannot be read (${code})`);
+    report(name, code === 'ENOENT' ? 'there is no such file' : `cannot be read (${code})`);
     return undefined;
   }
-  return readConfigFile(text, name, context);
 }
 
 function checkPairs(globals: GlobalOptions, sources: readonly Given[], report: Report): void {
@@ -139,6 +168,16 @@ function checkPairs(globals: GlobalOptions, sources: readonly Given[], report: R
       report(given.path, `${smaller} must not be larger than ${larger}: ${reason}`);
     }
   }
+}
+
+function checkCertificate(
+  globals: GlobalOptions,
+  sources: readonly Given[],
+  readFile: ConfigurationSources['readFile'],
+  report: Report,
+): void {
+  const read = readCertificate(globals, readFile);
+  if (!read.ok) report(firstGiven(sources, read.option)?.path ?? read.option, read.message);
 }
 
 /** Options that a server without a URL has no use for. */
@@ -163,6 +202,7 @@ function readSingleServer(
   const words = args.length > 0 ? serverCommand : splitWhole(command, '--', context);
   if (words === undefined) return [];
   const [first = '', ...rest] = words;
+  checkUser(common, '--', context.report);
   const server: LocalServer = { ...common, name: deriveServerName(words, path), command: first, args: rest };
   return [checkForwarding(server, false, '--', context.report)];
 }
@@ -218,6 +258,7 @@ function resolveFileServers(
     }
     if (words === undefined) return [];
     const [command, ...args] = words;
+    checkUser(own, path, report);
     // Merged, so that a proxy set for all servers is not lost in one that has a token of its own.
     return { ...own, forwardHeaders: [], env: { ...common.env, ...own.env }, name, command, args };
   });

@@ -11,4 +11,7 @@ export interface Program {
    * `setpriv`.
    */
   readonly launcher?: readonly string[] | undefined;
+  /** User and group as whom it runs, with no other groups; else the gateway's. */
+  readonly uid?: number | undefined;
+  readonly gid?: number | undefined;
 }

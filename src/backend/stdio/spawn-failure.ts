@@ -24,10 +24,20 @@ export function explainSpawnFailure(error: unknown, program: Program): string {
   const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
   return (
     limits[code] ??
+    aboutUser(code, program) ??
     aboutWorkingDirectory(program.cwd) ??
     aboutCommand(code, program) ??
     `The command ${program.command} could not be started (${code}).`
   );
+}
+
+function aboutUser(code: string, { command, uid, gid }: Program): string | undefined {
+  if (uid === undefined && gid === undefined) return undefined;
+  if (code === 'EPERM')
+    return 'The gateway may not start programs as another user. Run it as root, or leave out "uid" and "gid".';
+  if (code === 'EACCES')
+    return `The user of "uid" may not run the command ${command}, or not enter its folder. Grant it access.`;
+  return undefined;
 }
 
 function aboutWorkingDirectory(cwd: string | undefined): string | undefined {

@@ -19,11 +19,13 @@ export type Spawned =
  * Never throws.
  */
 export function spawnProgram(program: Program): Spawned {
-  const { command, args, cwd, env, launcher = [] } = program;
+  const { command, args, cwd, env, uid, gid, launcher = [] } = program;
+  const user = { ...(uid !== undefined && { uid }), ...(gid !== undefined && { gid }) };
   const isLaunched = launcher.length > 0 && looksRunnable(program);
   const [file = command, ...words] = [...(isLaunched ? launcher : []), command, ...args];
   try {
-    const child = spawn(file, words, { cwd, env, shell: false, detached: true, stdio: ['pipe', 'pipe', 'pipe'] });
+    const options = { cwd, env, ...user, shell: false, detached: true };
+    const child = spawn(file, words, { ...options, stdio: ['pipe', 'pipe', 'pipe'] });
     if (child.pid !== undefined) return { pid: child.pid, child, isLaunched };
     // ENOENT, EACCES, EAGAIN, EMFILE and ENFILE come as an event (with the last two, `child.stdin` does not even exist)
     return { failure: new Promise((resolve) => child.once('error', resolve)) };

@@ -4,6 +4,7 @@ import { drained } from './drained.ts';
 import { describeExit, type Exit } from './exit.ts';
 import { adoptGroup } from './groups.ts';
 import { createInput } from './input.ts';
+import { watchMemory } from './memory-watch.ts';
 import type { Program } from './program.ts';
 import { launchFailure } from './setpriv.ts';
 import { type Spawned, spawnProgram } from './spawn.ts';
@@ -20,6 +21,8 @@ export interface StdioOptions extends Program, TerminationGrace {
   readonly maxQueuedBytes?: number;
   /** How long after the server's exit its output may stay open, held by a process that it left behind. */
   readonly drainAfterExitMs?: number;
+  /** Most memory that its processes may use together; see `watchMemory`. */
+  readonly maxMemoryBytes?: number | undefined;
   /** The program runs; says nothing about whether it speaks MCP. */
   onStarted?(pid: number): void;
   /** One line of its stderr, rate-limited, cut and escaped. */
@@ -67,6 +70,7 @@ function liveBackend(
     maxLineBytes = 64 * 1024 * 1024,
     maxQueuedBytes = 16 * 1024 * 1024,
     drainAfterExitMs = 100,
+    maxMemoryBytes,
     onStarted,
     onStderr,
     ...grace
@@ -116,6 +120,15 @@ function liveBackend(
     void end();
   };
 
+  const onMemory = (bytes: number) => {
+    if (hasExited || isClosing) return;
+    const detail = `The server used ${bytes} bytes of memory, ${maxMemoryBytes} are allowed; it was killed.`;
+    tellEnd({ reason: 'memory_limit', detail });
+    group.signal('SIGKILL'); // what asks for memory without end is not asked to end
+    void end();
+  };
+  const unwatch = maxMemoryBytes === undefined ? undefined : watchMemory(pid, maxMemoryBytes, onMemory);
+
   const reading = takeTurns(stdout, maxBytesPerTurn);
   const input = createInput(stdin, { maxQueuedBytes, onBroken: () => endIfCut('stdin') });
 
@@ -147,6 +160,7 @@ function liveBackend(
     if (isClosing) tellEnd({ reason: 'closed', detail: 'The backend was closed.', ...exit });
     else if (cause) tellEnd({ reason: 'failed', detail: explainSpawnFailure(cause, options), cause });
     else tellEnd({ reason: 'exited', detail, ...exit });
+    unwatch?.();
     await end();
     for (const stream of [stdin, stdout, stderr]) stream.destroy(); // a process that left the group can hold them open
   });

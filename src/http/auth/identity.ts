@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Reason } from '../../protocol/faults.ts';
+import { anonymous } from '../../session/visitor.ts';
 import type { Principal } from '../../store/session-records.ts';
 
 /** Who sends a request, as far as it is proven. */
@@ -7,7 +8,10 @@ export interface Identity {
   readonly principal: Principal;
   /** What the credentials allow; undefined for credentials that do not speak of scopes and allow everything. */
   readonly scopes: ReadonlySet<string> | undefined;
-  /** When the credentials end, in milliseconds since 1970; undefined for never. */
+  /**
+   * When the credentials end, in milliseconds since 1970; undefined for never. Look again: it comes when they are withdrawn,
+   * though it was further away.
+   */
   readonly expiresAtMs: number | undefined;
   /** What is verified of the sender beside that; empty where there is nothing. Private: for the sender's own server alone (P12). */
   readonly claims: Readonly<Record<string, unknown>>;
@@ -28,3 +32,9 @@ export type Authenticate = (incoming: IncomingMessage) => Identity | Challenge |
 
 /** True if nobody was identified. */
 export const isChallenge = (outcome: Identity | Challenge): outcome is Challenge => 'reason' in outcome;
+
+/** Everybody, where the gateway does no authentication: nobody is asked who they are. */
+export const everybody: Identity = { principal: anonymous, scopes: undefined, expiresAtMs: undefined, claims: {} };
+
+/** Asks nobody. */
+export const authenticateNobody: Authenticate = () => everybody;

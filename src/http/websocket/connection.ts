@@ -3,7 +3,6 @@ import type { WebSocket } from 'ws';
 import { watchPeer } from '../../backend/websocket-peer.ts';
 import { closeCodeOf } from '../../protocol/close-codes.ts';
 import { faultMessage, type Reason } from '../../protocol/faults.ts';
-import type { ForwardedHeaders } from '../../protocol/forwarded-headers.ts';
 import type { Message } from '../../protocol/message.ts';
 import { decodeEvents } from '../../protocol/sse.ts';
 import type { EventSink, Reply } from '../../session/reply.ts';
@@ -11,9 +10,12 @@ import type { Session } from '../../session/session.ts';
 import { faultAtEnd, type SessionEnd } from '../../session/session-end.ts';
 import type { Server } from '../../session/session-parts.ts';
 import type { Sessions } from '../../session/sessions.ts';
-import { anonymous } from '../../session/visitor.ts';
 import type { Store } from '../../store/store.ts';
+import type { Sender } from '../admission.ts';
 import { keepApart } from '../apart.ts';
+import type { Authorization } from '../auth/authorization.ts';
+import type { CredentialWatch } from '../auth/credential-watch.ts';
+import { authorized } from '../authorized.ts';
 import { notServedHere } from '../legacy-only.ts';
 import { readMessages } from '../posted.ts';
 import { Outlet } from './outlet.ts';
@@ -28,8 +30,11 @@ export interface ConnectionOptions {
   readonly maxDepth: number;
   readonly keepAliveMs: number;
   readonly slowReaderMs: number;
-  /** What the handshake brings for the server. */
-  readonly forwarded: ForwardedHeaders;
+  /** Of the handshake. */
+  readonly sender: Sender;
+  readonly authorization: Authorization;
+  /** Ends the connection with the credentials of the handshake. */
+  readonly watch: CredentialWatch;
   /** How long a client may take for its first message, and between an `initialize` that failed and the next. */
   readonly initializeTimeoutMs: number;
 }
@@ -64,7 +69,7 @@ export class Connection {
 
   /** @param socket below the WebSocket */
   constructor(peer: WebSocket, socket: Socket, options: ConnectionOptions) {
-    const { keepAliveMs, slowReaderMs } = options;
+    const { keepAliveMs, slowReaderMs, sender, watch } = options;
     this.#peer = peer;
     this.#options = options;
     this.#outlet = new Outlet(peer, { socket, slowReaderMs, onSlow: () => this.#cut('slow_reader') });
@@ -72,6 +77,7 @@ export class Connection {
     peer.on('message', (data, isBinary) => this.#take(data as Buffer, isBinary));
     peer.on('error', () => this.#leave()); // what breaks the WebSocket protocol; the library closes with the code for it
     peer.once('close', () => this.#closed());
+    this.#onGone.add(watch.hold(sender.identity, () => this.#cut('credentials_expired')));
     this.#awaitInitialize();
   }
 
@@ -100,7 +106,8 @@ export class Connection {
   #take(bytes: Buffer, isBinary: boolean): void {
     if (this.#peer.readyState !== this.#peer.OPEN) return;
     if (isBinary) return this.close('not_text');
-    const posted = readMessages(bytes, this.#options.maxDepth);
+    const { maxDepth, sender, authorization } = this.#options;
+    const posted = authorized(readMessages(bytes, maxDepth), sender.identity, authorization, undefined);
     if (!posted.ok) return this.#refuse(posted.reason, posted.id, posted.data);
     const { modern, initialize, isBatch, id } = posted;
     if (modern !== undefined) return this.#refuse('modern_not_served', id, { ...notServedHere(modern) });
@@ -116,7 +123,7 @@ export class Connection {
   }
 
   #open(initialize: Message): void {
-    const { server, sessions, store, maxEventBytes } = this.#options;
+    const { server, sender, sessions, store, maxEventBytes } = this.#options;
     clearTimeout(this.#initializeTimer);
     this.#sessionEnd = undefined;
     const onAccepted = (): void => {
@@ -125,7 +132,7 @@ export class Connection {
       this.#session?.listen(undefined, this.#createReply({ isContinued: true }));
     };
     const reply = this.#createReply({ onAccepted });
-    const visitor = { server, principal: anonymous };
+    const visitor = { server, principal: sender.identity.principal };
     const home = { store, maxEventBytes, onEnding: (reason: SessionEnd) => this.#ended(reason) };
     this.#session = sessions.connected.open(visitor, initialize, reply, home);
     if (this.#session === undefined) this.#awaitInitialize();
@@ -156,7 +163,7 @@ export class Connection {
     const peer = this.#peer;
     return {
       accepts: { json: true, sse: true },
-      forwarded: this.#options.forwarded,
+      forwarded: this.#options.sender.forwarded,
       isContinued,
       get isGone() {
         return peer.readyState !== peer.OPEN;

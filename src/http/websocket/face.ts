@@ -1,22 +1,23 @@
-import { type Server as HttpServer, type IncomingMessage, ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
+import { type IncomingMessage, ServerResponse } from 'node:http';
+import type { Server as NetServer, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { WebSocketServer } from 'ws';
 import { limitsOf, subprotocol } from '../../backend/websocket-peer.ts';
 import type { Reason } from '../../protocol/faults.ts';
-import type { Server } from '../../session/session-parts.ts';
+import { type AdmissionOptions, createAdmission } from '../admission.ts';
+import type { Challenge } from '../auth/identity.ts';
 import type { Endpoint } from '../endpoint.ts';
-import { createGuard } from '../guard.ts';
-import type { OriginRules } from '../origin.ts';
-import { respondWithFault } from '../respond.ts';
+import { respondWithChallenge, respondWithFault } from '../respond.ts';
 import { Connection, type ConnectionOptions } from './connection.ts';
 import { serveWithoutUpgrade, wantsWebSocket } from './other-upgrades.ts';
 
+/** What connections do not have in common. */
+type OfConnection = 'server' | 'sender' | 'authorization';
+
 /** What the WebSocket endpoints of a gateway need. */
-export interface WebSocketFaceOptions extends Omit<ConnectionOptions, 'server' | 'forwarded'> {
-  /** The servers by the path of their endpoint. */
-  readonly servers: ReadonlyMap<string, Server>;
-  readonly originRules: OriginRules;
+export interface WebSocketFaceOptions extends Omit<ConnectionOptions, OfConnection> {
+  /** The servers by the path of their endpoint, and who may use them. */
+  readonly servers: ReadonlyMap<string, AdmissionOptions>;
   /** Of one message of a client. */
   readonly maxBodyBytes: number;
 }
@@ -24,17 +25,18 @@ export interface WebSocketFaceOptions extends Omit<ConnectionOptions, 'server' |
 /** The WebSocket endpoints of a gateway. */
 export interface WebSocketFace {
   /** Answers the requests of this server that want to become a WebSocket; those for something else are served without. */
-  attach(http: HttpServer): void;
+  attach(http: NetServer): void;
   /** Closes what is still connected; resolves when nothing is, after `graceMs` at the latest. */
   close(graceMs: number): Promise<void>;
 }
 
 /** Clients on WebSocket (docs/decisions/0019): guards before the connection is one, then a `Connection` for each. */
 export function createWebSocketFace(options: WebSocketFaceOptions): WebSocketFace {
-  const { servers, sessions, originRules, maxBodyBytes, slowReaderMs } = options;
-  const guarded = [...servers].map(
-    ([path, server]) => [path, { server, guard: createGuard({ server, originRules }) }] as const,
-  );
+  const { servers, sessions, maxBodyBytes, slowReaderMs } = options;
+  const guarded = [...servers].map(([path, of]) => {
+    const { server, authorization } = of;
+    return [path, { server, authorization, admit: createAdmission(of) }] as const;
+  });
   const byPath = new Map(guarded);
   const connections = new Map<Connection, Promise<void>>();
   const sockets = new WebSocketServer({
@@ -43,13 +45,13 @@ export function createWebSocketFace(options: WebSocketFaceOptions): WebSocketFac
     ...limitsOf(maxBodyBytes, slowReaderMs),
     handleProtocols: (offered) => offered.has(subprotocol) && subprotocol,
   });
-  sockets.on('wsClientError', (_cause, socket, incoming) => refuse(incoming, socket, 'bad_handshake'));
+  sockets.on('wsClientError', (_cause, socket, incoming) => refuse(incoming, socket, { reason: 'bad_handshake' }));
 
   const accept = (
     incoming: IncomingMessage,
     socket: Socket,
     head: Buffer,
-    of: Pick<ConnectionOptions, 'server' | 'forwarded'>,
+    of: Pick<ConnectionOptions, OfConnection>,
   ): void =>
     sockets.handleUpgrade(incoming, socket, head, (peer) => {
       const connection = new Connection(peer, socket, { ...options, ...of });
@@ -64,17 +66,24 @@ export function createWebSocketFace(options: WebSocketFaceOptions): WebSocketFac
 
   const take = (incoming: IncomingMessage, socket: Socket, head: Buffer): void => {
     const found = byPath.get(pathOf(incoming));
-    if (found === undefined) return refuse(incoming, socket, 'no_such_path');
-    const forwarded = found.guard(incoming);
-    if (typeof forwarded === 'string') return refuse(incoming, socket, forwarded);
-    const refused = sessions.isDraining ? 'draining' : refuseSubprotocols(incoming);
-    if (refused !== undefined) return refuse(incoming, socket, refused);
-    accept(incoming, socket, head, { server: found.server, forwarded });
+    if (found === undefined) return refuse(incoming, socket, { reason: 'no_such_path' });
+    const { server, authorization, admit } = found;
+    const onError = (): void => void socket.destroy(); // the client left while it was asked who it is
+    socket.on('error', onError);
+    admit(incoming, {
+      refused: (challenge) => refuse(incoming, socket, challenge),
+      admitted(sender) {
+        socket.off('error', onError);
+        const reason = sessions.isDraining ? 'draining' : refuseSubprotocols(incoming);
+        if (reason !== undefined) return refuse(incoming, socket, { reason });
+        accept(incoming, socket, head, { server, authorization, sender });
+      },
+    });
   };
 
   return {
     attach(http) {
-      http.on('upgrade', (incoming, socket, head) => {
+      http.on('upgrade', (incoming: IncomingMessage, socket: Duplex, head: Buffer) => {
         if (wantsWebSocket(incoming)) take(incoming, socket as Socket, head);
         else serveWithoutUpgrade(http, incoming, socket, head);
       });
@@ -105,12 +114,12 @@ function refuseSubprotocols({ headers }: IncomingMessage): Reason | undefined {
 }
 
 /** Answers a request that does not become a WebSocket, and ends its connection. */
-function refuse(incoming: IncomingMessage, socket: Duplex, reason: Reason): void {
+function refuse(incoming: IncomingMessage, socket: Duplex, challenge: Challenge): void {
   socket.on('error', () => undefined); // the client is gone: there is nobody to answer
   const outgoing = new ServerResponse(incoming);
   outgoing.shouldKeepAlive = false;
-  if (reason === 'bad_handshake') outgoing.setHeader('sec-websocket-version', '13'); // RFC 6455, section 4.4
+  if (challenge.reason === 'bad_handshake') outgoing.setHeader('sec-websocket-version', '13'); // RFC 6455, section 4.4
   outgoing.assignSocket(socket as Socket);
   outgoing.once('finish', () => (socket as Socket).destroySoon());
-  respondWithFault(outgoing, reason);
+  respondWithChallenge(outgoing, challenge);
 }

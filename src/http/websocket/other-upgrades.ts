@@ -1,4 +1,5 @@
-import type { IncomingMessage, Server } from 'node:http';
+import type { IncomingMessage } from 'node:http';
+import type { Server } from 'node:net';
 import type { Duplex } from 'node:stream';
 
 /** True for a request that wants the connection to become a WebSocket. */
@@ -19,5 +20,5 @@ export function serveWithoutUpgrade(server: Server, incoming: IncomingMessage, s
     if (name.toLowerCase() !== 'upgrade') lines.push(`${name}: ${rawHeaders[i + 1]}`);
   }
   socket.unshift(Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1'), rest]));
-  server.emit('connection', socket);
+  server.emit('encrypted' in socket ? 'secureConnection' : 'connection', socket);
 }

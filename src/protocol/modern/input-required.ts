@@ -1,4 +1,4 @@
-import { scanJson } from '../json-scan.ts';
+import { scanObject } from '../json-scan.ts';
 import { putMembers, withoutMember } from '../members.ts';
 import type { Message } from '../message.ts';
 import { findPlace, valueAt } from '../splice.ts';
@@ -46,9 +46,8 @@ export function readInputRequired({ text }: Message): InputRequired | undefined 
   if (state !== undefined && state[0] !== 0x22) return undefined;
   const asked = valueAt(text, ['result', 'inputRequests']);
   if (asked === undefined) return state && { questions: [], stateText: state };
-  const scan = scanJson(asked, Number.POSITIVE_INFINITY);
-  const members = scan.ok && !scan.batch ? scan.values[0]?.message : undefined;
-  if (members === undefined || members.keys.length > maxQuestions) return undefined;
+  const members = scanObject(asked);
+  if (members === undefined || members === 'duplicate_key' || members.keys.length > maxQuestions) return undefined;
   const questions: Question[] = [];
   for (const [index, key] of members.keys.entries()) {
     const value = asked.subarray(members.starts[index], members.ends[index]);

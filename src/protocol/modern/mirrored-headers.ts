@@ -64,13 +64,17 @@ const visibleAscii = /^[\t\x20-\x7e]*$/;
 const base64Prefix = '=?base64?';
 const base64Suffix = '?=';
 
+/** The two may not share the question mark: `=?base64?=` stands for itself. */
+const isBase64Form = (value: string): boolean =>
+  value.startsWith(base64Prefix) && value.slice(base64Prefix.length).endsWith(base64Suffix);
+
 /**
  * What a mirrored value stands for ("Value Encoding"): itself, or the text that it is the base64 form of. Undefined if
  * there is none, if it holds characters that no header may hold, or if the base64 is not in its one right form.
  */
 export function decodeHeader(value: string | readonly string[] | undefined): string | undefined {
   if (typeof value !== 'string' || !visibleAscii.test(value)) return undefined;
-  if (!value.startsWith(base64Prefix) || !value.endsWith(base64Suffix)) return value;
+  if (!isBase64Form(value)) return value;
   const encoded = value.slice(base64Prefix.length, -base64Suffix.length);
   const bytes = Buffer.from(encoded, 'base64');
   return bytes.toString('base64') === encoded && isUtf8(bytes) ? bytes.toString() : undefined;
@@ -82,6 +86,5 @@ export function decodeHeader(value: string | readonly string[] | undefined): str
  */
 export function encodeHeader(text: string): string {
   const isPlain = visibleAscii.test(text) && !/^[\t ]|[\t ]$/.test(text);
-  const looksEncoded = text.startsWith(base64Prefix) && text.endsWith(base64Suffix);
-  return isPlain && !looksEncoded ? text : base64Prefix + Buffer.from(text).toString('base64') + base64Suffix;
+  return isPlain && !isBase64Form(text) ? text : base64Prefix + Buffer.from(text).toString('base64') + base64Suffix;
 }

@@ -1,4 +1,5 @@
-import { type Members, memberIndex, scanJson } from '../json-scan.ts';
+import { type Members, memberIndex } from '../json-members.ts';
+import { scanObject } from '../json-scan.ts';
 import { cutFromEach, type NewMembers, removalOf } from '../members.ts';
 import { type Message, type Place, placeOf } from '../message.ts';
 import { findPlace, type Replacement, replaceParts } from '../splice.ts';
@@ -92,8 +93,8 @@ function insertion(text: Buffer, object: Place, key: string, member: string): Re
 
 /** The members of an object in a text; undefined for what is none, or has a key twice. */
 function membersAt(text: Buffer, { start, end }: Place): Members | undefined {
-  const scan = scanJson(text.subarray(start, end), Number.POSITIVE_INFINITY);
-  return scan.ok && !scan.batch ? scan.values[0]?.message : undefined;
+  const members = scanObject(text.subarray(start, end));
+  return members === 'duplicate_key' ? undefined : members;
 }
 
 function memberAt(members: Members, { start }: Place, key: string): Place | undefined {

@@ -1,4 +1,4 @@
-import { memberIndex, scanJson } from '../json-scan.ts';
+import { scanList } from '../json-scan.ts';
 import { findPlace, replaceParts } from '../splice.ts';
 import { annotation, readParamHeaders } from './param-headers.ts';
 
@@ -16,14 +16,11 @@ export function offeredTools(text: Buffer): OfferedTools {
   const place = text.includes(annotation) ? findPlace(text, ['result', 'tools']) : 'absent';
   if (typeof place !== 'object') return { text, hidden: [] };
   const list = text.subarray(place.start, place.end);
-  const scan = scanJson(list, Number.POSITIVE_INFINITY);
-  if (!scan.ok || !scan.batch) return { text, hidden: [] };
   const offered: string[] = [];
   const hidden: string[] = [];
-  for (const { start, end, message } of scan.values) {
+  for (const { start, end } of scanList(list) ?? []) {
     const tool = list.toString('utf8', start, end);
-    const isOdd = memberIndex(message, 'inputSchema') >= 0 && tool.includes(annotation) && !isOffered(tool);
-    if (isOdd) hidden.push(nameOf(tool));
+    if (tool.includes(annotation) && !isOffered(tool)) hidden.push(nameOf(tool));
     else offered.push(tool);
   }
   return hidden.length === 0
@@ -32,6 +29,6 @@ export function offeredTools(text: Buffer): OfferedTools {
 }
 
 const isOffered = (tool: string): boolean =>
-  readParamHeaders((JSON.parse(tool) as { inputSchema: unknown }).inputSchema) !== undefined;
+  readParamHeaders((JSON.parse(tool) as { inputSchema?: unknown } | null)?.inputSchema) !== undefined;
 
 const nameOf = (tool: string): string => String((JSON.parse(tool) as { name?: unknown }).name);

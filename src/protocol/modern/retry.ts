@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { scanJson } from '../json-scan.ts';
+import { scanObject } from '../json-scan.ts';
 import { type Message, placeOf } from '../message.ts';
 
 /** What a client adds to a request that it sends once more with the input that was asked for (2026-07-28, basic/patterns/mrtr). */
@@ -33,10 +33,10 @@ export function readRetry(request: Message): Retry | undefined {
 }
 
 function membersOf(text: Buffer): ReadonlyMap<string, Buffer> {
-  const scan = scanJson(text, Number.POSITIVE_INFINITY);
-  const members = scan.ok && !scan.batch ? scan.values[0]?.message : undefined;
-  const { keys = [], starts, ends } = members ?? {};
-  return new Map(keys.map((key, index) => [key, text.subarray(starts?.[index], ends?.[index])]));
+  const members = scanObject(text);
+  if (members === undefined || members === 'duplicate_key') return new Map();
+  const { keys, starts, ends } = members;
+  return new Map(keys.map((key, index) => [key, text.subarray(starts[index], ends[index])]));
 }
 
 /**

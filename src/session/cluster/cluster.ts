@@ -171,7 +171,9 @@ export class Cluster {
 
   #exchange({ key, ...of }: Visitor, wanted: Wanted, reply: Reply): void {
     const { store, limits } = this.#options;
-    const visitor = { key, ...of, forwarded: reply.forwarded };
+    const visitor = { key, ...of, forwarded: reply.forwarded, scopes: reply.scopes };
+    // An owner looks for itself what may be used; who reads the log without one has to know it now.
+    const isFresh = wanted.kind === 'listen';
     const gone = new AbortController();
     reply.onGone(() => gone.abort());
     // A lost owner may seem to live for a lease.
@@ -180,7 +182,7 @@ export class Cluster {
       earlyStreamMs,
       isOneStream: visitor.isOneStream ?? false,
       admit: async (to) =>
-        (await askUntilKnown(() => this.directory.admits(visitor), exchange, to, insistence)) === 'yes',
+        (await askUntilKnown(() => this.directory.admits(visitor, isFresh), exchange, to, insistence)) === 'yes',
       locate: async (to, failed) =>
         (await askUntilKnown(() => this.directory.locate(visitor, failed), exchange, to, insistence)) ?? 'none',
       send: (to, letter, body) => this.#mail.send(to, letter, body),

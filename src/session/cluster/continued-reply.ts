@@ -52,6 +52,14 @@ export class ContinuedReply implements Reply {
     return this.#reply.forwarded;
   }
 
+  get scopes(): ReadonlySet<string> | undefined {
+    return this.#reply.scopes;
+  }
+
+  get needs(): readonly string[] | undefined {
+    return this.#reply.needs;
+  }
+
   get isGone(): boolean {
     return this.#reply.isGone;
   }

@@ -4,9 +4,11 @@ import type { SessionRecord } from '../../store/session-records.ts';
 import type { Store } from '../../store/store.ts';
 import { StoreUnavailable } from '../../store/store-unavailable.ts';
 import { type Adoption, prepareAdoption } from '../adoption.ts';
+import { usedScopesIn } from '../client-state.ts';
 import type { Session } from '../session.ts';
 import type { SessionHandle } from '../session-handle.ts';
 import type { Server } from '../session-parts.ts';
+import { coversAll } from '../used-scopes.ts';
 import { isRevisionOf, isSame, type Visitor } from '../visitor.ts';
 import type { Failed } from './exchange-host.ts';
 import type { Lease } from './lease.ts';
@@ -60,13 +62,19 @@ export class Directory {
     this.#options = options;
   }
 
-  /** Whether there is a session that this visitor may use. */
-  async admits({ key, server, principal, version }: Visitor): Promise<'yes' | { readonly fault: Reason } | 'later'> {
+  /**
+   * Whether there is a session that this visitor may use.
+   * @param isFresh what the session has used by now counts, not what it had when its record was last looked up
+   */
+  async admits(visitor: Visitor, isFresh = false): Promise<'yes' | { readonly fault: Reason } | 'later'> {
+    const { key, server, version } = visitor;
     const session = this.#options.find(key);
-    const record = session === undefined ? await this.#find(key) : recordOf(session);
+    const here = session && recordOf(session);
+    const isCurrent = !isFresh || visitor.scopes === undefined;
+    const isFor = (known: Admitting): boolean => isVisitor(known, visitor);
+    const record = here !== undefined && isFor(here) ? here : await this.#find(key, isFor, isCurrent);
     if (record === 'later') return 'later';
-    if (record === undefined || record.server !== server.name || !isSame(record.principal, principal))
-      return { fault: 'unknown_session' };
+    if (record === undefined) return { fault: 'unknown_session' };
     if (!isRevisionOf(record, version)) return { fault: 'unsupported_version' };
     return record.serverDigest === server.digest ? 'yes' : { fault: 'other_configuration' };
   }
@@ -117,12 +125,21 @@ export class Directory {
     return denials >= maxDenials;
   }
 
-  async #find(key: string): Promise<SessionRecord | undefined | 'later'> {
-    const known = this.#records.get(key);
-    if (known !== undefined) return known;
+  /**
+   * The record of a session, if it is one for who asks. One of somebody else's takes as long as one that is not there, what
+   * ever is known of it here (P11).
+   * @param isCurrent what is remembered is good enough
+   */
+  async #find(
+    key: string,
+    isFor: (record: SessionRecord) => boolean = () => true,
+    isCurrent = true,
+  ): Promise<SessionRecord | undefined | 'later'> {
+    const known = isCurrent ? this.#records.get(key) : undefined;
+    if (known !== undefined && isFor(known)) return known;
     try {
       const found = await this.#options.store.sessions.find(key);
-      if (found === undefined) return (await this.#isSettled()) ? undefined : 'later';
+      if (found === undefined || !isFor(found)) return (await this.#isSettled()) ? undefined : 'later';
       this.#remember(key, found);
       return found;
     } catch (cause) {
@@ -196,9 +213,18 @@ export class Directory {
 }
 
 /** What is looked at of a session that is held here. */
-const recordOf = ({ server, principal, protocolVersion }: Session) => ({
+const recordOf = ({ server, principal, protocolVersion, usedScopes }: Session) => ({
   server: server.name,
   serverDigest: server.digest,
   principal,
   protocolVersion,
+  usedScopes,
 });
+
+/** What decides whether a session is there for a visitor, as it is held here or as its record says. */
+type Admitting = SessionRecord | ReturnType<typeof recordOf>;
+
+function isVisitor(of: Admitting, { server, principal, scopes }: Visitor): boolean {
+  if (of.server !== server.name || !isSame(of.principal, principal)) return false;
+  return scopes === undefined || coversAll(scopes, 'usedScopes' in of ? of.usedScopes : usedScopesIn(of.clientState));
+}

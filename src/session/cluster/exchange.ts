@@ -224,8 +224,8 @@ export class Exchange {
   }
 
   #letter(): { readonly letter: ToOwner; readonly body: readonly Buffer[] } {
-    const { accepts, isContinued: continues, mayHaveRun: again, forwarded } = this.#reply;
-    return letterOf(this.#wanted, { n: this.n, key: this.key, accepts, continues, again, forwarded });
+    const { accepts, isContinued: continues, mayHaveRun: again } = this.#reply;
+    return letterOf(this.#wanted, { n: this.n, key: this.key, accepts, continues, again, reply: this.#reply });
   }
 
   #open(headers?: Readonly<Record<string, string>>): void {

@@ -122,6 +122,8 @@ export class Guard {
         return reply.accepts;
       },
       forwarded: reply.forwarded,
+      scopes: reply.scopes,
+      needs: reply.needs,
       isContinued: reply.isContinued ?? false,
       get isGone() {
         return reply.isGone;

@@ -6,12 +6,12 @@ import type { GroupWishes } from '../session-handle.ts';
 
 /**
  * What instances say to each other (docs/decisions/0015): requests of clients go from the ingress to the owner, replies
- * come back. `n` names a request at its ingress; `forwarded` is what it brings for the server. A letter is a JSON head, its length before it, and a body of bytes that
- * are passed on as they are.
+ * come back. `n` names a request at its ingress. A letter is a JSON head, its length before it, and a body of bytes that are
+ * passed on as they are.
  */
 export type ToOwner =
   /** Messages of a POST; the body is their texts. `again` if an earlier owner may have had them. */
-  | {
+  | (Brought & {
       readonly kind: 'post';
       readonly n: number;
       readonly key: string;
@@ -20,23 +20,28 @@ export type ToOwner =
       readonly again: boolean;
       readonly lengths: readonly number[];
       readonly group?: GroupWishes;
-      readonly forwarded?: ForwardedHeaders;
-    }
+    })
   /** A GET; `after` is its Last-Event-ID, or where an earlier owner's part of it ended: then it `continues`. */
-  | {
+  | (Brought & {
       readonly kind: 'listen';
       readonly n: number;
       readonly key: string;
       readonly after?: string;
       readonly continues: boolean;
-      readonly forwarded?: ForwardedHeaders;
-    }
+    })
   /** A DELETE. */
-  | { readonly kind: 'remove'; readonly n: number; readonly key: string; readonly forwarded?: ForwardedHeaders }
+  | (Brought & { readonly kind: 'remove'; readonly n: number; readonly key: string })
   /** The client of a request is gone. */
   | { readonly kind: 'gone'; readonly n: number }
   /** The client has taken so many bytes of the request's stream. */
   | { readonly kind: 'read'; readonly n: number; readonly bytes: number };
+
+/** What a request brings beside what it asks for; see `Reply`. */
+export interface Brought {
+  readonly forwarded?: ForwardedHeaders;
+  readonly scopes?: readonly string[];
+  readonly needs?: readonly string[];
+}
 
 export type ToIngress =
   /** The owner does not have the session of this request. */

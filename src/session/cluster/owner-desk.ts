@@ -2,7 +2,7 @@ import { parseEventId } from '../../protocol/event-id.ts';
 import type { Accepts } from '../../protocol/media-types.ts';
 import { type Message, readBody } from '../../protocol/message.ts';
 import type { SessionHandle } from '../session-handle.ts';
-import type { ToIngress, ToOwner } from './letters.ts';
+import type { Brought, ToIngress, ToOwner } from './letters.ts';
 import { type Asked, RemoteReply } from './remote-reply.ts';
 
 /** What the owner's desk needs of its instance. */
@@ -32,17 +32,18 @@ export class OwnerDesk {
   take(from: string, letter: ToOwner, body: Buffer): void {
     if (letter.kind === 'gone') return this.#replies.get(from)?.get(letter.n)?.close();
     if (letter.kind === 'read') return this.#replies.get(from)?.get(letter.n)?.read(letter.bytes);
-    const { n, key, forwarded } = letter;
+    const { n, key } = letter;
+    const brought = broughtIn(letter);
     const session = this.#options.held(key);
     if (session === undefined) return this.#options.send(from, { kind: 'moved', n });
-    if (letter.kind === 'remove') session.remove(this.#replyTo(from, n, { accepts: streamOnly, forwarded }));
+    if (letter.kind === 'remove') session.remove(this.#replyTo(from, n, { accepts: streamOnly, ...brought }));
     else if (letter.kind === 'listen') {
       const after = letter.after === undefined ? undefined : parseEventId(letter.after);
-      const asked = { accepts: streamOnly, forwarded, isContinued: letter.continues };
+      const asked = { accepts: streamOnly, ...brought, isContinued: letter.continues };
       session.listen(after, this.#replyTo(from, n, asked));
     } else {
       const { isBatch, accepts, again, lengths, group } = letter;
-      const reply = this.#replyTo(from, n, { accepts, forwarded });
+      const reply = this.#replyTo(from, n, { accepts, ...brought });
       session.post({ messages: messagesOf(body, lengths), isBatch, again, ...(group && { group }) }, reply);
     }
   }
@@ -70,6 +71,12 @@ export class OwnerDesk {
     return reply;
   }
 }
+
+const broughtIn = ({ forwarded, scopes, needs }: Brought): Pick<Asked, 'forwarded' | 'scopes' | 'needs'> => ({
+  forwarded,
+  scopes: scopes && new Set(scopes),
+  needs,
+});
 
 /** The messages that an ingress has read already; an ingress passes on nothing else. */
 function messagesOf(body: Buffer, lengths: readonly number[]): readonly Message[] {

@@ -15,12 +15,14 @@ export interface Carrier {
 }
 
 /** What the ingress says of a request beside its messages. */
-export type Asked = Pick<Reply, 'accepts' | 'forwarded' | 'isContinued'>;
+export type Asked = Pick<Reply, 'accepts' | 'forwarded' | 'scopes' | 'needs' | 'isContinued'>;
 
 /** The owner's side of a response that another instance sends: what is answered here travels by letter. */
 export class RemoteReply implements Reply {
   readonly accepts: Accepts;
   readonly forwarded: ForwardedHeaders | undefined;
+  readonly scopes: ReadonlySet<string> | undefined;
+  readonly needs: readonly string[] | undefined;
   readonly isContinued: boolean;
   readonly #n: number;
   readonly #carrier: Carrier;
@@ -31,10 +33,12 @@ export class RemoteReply implements Reply {
   readonly #closed: (() => void)[] = [];
   readonly #drained: (() => void)[] = [];
 
-  constructor(n: number, { accepts, forwarded, isContinued = false }: Asked, carrier: Carrier) {
+  constructor(n: number, { accepts, forwarded, scopes, needs, isContinued = false }: Asked, carrier: Carrier) {
     this.#n = n;
     this.accepts = accepts;
     this.forwarded = forwarded;
+    this.scopes = scopes;
+    this.needs = needs;
     this.isContinued = isContinued;
     this.#carrier = carrier;
   }

@@ -1,4 +1,4 @@
-import { type EventId, formatEventId } from '../../protocol/event-id.ts';
+import type { EventId } from '../../protocol/event-id.ts';
 import { encodeEvents } from '../../protocol/sse.ts';
 import type { EventLog } from '../../store/event-log.ts';
 import { bytesPerWrite, eventsPerRead, upTo } from '../feed.ts';
@@ -45,13 +45,12 @@ export async function replay(
     const sink = reply.stream();
     if (primes && !reply.isContinued) {
       // The retry of this one replaces that of an instance that stopped, and a cut before the first event harms nothing.
-      sink.write(encodeEvents([{ id: formatEventId(stream, after), data: nothing }], retryMs));
+      sink.write(encodeEvents([{ ...after, stream, data: nothing }], retryMs));
       reply.isContinued = true;
     }
     drains ??= watchDrains(sink, slowReaderMs);
     if (newest !== undefined) {
-      const texts = events.map((event) => ({ id: formatEventId(stream, event), data: event.data }));
-      const keepsUp = sink.write(encodeEvents(texts, retryMs));
+      const keepsUp = sink.write(encodeEvents(events, retryMs));
       place = { stream, epoch: newest.epoch, seq: newest.seq };
       reply.isContinued = true;
       if (!keepsUp && !(await drains())) {

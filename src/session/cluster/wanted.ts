@@ -1,9 +1,10 @@
 import { type EventId, formatEventId } from '../../protocol/event-id.ts';
 import type { RequestId } from '../../protocol/faults.ts';
-import { type ForwardedHeaders, noHeaders } from '../../protocol/forwarded-headers.ts';
+import { noHeaders } from '../../protocol/forwarded-headers.ts';
 import type { Accepts } from '../../protocol/media-types.ts';
+import type { Reply } from '../reply.ts';
 import type { Post } from '../session-handle.ts';
-import type { ToOwner } from './letters.ts';
+import type { Brought, ToOwner } from './letters.ts';
 
 /** What a client wants of a session that another instance may hold. */
 export type Wanted =
@@ -20,8 +21,8 @@ export interface Asking {
   readonly continues: boolean;
   /** An earlier owner may have had the request. */
   readonly again: boolean;
-  /** What the request brings for the server. */
-  readonly forwarded: ForwardedHeaders | undefined;
+  /** Of which it is what the request brings. */
+  readonly reply: Pick<Reply, 'forwarded' | 'scopes' | 'needs'>;
 }
 
 /** The requests that are to be answered. */
@@ -33,9 +34,9 @@ export const requestIds = (wanted: Wanted): readonly RequestId[] =>
 /** The letter that asks an owner. */
 export function letterOf(
   wanted: Wanted,
-  { n, key, accepts, continues, again, forwarded = noHeaders }: Asking,
+  { n, key, accepts, continues, again, reply }: Asking,
 ): { readonly letter: ToOwner; readonly body: readonly Buffer[] } {
-  const brought = forwarded === noHeaders ? undefined : { forwarded };
+  const brought = broughtBy(reply);
   if (wanted.kind === 'remove') return { letter: { kind: 'remove', n, key, ...brought }, body: [] };
   if (wanted.kind === 'listen') {
     const after = wanted.after && formatEventId(wanted.after.stream, wanted.after);
@@ -49,4 +50,12 @@ export function letterOf(
   const { isBatch, group } = wanted;
   const asked = { accepts, again, lengths, ...(group && { group }), ...brought };
   return { letter: { kind: 'post', n, key, isBatch, ...asked }, body };
+}
+
+function broughtBy({ forwarded = noHeaders, scopes, needs }: Asking['reply']): Brought {
+  return {
+    ...(forwarded !== noHeaders && { forwarded }),
+    ...(scopes && { scopes: [...scopes] }),
+    ...(needs && { needs }),
+  };
 }

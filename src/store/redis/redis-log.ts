@@ -70,32 +70,30 @@ const isSame = (a: Position | undefined, b: Position): boolean => a !== undefine
 
 /** What `append.lua` wants to know of a batch: its segments, and what it changes in all. */
 function batchArguments(epoch: number, events: readonly NewEvent[], limits: LogLimits): ScriptArgument[] {
-  const segments = toSegments(events, limits);
-  const newest = new Map<number, NewEvent>();
+  const segments = toSegments(epoch, events, limits);
+  const tails = new Map<number, string>();
   const settled = new Set<string>();
   const opened = new Map<string, Buffer>();
   let newestStream = -1;
-  for (const event of events) {
-    const { stream, seq, opens, settles } = event;
+  for (let index = 0; index < events.length; index += 1) {
+    const { stream, seq, last, opens, settles } = events[index] as NewEvent;
     newestStream = Math.max(newestStream, stream);
-    newest.set(stream, event);
+    // One tail for a run of events of one stream.
+    if (events[index + 1]?.stream !== stream) tails.set(stream, formatTail({ newest: { epoch, seq }, ended: last }));
     if (settles !== undefined) {
       const id = formatRequestId(settles);
       settled.add(id);
       opened.delete(id);
     }
-    for (const [index, call] of opens?.entries() ?? []) {
-      opened.set(formatRequestId(call.id), formatPending(call, { epoch, seq }, index));
+    if (opens === undefined) continue;
+    for (const [place, call] of opens.entries()) {
+      opened.set(formatRequestId(call.id), formatPending(call, { epoch, seq }, place));
     }
   }
-  const tails = [...newest].map(([stream, { seq, last }]) => [
-    stream,
-    formatTail({ newest: { epoch, seq }, ended: last }),
-  ]);
   return [
     ...[events.at(-1)?.seq ?? '', newestStream, segments.length],
     ...segments.flatMap(({ lastSeq, header, data }) => [lastSeq, header, data]),
-    ...[tails.length, ...tails.flat()],
+    ...[tails.size, ...[...tails].flat()],
     ...[settled.size, ...settled],
     ...[opened.size, ...[...opened].flat()],
   ];

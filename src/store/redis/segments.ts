@@ -1,3 +1,4 @@
+import { writeDigits } from '../../protocol/digits.ts';
 import { comparePositions, type Position } from '../../protocol/event-id.ts';
 import type { LogLimits, NewEvent, StoredEvent } from '../event-log.ts';
 import { formatPlace, parsePlace, textOf } from './codec.ts';
@@ -12,15 +13,20 @@ export interface Segment {
   readonly lastSeq: number;
   /** `<events> <bytes> <stream>:<events>:<1 if it ends here>…`; the script puts the time before it. */
   readonly header: string;
-  /** For each event a line `<stream> <1 if last> <bytes> <previous>`, and its data. */
+  /**
+   * For each event a line `<stream> <1 if last> <bytes> <previous>`, and its data. The line is `<bytes>` alone for one that
+   * follows another of its stream directly and does not end it.
+   */
   readonly data: Buffer;
 }
 
 const maxEventsOfOne = 64;
+/** Four numbers and a place, of which none has more than 16 digits. */
+const maxLineLength = 96;
 const lineFeed = 0x0a;
 
 /** Cuts a batch into segments. */
-export function toSegments(events: readonly NewEvent[], { maxEvents, maxBytes }: LogLimits): Segment[] {
+export function toSegments(epoch: number, events: readonly NewEvent[], { maxEvents, maxBytes }: LogLimits): Segment[] {
   const mostEvents = Math.max(1, Math.min(maxEventsOfOne, Math.floor(maxEvents / 8)));
   const mostBytes = maxBytes / 64;
   const segments: Segment[] = [];
@@ -30,38 +36,47 @@ export function toSegments(events: readonly NewEvent[], { maxEvents, maxBytes }:
       bytes += (events[to] as NewEvent).data.length;
       if (to > from && bytes > mostBytes) break;
     }
-    segments.push(toSegment(events.slice(from, to)));
+    segments.push(toSegment(epoch, events.slice(from, to)));
     from = to;
   }
   return segments;
 }
 
-function toSegment(events: readonly NewEvent[]): Segment {
-  const streams = new Map<number, { count: number; ended: boolean }>();
-  const lines: string[] = [];
+function toSegment(epoch: number, events: readonly NewEvent[]): Segment {
+  const streams: { readonly stream: number; count: number; ended: boolean }[] = [];
+  let seen: (typeof streams)[number] | undefined;
   let dataBytes = 0;
-  let lineBytes = 0;
-  for (const { stream, last, previous, data } of events) {
-    const seen = streams.get(stream);
-    if (seen === undefined) streams.set(stream, { count: 1, ended: last });
-    else {
-      seen.count += 1;
-      seen.ended = last;
+  for (const { stream, last, data } of events) {
+    if (seen?.stream !== stream) {
+      seen = streams.find((known) => known.stream === stream);
+      if (seen === undefined) {
+        seen = { stream, count: 0, ended: false };
+        streams.push(seen);
+      }
     }
-    const line = `${stream} ${last ? 1 : 0} ${data.length} ${previous === undefined ? '' : formatPlace(previous)}\n`;
-    lines.push(line);
-    lineBytes += line.length;
+    seen.count += 1;
+    seen.ended = last;
     dataBytes += data.length;
   }
-  const all = Buffer.allocUnsafe(lineBytes + dataBytes);
+  const all = Buffer.allocUnsafe(dataBytes + events.length * maxLineLength);
   let at = 0;
-  for (const [index, { data }] of events.entries()) {
-    at += all.write(lines[index] as string, at, 'latin1');
-    at += data.copy(all, at);
+  let before: NewEvent | undefined;
+  for (const event of events) {
+    const { stream, last, previous, data } = event;
+    const follows = before?.stream === stream && previous?.seq === before.seq && previous.epoch === epoch;
+    if (follows && !last) at = writeDigits(all, at, data.length);
+    else {
+      const place = previous === undefined ? '' : formatPlace(previous);
+      at += all.write(`${stream} ${last ? 1 : 0} ${data.length} ${place}`, at, 'latin1');
+    }
+    before = event;
+    all[at++] = lineFeed;
+    all.set(data, at);
+    at += data.length;
   }
-  const list = [...streams].map(([stream, { count, ended }]) => `${stream}:${count}:${ended ? 1 : 0}`);
+  const list = streams.map(({ stream, count, ended }) => `${stream}:${count}:${ended ? 1 : 0}`);
   const lastSeq = (events.at(-1) as NewEvent).seq;
-  return { lastSeq, header: `${events.length} ${dataBytes} ${list.join(' ')}`, data: all };
+  return { lastSeq, header: `${events.length} ${dataBytes} ${list.join(' ')}`, data: all.subarray(0, at) };
 }
 
 /** All events of a segment, from its entry's id, header (with the time before it) and data. */
@@ -73,13 +88,14 @@ export function fromSegment(place: ScriptReply, header: ScriptReply, data: Scrip
   let at = 0;
   for (let seq = lastSeq - count + 1; seq <= lastSeq; seq += 1) {
     const end = bytes.indexOf(lineFeed, at);
-    const [stream, last, length, previous] = bytes.toString('latin1', at, end).split(' ');
+    const words = bytes.toString('latin1', at, end).split(' ');
+    const [length, stream, last, place] = words.length === 1 ? words : [words[2], words[0], words[1], words[3]];
     at = end + 1 + Number(length);
     events.push({
       epoch,
       seq,
-      stream: Number(stream),
-      previous: previous ? parsePlace(previous) : undefined,
+      stream: stream === undefined ? (events.at(-1) as StoredEvent).stream : Number(stream),
+      previous: stream === undefined ? { epoch, seq: seq - 1 } : place ? parsePlace(place) : undefined,
       data: bytes.subarray(end + 1, at),
       last: last === '1',
     });

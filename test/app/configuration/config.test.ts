@@ -56,9 +56,17 @@ describe('one server', () => {
         onBackendExit: 'restore',
         rerun: 'safe',
         era: 'auto',
-        isolation: 'request',
+        isolation: 'auto',
         poolMax: 4,
         sessionless: 'reject',
+        uid: undefined,
+        gid: undefined,
+        nice: 0,
+        maxMemoryBytes: undefined,
+        maxAddressSpaceBytes: undefined,
+        maxOpenFiles: undefined,
+        maxProcesses: undefined,
+        maxCpuSeconds: undefined,
         sse: true,
         ws: true,
         transport: 'auto',
@@ -71,6 +79,8 @@ describe('one server', () => {
         endpointTimeoutMs: 10_000,
         postTimeoutMs: 60_000,
         upstreamIdleMs: 0,
+        requiredScopes: [],
+        toolScopes: {},
       },
     ]);
     expect(globals).toMatchObject({ host: '127.0.0.1', port: 8080, path: '/mcp', allowOrigin: [], redis: undefined });
@@ -170,6 +180,7 @@ describe('the order of sources', () => {
         transport: 'sse',
         parentDeathSignal: 'off',
         redisPrefix: 'team:x',
+        nice: '7',
         leaseMs: '170', // the only one of which 70 is too little
       };
       const text = texts[key] ?? (kind === 'integer' ? '70' : kind === 'boolean' ? 'false' : '/x');

@@ -50,7 +50,7 @@ describe('the stream of a call', () => {
   it('is gone on with for as long as sessions take it up, though it is taken over again and again', async () => {
     const { heard, failed } = createStream((reply, nth) => {
       const sink = reply.stream();
-      if (nth === 50) sink.write(encodeEvents([{ id: '1.5-2', data: response }], 1));
+      if (nth === 50) sink.write(encodeEvents([{ stream: 1, epoch: 5, seq: 2, data: response }], 1));
       sink.end();
     });
     await vi.advanceTimersByTimeAsync(60_000);
@@ -62,7 +62,7 @@ describe('the stream of a call', () => {
     const { stream } = createStream((reply, nth, after) => {
       seen.push(after?.seq);
       const sink = reply.stream();
-      sink.write(encodeEvents([{ id: `1.5-${nth + 1}`, data: progress }], 1));
+      sink.write(encodeEvents([{ stream: 1, epoch: 5, seq: nth + 1, data: progress }], 1));
       if (nth < 3) sink.end();
     });
     await vi.advanceTimersByTimeAsync(10_000);

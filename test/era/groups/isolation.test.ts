@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import type { Isolation } from '../../../src/era/groups/groups.ts';
 import type { FakeBackend } from '../../support/fake-backend.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { createGroups, opens, responseOf, type Sent } from './groups-fixture.ts';
@@ -16,7 +17,7 @@ const elicitation = { capabilities: { elicitation: {} } };
 const call = { params: { name: 'x', arguments: {} } };
 
 /** A server that answers each call with which process has it, and says so of itself. */
-const fixture = (isolation: 'request' | 'shared' = 'shared') => {
+const fixture = (isolation: Isolation = 'principal') => {
   const groups = createGroups({
     isolation,
     onInitialize: (message, backend) => opens(message, backend, { instructions: `${backend.pid}` }),
@@ -63,7 +64,7 @@ describe.each(pairs)('[P11] two %s', (_, one, other) => {
     expect([await pidOf(one), await pidOf(other), await pidOf(one)]).toEqual([first, second, first]);
   });
 
-  it.each(['request', 'shared'] as const)(
+  it.each(['request', 'principal'] as const)(
     '[R3.05] hear each what the server said of itself to them alone (%s)',
     async (isolation) => {
       const { discoveredBy } = fixture(isolation);

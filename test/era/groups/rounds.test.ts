@@ -52,7 +52,7 @@ const smallLogs: [string, GroupsFixture][] = [
   ['where it keeps none for long', { log: { maxAgeMs: 1 } }],
 ];
 
-describe.each(['request', 'shared'] as const)('a round of input, with isolation %s', (isolation) => {
+describe.each(['request', 'principal'] as const)('a round of input, with isolation %s', (isolation) => {
   it.each(smallLogs)('[R4.09] that is sent again has the same outcome for 60 s after the call, %s', async (_, more) => {
     let nowMs = 1_000;
     const { call, failures, asked } = createAsking({ isolation, rounds: 2, now: () => nowMs, ...more });

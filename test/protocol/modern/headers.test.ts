@@ -24,6 +24,7 @@ describe('the values of mirrored headers', () => {
     ['=?base64??=', ''],
     ['=?BASE64?YQ==?=', '=?BASE64?YQ==?='],
     ['=?base64?YQ==', '=?base64?YQ=='],
+    ['=?base64?=', '=?base64?='],
     ['=?base64?YQ?=', undefined],
     ['=?base64?YR==?=', undefined],
     ['=?base64?Y Q==?=', undefined],
@@ -47,6 +48,7 @@ describe('the values of mirrored headers', () => {
     ['a\r\nEvil: 1', '=?base64?YQ0KRXZpbDogMQ==?='],
     ['=?base64?literal?=', '=?base64?PT9iYXNlNjQ/bGl0ZXJhbD89?='],
     ['=?base64?x', '=?base64?x'],
+    ['=?base64?=', '=?base64?='],
   ])('[R9.13] %j is sent as %j, and stands for itself', (text, value) => {
     expect(encodeHeader(text)).toBe(value);
     expect(decodeHeader(value)).toBe(text);

@@ -17,11 +17,17 @@ test('[R9.13] tools whose mirrored parameters break the rules are left out, and 
 });
 
 test.each([
+  ['in a tool itself', odd.replace('{', '{"name":"other",')],
+  ['below params', odd.replace('{', '{"params":{"a":1,"a":1},')],
+])('[R9.13] a tool is left out also if a key stands twice %s', (_, tool) => {
+  expect(offeredTools(listed(tool, good))).toEqual({ text: listed(good), hidden: ['odd'] });
+});
+
+test.each([
   ['a list without such tools', listed(good, '{"name":"x"}')],
   ['no list of tools', Buffer.from('{"jsonrpc":"2.0","id":1,"result":{"tools":"x-mcp-header"}}')],
   ['tools that are none', listed('1', '"x-mcp-header"', 'null', '{"inputSchema":"x-mcp-header"}')],
   ['an error', Buffer.from('{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"x-mcp-header"}}')],
-  ['a key twice', listed(odd.replace('{', '{"name":"other",'))],
 ])('%s is the same text', (_, text) => {
   expect(offeredTools(text)).toEqual({ text, hidden: [] });
 });

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import type { Session } from '../../../src/session/session.ts';
 import { StoreUnavailable } from '../../../src/store/store-unavailable.ts';
 import { aRecord } from '../../contract/log-writer.ts';
@@ -38,9 +38,56 @@ describe('who may use a session', () => {
     const session = { isReady: true, server, principal, protocolVersion: '2025-11-25' } as unknown as Session;
     here.set(key, session);
     expect(await directory.admits(visitor)).toBe('yes');
-    expect(await directory.admits({ ...visitor, principal: { ...principal, subject: 'x' } })).toEqual({
-      fault: 'unknown_session',
-    });
+    expect(find).not.toHaveBeenCalled();
+  });
+
+  it('[B11b] of somebody else takes the same questions as one that does not exist, wherever it is and is known of', async () => {
+    const other = { ...visitor, principal: { ...principal, subject: 'x' } };
+    const asked = async ({ directory, find, state }: Awaited<ReturnType<typeof createDirectory>>) => {
+      find.mockClear();
+      const refresh = vi.spyOn(state, 'refresh');
+      expect(await directory.admits(other)).toEqual({ fault: 'unknown_session' });
+      return [find.mock.calls.length, refresh.mock.calls.length];
+    };
+    const nowhere = await asked(await createDirectory('no record'));
+    const here = await createDirectory('no record');
+    const session = { isReady: true, server, principal, protocolVersion: '2025-11-25' } as unknown as Session;
+    here.here.set(key, session);
+    const known = await createDirectory();
+    await known.directory.admits(visitor);
+    expect([await asked(here), await asked(await createDirectory()), await asked(known)]).toEqual([
+      nowhere,
+      nowhere,
+      nowhere,
+    ]);
+  });
+
+  it('[S02] is who brings all scopes that the session has used, by what its record says', async () => {
+    const usedScopes = ['read', 'write'];
+    const clientState = Buffer.from(JSON.stringify({ subscriptions: [], usedScopes }));
+    const { directory, here } = await createDirectory({ clientState });
+    const admits = (...scopes: string[]) => directory.admits({ ...visitor, scopes: new Set(scopes) });
+    expect([await admits('write', 'read'), await admits('write', 'read', 'more'), await admits('read')]).toEqual([
+      'yes',
+      'yes',
+      { fault: 'unknown_session' },
+    ]);
+    expect(await directory.admits(visitor)).toBe('yes'); // credentials that do not speak of scopes allow everything
+    const session = { server, principal, protocolVersion: '2025-11-25', usedScopes: new Set(['admin']) };
+    here.set(key, session as unknown as Session);
+    expect([await admits('admin'), await admits('write')]).toEqual(['yes', { fault: 'unknown_session' }]);
+  });
+
+  it('[S02] and where a stream is read without an owner, the record is read anew for who does not bring everything', async () => {
+    const { directory, find, store } = await createDirectory();
+    const scopes = new Set(['read']);
+    expect(await directory.admits({ ...visitor, scopes })).toBe('yes');
+    const state = Buffer.from(JSON.stringify({ subscriptions: [], usedScopes: ['write'] }));
+    expect(await store.sessions.amend(key, aRecord().epoch, state)).toBe('done');
+    expect(await directory.admits({ ...visitor, scopes })).toBe('yes'); // the owner knows better, and is asked
+    expect(await directory.admits({ ...visitor, scopes }, true)).toEqual({ fault: 'unknown_session' });
+    find.mockClear();
+    expect(await directory.admits(visitor, true)).toBe('yes');
     expect(find).not.toHaveBeenCalled();
   });
 

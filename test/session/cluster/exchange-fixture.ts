@@ -99,7 +99,7 @@ export const bytes = (value: unknown): Buffer => Buffer.from(JSON.stringify(valu
 /** A message of a stream comes from an owner, under an event id if it has a place. */
 export function chunk(exchange: Exchange, from: string, message: unknown, at?: string, n = exchange.n): void {
   const data = bytes(message);
-  const text = at === undefined ? encodeMessage(data) : encodeEvents([{ id: at, data }], 0);
+  const text = at === undefined ? encodeMessage(data) : encodeEvents([{ ...(parseEventId(at) as EventId), data }], 0);
   exchange.take(from, { kind: 'chunk', n, ...(at !== undefined && { at }) }, text);
 }
 

@@ -1,0 +1,47 @@
+import { readFileSync, unwatchFile, watchFile } from 'node:fs';
+import type { ServerCertificate } from '../http/web-server.ts';
+import { type CertificateFiles, readCertificate } from './configuration/certificate.ts';
+
+/**
+ * How often the files are looked at. Not by events of the file system: they miss what is replaced by a link, as Kubernetes
+ * does it, and what lies on another host.
+ */
+const lookMs = 2_000;
+
+/** Who is told what came of files that changed. */
+export interface CertificateWatchOptions {
+  readonly files: CertificateFiles;
+  /** What is in use. */
+  readonly current: ServerCertificate;
+  onRenewed(certificate: ServerCertificate): void;
+  /** The files are not to be used, and why; perhaps the other one is still to come. */
+  onRefused(message: string): void;
+}
+
+/** The files of a certificate, looked at for as long as the gateway runs. */
+export interface CertificateWatch {
+  /** Looks at once. */
+  look(): void;
+  stop(): void;
+}
+
+/** Reads the certificate again whenever one of its files has changed. */
+export function watchCertificate({ files, current, onRenewed, onRefused }: CertificateWatchOptions): CertificateWatch {
+  let known = current;
+  const look = (): void => {
+    const read = readCertificate(files, (path) => readFileSync(path, 'utf8'));
+    if (!read.ok) return onRefused(`${read.option} ${read.message}`);
+    const { certificate } = read;
+    if (certificate === undefined || (certificate.cert === known.cert && certificate.key === known.key)) return;
+    known = certificate;
+    onRenewed(certificate);
+  };
+  const watched = [files.tlsCert, files.tlsKey].filter((path) => path !== undefined);
+  for (const path of watched) watchFile(path, { interval: lookMs, persistent: false }, look);
+  return {
+    look,
+    stop() {
+      for (const path of watched) unwatchFile(path, look);
+    },
+  };
+}

@@ -1,0 +1,72 @@
+import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
+import { createSecureContext } from 'node:tls';
+import type { ServerCertificate } from '../../http/web-server.ts';
+import type { GlobalOptions } from './options.ts';
+
+/** The files of the gateway's own certificate. */
+export type CertificateFiles = Pick<GlobalOptions, 'tlsCert' | 'tlsKey'>;
+
+/** A certificate that can be used, or which option is wrong and why. */
+export type CertificateRead =
+  | { readonly ok: true; readonly certificate: ServerCertificate | undefined }
+  | { readonly ok: false; readonly option: keyof CertificateFiles; readonly message: string };
+
+const refused = (option: keyof CertificateFiles, message: string): CertificateRead => ({ ok: false, option, message });
+
+/**
+ * Reads certificate and key, and tries whether they belong together: a wrong pair is found before anybody connects.
+ * @param readFile throws as `readFileSync` does
+ */
+export function readCertificate(
+  { tlsCert, tlsKey }: CertificateFiles,
+  readFile: (path: string) => string,
+): CertificateRead {
+  if (tlsCert === undefined && tlsKey === undefined) return { ok: true, certificate: undefined };
+  if (tlsCert === undefined) return refused('tlsKey', 'needs tlsCert, the certificate to which the key belongs');
+  if (tlsKey === undefined) return refused('tlsCert', 'needs tlsKey, the key of the certificate');
+  const [cert, key] = [tlsCert, tlsKey].map((path) => textOf(path, readFile));
+  if (cert === undefined || 'code' in cert)
+    return refused('tlsCert', `names a file that cannot be read (${cert?.code})`);
+  if (key === undefined || 'code' in key) return refused('tlsKey', `names a file that cannot be read (${key?.code})`);
+  const leaf = certificateIn(cert.text);
+  if (leaf === undefined) return refused('tlsCert', 'names a file without a certificate in PEM');
+  const own = keyIn(key.text);
+  if (own === 'encrypted')
+    return refused('tlsKey', 'names an encrypted key; give one without passphrase, readable to the gateway alone');
+  if (own === undefined) return refused('tlsKey', 'names a file without a private key in PEM');
+  if (!leaf.checkPrivateKey(own)) {
+    return refused('tlsKey', "does not belong to the first certificate of tlsCert, which must be the gateway's own");
+  }
+  const certificate = { cert: cert.text, key: key.text };
+  try {
+    createSecureContext(certificate);
+  } catch (cause) {
+    return refused('tlsCert', `cannot be used: ${(cause as Error).message}`);
+  }
+  return { ok: true, certificate };
+}
+
+function textOf(path: string, readFile: (path: string) => string): { text: string } | { code: string } {
+  try {
+    return { text: readFile(path) };
+  } catch (error) {
+    return { code: (error as NodeJS.ErrnoException).code ?? 'unknown error' };
+  }
+}
+
+function certificateIn(pem: string): X509Certificate | undefined {
+  try {
+    return new X509Certificate(pem);
+  } catch {
+    return undefined; // that it is none is all there is to say
+  }
+}
+
+function keyIn(pem: string): KeyObject | 'encrypted' | undefined {
+  if (pem.includes('ENCRYPTED')) return 'encrypted'; // RFC 7468, section 11, and the older "Proc-Type: 4,ENCRYPTED"
+  try {
+    return createPrivateKey(pem);
+  } catch {
+    return undefined; // as above; what OpenSSL says of it is of no help
+  }
+}

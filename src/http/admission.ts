@@ -1,0 +1,63 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { ForwardedHeaders } from '../protocol/forwarded-headers.ts';
+import type { Authorization } from './auth/authorization.ts';
+import { type Authenticate, type Challenge, type Identity, isChallenge } from './auth/identity.ts';
+import { createGuard, type GuardOptions } from './guard.ts';
+import { respondWithChallenge } from './respond.ts';
+
+/** What stands before every endpoint of a server. */
+export interface AdmissionOptions extends GuardOptions {
+  readonly authenticate: Authenticate;
+  /** What those who are let in may do. */
+  readonly authorization: Authorization;
+}
+
+/** Who sends a request, and what it brings for the server. */
+export interface Sender {
+  readonly identity: Identity;
+  readonly forwarded: ForwardedHeaders;
+  /** The scopes that the request needs, where that is known; the session remembers them (`UsedScopes`). */
+  readonly needs?: readonly string[] | undefined;
+}
+
+/** Who hears whether a request is let in: one of both, once, or none if its client leaves before that is known. */
+export interface Doors {
+  admitted(sender: Sender): void;
+  refused(challenge: Challenge): void;
+}
+
+/**
+ * Lets requests in, by their headers alone: first the guard, which costs least and protects the users of browsers, then who
+ * sends it. Nothing of a body is read before, so that nobody without credentials can make the gateway hold anything. At once,
+ * where the authentication answers at once.
+ */
+export function createAdmission(options: AdmissionOptions): (incoming: IncomingMessage, doors: Doors) => void {
+  const authenticate = options.authorization.guard(options.authenticate);
+  const guard = createGuard(options);
+  return (incoming, doors) => {
+    const forwarded = guard(incoming);
+    if (typeof forwarded === 'string') return doors.refused({ reason: forwarded });
+    const judge = (outcome: Identity | Challenge): void => {
+      if (isChallenge(outcome)) doors.refused(outcome);
+      else doors.admitted({ identity: outcome, forwarded });
+    };
+    const outcome = authenticate(incoming);
+    if (!(outcome instanceof Promise)) return judge(outcome);
+    void outcome.then((late) => {
+      if (!incoming.socket.destroyed) judge(late);
+    });
+  };
+}
+
+/** An endpoint that serves those who are let in. */
+export function behindAdmission(
+  options: AdmissionOptions,
+  serve: (incoming: IncomingMessage, outgoing: ServerResponse, sender: Sender) => void,
+): (incoming: IncomingMessage, outgoing: ServerResponse) => void {
+  const admit = createAdmission(options);
+  return (incoming, outgoing) =>
+    admit(incoming, {
+      admitted: (sender) => serve(incoming, outgoing, sender),
+      refused: (challenge) => respondWithChallenge(outgoing, challenge),
+    });
+}

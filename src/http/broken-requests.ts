@@ -1,0 +1,41 @@
+import { type Server as HttpServer, STATUS_CODES } from 'node:http';
+import type { Server as HttpsServer } from 'node:https';
+import type { Duplex } from 'node:stream';
+import { entryOf, faultMessage, type Reason } from '../protocol/faults.ts';
+
+/** What Node.js' HTTP parser and its timer say (nodejs.org/api/http.html, 'clientError'); anything else it says is bad HTTP. */
+const reasons: ReadonlyMap<string | undefined, Reason> = new Map([
+  ['HPE_HEADER_OVERFLOW', 'headers_too_large'],
+  ['HPE_CHUNK_EXTENSIONS_OVERFLOW', 'body_too_large'],
+  ['ERR_HTTP_REQUEST_TIMEOUT', 'request_too_slow'],
+]);
+
+/**
+ * Answers what Node.js makes no request of, or only a part of one: bytes that are no HTTP, too many headers, too slow ones. The
+ * connection is closed with it, since nobody knows where the next request would begin.
+ */
+export function answerBrokenRequests(server: HttpServer | HttpsServer): void {
+  server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => {
+    const reason = reasons.get(error.code) ?? (error.code?.startsWith('HPE_') ? 'bad_http' : undefined);
+    // What is no fault of the request (a reset, a failed TLS handshake) has nobody to answer.
+    if (reason !== undefined && socket.writable && !hasBegunToAnswer(socket)) socket.write(answerTo(reason));
+    socket.destroy();
+  });
+}
+
+/** An answer in the middle of another one would be taken for a part of that. Node.js looks at the same before its own. */
+const hasBegunToAnswer = (
+  socket: Duplex & { readonly _httpMessage?: { readonly headersSent: boolean } | null },
+): boolean => socket._httpMessage?.headersSent ?? false;
+
+function answerTo(reason: Reason): string {
+  const { status } = entryOf(reason);
+  const text = faultMessage(reason, null);
+  const head = [
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
+    'Connection: close',
+    'Content-Type: application/json',
+    `Content-Length: ${Buffer.byteLength(text)}`,
+  ];
+  return `${head.join('\r\n')}\r\n\r\n${text}`;
+}

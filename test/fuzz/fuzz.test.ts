@@ -1,0 +1,48 @@
+import { afterAll, describe, expect, it } from 'vitest';
+import { fuzzers as configuration } from './configuration.ts';
+import { fuzzers as eventIds } from './event-ids.ts';
+import { fuzzers as headers } from './headers.ts';
+import { fuzzers as json } from './json.ts';
+import { fuzzers as lines } from './lines.ts';
+import { fuzzers as redis } from './redis.ts';
+import { fuzzers as requestState } from './request-state.ts';
+import { fuzzers as splice } from './splice.ts';
+import { fuzzers as sse } from './sse.ts';
+
+const fuzzers = [
+  ...json,
+  ...splice,
+  ...lines,
+  ...sse,
+  ...eventIds,
+  ...headers,
+  ...requestState,
+  ...configuration,
+  ...redis,
+];
+
+/** So many in all. `npm run fuzz` asks for a million. */
+const wanted = Number(process.env['FUZZ_CASES'] ?? 20_000);
+/** The same seed gives the same cases. */
+const seed = Number(process.env['FUZZ_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
+const shares = fuzzers.reduce((sum, { share }) => sum + share, 0);
+const number = new Intl.NumberFormat('en');
+
+describe('whatever comes', () => {
+  let total = 0;
+  let slowest = 0;
+
+  it.each(fuzzers)('$name', { timeout: 3_600_000 }, async ({ name, share, run }) => {
+    const { cases, slowestMs, failure } = await run(Math.ceil((wanted * share) / shares), seed);
+    total += cases;
+    slowest = Math.max(slowest, slowestMs);
+    process.stdout.write(`fuzz: ${number.format(cases)} cases, slowest ${slowestMs.toFixed(1)} ms: ${name}\n`);
+    expect.soft(failure, `FUZZ_SEED=${seed}`).toBeUndefined();
+  });
+
+  afterAll(() => {
+    process.stdout.write(
+      `fuzz: ${number.format(total)} cases in all, slowest ${slowest.toFixed(1)} ms, FUZZ_SEED=${seed}\n`,
+    );
+  });
+});

@@ -1,0 +1,190 @@
+import assert from 'node:assert/strict';
+import fc from 'fast-check';
+import { scanJson, scanList, scanObject } from '../../src/protocol/json-scan.ts';
+import { type ReadMessage, readBody } from '../../src/protocol/message.ts';
+import { anyText, bytesOfInterest, mutate, mutation } from '../support/json-texts.ts';
+import { assertScan, depthOf, hasDuplicates, parses, readPlainly } from '../support/plain-json.ts';
+import { corpusOf, mutated } from './corpus.ts';
+import { createFuzzer } from './fuzzer.ts';
+
+const corpus = corpusOf('json');
+
+/** Texts that are JSON, nearly are, or are nothing of it. */
+const texts = fc.oneof(
+  mutated(corpus),
+  fc.tuple(anyText, fc.array(mutation, { maxLength: 3 })).map(([text, mutations]) => mutate(text, mutations)),
+  fc.array(fc.constantFrom(...bytesOfInterest), { maxLength: 16 }).map((bytes) => Buffer.from(bytes)),
+);
+const depths = fc.constantFrom(1, 2, 3, 5, 100, 1_000);
+
+const scan = createFuzzer({
+  name: 'JSON scan: takes what JSON.parse takes, and finds what it finds',
+  share: 15,
+  cases: fc.tuple(texts, depths, fc.nat({ max: 7 })),
+  seeds: corpus.map((bytes) => [bytes, 100, 0] as const),
+  check([bytes, maxDepth, offset]) {
+    // Neighbours in memory that a reader must not see.
+    const memory = Buffer.alloc(bytes.length + 16, '"');
+    bytes.copy(memory, offset);
+    assertScan(memory.subarray(offset, offset + bytes.length), maxDepth);
+  },
+});
+
+type Parsed = Readonly<Record<string, unknown>>;
+
+const asObject = (value: unknown): Parsed | undefined =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Parsed) : undefined;
+const own = (object: Parsed | undefined, key: string): unknown =>
+  object !== undefined && Object.hasOwn(object, key) ? object[key] : undefined;
+const isId = (value: unknown): boolean =>
+  typeof value === 'string' ? value.length <= 256 : Number.isSafeInteger(value);
+const idOf = (value: unknown): unknown => (isId(value) ? value : undefined);
+
+/** What a message is by what `JSON.parse` makes of it. */
+function readParsed(value: unknown): unknown {
+  const message = asObject(value);
+  const id = own(message, 'id');
+  const refused = (reason: string) => ({ ok: false, reason, id: isId(id) ? id : null });
+  if (message === undefined || own(message, 'jsonrpc') !== '2.0') return refused('not_json_rpc');
+  const has = (key: string): boolean => Object.hasOwn(message, key);
+  const method = own(message, 'method');
+  const isWellFormed = has('method')
+    ? typeof method === 'string' && !has('result') && !has('error')
+    : has('id') && has('result') !== has('error');
+  const params = asObject(own(message, 'params'));
+  if (!isWellFormed || (params === undefined && (own(message, 'params') ?? null) !== null))
+    return refused('not_json_rpc');
+  if (has('id') && !isId(id) && (id !== null || has('method'))) return refused('bad_id');
+  const meta = asObject(own(params, '_meta'));
+  const kind = !has('method') ? 'response' : has('id') ? 'request' : 'notification';
+  const related = 'io.modelcontextprotocol/related-task';
+  const isRelated = meta !== undefined && Object.hasOwn(meta, related);
+  const taskId = isRelated ? own(asObject(meta[related]), 'taskId') : own(params, 'taskId');
+  return {
+    ok: true,
+    kind,
+    id,
+    method,
+    progressToken:
+      kind === 'request'
+        ? idOf(own(meta, 'progressToken'))
+        : method === 'notifications/progress'
+          ? idOf(own(params, 'progressToken'))
+          : undefined,
+    cancels: method === 'notifications/cancelled' ? idOf(own(params, 'requestId')) : undefined,
+    taskId: typeof taskId === 'string' ? taskId : undefined,
+    isModern: meta !== undefined && Object.hasOwn(meta, 'io.modelcontextprotocol/protocolVersion'),
+    value,
+  };
+}
+
+/** What was read, in the same form. */
+function shown(read: ReadMessage): unknown {
+  if (!read.ok) return read;
+  const { kind, text, id, method, progressToken, cancels, taskId, isModern } = read.message;
+  const value: unknown = JSON.parse(text.toString());
+  return { ok: true, kind, id, method, progressToken, cancels, taskId, isModern, value };
+}
+
+const maxDepth = 20;
+
+const messages = createFuzzer({
+  name: 'messages: id, method, token, task are those that JSON.parse finds',
+  share: 15,
+  cases: texts,
+  seeds: corpus,
+  check(bytes) {
+    const read = readBody(Buffer.from(bytes), maxDepth); // of the same buffer it knows the answer
+    const text = bytes.toString();
+    if (!Buffer.from(text).equals(bytes) || !parses(text)) {
+      assert.equal(read.ok, false);
+      return;
+    }
+    const root = readPlainly(text);
+    const roots = root.kind === 'array' ? root.items : [root];
+    const reasons = [
+      ...(roots.some((one) => depthOf(one) > maxDepth) ? ['too_deep'] : []),
+      ...(roots.some((one) => hasDuplicates(one)) ? ['duplicate_key'] : []),
+    ];
+    if (reasons.length > 0) {
+      assert.ok(!read.ok && reasons.includes(read.reason));
+      return;
+    }
+    const parsed: unknown = JSON.parse(text);
+    assert.ok(read.ok);
+    assert.equal(read.batch, Array.isArray(parsed));
+    assert.deepEqual(read.messages.map(shown), (Array.isArray(parsed) ? parsed : [parsed]).map(readParsed));
+  },
+});
+
+const parts = createFuzzer({
+  name: 'objects and lists: their own members and elements, whatever lies deeper',
+  share: 6,
+  cases: texts,
+  seeds: corpus,
+  check(bytes) {
+    const [object, list] = [scanObject(bytes), scanList(bytes)];
+    const text = bytes.toString();
+    if (!Buffer.from(text).equals(bytes) || !parses(text)) {
+      assert.ok(object === undefined || object === 'duplicate_key');
+      assert.equal(list, undefined);
+      return;
+    }
+    const root = readPlainly(text);
+    const values = (starts: readonly number[] = [], ends: readonly number[] = []): unknown[] =>
+      starts.map((start, index) => JSON.parse(bytes.toString('utf8', start, ends[index])));
+    if (root.kind === 'object') {
+      const keys = root.members.map(({ key }) => key);
+      if (new Set(keys).size < keys.length) assert.equal(object, 'duplicate_key');
+      else {
+        assert.ok(typeof object === 'object');
+        assert.deepEqual(object.keys, keys);
+        assert.deepEqual(
+          Object.fromEntries(keys.map((key, at) => [key, values(object.starts, object.ends)[at]])),
+          JSON.parse(text),
+        );
+      }
+    } else assert.equal(object, undefined);
+    if (root.kind === 'array') {
+      assert.deepEqual(
+        values(
+          list?.map(({ start }) => start),
+          list?.map(({ end }) => end),
+        ),
+        JSON.parse(text),
+      );
+    } else assert.equal(list, undefined);
+  },
+});
+
+const nesting = createFuzzer({
+  name: 'deep and repeated JSON: any amount is refused or taken at once',
+  share: 0.2,
+  cases: fc.tuple(
+    fc.constantFrom(
+      '[',
+      '{"a":',
+      '{"params":',
+      '[{"_meta":',
+      '{"a":1,',
+      '"',
+      '\\',
+      '-',
+      '1',
+      ' ',
+      '{"":',
+      '[1,',
+      'tru',
+    ),
+    fc.nat({ max: 20_000 }),
+    fc.constantFrom('', ']', '}', '"', '0', '}]'),
+  ),
+  check([piece, count, end]) {
+    const text = piece.repeat(count) + end.repeat(count);
+    const isDeepest = scanJson(Buffer.from(text), Number.POSITIVE_INFINITY);
+    assert.equal(isDeepest.ok || isDeepest.fault === 'duplicate_key', parses(text));
+    scanJson(Buffer.from(text), 100);
+  },
+});
+
+export const fuzzers = [scan, messages, parts, nesting];

@@ -1,0 +1,35 @@
+import { createLineSplitter } from '../../src/protocol/lines.ts';
+
+/** What came of a stream; lines as Latin-1, so that each byte shows. */
+export interface Split {
+  readonly lines: string[];
+  readonly overflowed: boolean;
+}
+
+/** The lines of a stream that came in these chunks. */
+export function split(chunks: readonly Buffer[], maxLineBytes = 1_000): Split {
+  const splitter = createLineSplitter({ maxLineBytes });
+  const lines = chunks.flatMap((chunk) => splitter.push(chunk));
+  const last = splitter.flush();
+  return {
+    lines: [...lines, ...(last ? [last] : [])].map((line) => line.toString('latin1')),
+    overflowed: splitter.overflowed,
+  };
+}
+
+/** The same by a way that is plain to see. */
+export function splitPlainly(bytes: Buffer, maxLineBytes: number): Split {
+  const all = bytes.toString('latin1').split('\n');
+  const tooLong = all.findIndex((line) => line.length > maxLineBytes);
+  const lines = (tooLong === -1 ? all : all.slice(0, tooLong))
+    .map((line, at) => (at === 0 && line.startsWith('\xef\xbb\xbf') ? line.slice(3) : line))
+    .map((line) => (line.endsWith('\r') ? line.slice(0, -1) : line))
+    .filter((line) => line !== '');
+  return { lines, overflowed: tooLong !== -1 };
+}
+
+/** A stream cut at some places. */
+export function cut(bytes: Buffer, places: readonly number[]): Buffer[] {
+  const ends = [...places.map((place) => place % (bytes.length + 1)), bytes.length].sort((a, b) => a - b);
+  return ends.map((end, at) => bytes.subarray(ends[at - 1] ?? 0, end));
+}

@@ -1,0 +1,38 @@
+/** One event as an EventSource dispatches it. */
+export interface Dispatched {
+  readonly type: string;
+  readonly data: string;
+  readonly lastEventId: string;
+}
+
+/** What an EventSource sees, by the rules of WHATWG HTML 9.2.6, written without a look at the encoder. */
+export function readByTheRules(stream: Uint8Array): {
+  events: Dispatched[];
+  retryMs: number | undefined;
+  ids: string[];
+} {
+  const decoded = new TextDecoder('utf-8').decode(stream); // strips one byte order mark
+  const lines = decoded.split(/\r\n|\r|\n/);
+  lines.pop(); // a line that no line end finishes is not processed
+  const events: Dispatched[] = [];
+  const ids: string[] = [];
+  let retryMs: number | undefined;
+  let [type, data, lastEventId] = ['', '', ''];
+  for (const line of lines) {
+    if (line === '') {
+      if (data !== '') events.push({ type: type || 'message', data: data.replace(/\n$/, ''), lastEventId });
+      ids.push(lastEventId);
+      [type, data] = ['', ''];
+      continue;
+    }
+    const colon = line.indexOf(':');
+    if (colon === 0) continue;
+    const field = colon === -1 ? line : line.slice(0, colon);
+    const value = colon === -1 ? '' : line.slice(colon + 1).replace(/^ /, '');
+    if (field === 'event') type = value;
+    else if (field === 'data') data += `${value}\n`;
+    else if (field === 'id' && !value.includes('\0')) lastEventId = value;
+    else if (field === 'retry' && /^[0-9]+$/.test(value)) retryMs = Number(value);
+  }
+  return { events, retryMs, ids };
+}
