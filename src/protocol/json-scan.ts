@@ -193,9 +193,10 @@ class MessageScanner extends JsonReader implements Scanned {
       return members;
     }
     for (;;) {
-      const key = this.#readKey();
+      const keyAt = this.at + 1;
+      const key = this.#readKey(members.guess);
       if (key === undefined) return undefined;
-      if (!members.begin(key)) {
+      if (!members.begin(key, key.length === this.at - 1 - keyAt)) {
         this.fault = 'duplicate_key';
         return undefined;
       }
@@ -226,9 +227,13 @@ class MessageScanner extends JsonReader implements Scanned {
   }
 
   /** A key as its characters, escapes resolved: `"id"` and `"\u0069d"` are the same key. */
-  #readKey(): string | undefined {
+  #readKey(guess: string | undefined): string | undefined {
     if (this.text[this.at] !== quote) return undefined;
     const start = this.at;
+    if (guess !== undefined && isKey(this.text, start + 1, guess)) {
+      this.at = start + guess.length + 2;
+      return guess;
+    }
     return this.skipString() ? keyText(this.text, start + 1, this.at - 1) : undefined;
   }
 }
@@ -249,6 +254,13 @@ const commonKeys = shortTexts([
   'total',
   'message',
 ]);
+
+/** True if a key of ASCII characters, and the quote behind it, stand at this place. */
+function isKey(text: Buffer, start: number, key: string): boolean {
+  if (text[start + key.length] !== quote) return false;
+  for (let i = 0; i < key.length; i++) if (text[start + i] !== key.charCodeAt(i)) return false;
+  return true;
+}
 
 /** The characters of a key between these bytes, which are inside of a checked string. */
 function keyText(text: Buffer, start: number, end: number): string {

@@ -44,7 +44,6 @@ export const advisories: readonly Requirement[] = [
     id: 'A09',
     text: 'No regular expression on peer input has nested quantifiers.',
     source: 'CVE-2026-0621',
-    deferredTo: openIssues.safe,
   },
   {
     id: 'A10',

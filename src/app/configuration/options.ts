@@ -1,5 +1,7 @@
 import { z } from 'zod';
+import type { Isolation } from '../../era/groups/groups.ts';
 import type { Era } from '../../protocol/revisions.ts';
+import { authOptions } from './auth-options.ts';
 import { file, integer, list, matching, type Option, systemText, text, turnedOff } from './option-kinds.ts';
 import { remoteOptions } from './remote-options.ts';
 import { resourceOptions } from './resource-options.ts';
@@ -65,6 +67,7 @@ export const globalOptions = {
     { inHelp: true },
   ),
   ...sharedOptions,
+  ...authOptions,
   allowOrigin: list(
     matching(
       /^(?:\*|[a-z][a-z0-9+.-]*:\/\/(?:\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::\d{1,5})?)$/i,
@@ -153,7 +156,6 @@ export const globalOptions = {
     25 * second,
     [0, longestMs],
     'Milliseconds from SIGTERM to the end; calls may take what the grace periods of servers leave of it.',
-    { inHelp: true },
   ),
   logMaxEvents: integer(1000, [1, 1_000_000], 'Events of one session kept for resuming.'),
   logMaxBytes: integer(8 * mebibyte, [1, largestTotalBytes], 'Bytes of events of one session kept for resuming.'),
@@ -187,10 +189,10 @@ export const serverOptions = {
     'What the server speaks: legacy opens with initialize, modern is 2026-07-28; auto finds out.',
     { inHelp: true },
   ),
-  isolation: text<'request' | 'shared'>(
-    'request',
-    z.enum(['request', 'shared'], { error: 'must be request or shared' }),
-    'Who shares a process of a legacy server: request is nobody, each modern request gets a process; shared is all modern clients.',
+  isolation: text<Isolation | 'auto'>(
+    'auto',
+    z.enum(['auto', 'request', 'principal', 'shared'], { error: 'must be auto, request, principal or shared' }),
+    'Which modern clients share a process of a legacy server: request is none, each request gets a process; principal those that are one user; shared all; auto is principal with authentication, else request.',
   ),
   poolMax: integer(
     4,

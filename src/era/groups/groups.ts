@@ -10,6 +10,7 @@ import { digestOf, type Retry, readRetry } from '../../protocol/modern/retry.ts'
 import { modernRevisions } from '../../protocol/revisions.ts';
 import { canAsk } from '../../session/rerun.ts';
 import { keyOfPlace } from '../../session/session-key.ts';
+import { anonymous } from '../../session/visitor.ts';
 import type { Changes } from '../../store/changes.ts';
 import type { Principal } from '../../store/session-records.ts';
 import { StoreUnavailable } from '../../store/store-unavailable.ts';
@@ -21,11 +22,13 @@ import type { ParkedCall } from './parked.ts';
 import { type OpenPlace, Place, type PlaceHost, type PlaceOf } from './place.ts';
 import { SessionReply } from './session-reply.ts';
 
+/** Which clients share sessions, of those who declare the same (docs/decisions/0028): none, those of one principal, or all. */
+export type Isolation = 'request' | 'principal' | 'shared';
+
 /** What the groups of a server need. */
 export interface GroupsOptions extends PlaceHost {
   readonly states: RequestStates;
-  /** Who shares a session: those of one principal who declare the same, or nobody (docs/decisions/0027). */
-  readonly isolation: 'request' | 'shared';
+  readonly isolation: Isolation;
   /** The most sessions of one group. */
   readonly poolMax: number;
   /** What servers of groups say has changed, on any instance. */
@@ -102,7 +105,7 @@ export class Groups {
     if (untranslated.has(method)) return answer.fault('method_removed');
     const declared = placeOf(request, 'meta', clientCapabilitiesKey) as { start: number; end: number };
     const askable = readAskable(request.text.subarray(declared.start, declared.end));
-    const of = { principal, capabilitiesText: capabilitiesOf(askable), forwarded };
+    const of = { principal: this.#sharerOf(principal), capabilitiesText: capabilitiesOf(askable), forwarded };
     if (method === 'server/discover') return this.#discover(request, of, answer);
     if (method === 'subscriptions/listen') return this.#listen(request, of, answer);
     const asked: Asked = { request, askable, logLevel, answer, forwarded };
@@ -119,7 +122,8 @@ export class Groups {
     if (!content) return answer.fault('bad_request_state');
     const { place: key } = content.value;
     // It is not opened anew for a retry, so what its server would be told does not matter; nor is it remembered.
-    const of = { key, principal, capabilitiesText: '{}', topic: this.#topicOf(principal, forwarded) };
+    const sharer = this.#sharerOf(principal);
+    const of = { key, principal: sharer, capabilitiesText: '{}', topic: this.#topicOf(sharer, forwarded) };
     const place = this.#places.get(key) ?? new Place(this.#options, of, () => undefined);
     await this.#call(asked, principal).resume(place, content, answers);
   }
@@ -146,6 +150,11 @@ export class Groups {
   #newId(): string {
     this.#lastId += 1;
     return `mcp-gangway-${this.#mark}-${this.#lastId}`;
+  }
+
+  /** As whom a client has sessions. What it parks stays its own in any case (`#binding`). */
+  #sharerOf(principal: Principal): Principal {
+    return this.#options.isolation === 'shared' ? anonymous : principal;
   }
 
   /** Who shares sessions, or could if isolation let it, hears of the same changes: all of one principal and credentials. */

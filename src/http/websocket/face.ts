@@ -7,7 +7,6 @@ import type { Reason } from '../../protocol/faults.ts';
 import { type AdmissionOptions, createAdmission } from '../admission.ts';
 import type { Challenge } from '../auth/identity.ts';
 import type { Endpoint } from '../endpoint.ts';
-import type { OriginRules } from '../origin.ts';
 import { respondWithChallenge, respondWithFault } from '../respond.ts';
 import { Connection, type ConnectionOptions } from './connection.ts';
 import { serveWithoutUpgrade, wantsWebSocket } from './other-upgrades.ts';
@@ -15,8 +14,7 @@ import { serveWithoutUpgrade, wantsWebSocket } from './other-upgrades.ts';
 /** What the WebSocket endpoints of a gateway need. */
 export interface WebSocketFaceOptions extends Omit<ConnectionOptions, 'server' | 'sender'> {
   /** The servers by the path of their endpoint, and who may use them. */
-  readonly servers: ReadonlyMap<string, Pick<AdmissionOptions, 'server' | 'authenticate'>>;
-  readonly originRules: OriginRules;
+  readonly servers: ReadonlyMap<string, AdmissionOptions>;
   /** Of one message of a client. */
   readonly maxBodyBytes: number;
 }
@@ -31,10 +29,8 @@ export interface WebSocketFace {
 
 /** Clients on WebSocket (docs/decisions/0019): guards before the connection is one, then a `Connection` for each. */
 export function createWebSocketFace(options: WebSocketFaceOptions): WebSocketFace {
-  const { servers, sessions, originRules, maxBodyBytes, slowReaderMs } = options;
-  const guarded = [...servers].map(
-    ([path, of]) => [path, { server: of.server, admit: createAdmission({ ...of, originRules }) }] as const,
-  );
+  const { servers, sessions, maxBodyBytes, slowReaderMs } = options;
+  const guarded = [...servers].map(([path, of]) => [path, { server: of.server, admit: createAdmission(of) }] as const);
   const byPath = new Map(guarded);
   const connections = new Map<Connection, Promise<void>>();
   const sockets = new WebSocketServer({

@@ -56,7 +56,7 @@ describe('one server', () => {
         onBackendExit: 'restore',
         rerun: 'safe',
         era: 'auto',
-        isolation: 'request',
+        isolation: 'auto',
         poolMax: 4,
         uid: undefined,
         gid: undefined,

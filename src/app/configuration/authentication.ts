@@ -1,0 +1,46 @@
+import type { Isolation } from '../../era/groups/groups.ts';
+import type { ApiKey } from '../../http/auth/api-keys.ts';
+import type { Report } from './fault.ts';
+import type { GlobalOptions, ServerOptions } from './options.ts';
+
+/** What is configured of who may use the gateway. */
+export type Authentication = Pick<
+  GlobalOptions,
+  'apiKeysFile' | 'proxyIdentityHeader' | 'proxyScopesHeader' | 'trustedProxy'
+> & { readonly apiKeys: readonly ApiKey[] };
+
+/** True if the gateway wants to know who sends a request. A file of keys without a key lets nobody in. */
+export const hasAuthentication = ({ apiKeysFile, apiKeys, proxyIdentityHeader }: Authentication): boolean =>
+  apiKeysFile !== undefined || apiKeys.length > 0 || proxyIdentityHeader !== undefined;
+
+/** Who shares a process of a legacy server where that is not said: with authentication it is known who is who. */
+export const isolationOf = (isolation: ServerOptions['isolation'], isAuthenticated: boolean): Isolation =>
+  isolation === 'auto' ? (isAuthenticated ? 'principal' : 'request') : isolation;
+
+/** Reports what of the authentication would not do what it seems to. */
+export function checkAuthentication(
+  authentication: Authentication,
+  servers: readonly (Pick<ServerOptions, 'forwardHeaders' | 'isolation'> & { readonly name: string })[],
+  report: Report,
+): void {
+  const { proxyIdentityHeader, proxyScopesHeader, trustedProxy } = authentication;
+  if ((proxyIdentityHeader === undefined) !== (trustedProxy.length === 0))
+    report(
+      'proxyIdentityHeader',
+      'and trustedProxy need each other: a header says who, an address from whom that counts',
+    );
+  if (proxyScopesHeader !== undefined && proxyIdentityHeader === undefined)
+    report('proxyScopesHeader', 'needs proxyIdentityHeader');
+  if (proxyScopesHeader !== undefined && proxyScopesHeader === proxyIdentityHeader)
+    report('proxyScopesHeader', 'must be another header than proxyIdentityHeader');
+  const isAuthenticated = hasAuthentication(authentication);
+  for (const { name, forwardHeaders, isolation } of servers) {
+    if (isAuthenticated && forwardHeaders.includes('authorization'))
+      report(
+        `server ${name}`,
+        'has authorization in forwardHeaders, and the gateway does authentication: a token for the gateway must not reach a server',
+      );
+    if (!isAuthenticated && isolation === 'principal')
+      report(`server ${name}`, 'has isolation principal, which needs authentication: else all clients are one');
+  }
+}
