@@ -33,6 +33,7 @@ import { endpointPathsOf } from './configuration/endpoint-paths.ts';
 import type { Environment } from './configuration/environment.ts';
 import { flagOf } from './configuration/option-names.ts';
 import { createConnectedStore, createStore } from './create-store.ts';
+import { quotasOf } from './quotas.ts';
 import { createRequestStates } from './request-states.ts';
 import { logListeners } from './server-listeners.ts';
 import { missingCommand, type RunningServer, runServer } from './servers.ts';
@@ -78,7 +79,8 @@ export async function startGateway({ config, environment, logger, onUseless }: G
   const connectedStore = createConnectedStore(config);
   const teller = new ChangeTeller(store.changes, (cause) => observer.clusterFailed(cause));
   const onGroupChange = (topic: string, text = anyChange): void => teller.tell(topic, text);
-  const sessions = new Sessions({ ...config, storeWaitMs, cluster, store, observer, onGroupChange });
+  const quotas = quotasOf(config, store.rates, (cause) => observer.clusterFailed(cause));
+  const sessions = new Sessions({ ...config, storeWaitMs, cluster, store, observer, onGroupChange, quotas });
   const servers = await startServers({ config, environment, logger, onUseless });
   const closeParts = async (): Promise<void> => {
     await Promise.all(servers.map(({ pool }) => pool.close()));
@@ -99,7 +101,11 @@ export async function startGateway({ config, environment, logger, onUseless }: G
   const onWebSocket = new Map<string, AdmissionOptions>();
   for (const [running, modern] of modernServers) {
     const own = running.config;
-    const server = { ...running.server, open: openForSessions(running, modern, config) };
+    const server = {
+      ...running.server,
+      open: openForSessions(running, modern, config),
+      sharesProcess: own.era === 'modern',
+    };
     const groups = new Groups({
       ...{ sessions, records: store.sessions, changes: store.changes, server: running.server, states, version },
       ...{ isolation: isolationOf(own.isolation, isAuthenticated), poolMax: own.poolMax },
@@ -109,7 +115,8 @@ export async function startGateway({ config, environment, logger, onUseless }: G
       onFailed: (cause) => modernObserver.failed(own.name, cause),
     });
     allGroups.push(groups);
-    const options = { ...config, server, sessions, modern, groups, originRules, authenticate, identityHeaders, watch };
+    const doors = { server, originRules, authenticate, identityHeaders, quotas };
+    const options = { ...config, ...doors, sessions, modern, groups, watch };
     const endpoint = createEndpoint(options);
     for (const { mcp, ws, old } of endpointPathsOf(config, own)) {
       endpoints.set(mcp, endpoint);

@@ -27,7 +27,6 @@ export interface EndpointOptions extends AdmissionOptions {
   readonly groups: Groups;
   /** Ends what is open in the name of credentials that have ended. */
   readonly watch: CredentialWatch;
-  readonly maxBodyBytes: number;
   readonly maxDepth: number;
   readonly keepAliveMs: number;
   readonly slowReaderMs: number;
@@ -72,6 +71,7 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
     readPosted(incoming, options, accepts.json || accepts.sse, (posted) => {
       const reply = replyTo(outgoing, accepts, sender, posted.id);
       if (!posted.ok) return reply.fault(posted.reason, posted.id, posted.data);
+      sender.visit.read(posted.messages);
       if (posted.modern !== undefined) return modernFace.post(posted.modern, incoming.headers, identity, reply);
       const { messages, isBatch, initialize, id } = posted;
       const namesSession = incoming.headers['mcp-session-id'] !== undefined;

@@ -14,8 +14,8 @@ export interface Server {
   readonly forwardHeaders?: readonly string[];
   /** True if somebody else runs it: it may be away for a while, and is back without the gateway starting it. */
   readonly isRemote: boolean;
-  /** True if sessions have no process of their own, but one that all share; absent for never. */
-  sharesProcess?(): boolean;
+  /** True if sessions certainly have no process of their own, but one that all share. */
+  readonly sharesProcess?: boolean;
   /** How long a new backend may take to answer `initialize`. */
   readonly startTimeoutMs: number;
   /** What becomes of a session whose backend ends by itself (DESIGN decision 5). */

@@ -162,7 +162,7 @@ function textOf(name: string, readFile: ReadFile, report: Report): string | unde
 function checkPairs(globals: GlobalOptions, sources: readonly Given[], report: Report): void {
   for (const [smaller, larger, reason] of orderedPairs) {
     const given = firstGiven(sources, smaller) ?? firstGiven(sources, larger);
-    if (given !== undefined && globals[smaller] > globals[larger]) {
+    if (given !== undefined && (globals[smaller] ?? 0) > (globals[larger] ?? Number.POSITIVE_INFINITY)) {
       report(given.path, `${smaller} must not be larger than ${larger}: ${reason}`);
     }
   }

@@ -126,8 +126,7 @@ export function createQuotas({ own, all, rates, onFailed }: QuotasOptions): Quot
   };
 }
 
-const hasProcess = ({ isRemote, sharesProcess }: SessionOf['server']): boolean =>
-  !isRemote && sharesProcess?.() !== true;
+const hasProcess = ({ isRemote, sharesProcess = false }: SessionOf['server']): boolean => !isRemote && !sharesProcess;
 
 /** One text for each principal: the lengths keep the parts apart. */
 const keyOf = ({ issuer, subject, client }: Principal): string =>

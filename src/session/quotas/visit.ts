@@ -1,19 +1,19 @@
 import type { Reason } from '../../protocol/faults.ts';
+import type { Message } from '../../protocol/message.ts';
 import type { Account } from './account.ts';
 
 /** What an HTTP request, or a WebSocket, has in use from when it was let in until it is over. */
 export interface Visit {
   /**
-   * Its body was read. A batch was let in as one request; its other messages are counted now, and have to be waited for by
-   * who comes next.
-   * @param bytes of the body; it may have come without saying how many they would be
+   * Its body was read, of which it may not have said how long it would be. A batch was let in as one request; its other
+   * messages are counted now, and whoever comes next has to wait for them.
    */
-  read(messages: number, bytes: number): void;
+  read(messages: readonly Message[]): void;
   /**
-   * Messages on a connection that is open already.
+   * Messages on a connection that is open already; none for something that is no message, which counts as one.
    * @returns why they are refused, or what is to be called when they were taken
    */
-  next(messages: number, bytes: number): Reason | (() => void);
+  next(messages: readonly Message[]): Reason | (() => void);
   /** Nothing of it is left. Idempotent. */
   leave(): void;
 }
@@ -37,18 +37,20 @@ export class CountedVisit implements Visit {
     }
   }
 
-  read(messages: number, bytes: number): void {
-    if (messages > 1) this.#count(messages - 1, performance.now());
+  read(messages: readonly Message[]): void {
+    const bytes = bytesOf(messages);
+    if (messages.length > 1) this.#count(messages.length - 1, performance.now());
     if (!this.#isOver && bytes !== this.#bytes) this.#hold(bytes - this.#bytes);
   }
 
-  next(messages: number, bytes: number): Reason | (() => void) {
+  next(messages: readonly Message[]): Reason | (() => void) {
+    const bytes = bytesOf(messages);
     const nowMs = performance.now();
     for (const account of this.#accounts) {
       const refused = account.refusesRequest(bytes, nowMs);
       if (refused !== undefined) return refused;
     }
-    this.#count(messages, nowMs);
+    this.#count(Math.max(messages.length, 1), nowMs);
     this.#hold(bytes);
     let isHeld = true;
     return () => {
@@ -72,4 +74,10 @@ export class CountedVisit implements Visit {
     this.#bytes += bytes;
     for (const account of this.#accounts) account.bytes += bytes;
   }
+}
+
+function bytesOf(messages: readonly Message[]): number {
+  let bytes = 0;
+  for (const { text } of messages) bytes += text.length;
+  return bytes;
 }
