@@ -4,6 +4,8 @@ import type { Principal } from '../../store/session-records.ts';
 import type { Server } from '../session-parts.ts';
 import { anonymous, isSame } from '../visitor.ts';
 import { Account, type AccountLimits, type AccountReasons } from './account.ts';
+import { Accounts } from './accounts.ts';
+import type { Rate } from './rate.ts';
 import { createSeat, type Seat, uncountedSeat } from './seat.ts';
 import { SharedUse } from './shared-use.ts';
 import { CountedVisit, uncounted, type Visit } from './visit.ts';
@@ -66,41 +68,22 @@ const allReasons: AccountReasons = {
   starts: 'too_many_starts',
 };
 
-/** So many accounts are looked through for unused ones at the first time; then whenever their number has doubled. */
-const firstSweepAt = 1_000;
-
 const isAnything = (limits: AccountLimits): boolean => Object.values(limits).some((limit) => limit !== undefined);
 
 /** Quotas with these limits; none at all where there are none. */
 export function createQuotas({ own, all, rates, onFailed }: QuotasOptions): Quotas {
   if (!isAnything(own) && !isAnything(all)) return noQuotas;
-  /** One for each principal that has something in use, or had lately. */
-  const accounts = new Map<string, Account>();
+  const shared = new SharedUse(rates, onFailed);
+  const accounts = new Accounts((key) => {
+    const onRequests = own.requests && ((rate: Rate) => shared.note(`requests ${key}`, rate));
+    return new Account(own, ownReasons, onRequests);
+  });
   const together = new Account(all, allReasons);
   const onlyTogether = [together];
-  const shared = new SharedUse(rates, onFailed);
-  let sweepAt = firstSweepAt;
-
-  const sweep = (): void => {
-    const nowMs = performance.now();
-    for (const [key, account] of accounts) if (account.isUnused(nowMs)) accounts.delete(key);
-    sweepAt = Math.max(firstSweepAt, accounts.size * 2);
-  };
-
-  const ownOf = (principal: Principal): Account => {
-    const key = keyOf(principal);
-    const known = accounts.get(key);
-    if (known !== undefined) return known;
-    if (accounts.size >= sweepAt) sweep();
-    const name = `requests ${key}`;
-    const account = new Account(own, ownReasons, own.requests && ((rate) => shared.note(name, rate)));
-    accounts.set(key, account);
-    return account;
-  };
 
   /** Whoever is nobody in particular has no account: else each would be throttled by what the others do. */
   const accountsOf = (principal: Principal): readonly Account[] =>
-    isSame(principal, anonymous) ? onlyTogether : [ownOf(principal), together];
+    isSame(principal, anonymous) ? onlyTogether : [accounts.of(principal), together];
 
   return {
     enter(principal, bytes) {
@@ -127,7 +110,3 @@ export function createQuotas({ own, all, rates, onFailed }: QuotasOptions): Quot
 }
 
 const hasProcess = ({ isRemote, sharesProcess = false }: SessionOf['server']): boolean => !isRemote && !sharesProcess;
-
-/** One text for each principal: the lengths keep the parts apart. */
-const keyOf = ({ issuer, subject, client }: Principal): string =>
-  `${issuer.length} ${subject.length} ${issuer}${subject}${client}`;
