@@ -184,7 +184,7 @@ describe('[S20] a user who keeps streams and requests open', () => {
   });
 
   test('cannot hold places by requests that are sent in one go on a connection that is cut then', async () => {
-    const gateway = await startForUsers(['--principal-streams', '8']);
+    const gateway = await startForUsers(['--principal-streams', '3']);
     const session = await openAs(gateway, alice);
     const connection = await connectRaw(gateway.port);
     const body = (id: number) =>
@@ -192,7 +192,7 @@ describe('[S20] a user who keeps streams and requests open', () => {
         ...{ jsonrpc: '2.0', id, method: 'tools/call' },
         params: { name: 'slow', arguments: { ms: 60_000 } },
       });
-    const requests = Array.from({ length: 8 }, (_, id) => {
+    const requests = Array.from({ length: 3 }, (_, id) => {
       const lines = ['POST /mcp HTTP/1.1', 'Host: 127.0.0.1', `Authorization: ${alice.Authorization}`];
       const more = [`Mcp-Session-Id: ${session.id}`, 'Accept: application/json', 'Content-Type: application/json'];
       return [...lines, ...more, `Content-Length: ${body(id).length}`, '', body(id)].join('\r\n');
@@ -200,7 +200,10 @@ describe('[S20] a user who keeps streams and requests open', () => {
     connection.write(requests.join(''));
     await waitFor(async () => (await session.request('ping')).status === 429, { what: 'all places taken' });
     connection.drop();
-    await waitFor(async () => (await statusOf(session)) === 200, { what: 'the places' });
+    await waitFor(async () => (await statusOf(session)) === 200, { what: 'a place' });
+    expect((await session.getStream()).status).toBe(200);
+    await openOldStream(gateway.baseUrl, { headers: alice });
+    expect(await statusOf(session)).toBe(200);
   });
 });
 
