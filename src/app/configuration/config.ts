@@ -1,6 +1,6 @@
 import type { ApiKey } from '../../http/auth/api-keys.ts';
 import { keyName, readKeysFile, readKeysOfEnvironment } from './api-keys.ts';
-import { checkAuthentication } from './authentication.ts';
+import { checkAuthentication, hasAuthentication } from './authentication.ts';
 import { readCertificate } from './certificate.ts';
 import { type CommandLine, forms, readCommandLine } from './command-line.ts';
 import { type ConfigFile, readConfigFile } from './config-file.ts';
@@ -10,6 +10,7 @@ import type { Fault, Report } from './fault.ts';
 import { checkForwarding } from './forwarding.ts';
 import { defaultsOf, firstGiven, type Given, resolveOptions } from './given-values.ts';
 import { type GlobalOptions, globalOptions, orderedPairs, type ServerOptions, serverOptions } from './options.ts';
+import { quotaWarnings } from './quota-options.ts';
 import { checkUser } from './resource-options.ts';
 import type { EntryContext } from './server-entry.ts';
 import { deriveServerName, nameOfAddress, serverNameFault } from './server-name.ts';
@@ -115,7 +116,9 @@ export function readConfiguration({
   checkKeysFile(globals.apiKeysFile, readFile, report);
   checkAuthentication({ ...globals, apiKeys }, servers, report);
   if (faults.length > 0) return { ok: false, faults };
-  return { ok: true, command, config: { ...globals, servers, apiKeys }, warnings: environmentWarnings(env) };
+  const isAuthenticated = hasAuthentication({ ...globals, apiKeys });
+  const warnings = [...environmentWarnings(env), ...quotaWarnings(globals, isAuthenticated)];
+  return { ok: true, command, config: { ...globals, servers, apiKeys }, warnings };
 }
 
 /** The file to read; also reports when not exactly one form is given. */

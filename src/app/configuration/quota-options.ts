@@ -1,4 +1,5 @@
 import { integer, optional } from './option-kinds.ts';
+import { flagOf } from './option-names.ts';
 
 const many = [1, 1_000_000] as const;
 const bytes = [1, Number.MAX_SAFE_INTEGER] as const;
@@ -34,3 +35,19 @@ export const quotaOptions = {
   maxRequestsPerS: optional(many, 'Requests in a second on an instance: so many at once, and then at that rate.'),
   maxBytesInFlight: optional(bytes, 'Bytes of unanswered requests on an instance.'),
 } as const;
+
+const ofPrincipals = [
+  ...(['principalSessions', 'principalProcesses', 'principalStartsPerMinute', 'principalStreams'] as const),
+  ...(['principalRequestsPerS', 'principalBytes'] as const),
+];
+
+/** What is said of principals where nobody knows who is who: it has no effect. */
+export function quotaWarnings(
+  values: Readonly<Record<(typeof ofPrincipals)[number], number | undefined>>,
+  isAuthenticated: boolean,
+): string[] {
+  const given = ofPrincipals.filter((key) => values[key] !== undefined);
+  if (isAuthenticated || given.length === 0) return [];
+  const flags = given.map(flagOf).join(', ');
+  return [`${flags} has no effect without authentication: nobody knows then which clients are one user.`];
+}
