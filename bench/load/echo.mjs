@@ -7,8 +7,9 @@ import { createPayload } from './payloads.mjs';
 export async function echo(job) {
   const payload = createPayload(job.payload, job.bytes);
   const isModern = job.era === 'modern';
-  const sessions = isModern ? statelessClients(job.port, job.sessions) : await openSessions(job.port, job.sessions);
-  const params = isModern ? `${envelope},` : '';
+  const { port, token } = job;
+  const sessions = isModern ? statelessClients(port, job.sessions) : await openSessions(port, job.sessions, { token });
+  const params = isModern ? `${envelopeOf(job.declares)},` : '';
   const result = await runClosedLoop(job, (tally) =>
     sessions.flatMap((session, index) =>
       Array.from({ length: job.inflight }, (_, slot) =>
@@ -22,10 +23,11 @@ export async function echo(job) {
 let nextId = 1;
 
 /** What each request of a client without a session says of itself. */
-const envelope = `"_meta":${JSON.stringify({
-  'io.modelcontextprotocol/protocolVersion': statelessVersion,
-  'io.modelcontextprotocol/clientCapabilities': {},
-})}`;
+const envelopeOf = (capabilities = {}) =>
+  `"_meta":${JSON.stringify({
+    'io.modelcontextprotocol/protocolVersion': statelessVersion,
+    'io.modelcontextprotocol/clientCapabilities': capabilities,
+  })}`;
 
 function createSlot(session, { name, payload, params, tally }) {
   const connection = session.connect();

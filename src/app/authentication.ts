@@ -1,18 +1,17 @@
 import { readFileSync, type StatsListener, unwatchFile, watchFile } from 'node:fs';
 import type { Logger } from 'pino';
 import { type ApiKey, ApiKeys } from '../http/auth/api-keys.ts';
-import { createAuthenticate } from '../http/auth/authenticate.ts';
+import type { Authenticator } from '../http/auth/authenticate.ts';
 import type { CredentialWatch } from '../http/auth/credential-watch.ts';
-import { type Authenticate, authenticateNobody } from '../http/auth/identity.ts';
 import { createProxyIdentity } from '../http/auth/proxy-identity.ts';
 import { readKeysFile } from './configuration/api-keys.ts';
-import { hasAuthentication } from './configuration/authentication.ts';
 import type { GatewayConfig } from './configuration/config.ts';
 import type { Fault } from './configuration/fault.ts';
 
 /** Who may use the gateway. */
 export interface Authentication {
-  readonly authenticate: Authenticate;
+  /** Of the kinds of credentials that the gateway itself knows, in the order in which they are asked. */
+  readonly authenticators: readonly Authenticator[];
   /** Headers that say who somebody is, in small letters. */
   readonly identityHeaders: readonly string[];
   /** Reads again what may have changed; what is wrong changes nothing, and is logged. Not there where nothing is read. */
@@ -27,14 +26,15 @@ const lookMs = 1_000;
 /** Puts together what is configured. Throws an error for the operator if the file of keys is not what it was just now. */
 export function createAuthentication(config: GatewayConfig, watch: CredentialWatch, logger: Logger): Authentication {
   const { apiKeysFile, apiKeys, proxyIdentityHeader: header, proxyScopesHeader: scopesHeader, trustedProxy } = config;
-  const nothing = { identityHeaders: [], close: () => undefined };
-  if (!hasAuthentication(config)) return { ...nothing, authenticate: authenticateNobody };
-
-  const keys = new ApiKeys([...apiKeys, ...(apiKeysFile === undefined ? [] : loadKeys(apiKeysFile))]);
-  const proxy = header === undefined ? [] : [createProxyIdentity({ header, scopesHeader, trusted: trustedProxy })];
-  const authenticate = createAuthenticate({ authenticators: [...proxy, keys.authenticator] });
+  const hierarchy = new Map(Object.entries(config.impliedScopes));
+  const nothing = { close: () => undefined };
+  const keys = new ApiKeys([...apiKeys, ...(apiKeysFile === undefined ? [] : loadKeys(apiKeysFile))], hierarchy);
+  const proxy =
+    header === undefined ? [] : [createProxyIdentity({ header, scopesHeader, trusted: trustedProxy, hierarchy })];
+  const hasKeys = apiKeysFile !== undefined || apiKeys.length > 0;
+  const authenticators = [...proxy, ...(hasKeys ? [keys.authenticator] : [])];
   const identityHeaders = [header, scopesHeader].filter((name) => name !== undefined);
-  if (apiKeysFile === undefined) return { ...nothing, authenticate, identityHeaders };
+  if (apiKeysFile === undefined) return { ...nothing, authenticators, identityHeaders };
 
   const reload = (): void => {
     try {
@@ -54,7 +54,7 @@ export function createAuthentication(config: GatewayConfig, watch: CredentialWat
     if (now.mtimeMs !== before.mtimeMs || now.ino !== before.ino || now.size !== before.size) reload();
   };
   watchFile(apiKeysFile, { interval: lookMs, persistent: false }, onLook);
-  return { authenticate, identityHeaders, reload, close: () => unwatchFile(apiKeysFile, onLook) };
+  return { authenticators, identityHeaders, reload, close: () => unwatchFile(apiKeysFile, onLook) };
 }
 
 function loadKeys(file: string): readonly ApiKey[] {

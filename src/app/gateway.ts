@@ -9,6 +9,7 @@ import { Translator } from '../era/translator.ts';
 import type { AdmissionOptions } from '../http/admission.ts';
 import { createHttpApp, createListener } from '../http/app.ts';
 import { CredentialWatch } from '../http/auth/credential-watch.ts';
+import { addResourceMetadata } from '../http/auth/oauth/metadata-routes.ts';
 import { createCors } from '../http/cors.ts';
 import { createEndpoint, type Endpoint } from '../http/endpoint.ts';
 import { createOriginRules, isLoopback } from '../http/origin.ts';
@@ -23,6 +24,7 @@ import { createSessionLog } from '../ops/session-log.ts';
 import { Sessions } from '../session/sessions.ts';
 import { anyChange, ChangeTeller } from '../store/change-teller.ts';
 import type { Changes } from '../store/changes.ts';
+import { createAccess } from './access.ts';
 import { createAuthentication } from './authentication.ts';
 import type { Urls } from './banner.ts';
 import { type CertificateWatch, watchCertificate } from './certificate-watch.ts';
@@ -71,7 +73,7 @@ export async function startGateway({ config, environment, logger, onUseless }: G
   const isAuthenticated = hasAuthentication(config);
   const watch = new CredentialWatch();
   const authentication = createAuthentication(config, watch, logger);
-  const { authenticate, identityHeaders } = authentication;
+  const { identityHeaders } = authentication;
   const store = await createStore(config, logger);
   const observer = createSessionLog(logger);
   const storeWaitMs = config.redisWaitMs;
@@ -99,15 +101,13 @@ export async function startGateway({ config, environment, logger, onUseless }: G
   const originRules = createOriginRules(config);
   const endpoints = new Map<string, Endpoint>();
   const onWebSocket = new Map<string, AdmissionOptions>();
+  const access = await createAccess(config, authentication.authenticators, logger);
   for (const [running, modern] of modernServers) {
     const own = running.config;
-    const server = {
-      ...running.server,
-      open: openForSessions(running, modern, config),
-      sharesProcess: own.era === 'modern',
-    };
+    const server = { ...running.server, open: openForSessions(running, modern, config) };
     const groups = new Groups({
-      ...{ sessions, records: store.sessions, changes: store.changes, server: running.server, states, version },
+      ...{ sessions, records: store.sessions, changes: store.changes, outcomes: store.outcomes },
+      ...{ server, states, version },
       ...{ isolation: isolationOf(own.isolation, isAuthenticated), poolMax: own.poolMax },
       requestIdleMs: config.requestIdleMs,
       settleMs: own.startTimeoutMs,
@@ -115,8 +115,19 @@ export async function startGateway({ config, environment, logger, onUseless }: G
       onFailed: (cause) => modernObserver.failed(own.name, cause),
     });
     allGroups.push(groups);
-    const doors = { server, originRules, authenticate, identityHeaders, quotas };
-    const options = { ...config, ...doors, sessions, modern, groups, watch };
+    const options = {
+      ...config,
+      server,
+      sessions,
+      modern,
+      groups,
+      originRules,
+      identityHeaders,
+      quotas,
+      watch,
+      sessionless: own.sessionless,
+      ...access.of(own),
+    };
     const endpoint = createEndpoint(options);
     for (const { mcp, ws, old } of endpointPathsOf(config, own)) {
       endpoints.set(mcp, endpoint);
@@ -131,6 +142,7 @@ export async function startGateway({ config, environment, logger, onUseless }: G
     }
   }
   const app = createHttpApp(endpoints);
+  addResourceMetadata(app, access.metadata);
   addHealth(app, { readiness: () => sessions.readiness });
 
   const listener = createListener(app, endpoints, createCors(originRules));
@@ -159,17 +171,22 @@ export async function startGateway({ config, environment, logger, onUseless }: G
   }
 
   if (!isLoopback(host) && !isAuthenticated) {
-    logger.warn({ host, port }, 'whoever reaches this address can use the servers: no authentication is configured');
+    const detail =
+      'Configure authentication (docs/authentication.md), or listen on 127.0.0.1 behind a proxy that authenticates. --require-auth makes this an error.';
+    logger.warn(
+      { host, port, detail },
+      'whoever reaches this address can use the servers: no authentication is configured',
+    );
   }
 
   const certificateWatch = watchFor(certificate, config, web, logger);
   const readAgain = [authentication.reload, certificateWatch?.look].filter((read) => read !== undefined);
   const base = `${certificate === undefined ? 'http' : 'https'}://${displayHost(host)}:${(http.address() as AddressInfo).port}`;
   return {
-    urls: servers.map(({ config: own }) => {
+    urls: [...modernServers].map(([{ config: own }, { era = 'legacy' }]) => {
       const [{ mcp, ws, old }] = endpointPathsOf(config, own);
       const onWs = ws && { ws: base.replace('http', 'ws') + ws };
-      return { server: own.name, url: base + mcp, ...(old && { sse: base + old.stream }), ...onWs };
+      return { server: own.name, url: base + mcp, era, ...(old && { sse: base + old.stream }), ...onWs };
     }),
     reload: readAgain.length === 0 ? undefined : () => void readAgain.map((read) => read()),
     async close() {
@@ -218,7 +235,8 @@ function openForSessions(
   const options = { server: modern, isOverHttp, maxQueuedBytes: gateway.maxQueuedBytes };
   const translated: OpenBackend = (events, opening) => new Translator(options, events, opening);
   if (config.era === 'modern') return translated;
-  return openEitherEra({ direct: server.open, translated, eras: modern, isOverHttp });
+  const silentMs = Math.ceil(config.startTimeoutMs / 3);
+  return openEitherEra({ direct: server.open, translated, eras: modern, isOverHttp, silentMs });
 }
 
 async function startServers({ config, environment, logger, onUseless }: GatewayParts): Promise<RunningServer[]> {

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ForwardedHeaders } from '../protocol/forwarded-headers.ts';
 import { noQuotas, type Quotas } from '../session/quotas/quotas.ts';
 import type { Visit } from '../session/quotas/visit.ts';
+import type { Authorization } from './auth/authorization.ts';
 import { type Authenticate, type Challenge, type Identity, isChallenge } from './auth/identity.ts';
 import { createGuard, type GuardOptions } from './guard.ts';
 import { respondWithChallenge } from './respond.ts';
@@ -10,6 +11,8 @@ import { bytesOf, endWith } from './visits.ts';
 /** What stands before every endpoint of a server. */
 export interface AdmissionOptions extends GuardOptions {
   readonly authenticate: Authenticate;
+  /** What those who are let in may do. */
+  readonly authorization: Authorization;
   /** What principals may have in use; absent for anything. */
   readonly quotas?: Quotas;
   /** Of one request, or one message on a WebSocket. */
@@ -23,7 +26,7 @@ export interface Sender {
   /** What the request has in use. */
   readonly visit: Visit;
   /** The scopes that the request needs, where that is known; the session remembers them (`UsedScopes`). */
-  readonly needs?: readonly string[];
+  readonly needs?: readonly string[] | undefined;
 }
 
 /** Who hears whether a request is let in: one of both, once, or none if its client leaves before that is known. */
@@ -39,7 +42,8 @@ export interface Doors {
  * where the authentication answers at once.
  */
 export function createAdmission(options: AdmissionOptions): (incoming: IncomingMessage, doors: Doors) => void {
-  const { authenticate, quotas = noQuotas, maxBodyBytes } = options;
+  const { quotas = noQuotas, maxBodyBytes } = options;
+  const authenticate = options.authorization.guard(options.authenticate);
   const guard = createGuard(options);
   return (incoming, doors) => {
     const forwarded = guard(incoming);

@@ -41,6 +41,11 @@ const catalogue = {
     code: -32600,
     message: 'Invalid request: a key stands twice in the message, in its params or in params._meta.',
   },
+  too_many_members: {
+    status: 400,
+    code: -32600,
+    message: 'Invalid request: the message, its params or params._meta have more than 4096 members.',
+  },
   too_deep: { status: 400, code: -32600, message: 'Invalid request: the JSON is nested too deeply.' },
   duplicate_id: {
     status: 400,
@@ -153,6 +158,12 @@ const catalogue = {
     message: 'Method not allowed: this protocol version has POST only.',
     allow: 'POST',
   },
+  sessionless_post_only: {
+    status: 405,
+    code: -32000,
+    message: 'Method not allowed: without Mcp-Session-Id there is POST only. Send initialize to get a session.',
+    allow: 'POST',
+  },
   bad_http: { status: 400, code: -32000, message: 'Bad request: what was sent is not HTTP/1.1.' },
   headers_too_large: {
     status: 431,
@@ -218,6 +229,19 @@ const catalogue = {
     code: -32000,
     message:
       'The credentials of this request ended before it was answered; whether it took effect is unknown. Go on with new ones.',
+  },
+  token_not_checked: {
+    status: 503,
+    code: -32000,
+    message:
+      'The token could not be checked, because its issuer cannot be reached at the moment. Try again with the same one.',
+    retryAfterS: 10,
+  },
+  insufficient_scope: {
+    status: 403,
+    code: -32000,
+    message:
+      'Forbidden: this needs a token with more scopes. WWW-Authenticate, or error.data.scope, names all of them.',
   },
 
   // What a principal may have in use
@@ -291,7 +315,7 @@ const catalogue = {
     status: 400,
     code: -32000,
     message:
-      'Bad request: send initialize first, then its Mcp-Session-Id with every further message. A request of 2026-07-28 has MCP-Protocol-Version and params._meta instead.',
+      'Bad request: send initialize first, then its Mcp-Session-Id with every further message. A request of 2026-07-28 has params._meta instead; with --sessionless serve, most others need neither.',
   },
   bad_session_id: { status: 400, code: -32000, message: 'Bad request: Mcp-Session-Id is malformed.' },
   unknown_session: {

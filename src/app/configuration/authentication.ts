@@ -6,12 +6,12 @@ import type { GlobalOptions, ServerOptions } from './options.ts';
 /** What is configured of who may use the gateway. */
 export type Authentication = Pick<
   GlobalOptions,
-  'apiKeysFile' | 'proxyIdentityHeader' | 'proxyScopesHeader' | 'trustedProxy'
+  'apiKeysFile' | 'authIssuer' | 'proxyIdentityHeader' | 'proxyScopesHeader' | 'trustedProxy'
 > & { readonly apiKeys: readonly ApiKey[] };
 
 /** True if the gateway wants to know who sends a request. A file of keys without a key lets nobody in. */
-export const hasAuthentication = ({ apiKeysFile, apiKeys, proxyIdentityHeader }: Authentication): boolean =>
-  apiKeysFile !== undefined || apiKeys.length > 0 || proxyIdentityHeader !== undefined;
+export const hasAuthentication = ({ apiKeysFile, apiKeys, authIssuer, proxyIdentityHeader }: Authentication): boolean =>
+  apiKeysFile !== undefined || apiKeys.length > 0 || authIssuer.length > 0 || proxyIdentityHeader !== undefined;
 
 /** Who shares a process of a legacy server where that is not said: with authentication it is known who is who. */
 export const isolationOf = (isolation: ServerOptions['isolation'], isAuthenticated: boolean): Isolation =>

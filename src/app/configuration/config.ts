@@ -1,6 +1,7 @@
 import type { ApiKey } from '../../http/auth/api-keys.ts';
 import { keyName, readKeysFile, readKeysOfEnvironment } from './api-keys.ts';
 import { checkAuthentication, hasAuthentication } from './authentication.ts';
+import { checkAuthorization } from './authorization.ts';
 import { readCertificate } from './certificate.ts';
 import { type CommandLine, forms, readCommandLine } from './command-line.ts';
 import { type ConfigFile, readConfigFile } from './config-file.ts';
@@ -115,8 +116,13 @@ export function readConfiguration({
   const apiKeys = readKeysOfEnvironment(env, report);
   checkKeysFile(globals.apiKeysFile, readFile, report);
   checkAuthentication({ ...globals, apiKeys }, servers, report);
-  if (faults.length > 0) return { ok: false, faults };
   const isAuthenticated = hasAuthentication({ ...globals, apiKeys });
+  checkAuthorization({ ...globals, servers }, isAuthenticated, sources, report);
+  if (globals.requireAuth && !isAuthenticated) {
+    const path = firstGiven(sources, 'requireAuth')?.path ?? 'requireAuth';
+    report(path, 'wants authentication, and none is configured; docs/authentication.md and docs/oauth.md say how');
+  }
+  if (faults.length > 0) return { ok: false, faults };
   const warnings = [...environmentWarnings(env), ...quotaWarnings(globals, isAuthenticated)];
   return { ok: true, command, config: { ...globals, servers, apiKeys }, warnings };
 }

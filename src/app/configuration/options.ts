@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { Isolation } from '../../era/groups/groups.ts';
 import type { Era } from '../../protocol/revisions.ts';
 import { authOptions } from './auth-options.ts';
+import { oauthOptions, scopeOptions } from './oauth-options.ts';
 import { file, integer, list, matching, type Option, systemText, text, turnedOff } from './option-kinds.ts';
 import { quotaOptions } from './quota-options.ts';
 import { remoteOptions } from './remote-options.ts';
@@ -31,8 +32,8 @@ const parentDeathSignals = ['SIGTERM', 'SIGKILL', 'off'] as const;
 const path = matching(
   /^(?:\/(?!\.{1,2}(?:\/|$))[A-Za-z0-9._~-]+)+$/,
   'must begin with / and have only letters, digits and . _ ~ - between slashes, without a query and a slash at the end',
-).refine((value) => !/^\/(?:healthz|readyz|metrics)(?:\/|$)/.test(value), {
-  error: 'must not begin with /healthz, /readyz or /metrics, which the gateway answers itself',
+).refine((value) => !/^\/(?:healthz|readyz|metrics|\.well-known)(?:\/|$)/.test(value), {
+  error: 'must not begin with /healthz, /readyz, /metrics or /.well-known, which the gateway answers itself',
 });
 
 const variables = z
@@ -69,6 +70,7 @@ export const globalOptions = {
   ),
   ...sharedOptions,
   ...authOptions,
+  ...oauthOptions,
   allowOrigin: list(
     matching(
       /^(?:\*|[a-z][a-z0-9+.-]*:\/\/(?:\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::\d{1,5})?)$/i,
@@ -201,6 +203,11 @@ export const serverOptions = {
     [1, 1_000],
     'Processes of a legacy server for modern clients that can be asked something, all of which declare the same; 1 for a server that keeps state.',
   ),
+  sessionless: text<'serve' | 'reject'>(
+    'reject',
+    z.enum(['serve', 'reject'], { error: 'must be serve or reject' }),
+    'What becomes of a request of the older revisions without a session: reject asks for initialize, serve answers it, in a process as isolation says.',
+  ),
   startTimeoutMs: integer(
     60 * second,
     [1, longestMs],
@@ -243,6 +250,7 @@ export const serverOptions = {
   } as Option<Readonly<Record<string, string>>>,
   sse: turnedOff('Whether clients that speak only HTTP+SSE (2024-11-05) can use the server, at ssePath.'),
   ws: turnedOff('Whether clients on WebSocket can use the server, at wsPath.'),
+  ...scopeOptions,
   ...resourceOptions,
   ...remoteOptions,
 } as const satisfies OptionTable;

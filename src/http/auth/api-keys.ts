@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import type { Authenticator } from './authenticate.ts';
 import type { Identity } from './identity.ts';
+import { type ScopeHierarchy, withImplied } from './scopes.ts';
 
 /** A key that clients may show, without the key. */
 export interface ApiKey {
@@ -30,7 +31,11 @@ type Lasting = { -readonly [K in keyof Identity]: Identity[K] };
 export class ApiKeys {
   #known = new Map<string, { readonly key: ApiKey; readonly identity: Lasting }>();
 
-  constructor(keys: readonly ApiKey[]) {
+  readonly #hierarchy: ScopeHierarchy | undefined;
+
+  /** @param hierarchy which scopes stand for others */
+  constructor(keys: readonly ApiKey[], hierarchy?: ScopeHierarchy) {
+    this.#hierarchy = hierarchy;
     this.replace(keys);
   }
 
@@ -40,7 +45,10 @@ export class ApiKeys {
     this.#known = new Map(
       keys.map((key) => {
         const same = earlier.get(key.sha256);
-        return [key.sha256, same !== undefined && isSame(same.key, key) ? same : { key, identity: identityOf(key) }];
+        return [
+          key.sha256,
+          same !== undefined && isSame(same.key, key) ? same : { key, identity: identityOf(key, this.#hierarchy) },
+        ];
       }),
     );
     const lasting = new Set([...this.#known.values()].map(({ identity }) => identity));
@@ -59,9 +67,9 @@ const isSame = (a: ApiKey, b: ApiKey): boolean => JSON.stringify(partsOf(a)) ===
 
 const partsOf = ({ name, expiresAtMs, scopes }: ApiKey) => [name, expiresAtMs ?? null, scopes ?? null];
 
-const identityOf = ({ name, expiresAtMs, scopes }: ApiKey): Lasting => ({
+const identityOf = ({ name, expiresAtMs, scopes }: ApiKey, hierarchy?: ScopeHierarchy): Lasting => ({
   principal: { issuer, subject: name, client: '' },
-  scopes: scopes && new Set(scopes),
+  scopes: scopes && withImplied(scopes, hierarchy),
   expiresAtMs,
   claims: {},
 });

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
-import { entryOf } from '../../protocol/faults.ts';
+import { entryOf, type Reason } from '../../protocol/faults.ts';
+import { challengeWith } from './challenges.ts';
 import { type Authenticate, type Challenge, type Identity, isChallenge } from './identity.ts';
 
 /**
@@ -16,8 +17,8 @@ export type Authenticator = (
 export interface AuthenticateOptions {
   /** The first that recognises its kind decides. */
   readonly authenticators: readonly Authenticator[];
-  /** What `WWW-Authenticate` says beside the error, such as `resource_metadata="…"`. */
-  readonly parameters?: readonly string[];
+  /** What `WWW-Authenticate` says to a request beside the error, such as `resource_metadata="…"`. */
+  readonly parametersFor?: (incoming: IncomingMessage) => readonly string[];
 }
 
 /** RFC 6750, section 2.1; the name of a scheme is the same in small and capital letters (RFC 9110, section 11.1). */
@@ -28,30 +29,31 @@ const bearerForm = /^bearer +([A-Za-z0-9._~+/-]+=*) *$/i;
  * says in `WWW-Authenticate` how to do better (RFC 6750, section 3). A token in the URL is refused whatever else the request
  * has: it stands in logs on the way (2025-11-25, basic/authorization, "Token Requirements").
  */
-export function createAuthenticate({ authenticators, parameters = [] }: AuthenticateOptions): Authenticate {
-  const challengeOf = (error?: string): string =>
-    `Bearer ${['realm="mcp-gangway"', ...(error === undefined ? [] : [`error="${error}"`]), ...parameters].join(', ')}`;
-  const withoutCredentials: Challenge = { reason: 'credentials_required', wwwAuthenticate: challengeOf() };
-  const inQuery: Challenge = { reason: 'credentials_in_query', wwwAuthenticate: challengeOf('invalid_request') };
-  const invalid = challengeOf('invalid_token');
-  const invalidCredentials: Challenge = { reason: 'credentials_invalid', wwwAuthenticate: invalid };
+export function createAuthenticate({ authenticators, parametersFor }: AuthenticateOptions): Authenticate {
+  const refusal = (reason: Reason, incoming: IncomingMessage, error?: string): Challenge => ({
+    reason,
+    wwwAuthenticate: challengeWith(error, parametersFor?.(incoming)),
+  });
 
   /** Authenticators need not say what all 401 have in common. */
-  const complete = (outcome: Identity | Challenge): Identity | Challenge => {
+  const complete = (outcome: Identity | Challenge, incoming: IncomingMessage): Identity | Challenge => {
     if (!isChallenge(outcome) || outcome.wwwAuthenticate !== undefined) return outcome;
-    return entryOf(outcome.reason).status === 401 ? { ...outcome, wwwAuthenticate: invalid } : outcome;
+    return entryOf(outcome.reason).status === 401 ? refusal(outcome.reason, incoming, 'invalid_token') : outcome;
   };
 
   return (incoming) => {
-    if (hasTokenInQuery(incoming.url ?? '')) return inQuery;
+    if (hasTokenInQuery(incoming.url ?? '')) return refusal('credentials_in_query', incoming, 'invalid_request');
     const { authorization } = incoming.headers;
     const token = authorization === undefined ? undefined : bearerForm.exec(authorization)?.[1];
     for (const authenticator of authenticators) {
       const outcome = authenticator(incoming, token);
       if (outcome === undefined) continue;
-      return outcome instanceof Promise ? outcome.then(complete) : complete(outcome);
+      return outcome instanceof Promise
+        ? outcome.then((late) => complete(late, incoming))
+        : complete(outcome, incoming);
     }
-    return authorization === undefined ? withoutCredentials : invalidCredentials;
+    if (authorization === undefined) return refusal('credentials_required', incoming);
+    return refusal('credentials_invalid', incoming, 'invalid_token');
   };
 }
 

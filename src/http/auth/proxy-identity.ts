@@ -2,6 +2,7 @@ import { BlockList, isIP, type Socket } from 'node:net';
 import { headerOf } from '../guard.ts';
 import type { Authenticator } from './authenticate.ts';
 import type { Identity } from './identity.ts';
+import { type ScopeHierarchy, splitScopes, withImplied } from './scopes.ts';
 
 /** Where a proxy says who its user is. */
 export interface ProxyIdentityOptions {
@@ -11,6 +12,8 @@ export interface ProxyIdentityOptions {
   readonly scopesHeader?: string | undefined;
   /** Addresses and networks (CIDR) from which the headers count. */
   readonly trusted: readonly string[];
+  /** Which scopes stand for others. */
+  readonly hierarchy?: ScopeHierarchy;
 }
 
 /** As what such identities are issued; see `ApiKey`. */
@@ -33,7 +36,7 @@ export function parseNetwork(text: string): { readonly address: string; readonly
  * header. From anywhere else the header is refused: who sends it wants to be somebody, or the configuration is wrong, and in
  * neither case the request is what it seems. An empty one is nobody (A05).
  */
-export function createProxyIdentity({ header, scopesHeader, trusted }: ProxyIdentityOptions): Authenticator {
+export function createProxyIdentity({ header, scopesHeader, trusted, hierarchy }: ProxyIdentityOptions): Authenticator {
   const isTrusted = createTrust(trusted);
   const users = new Map<string, Identity>();
   return (incoming) => {
@@ -47,7 +50,7 @@ export function createProxyIdentity({ header, scopesHeader, trusted }: ProxyIden
     if (known !== undefined) return known;
     const identity: Identity = {
       principal: { issuer, subject, client: '' },
-      scopes: scopes === undefined ? undefined : new Set(scopes.split(/[ ,]+/).filter((scope) => scope !== '')),
+      scopes: scopes === undefined ? undefined : withImplied(splitScopes(scopes.replaceAll(',', ' ')), hierarchy),
       expiresAtMs: undefined,
       claims: {},
     };

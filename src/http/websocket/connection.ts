@@ -13,7 +13,9 @@ import type { Sessions } from '../../session/sessions.ts';
 import type { Store } from '../../store/store.ts';
 import type { Sender } from '../admission.ts';
 import { keepApart } from '../apart.ts';
+import type { Authorization } from '../auth/authorization.ts';
 import type { CredentialWatch } from '../auth/credential-watch.ts';
+import { authorized } from '../authorized.ts';
 import { notServedHere } from '../legacy-only.ts';
 import { readMessages } from '../posted.ts';
 import { Outlet } from './outlet.ts';
@@ -30,6 +32,7 @@ export interface ConnectionOptions {
   readonly slowReaderMs: number;
   /** Of the handshake. */
   readonly sender: Sender;
+  readonly authorization: Authorization;
   /** Ends the connection with the credentials of the handshake. */
   readonly watch: CredentialWatch;
   /** How long a client may take for its first message, and between an `initialize` that failed and the next. */
@@ -105,9 +108,12 @@ export class Connection {
   #take(bytes: Buffer, isBinary: boolean): void {
     if (this.#peer.readyState !== this.#peer.OPEN) return;
     if (isBinary) return this.close('not_text');
-    const posted = readMessages(bytes, this.#options.maxDepth);
-    const onOver = this.#options.sender.visit.next(posted.ok ? posted.messages : []);
-    if (typeof onOver === 'string') return this.#refuse(onOver, posted.id);
+    const { maxDepth, sender, authorization } = this.#options;
+    const read = readMessages(bytes, maxDepth);
+    const onOver = sender.visit.next(read.ok ? read.messages : []);
+    if (typeof onOver === 'string') return this.#refuse(onOver, read.id);
+    const posted = authorized(read, sender.identity, authorization, undefined);
+    if (!posted.ok) onOver();
     if (!posted.ok) return this.#refuse(posted.reason, posted.id, posted.data);
     const { modern, initialize, isBatch, id } = posted;
     if (this.#session === undefined && modern === undefined && initialize !== undefined && !isBatch)

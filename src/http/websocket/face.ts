@@ -11,8 +11,11 @@ import { respondWithChallenge, respondWithFault } from '../respond.ts';
 import { Connection, type ConnectionOptions } from './connection.ts';
 import { serveWithoutUpgrade, wantsWebSocket } from './other-upgrades.ts';
 
+/** What connections do not have in common. */
+type OfConnection = 'server' | 'sender' | 'authorization';
+
 /** What the WebSocket endpoints of a gateway need. */
-export interface WebSocketFaceOptions extends Omit<ConnectionOptions, 'server' | 'sender'> {
+export interface WebSocketFaceOptions extends Omit<ConnectionOptions, OfConnection> {
   /** The servers by the path of their endpoint, and who may use them. */
   readonly servers: ReadonlyMap<string, AdmissionOptions>;
   /** Of one message of a client. */
@@ -30,7 +33,10 @@ export interface WebSocketFace {
 /** Clients on WebSocket (docs/decisions/0019): guards before the connection is one, then a `Connection` for each. */
 export function createWebSocketFace(options: WebSocketFaceOptions): WebSocketFace {
   const { servers, sessions, maxBodyBytes, slowReaderMs } = options;
-  const guarded = [...servers].map(([path, of]) => [path, { server: of.server, admit: createAdmission(of) }] as const);
+  const guarded = [...servers].map(([path, of]) => {
+    const { server, authorization } = of;
+    return [path, { server, authorization, admit: createAdmission(of) }] as const;
+  });
   const byPath = new Map(guarded);
   const connections = new Map<Connection, Promise<void>>();
   const sockets = new WebSocketServer({
@@ -45,7 +51,7 @@ export function createWebSocketFace(options: WebSocketFaceOptions): WebSocketFac
     incoming: IncomingMessage,
     socket: Socket,
     head: Buffer,
-    of: Pick<ConnectionOptions, 'server' | 'sender'>,
+    of: Pick<ConnectionOptions, OfConnection>,
   ): void =>
     sockets.handleUpgrade(incoming, socket, head, (peer) => {
       const connection = new Connection(peer, socket, { ...options, ...of });
@@ -61,7 +67,7 @@ export function createWebSocketFace(options: WebSocketFaceOptions): WebSocketFac
   const take = (incoming: IncomingMessage, socket: Socket, head: Buffer): void => {
     const found = byPath.get(pathOf(incoming));
     if (found === undefined) return refuse(incoming, socket, { reason: 'no_such_path' });
-    const { server, admit } = found;
+    const { server, authorization, admit } = found;
     const onError = (): void => void socket.destroy(); // the client left while it was asked who it is
     socket.on('error', onError);
     admit(incoming, {
@@ -71,7 +77,7 @@ export function createWebSocketFace(options: WebSocketFaceOptions): WebSocketFac
         socket.once('close', () => sender.visit.leave());
         const reason = sessions.isDraining ? 'draining' : refuseSubprotocols(incoming);
         if (reason !== undefined) return refuse(incoming, socket, { reason });
-        accept(incoming, socket, head, { server, sender });
+        accept(incoming, socket, head, { server, authorization, sender });
       },
     });
   };

@@ -2,6 +2,7 @@ import type { LogLimits } from '../event-log.ts';
 import type { Store } from '../store.ts';
 import { createMemoryChanges } from './memory-changes.ts';
 import { createMemoryInstances } from './memory-instances.ts';
+import { createMemoryOutcomes } from './memory-outcomes.ts';
 import { createMemoryRates } from './memory-rates.ts';
 import { createMemorySecrets } from './memory-secrets.ts';
 import { createMemorySessions } from './memory-sessions.ts';
@@ -43,6 +44,7 @@ export function createMemoryStore(limits: MemoryLimits, now: () => number = () =
   const instances = createMemoryInstances({ leaseMs, mailboxMaxBytes, now });
   const secrets = createMemorySecrets();
   const changes = createMemoryChanges();
+  const outcomes = createMemoryOutcomes(now);
   const rates = createMemoryRates(now);
 
   /** Runs something that changes a log, and keeps the sum of all. */
@@ -72,6 +74,7 @@ export function createMemoryStore(limits: MemoryLimits, now: () => number = () =
     const nowMs = now();
     sessions.sweep();
     instances.sweep();
+    outcomes.sweep();
     rates.sweep();
     for (const { log } of sessions.values()) counted(log, () => log.evict(nowMs));
   }, sweepEveryMs(limits));
@@ -97,6 +100,7 @@ export function createMemoryStore(limits: MemoryLimits, now: () => number = () =
     instances,
     secrets,
     changes,
+    outcomes,
     rates,
 
     healthyForMs: () => Number.POSITIVE_INFINITY,
@@ -108,6 +112,7 @@ export function createMemoryStore(limits: MemoryLimits, now: () => number = () =
       instances.clear();
       secrets.clear();
       changes.clear();
+      outcomes.clear();
       rates.clear();
     },
   };

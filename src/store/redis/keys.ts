@@ -30,6 +30,8 @@ export interface Keys {
   readonly birth: string;
   /** String: a secret that all instances share. */
   secret(name: string): string;
+  /** Hash: what the rounds of a call came to. */
+  outcomes(call: string): string;
   /** String: when what was used of a rate is paid. */
   rate(name: string): string;
   /** Stream: what instances tell each other of changes. */
@@ -57,6 +59,7 @@ export function createKeys(prefix: string): Keys {
     birth: `${prefix}:birth`,
     changes: `${prefix}:changes`,
     topic: digestOf,
+    outcomes: (call) => `${prefix}:outcomes:${digestOf(call)}`,
     rate: (name) => `${prefix}:rate:${digestOf(name)}`,
     secret: (name) => `${prefix}:secret:${digestOf(name)}`,
   };

@@ -76,19 +76,22 @@ describe('authentication', () => {
   });
 
   it('[B19] every 401 says how to do better, with what the operator has to add, and other refusals do not', async () => {
-    const parameters = ['resource_metadata="https://x/y"', 'scope="mcp"'];
+    const parametersFor = ({ url }: { url?: string | undefined }) => [
+      `resource_metadata="https://x${url}"`,
+      'scope="mcp"',
+    ];
     const outcomes: Record<string, ReturnType<Authenticator>> = {
       bad: { reason: 'credentials_invalid' },
       late: Promise.resolve({ reason: 'credentials_invalid' }),
       own: { reason: 'credentials_invalid', wwwAuthenticate: 'Own' },
       no: { reason: 'untrusted_proxy' },
     };
-    const of = createAuthenticate({ authenticators: [(_, token = '') => outcomes[token]], parameters });
+    const of = createAuthenticate({ authenticators: [(_, token = '') => outcomes[token]], parametersFor });
     const said = async (token: string) => {
       const outcome = await of(requestWith({ authorization: `Bearer ${token}` }));
       return 'reason' in outcome && outcome.wwwAuthenticate;
     };
-    const all = 'Bearer realm="mcp-gangway", error="invalid_token", resource_metadata="https://x/y", scope="mcp"';
+    const all = 'Bearer realm="mcp-gangway", error="invalid_token", resource_metadata="https://x/mcp", scope="mcp"';
     expect([await said('bad'), await said('late'), await said('unknown')]).toEqual([all, all, all]);
     expect([await said('own'), await said('no')]).toEqual(['Own', undefined]);
   });
