@@ -98,6 +98,7 @@ describe('the gateway in it', () => {
     if (!('config' in configuration)) throw new Error('not a gateway');
     const { config } = configuration;
     expect(config.redis).toBeDefined();
+    expect(config.requireAuth).toBe(true);
     expect(config.apiKeysFile).toBe(join(mountOf('secret'), secretItem()));
     // What clients in the cluster send as Host.
     const { name } = the<Manifest>('Service').metadata;
