@@ -104,7 +104,15 @@ export async function startGateway({ config, environment, logger, onUseless }: G
     const own = running.config;
     const server = { ...running.server, open: openForSessions(running, modern, config) };
     const groups = new Groups({
-      ...{ sessions, records: store.sessions, changes: store.changes, server: running.server, states, version },
+      ...{
+        sessions,
+        records: store.sessions,
+        changes: store.changes,
+        outcomes: store.outcomes,
+        server,
+        states,
+        version,
+      },
       ...{ isolation: isolationOf(own.isolation, isAuthenticated), poolMax: own.poolMax },
       requestIdleMs: config.requestIdleMs,
       settleMs: own.startTimeoutMs,
@@ -121,6 +129,7 @@ export async function startGateway({ config, environment, logger, onUseless }: G
       originRules,
       identityHeaders,
       watch,
+      sessionless: own.sessionless,
       ...access.of(own),
     };
     const endpoint = createEndpoint(options);
@@ -166,17 +175,22 @@ export async function startGateway({ config, environment, logger, onUseless }: G
   }
 
   if (!isLoopback(host) && !isAuthenticated) {
-    logger.warn({ host, port }, 'whoever reaches this address can use the servers: no authentication is configured');
+    const detail =
+      'Configure authentication (docs/authentication.md), or listen on 127.0.0.1 behind a proxy that authenticates. --require-auth makes this an error.';
+    logger.warn(
+      { host, port, detail },
+      'whoever reaches this address can use the servers: no authentication is configured',
+    );
   }
 
   const certificateWatch = watchFor(certificate, config, web, logger);
   const readAgain = [authentication.reload, certificateWatch?.look].filter((read) => read !== undefined);
   const base = `${certificate === undefined ? 'http' : 'https'}://${displayHost(host)}:${(http.address() as AddressInfo).port}`;
   return {
-    urls: servers.map(({ config: own }) => {
+    urls: [...modernServers].map(([{ config: own }, { era = 'legacy' }]) => {
       const [{ mcp, ws, old }] = endpointPathsOf(config, own);
       const onWs = ws && { ws: base.replace('http', 'ws') + ws };
-      return { server: own.name, url: base + mcp, ...(old && { sse: base + old.stream }), ...onWs };
+      return { server: own.name, url: base + mcp, era, ...(old && { sse: base + old.stream }), ...onWs };
     }),
     reload: readAgain.length === 0 ? undefined : () => void readAgain.map((read) => read()),
     async close() {
@@ -225,7 +239,8 @@ function openForSessions(
   const options = { server: modern, isOverHttp, maxQueuedBytes: gateway.maxQueuedBytes };
   const translated: OpenBackend = (events, opening) => new Translator(options, events, opening);
   if (config.era === 'modern') return translated;
-  return openEitherEra({ direct: server.open, translated, eras: modern, isOverHttp });
+  const silentMs = Math.ceil(config.startTimeoutMs / 3);
+  return openEitherEra({ direct: server.open, translated, eras: modern, isOverHttp, silentMs });
 }
 
 async function startServers({ config, environment, logger, onUseless }: GatewayParts): Promise<RunningServer[]> {

@@ -1,3 +1,6 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { makeKey } from '../../src/app/make-key.ts';
 import type { Cluster } from '../support/cluster.ts';
@@ -11,12 +14,25 @@ import { call, instancesOf, leaseMs, startFastCluster, stopSound } from './fast.
 const [alice, bob] = ['alice', 'bob'].map(makeKey) as [ReturnType<typeof makeKey>, ReturnType<typeof makeKey>];
 const asAlice = { Authorization: `Bearer ${alice.key}` };
 const asBob = { Authorization: `Bearer ${bob.key}` };
+/** Two more keys of alice: one that may only read, and one that may do more than is needed. */
+const [reading, writing] = ['alice', 'alice'].map(makeKey) as [ReturnType<typeof makeKey>, ReturnType<typeof makeKey>];
 const env = { GANGWAY_API_KEYS: `alice:${alice.key},bob:${bob.key}` };
 const ping = { jsonrpc: '2.0', id: 1, method: 'ping' };
 
 let cluster: Cluster;
+let folder: string;
 beforeAll(async () => {
-  cluster = await startFastCluster({ command: everythingFixture, env });
+  folder = await mkdtemp(join(tmpdir(), 'gangway-users-'));
+  const [command, ...args] = everythingFixture;
+  const server = { command, args, requiredScopes: ['read'], toolScopes: { echo: ['write'] } };
+  await writeFile(join(folder, 'config.json'), JSON.stringify({ mcpServers: { everything: server } }));
+  const entries = [
+    { ...JSON.parse(reading.entry), scopes: ['read'] },
+    { ...JSON.parse(writing.entry), scopes: ['read', 'write', 'more'] },
+  ];
+  await writeFile(join(folder, 'keys.json'), JSON.stringify(entries));
+  const files = ['--config', join(folder, 'config.json'), '--api-keys', join(folder, 'keys.json')];
+  cluster = await startFastCluster({ args: files, env });
   for (const headers of [asAlice, asBob]) {
     const asked = cluster.instances.map(({ url }) =>
       post(url, ping, { ...headers, 'Mcp-Session-Id': 'no-such-session' }),
@@ -24,7 +40,10 @@ beforeAll(async () => {
     expect((await Promise.all(asked)).map(({ status }) => status)).toEqual([404, 404, 404]);
   }
 });
-afterAll(() => stopSound(cluster));
+afterAll(async () => {
+  await stopSound(cluster);
+  await rm(folder, { recursive: true });
+});
 
 /** What a user is told of a session at an instance, without what differs each time. */
 async function toldTo(headers: object, id: string, url: string, eventId = '1.1-1') {
@@ -87,6 +106,34 @@ describe('[S02] [P11] with several instances', () => {
     const [ofAlice, ofBob] = [new Set(await pidsOf(asAlice)), new Set(await pidsOf(asBob))];
     expect([ofAlice.size, ofBob.size]).toEqual([1, 1]);
     expect(ofAlice).not.toEqual(ofBob);
+  });
+
+  test('a session in which a scope was used is unknown without it, at each instance and after a takeover', async () => {
+    const urls = instancesOf(cluster);
+    const asReader = { Authorization: `Bearer ${reading.key}` };
+    const asWriter = { Authorization: `Bearer ${writing.key}` };
+    const session = await initialize(urls[0], { headers: asReader });
+    const statusAs = async (url: string, headers: object) =>
+      (await post(url, ping, { ...headers, 'Mcp-Session-Id': session.id })).status;
+    for (const url of urls) expect(await statusAs(url, asReader)).toBe(200);
+    const echo = (headers: Record<string, string>) =>
+      session.at(urls[1]).send(call('e', 'echo', { text: 'hi' }), headers);
+    expect((await echo({})).status).toBe(403);
+    for (const url of urls) expect(await statusAs(url, asReader)).toBe(200); // what was refused was not used
+    const stepped = await (await echo(asWriter)).answer();
+    expect(stepped.messages.at(-1)).toMatchObject({ id: 'e', result: {} });
+    const unknown = [404, 404, 404, 404];
+    for (const url of urls) {
+      expect((await toldTo(asReader, session.id, url)).map(({ status }) => status)).toEqual(unknown);
+      expect(await statusAs(url, asWriter)).toBe(200);
+    }
+    await cluster.kill(0);
+    expect(await statusAs(urls[2], asWriter)).toBe(200);
+    for (const url of [urls[1], urls[2]]) {
+      expect((await toldTo(asReader, session.id, url)).map(({ status }) => status)).toEqual(unknown);
+      expect(await statusAs(url, asWriter)).toBe(200);
+    }
+    await cluster.restart(0);
   });
 
   test('after the loss of its owner a session is taken over for its own user only', async () => {
