@@ -35,6 +35,7 @@ import { endpointPathsOf } from './configuration/endpoint-paths.ts';
 import type { Environment } from './configuration/environment.ts';
 import { flagOf } from './configuration/option-names.ts';
 import { createConnectedStore, createStore } from './create-store.ts';
+import { quotasOf } from './quotas.ts';
 import { createRequestStates } from './request-states.ts';
 import { logListeners } from './server-listeners.ts';
 import { missingCommand, type RunningServer, runServer } from './servers.ts';
@@ -80,7 +81,8 @@ export async function startGateway({ config, environment, logger, onUseless }: G
   const connectedStore = createConnectedStore(config);
   const teller = new ChangeTeller(store.changes, (cause) => observer.clusterFailed(cause));
   const onGroupChange = (topic: string, text = anyChange): void => teller.tell(topic, text);
-  const sessions = new Sessions({ ...config, storeWaitMs, cluster, store, observer, onGroupChange });
+  const quotas = quotasOf(config, store.rates, (cause) => observer.clusterFailed(cause));
+  const sessions = new Sessions({ ...config, storeWaitMs, cluster, store, observer, onGroupChange, quotas });
   const servers = await startServers({ config, environment, logger, onUseless });
   const closeParts = async (): Promise<void> => {
     await Promise.all(servers.map(({ pool }) => pool.close()));
@@ -104,15 +106,8 @@ export async function startGateway({ config, environment, logger, onUseless }: G
     const own = running.config;
     const server = { ...running.server, open: openForSessions(running, modern, config) };
     const groups = new Groups({
-      ...{
-        sessions,
-        records: store.sessions,
-        changes: store.changes,
-        outcomes: store.outcomes,
-        server,
-        states,
-        version,
-      },
+      ...{ sessions, records: store.sessions, changes: store.changes, outcomes: store.outcomes },
+      ...{ server, states, version },
       ...{ isolation: isolationOf(own.isolation, isAuthenticated), poolMax: own.poolMax },
       requestIdleMs: config.requestIdleMs,
       settleMs: own.startTimeoutMs,
@@ -128,6 +123,7 @@ export async function startGateway({ config, environment, logger, onUseless }: G
       groups,
       originRules,
       identityHeaders,
+      quotas,
       watch,
       sessionless: own.sessionless,
       ...access.of(own),
