@@ -49,5 +49,5 @@ export function quotaWarnings(
   const given = ofPrincipals.filter((key) => values[key] !== undefined);
   if (isAuthenticated || given.length === 0) return [];
   const flags = given.map(flagOf).join(', ');
-  return [`${flags} has no effect without authentication: nobody knows then which clients are one user.`];
+  return [`No effect without authentication, as nobody knows which clients are one user: ${flags}.`];
 }
