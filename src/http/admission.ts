@@ -1,8 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ForwardedHeaders } from '../protocol/forwarded-headers.ts';
+import type { CallObserver } from '../session/call-observer.ts';
 import type { Authorization } from './auth/authorization.ts';
 import { type Authenticate, type Challenge, type Identity, isChallenge } from './auth/identity.ts';
 import { createGuard, type GuardOptions } from './guard.ts';
+import { noteRequest, noteSender } from './refused-calls.ts';
 import { respondWithChallenge } from './respond.ts';
 
 /** What stands before every endpoint of a server. */
@@ -10,6 +12,8 @@ export interface AdmissionOptions extends GuardOptions {
   readonly authenticate: Authenticate;
   /** What those who are let in may do. */
   readonly authorization: Authorization;
+  /** Is told of calls that are refused, and of those of modern clients; absent if nobody wants to know. */
+  readonly calls?: CallObserver | undefined;
 }
 
 /** Who sends a request, and what it brings for the server. */
@@ -32,14 +36,17 @@ export interface Doors {
  * where the authentication answers at once.
  */
 export function createAdmission(options: AdmissionOptions): (incoming: IncomingMessage, doors: Doors) => void {
+  const { calls, server } = options;
   const authenticate = options.authorization.guard(options.authenticate);
   const guard = createGuard(options);
   return (incoming, doors) => {
+    if (calls !== undefined) noteRequest(incoming, calls, server.name);
     const forwarded = guard(incoming);
     if (typeof forwarded === 'string') return doors.refused({ reason: forwarded });
     const judge = (outcome: Identity | Challenge): void => {
-      if (isChallenge(outcome)) doors.refused(outcome);
-      else doors.admitted({ identity: outcome, forwarded });
+      if (isChallenge(outcome)) return doors.refused(outcome);
+      if (calls !== undefined) noteSender(incoming, outcome.principal);
+      doors.admitted({ identity: outcome, forwarded });
     };
     const outcome = authenticate(incoming);
     if (!(outcome instanceof Promise)) return judge(outcome);

@@ -4,6 +4,7 @@ import type { ForwardedHeaders } from '../protocol/forwarded-headers.ts';
 import type { Message } from '../protocol/message.ts';
 import type { LogLevel } from '../protocol/modern/log-levels.ts';
 import type { CallAnswer } from './answer.ts';
+import type { OpenCall } from './call-observer.ts';
 import { isPoll, type TaskNews, Tasks } from './tasks.ts';
 
 /** A client's request that its backend has not answered yet. */
@@ -24,6 +25,8 @@ export interface Call {
   readonly logLevel?: LogLevel | undefined;
   /** The gateway itself asks, and nobody waits for the answer. */
   readonly isOwn?: boolean;
+  /** Set if somebody is to be told how the call ends. */
+  readonly watch?: OpenCall | undefined;
   /** The server has asked its client something on behalf of the call. */
   hasAsked?: boolean;
   /** The newest progress that the client was told. */

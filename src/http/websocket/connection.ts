@@ -5,6 +5,7 @@ import { closeCodeOf } from '../../protocol/close-codes.ts';
 import { faultMessage, type Reason } from '../../protocol/faults.ts';
 import type { Message } from '../../protocol/message.ts';
 import { decodeEvents } from '../../protocol/sse.ts';
+import type { CallObserver, CallOrigin } from '../../session/call-observer.ts';
 import type { EventSink, Reply } from '../../session/reply.ts';
 import type { Session } from '../../session/session.ts';
 import { faultAtEnd, type SessionEnd } from '../../session/session-end.ts';
@@ -18,6 +19,7 @@ import type { CredentialWatch } from '../auth/credential-watch.ts';
 import { authorized } from '../authorized.ts';
 import { notServedHere } from '../legacy-only.ts';
 import { readMessages } from '../posted.ts';
+import { endRefused } from '../refused-calls.ts';
 import { Outlet } from './outlet.ts';
 
 /** What a connection needs. */
@@ -35,11 +37,18 @@ export interface ConnectionOptions {
   readonly authorization: Authorization;
   /** Ends the connection with the credentials of the handshake. */
   readonly watch: CredentialWatch;
+  /** Is told of calls that are refused; absent if nobody wants to know. */
+  readonly calls?: CallObserver | undefined;
   /** How long a client may take for its first message, and between an `initialize` that failed and the next. */
   readonly initializeTimeoutMs: number;
 }
 
+/** What is said of a fault. */
+type Fault = Parameters<typeof faultMessage>;
+
 interface ReplyOptions {
+  /** What is answered. */
+  readonly messages?: readonly Message[] | undefined;
   onAccepted?(): void;
   readonly isContinued?: boolean;
 }
@@ -107,18 +116,32 @@ export class Connection {
     if (this.#peer.readyState !== this.#peer.OPEN) return;
     if (isBinary) return this.close('not_text');
     const { maxDepth, sender, authorization } = this.#options;
-    const posted = authorized(readMessages(bytes, maxDepth), sender.identity, authorization, undefined);
-    if (!posted.ok) return this.#refuse(posted.reason, posted.id, posted.data);
+    const read = readMessages(bytes, maxDepth);
+    const posted = authorized(read, sender.identity, authorization, undefined);
+    const messages = read.ok ? read.messages : undefined;
+    const refuse = (...fault: Fault): void => this.#refusePosted(messages, ...fault);
+    if (!posted.ok) return refuse(posted.reason, posted.id, posted.data);
     const { modern, initialize, isBatch, id } = posted;
-    if (modern !== undefined) return this.#refuse('modern_not_served', id, { ...notServedHere(modern) });
+    if (modern !== undefined) return refuse('modern_not_served', id, { ...notServedHere(modern) });
     if (this.#session === undefined && initialize !== undefined && !isBatch) return this.#open(initialize);
-    if (this.#session !== undefined && initialize !== undefined) return this.#refuse('already_initialized', id);
-    if (this.#session === undefined || !this.#isOpen) return this.#refuse('not_initialized', id);
-    if (this.#sessionEnd !== undefined) return this.#refuse('session_ended', id);
-    this.#session.post(posted, this.#createReply());
+    if (this.#session !== undefined && initialize !== undefined) return refuse('already_initialized', id);
+    if (this.#session === undefined || !this.#isOpen) return refuse('not_initialized', id);
+    if (this.#sessionEnd !== undefined) return refuse('session_ended', id);
+    this.#session.post(posted, this.#createReply({ messages }));
   }
 
-  #refuse(...fault: Parameters<typeof faultMessage>): void {
+  /** Calls that are refused end with that; see `CallObserver`. */
+  #refusePosted(messages: readonly Message[] | undefined, ...fault: Fault): void {
+    const { calls, server, sender } = this.#options;
+    const origin: CallOrigin = {
+      ...{ server: server.name, era: 'legacy', principal: sender.identity.principal },
+      session: this.#session?.name.session,
+    };
+    if (calls !== undefined) endRefused(calls, origin, messages, fault[0]);
+    this.#refuse(...fault);
+  }
+
+  #refuse(...fault: Fault): void {
     this.#outlet.reply(faultMessage(...fault));
   }
 
@@ -131,7 +154,7 @@ export class Connection {
       // Priming events are for clients that come back.
       this.#session?.listen(undefined, this.#createReply({ isContinued: true }));
     };
-    const reply = this.#createReply({ onAccepted });
+    const reply = this.#createReply({ messages: [initialize], onAccepted });
     const visitor = { server, principal: sender.identity.principal };
     const home = { store, maxEventBytes, onEnding: (reason: SessionEnd) => this.#ended(reason) };
     this.#session = sessions.connected.open(visitor, initialize, reply, home);
@@ -154,7 +177,7 @@ export class Connection {
   }
 
   /** What the session has for the client; to be told that a message was accepted is of no use on a connection. */
-  #createReply({ onAccepted = () => undefined, isContinued = false }: ReplyOptions = {}): Reply {
+  #createReply({ messages = [], onAccepted = () => undefined, isContinued = false }: ReplyOptions = {}): Reply {
     const listeners: (() => void)[] = [];
     const answer = (send: () => void): void => {
       for (const listener of listeners) this.#onGone.delete(listener);
@@ -176,7 +199,7 @@ export class Connection {
       accepted: () => answer(onAccepted),
       removed: () => answer(() => undefined),
       nothing: () => answer(() => undefined),
-      fault: (...fault) => answer(() => this.#refuse(...fault)),
+      fault: (...fault) => answer(() => this.#refusePosted(messages, ...fault)),
       stream: () => this.#createSink(),
     };
   }
