@@ -37,6 +37,7 @@ import { endpointPathsOf } from './configuration/endpoint-paths.ts';
 import type { Environment } from './configuration/environment.ts';
 import { flagOf } from './configuration/option-names.ts';
 import { createConnectedStore, createStore } from './create-store.ts';
+import { quotasOf } from './quotas.ts';
 import { createRequestStates } from './request-states.ts';
 import { logListeners } from './server-listeners.ts';
 import { missingCommand, type RunningServer, runServer } from './servers.ts';
@@ -83,7 +84,8 @@ export async function startGateway({ config, environment, logger, onUseless }: G
   const connectedStore = createConnectedStore(config);
   const teller = new ChangeTeller(store.changes, (cause) => observer.clusterFailed(cause));
   const onGroupChange = (topic: string, text = anyChange): void => teller.tell(topic, text);
-  const sessions = new Sessions({ ...config, storeWaitMs, cluster, store, observer, onGroupChange });
+  const quotas = quotasOf(config, store.rates, (cause) => observer.clusterFailed(cause));
+  const sessions = new Sessions({ ...config, storeWaitMs, cluster, store, observer, onGroupChange, quotas });
   const servers = await startServers({ config, environment, logger, onUseless });
   const closeParts = async (): Promise<void> => {
     await Promise.all(servers.map(({ pool }) => pool.close()));
@@ -107,7 +109,8 @@ export async function startGateway({ config, environment, logger, onUseless }: G
     const own = running.config;
     const server = { ...running.server, open: openForSessions(running, modern, config) };
     const groups = new Groups({
-      ...{ sessions, records: store.sessions, changes: store.changes, server: running.server, states, version },
+      ...{ sessions, records: store.sessions, changes: store.changes, outcomes: store.outcomes },
+      ...{ server, states, version },
       ...{ isolation: isolationOf(own.isolation, isAuthenticated), poolMax: own.poolMax },
       requestIdleMs: config.requestIdleMs,
       settleMs: own.startTimeoutMs,
@@ -115,8 +118,9 @@ export async function startGateway({ config, environment, logger, onUseless }: G
       onFailed: (cause) => modernObserver.failed(own.name, cause),
     });
     allGroups.push(groups);
-    const doors = { originRules, identityHeaders, watch, calls, ...access.of(own) };
-    const options = { ...config, server, sessions, modern, groups, ...doors };
+    const doors = { originRules, identityHeaders, quotas, watch, calls, ...access.of(own) };
+    const { sessionless } = own;
+    const options = { ...config, server, sessions, modern, groups, sessionless, ...doors };
     const endpoint = createEndpoint(options);
     for (const { mcp, ws, old } of endpointPathsOf(config, own)) {
       endpoints.set(mcp, endpoint);
@@ -160,17 +164,22 @@ export async function startGateway({ config, environment, logger, onUseless }: G
   }
 
   if (!isLoopback(host) && !isAuthenticated) {
-    logger.warn({ host, port }, 'whoever reaches this address can use the servers: no authentication is configured');
+    const detail =
+      'Configure authentication (docs/authentication.md), or listen on 127.0.0.1 behind a proxy that authenticates. --require-auth makes this an error.';
+    logger.warn(
+      { host, port, detail },
+      'whoever reaches this address can use the servers: no authentication is configured',
+    );
   }
 
   const certificateWatch = watchFor(certificate, config, web, logger);
   const readAgain = [authentication.reload, certificateWatch?.look, calls?.reopen].filter((read) => read !== undefined);
   const base = `${certificate === undefined ? 'http' : 'https'}://${displayHost(host)}:${(http.address() as AddressInfo).port}`;
   return {
-    urls: servers.map(({ config: own }) => {
+    urls: [...modernServers].map(([{ config: own }, { era = 'legacy' }]) => {
       const [{ mcp, ws, old }] = endpointPathsOf(config, own);
       const onWs = ws && { ws: base.replace('http', 'ws') + ws };
-      return { server: own.name, url: base + mcp, ...(old && { sse: base + old.stream }), ...onWs };
+      return { server: own.name, url: base + mcp, era, ...(old && { sse: base + old.stream }), ...onWs };
     }),
     reload: readAgain.length === 0 ? undefined : () => void readAgain.map((read) => read()),
     async close() {
@@ -226,7 +235,8 @@ function openForSessions(
   const options = { server: modern, isOverHttp, maxQueuedBytes: gateway.maxQueuedBytes };
   const translated: OpenBackend = (events, opening) => new Translator(options, events, opening);
   if (config.era === 'modern') return translated;
-  return openEitherEra({ direct: server.open, translated, eras: modern, isOverHttp });
+  const silentMs = Math.ceil(config.startTimeoutMs / 3);
+  return openEitherEra({ direct: server.open, translated, eras: modern, isOverHttp, silentMs });
 }
 
 async function startServers({ config, environment, logger, onUseless }: GatewayParts): Promise<RunningServer[]> {

@@ -147,13 +147,14 @@ export function runServer(
     size: config.warm,
     onSpareEnd: (end) => listeners.onSpareEnd?.(end),
   });
-  const { name, startTimeoutMs, onBackendExit, rerun, forwardHeaders } = config;
+  const { name, era, startTimeoutMs, onBackendExit, rerun, forwardHeaders } = config;
   const digest = digestOf(config);
   const isRemote = config.address !== undefined;
-  const options = { startTimeoutMs, onBackendExit, rerun, forwardHeaders };
+  const sharesProcess = era === 'modern';
+  const options = { isRemote, sharesProcess, startTimeoutMs, onBackendExit, rerun, forwardHeaders };
   const openSibling = sibling.openModern;
   return {
-    ...{ config, pool, server: { name, digest, open: pool.open, isRemote, ...options } },
+    ...{ config, pool, server: { name, digest, open: pool.open, ...options } },
     modern: openModern && openSibling && { isOverHttp, openSibling, open: isOverHttp ? openModern : pool.open },
   };
 }

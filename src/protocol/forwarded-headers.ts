@@ -1,3 +1,5 @@
+import { createHash } from 'node:crypto';
+
 /**
  * Headers of a client's request that its server is to get too, by name in small letters. They are secrets of the client:
  * they go with its messages, and into no record, log or error (P12).
@@ -32,4 +34,13 @@ export function readForwardedHeaders(
   const bytes = found.reduce((sum, [name, value]) => sum + name.length + value.length, 0);
   if (bytes > maxForwardedBytes) return 'too_large';
   return found.length === 0 ? noHeaders : Object.fromEntries(found);
+}
+
+/**
+ * Says who a server's client is by the headers that it gets of it: the same text for the same headers, from which none can be
+ * read. What a server told one client for itself is told to no other (P11).
+ */
+export function credentialsOf(forwarded: ForwardedHeaders): string {
+  const entries = Object.entries(forwarded).sort(([a], [b]) => (a < b ? -1 : 1));
+  return entries.length === 0 ? '' : createHash('sha256').update(JSON.stringify(entries)).digest('base64url');
 }

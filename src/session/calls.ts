@@ -1,5 +1,5 @@
 import type { RequestIds } from '../backend/backend.ts';
-import type { RequestId } from '../protocol/faults.ts';
+import type { Reason, RequestId } from '../protocol/faults.ts';
 import type { ForwardedHeaders } from '../protocol/forwarded-headers.ts';
 import type { Message } from '../protocol/message.ts';
 import type { LogLevel } from '../protocol/modern/log-levels.ts';
@@ -182,4 +182,10 @@ export class Calls {
     const asking = this.all().filter(({ taskId }) => taskId === message.taskId);
     return asking.find(({ method }) => !isPoll(method)) ?? asking[0];
   }
+}
+
+/** Answers a call that was taken out with an error of the gateway's own. */
+export function failCall({ answer, id, watch }: Call, reason: Reason): void {
+  const isRefusal = answer.fail(id, reason);
+  if (!isRefusal) watch?.failed(reason);
 }

@@ -5,7 +5,7 @@ import type { PendingCall } from '../store/event-log.ts';
 import type { LeftCall } from './adoption.ts';
 import { Answer, type CallAnswer } from './answer.ts';
 import { type CallRequest, nameOfCall, type OpenCall } from './call-observer.ts';
-import type { Call, Calls } from './calls.ts';
+import { type Call, type Calls, failCall } from './calls.ts';
 import type { ClientState } from './client-state.ts';
 import { Holds } from './holds.ts';
 import { LoggedAnswer } from './logged-answer.ts';
@@ -267,12 +267,6 @@ export class Inbound {
     call.cancelTimer ??= setTimeout(() => this.fail(call, 'cancelled'), this.#options.limits.cancelGraceMs);
     return true;
   }
-}
-
-/** Answers a call that was taken out with an error of the gateway's own. */
-export function failCall({ answer, id, watch }: Call, reason: Reason): void {
-  const isRefusal = answer.fail(id, reason);
-  if (!isRefusal) watch?.failed(reason);
 }
 
 /** The id of a request. */

@@ -11,6 +11,7 @@ import type { Fault, Report } from './fault.ts';
 import { checkForwarding } from './forwarding.ts';
 import { defaultsOf, firstGiven, type Given, resolveOptions } from './given-values.ts';
 import { type GlobalOptions, globalOptions, orderedPairs, type ServerOptions, serverOptions } from './options.ts';
+import { quotaWarnings } from './quota-options.ts';
 import { checkUser } from './resource-options.ts';
 import type { EntryContext } from './server-entry.ts';
 import { deriveServerName, nameOfAddress, serverNameFault } from './server-name.ts';
@@ -115,9 +116,15 @@ export function readConfiguration({
   const apiKeys = readKeysOfEnvironment(env, report);
   checkKeysFile(globals.apiKeysFile, readFile, report);
   checkAuthentication({ ...globals, apiKeys }, servers, report);
-  checkAuthorization({ ...globals, servers }, hasAuthentication({ ...globals, apiKeys }), sources, report);
+  const isAuthenticated = hasAuthentication({ ...globals, apiKeys });
+  checkAuthorization({ ...globals, servers }, isAuthenticated, sources, report);
+  if (globals.requireAuth && !isAuthenticated) {
+    const path = firstGiven(sources, 'requireAuth')?.path ?? 'requireAuth';
+    report(path, 'wants authentication, and none is configured; docs/authentication.md and docs/oauth.md say how');
+  }
   if (faults.length > 0) return { ok: false, faults };
-  return { ok: true, command, config: { ...globals, servers, apiKeys }, warnings: environmentWarnings(env) };
+  const warnings = [...environmentWarnings(env), ...quotaWarnings(globals, isAuthenticated)];
+  return { ok: true, command, config: { ...globals, servers, apiKeys }, warnings };
 }
 
 /** The file to read; also reports when not exactly one form is given. */
@@ -164,7 +171,7 @@ function textOf(name: string, readFile: ReadFile, report: Report): string | unde
 function checkPairs(globals: GlobalOptions, sources: readonly Given[], report: Report): void {
   for (const [smaller, larger, reason] of orderedPairs) {
     const given = firstGiven(sources, smaller) ?? firstGiven(sources, larger);
-    if (given !== undefined && globals[smaller] > globals[larger]) {
+    if (given !== undefined && (globals[smaller] ?? 0) > (globals[larger] ?? Number.POSITIVE_INFINITY)) {
       report(given.path, `${smaller} must not be larger than ${larger}: ${reason}`);
     }
   }

@@ -4,7 +4,7 @@ import { z } from 'zod';
 export interface Option<T = unknown> {
   /**
    * How text becomes a value; `map` is KEY=VALUE and `headers` is `Name: value` on the command line, and both an object in
-   * the file. A `boolean` is true unless it is turned off, on the command line by a flag without a value.
+   * the file. A `boolean` becomes what its default is not, on the command line by a flag without a value.
    */
   readonly kind: 'string' | 'integer' | 'list' | 'map' | 'headers' | 'boolean';
   /** Checks a value as it stands in the file. Its messages never repeat the value, which may be a secret (P12). */
@@ -30,10 +30,23 @@ export function integer(value: number, [min, max]: readonly [number, number], de
   return { kind: 'integer', schema, default: value, description, bounds, inHelp: shown.inHelp ?? false } as const;
 }
 
+/** A whole number that has no default: what it limits is not limited then, or as the system has it. */
+export function optional([min, max]: readonly [number, number], description: string): Option<number | undefined> {
+  const bounds = `${min} to ${max}`;
+  const error = `must be an integer from ${bounds}`;
+  const schema = z.number({ error }).int({ error }).min(min, { error }).max(max, { error });
+  return { kind: 'integer', schema, default: undefined, description, bounds, inHelp: false };
+}
+
 /** What is there unless it is turned off. */
 export function turnedOff(description: string, shown: Shown = {}): Option<boolean> {
   const schema = z.boolean({ error: 'must be true or false' });
   return { kind: 'boolean', schema, default: true, description, bounds: '', inHelp: shown.inHelp ?? false };
+}
+
+/** What is not there unless it is turned on. */
+export function turnedOn(description: string, shown: Shown = {}): Option<boolean> {
+  return { ...turnedOff(description, shown), default: false };
 }
 
 /** Text that a schema checks. */

@@ -4,6 +4,7 @@ import type { Era } from '../../protocol/revisions.ts';
 import { authOptions } from './auth-options.ts';
 import { oauthOptions, scopeOptions } from './oauth-options.ts';
 import { file, integer, list, matching, type Option, systemText, text, turnedOff } from './option-kinds.ts';
+import { quotaOptions } from './quota-options.ts';
 import { remoteOptions } from './remote-options.ts';
 import { resourceOptions } from './resource-options.ts';
 import { sharedOptions } from './shared-options.ts';
@@ -110,6 +111,7 @@ export const globalOptions = {
   maxSessions: integer(1000, [1, 1_000_000], 'Sessions open at once, each with its own backend.', {
     inHelp: true,
   }),
+  ...quotaOptions,
   maxConnections: integer(10_000, [1, 1_000_000], 'Connections of clients open at once; further ones are closed.'),
   sessionIdleMs: integer(
     30 * minute,
@@ -206,6 +208,11 @@ export const serverOptions = {
     [1, 1_000],
     'Processes of a legacy server for modern clients that can be asked something, all of which declare the same; 1 for a server that keeps state.',
   ),
+  sessionless: text<'serve' | 'reject'>(
+    'reject',
+    z.enum(['serve', 'reject'], { error: 'must be serve or reject' }),
+    'What becomes of a request of the older revisions without a session: reject asks for initialize, serve answers it, in a process as isolation says.',
+  ),
   startTimeoutMs: integer(
     60 * second,
     [1, longestMs],
@@ -258,6 +265,8 @@ export const orderedPairs = [
   ['maxEventBytes', 'logMaxBytes', 'an event larger than the log could never be resumed'],
   ['requestIdleMs', 'requestMaxMs', 'the limit without progress would never be reached'],
   ['maxBodyBytes', 'maxQueuedBytes', 'a larger message could be accepted but never handed to a server'],
+  ['maxBodyBytes', 'principalBytes', 'a message could be accepted but would never have room'],
+  ['maxBodyBytes', 'maxBytesInFlight', 'a message could be accepted but would never have room'],
   ['logMaxAgeMs', 'recordTtlMs', 'the record of a session would expire before its events'],
   ['leaseRenewMs', 'leaseMs', 'a lease would lapse before it is renewed'],
   ['leaseMarginMs', 'leaseMs', 'a lease would never be relied on'],

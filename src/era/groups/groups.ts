@@ -1,9 +1,9 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import type { Answer } from '../../modern/answer.ts';
 import type { Reason } from '../../protocol/faults.ts';
-import { type ForwardedHeaders, noHeaders } from '../../protocol/forwarded-headers.ts';
+import { credentialsOf, type ForwardedHeaders, noHeaders } from '../../protocol/forwarded-headers.ts';
 import { type Message, placeOf } from '../../protocol/message.ts';
-import { capabilitiesOf, readAskable } from '../../protocol/modern/askable.ts';
+import { type Askable, capabilitiesOf, readAskable } from '../../protocol/modern/askable.ts';
 import { clientCapabilitiesKey, type Envelope } from '../../protocol/modern/envelope.ts';
 import { discoveryOf } from '../../protocol/modern/legacy-discovery.ts';
 import { digestOf, type Retry, readRetry } from '../../protocol/modern/retry.ts';
@@ -12,10 +12,12 @@ import { canAsk } from '../../session/rerun.ts';
 import { keyOfPlace } from '../../session/session-key.ts';
 import { anonymous } from '../../session/visitor.ts';
 import type { Changes } from '../../store/changes.ts';
+import type { Outcomes } from '../../store/outcomes.ts';
 import type { Principal } from '../../store/session-records.ts';
 import { StoreUnavailable } from '../../store/store-unavailable.ts';
 import type { RequestStates, StateBinding, StateContent } from '../request-state.ts';
 import type { Asked } from './asked.ts';
+import { legacyForm, modernForm } from './client-form.ts';
 import { GroupCall } from './group-call.ts';
 import { Listeners } from './listeners.ts';
 import type { ParkedCall } from './parked.ts';
@@ -33,6 +35,7 @@ export interface GroupsOptions extends PlaceHost {
   readonly poolMax: number;
   /** What servers of groups say has changed, on any instance. */
   readonly changes: Changes;
+  readonly outcomes: Outcomes;
   /** The most subscriptions at once. */
   readonly maxListeners: number;
   /** So long a request waits for a turn, and a parked call for its client, in milliseconds. */
@@ -54,8 +57,8 @@ const untranslated: ReadonlySet<string | undefined> = new Set([
 ]);
 
 /**
- * A server of the legacy era as modern clients meet it (DESIGN decision 7, docs/decisions/0027). Their requests are those of
- * sessions that the gateway opens as a client, one for each group of clients that may share one, and more where calls wait
+ * A server of the legacy era as modern clients meet it (DESIGN decision 7, docs/decisions/0027), and one of either era as
+ * legacy clients meet it that have no session. Their requests are those of sessions that the gateway opens as a client, one for each group of clients that may share one, and more where calls wait
  * for input. Any instance serves any request: a session is found by the key of its place.
  */
 export class Groups {
@@ -82,7 +85,22 @@ export class Groups {
 
   /** Serves a request of the modern era, whose envelope and headers are as they should be. */
   request(request: Message, { logLevel }: Envelope, asker: Asker, answer: Answer): void {
-    const served = this.#serve(request, logLevel, asker, answer);
+    this.#watch(this.#serve(request, logLevel, asker, answer), answer);
+  }
+
+  /**
+   * Serves a request of the legacy era that names no session, of a server of either era (docs/decisions/0031). Its client can be
+   * asked nothing, and what only a session could remember is refused.
+   */
+  sessionless(request: Message, { principal, forwarded }: Asker, answer: Answer): void {
+    if (needsSession(request)) return answer.fault('session_required');
+    const asked: Asked = { request, form: legacyForm, askable: nothing, logLevel: undefined, answer, forwarded };
+    const of = { principal: this.#sharerOf(principal), capabilitiesText: capabilitiesOf(nothing), forwarded };
+    const places = this.#placesFor(of, false);
+    this.#watch(this.#call(asked, principal).run(places), answer);
+  }
+
+  #watch(served: Promise<void>, answer: Answer): void {
     served.catch((cause: unknown) => {
       const reason = this.#reasonOf(cause);
       if (!answer.isOver) answer.fault(reason);
@@ -108,7 +126,7 @@ export class Groups {
     const of = { principal: this.#sharerOf(principal), capabilitiesText: capabilitiesOf(askable), forwarded };
     if (method === 'server/discover') return this.#discover(request, of, answer);
     if (method === 'subscriptions/listen') return this.#listen(request, of, answer);
-    const asked: Asked = { request, askable, logLevel, answer, forwarded };
+    const asked: Asked = { request, form: modernForm, askable, logLevel, answer, forwarded };
     const retry = canAsk(method as string) ? readRetry(request) : undefined;
     if (retry !== undefined) return this.#retry(asked, retry, principal);
     await this.#call(asked, principal).run(this.#placesFor(of, askable.size > 0));
@@ -129,9 +147,10 @@ export class Groups {
   }
 
   #call(asked: Asked, principal: Principal): GroupCall {
-    const { states, requestIdleMs, isolation } = this.#options;
+    const { states, outcomes, requestIdleMs, isolation } = this.#options;
     return new GroupCall(
       {
+        outcomes,
         newId: () => this.#newId(),
         seal: (request, round, value) => {
           const content: StateContent<ParkedCall> = { round, expiresAtMs: Date.now() + requestIdleMs, value };
@@ -141,7 +160,7 @@ export class Groups {
         onOver: (place) => {
           if (isolation === 'request') this.#leave(place);
         },
-        busyMs: requestIdleMs,
+        idleMs: requestIdleMs,
       },
       asked,
     );
@@ -247,6 +266,18 @@ export class Groups {
   }
 }
 
+const nothing: ReadonlySet<Askable> = new Set();
+
+/** Requests whose outcome nobody would hear of, or that would change what others hear, without a session of one's own. */
+const ofSessions: ReadonlySet<string | undefined> = new Set([
+  ...['logging/setLevel', 'resources/subscribe', 'resources/unsubscribe'],
+  ...['tasks/get', 'tasks/result', 'tasks/list', 'tasks/cancel'],
+]);
+
+/** True for a request that begins what only a session goes on with, a task (2025-11-25) too. */
+const needsSession = (request: Message): boolean =>
+  ofSessions.has(request.method) || placeOf(request, 'params', 'task') !== undefined;
+
 /** Sets an entry, and forgets the oldest of too many. */
 function keepNewest<V>(entries: Map<string, V>, key: string, value: V): void {
   entries.set(key, value);
@@ -262,10 +293,4 @@ interface GroupOf {
   readonly principal: Principal;
   readonly capabilitiesText: string;
   readonly forwarded: ForwardedHeaders | undefined;
-}
-
-/** Headers for the server say who its client is: who brings others is of another group (P11). */
-function credentialsOf(forwarded: ForwardedHeaders): string {
-  const entries = Object.entries(forwarded).sort(([a], [b]) => (a < b ? -1 : 1));
-  return entries.length === 0 ? '' : createHash('sha256').update(JSON.stringify(entries)).digest('base64url');
 }

@@ -50,6 +50,8 @@ interface ReplyOptions {
   /** What is answered. */
   readonly messages?: readonly Message[] | undefined;
   onAccepted?(): void;
+  /** It was answered. */
+  onOver?(): void;
   readonly isContinued?: boolean;
 }
 
@@ -117,17 +119,21 @@ export class Connection {
     if (isBinary) return this.close('not_text');
     const { maxDepth, sender, authorization } = this.#options;
     const read = readMessages(bytes, maxDepth);
-    const posted = authorized(read, sender.identity, authorization, undefined);
     const messages = read.ok ? read.messages : undefined;
-    const refuse = (...fault: Fault): void => this.#refusePosted(messages, ...fault);
-    if (!posted.ok) return refuse(posted.reason, posted.id, posted.data);
+    const onOver = sender.visit.next(messages ?? []);
+    if (typeof onOver === 'string') return this.#refusePosted(messages, onOver, read.id);
+    const posted = authorized(read, sender.identity, authorization, undefined);
+    if (!posted.ok) onOver();
+    if (!posted.ok) return this.#refusePosted(messages, posted.reason, posted.id, posted.data);
     const { modern, initialize, isBatch, id } = posted;
-    if (modern !== undefined) return refuse('modern_not_served', id, { ...notServedHere(modern) });
-    if (this.#session === undefined && initialize !== undefined && !isBatch) return this.#open(initialize);
-    if (this.#session !== undefined && initialize !== undefined) return refuse('already_initialized', id);
-    if (this.#session === undefined || !this.#isOpen) return refuse('not_initialized', id);
-    if (this.#sessionEnd !== undefined) return refuse('session_ended', id);
-    this.#session.post(posted, this.#createReply({ messages }));
+    if (this.#session === undefined && modern === undefined && initialize !== undefined && !isBatch)
+      return this.#open(initialize, onOver);
+    const reply = this.#createReply({ messages, onOver });
+    if (modern !== undefined) return reply.fault('modern_not_served', id, { ...notServedHere(modern) });
+    if (this.#session !== undefined && initialize !== undefined) return reply.fault('already_initialized', id);
+    if (this.#session === undefined || !this.#isOpen) return reply.fault('not_initialized', id);
+    if (this.#sessionEnd !== undefined) return reply.fault('session_ended', id);
+    this.#session.post(posted, reply);
   }
 
   /** Calls that are refused end with that; see `CallObserver`. */
@@ -145,7 +151,7 @@ export class Connection {
     this.#outlet.reply(faultMessage(...fault));
   }
 
-  #open(initialize: Message): void {
+  #open(initialize: Message, onOver: () => void): void {
     const { server, sender, sessions, store, maxEventBytes } = this.#options;
     clearTimeout(this.#initializeTimer);
     this.#sessionEnd = undefined;
@@ -154,7 +160,7 @@ export class Connection {
       // Priming events are for clients that come back.
       this.#session?.listen(undefined, this.#createReply({ isContinued: true }));
     };
-    const reply = this.#createReply({ messages: [initialize], onAccepted });
+    const reply = this.#createReply({ messages: [initialize], onAccepted, onOver });
     const visitor = { server, principal: sender.identity.principal };
     const home = { store, maxEventBytes, onEnding: (reason: SessionEnd) => this.#ended(reason) };
     this.#session = sessions.connected.open(visitor, initialize, reply, home);
@@ -177,10 +183,11 @@ export class Connection {
   }
 
   /** What the session has for the client; to be told that a message was accepted is of no use on a connection. */
-  #createReply({ messages = [], onAccepted = () => undefined, isContinued = false }: ReplyOptions = {}): Reply {
+  #createReply({ messages = [], onAccepted = () => undefined, onOver, isContinued = false }: ReplyOptions = {}): Reply {
     const listeners: (() => void)[] = [];
     const answer = (send: () => void): void => {
       for (const listener of listeners) this.#onGone.delete(listener);
+      onOver?.();
       send();
     };
     const peer = this.#peer;

@@ -30,6 +30,10 @@ export interface Keys {
   readonly birth: string;
   /** String: a secret that all instances share. */
   secret(name: string): string;
+  /** Hash: what the rounds of a call came to. */
+  outcomes(call: string): string;
+  /** String: when what was used of a rate is paid. */
+  rate(name: string): string;
   /** Stream: what instances tell each other of changes. */
   readonly changes: string;
   /** A topic of changes as it stands there. */
@@ -55,6 +59,8 @@ export function createKeys(prefix: string): Keys {
     birth: `${prefix}:birth`,
     changes: `${prefix}:changes`,
     topic: digestOf,
+    outcomes: (call) => `${prefix}:outcomes:${digestOf(call)}`,
+    rate: (name) => `${prefix}:rate:${digestOf(name)}`,
     secret: (name) => `${prefix}:secret:${digestOf(name)}`,
   };
 }
