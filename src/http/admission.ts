@@ -1,10 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ForwardedHeaders } from '../protocol/forwarded-headers.ts';
+import type { CallObserver } from '../session/call-observer.ts';
 import { noQuotas, type Quotas } from '../session/quotas/quotas.ts';
 import type { Visit } from '../session/quotas/visit.ts';
 import type { Authorization } from './auth/authorization.ts';
 import { type Authenticate, type Challenge, type Identity, isChallenge } from './auth/identity.ts';
 import { createGuard, type GuardOptions } from './guard.ts';
+import { noteRequest, noteSender } from './refused-calls.ts';
 import { respondWithChallenge } from './respond.ts';
 import { bytesOf, endWith } from './visits.ts';
 
@@ -17,6 +19,8 @@ export interface AdmissionOptions extends GuardOptions {
   readonly quotas?: Quotas;
   /** Of one request, or one message on a WebSocket. */
   readonly maxBodyBytes: number;
+  /** Is told of calls that are refused, and of those of modern clients; absent if nobody wants to know. */
+  readonly calls?: CallObserver | undefined;
 }
 
 /** Who sends a request, and what it brings for the server. */
@@ -42,14 +46,16 @@ export interface Doors {
  * where the authentication answers at once.
  */
 export function createAdmission(options: AdmissionOptions): (incoming: IncomingMessage, doors: Doors) => void {
-  const { quotas = noQuotas, maxBodyBytes } = options;
+  const { quotas = noQuotas, maxBodyBytes, calls, server } = options;
   const authenticate = options.authorization.guard(options.authenticate);
   const guard = createGuard(options);
   return (incoming, doors) => {
+    if (calls !== undefined) noteRequest(incoming, calls, server.name);
     const forwarded = guard(incoming);
     if (typeof forwarded === 'string') return doors.refused({ reason: forwarded });
     const judge = (outcome: Identity | Challenge): void => {
       if (isChallenge(outcome)) return doors.refused(outcome);
+      if (calls !== undefined) noteSender(incoming, outcome.principal);
       const visit = quotas.enter(outcome.principal, bytesOf(incoming, maxBodyBytes));
       if (typeof visit === 'string') doors.refused({ reason: visit });
       else doors.admitted({ identity: outcome, forwarded, visit });
