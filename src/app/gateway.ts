@@ -3,8 +3,10 @@ import { readFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import type { Logger } from 'pino';
 import type { OpenBackend } from '../backend/backend.ts';
+import { CredentialMarks } from '../era/credential-marks.ts';
 import { Groups } from '../era/groups/groups.ts';
 import { openEitherEra } from '../era/open-either-era.ts';
+import { RequestStates } from '../era/request-state.ts';
 import { Translator } from '../era/translator.ts';
 import type { AdmissionOptions } from '../http/admission.ts';
 import { createHttpApp, createListener } from '../http/app.ts';
@@ -28,11 +30,12 @@ import type { Urls } from './banner.ts';
 import { type CertificateWatch, watchCertificate } from './certificate-watch.ts';
 import { readCertificate } from './configuration/certificate.ts';
 import type { GatewayConfig } from './configuration/config.ts';
+import { asksClients } from './configuration/credentials.ts';
 import { endpointPathsOf } from './configuration/endpoint-paths.ts';
 import type { Environment } from './configuration/environment.ts';
 import { flagOf } from './configuration/option-names.ts';
+import { createStateKeys } from './create-state-keys.ts';
 import { createConnectedStore, createStore } from './create-store.ts';
-import { createRequestStates } from './request-states.ts';
 import { logListeners } from './server-listeners.ts';
 import { missingCommand, type RunningServer, runServer } from './servers.ts';
 import { awaitStart, probeMs } from './start-probe.ts';
@@ -87,31 +90,33 @@ export async function startGateway({ config, environment, logger, onUseless }: G
   const modernServers = new Map(
     servers.map((running) => [running, runModern(running, config, modernObserver, startAheadMs, changes)]),
   );
-  const states = createRequestStates(config, store);
+  const keys = createStateKeys(config, store);
+  const states = new RequestStates(keys);
+  const marks = new CredentialMarks(keys);
   const allGroups: Groups[] = [];
   const originRules = createOriginRules(config);
   const endpoints = new Map<string, Endpoint>();
-  const onWebSocket = new Map<string, Pick<AdmissionOptions, 'server' | 'authenticate'>>();
+  const onWebSocket = new Map<string, Pick<AdmissionOptions, 'server' | 'authenticate' | 'marks'>>();
   const authenticate = authenticateNobody;
   const watch = new CredentialWatch();
   for (const [running, modern] of modernServers) {
     const own = running.config;
     const server = { ...running.server, open: openForSessions(running, modern, config) };
     const groups = new Groups({
-      ...{ sessions, records: store.sessions, changes: store.changes, server: running.server, states, version },
+      ...{ sessions, records: store.sessions, changes: store.changes, server: running.server, states, marks, version },
       ...{ isolation: own.isolation, poolMax: own.poolMax, requestIdleMs: config.requestIdleMs },
       settleMs: own.startTimeoutMs,
       maxListeners: config.maxSharedCalls,
       onFailed: (cause) => modernObserver.failed(own.name, cause),
     });
     allGroups.push(groups);
-    const options = { ...config, server, sessions, modern, groups, originRules, authenticate, watch };
+    const options = { ...config, server, sessions, modern, groups, originRules, authenticate, marks, watch };
     const endpoint = createEndpoint(options);
     for (const { mcp, ws, old } of endpointPathsOf(config, own)) {
       endpoints.set(mcp, endpoint);
       if (ws !== undefined) {
         endpoints.set(ws, webSocketOnly);
-        onWebSocket.set(ws, { server, authenticate });
+        onWebSocket.set(ws, { server, authenticate, marks });
       }
       if (old === undefined) continue;
       const face = { ...options, messagesPath: old.messages };
@@ -190,8 +195,8 @@ function runModern(
   if (access === undefined) return new ModernServer({ ...common, server, era: 'legacy', openSibling: server.open });
   const { open, ...how } = access;
   const modern = new ModernServer({ ...common, ...how, server: { ...server, open }, era: config.era });
-  // One that is to get headers of clients may answer nobody without.
-  if (config.forwardHeaders.length === 0) setTimeout(() => modern.start(), startAheadMs).unref();
+  // One that is to get something of its clients may answer nobody without.
+  if (!asksClients(config)) setTimeout(() => modern.start(), startAheadMs).unref();
   return modern;
 }
 
@@ -211,8 +216,8 @@ function openForSessions(
 
 async function startServers({ config, environment, logger, onUseless }: GatewayParts): Promise<RunningServer[]> {
   const [only, ...others] = config.servers;
-  // A server that is to get headers of clients may want them from the first connection on: it cannot be tried without.
-  if (only !== undefined && others.length === 0 && only.forwardHeaders.length === 0) {
+  // A server that is to get something of its clients may want it from the first connection on: it cannot be tried without.
+  if (only !== undefined && others.length === 0 && !asksClients(only)) {
     return [await awaitStart({ config: only, gateway: config, environment, logger, onUseless })];
   }
   return config.servers.map((server) => {

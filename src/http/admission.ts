@@ -1,5 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { CredentialMarks } from '../era/credential-marks.ts';
+import { type Brought, bringCredentials } from '../protocol/credentials.ts';
 import type { ForwardedHeaders } from '../protocol/forwarded-headers.ts';
+import type { Principal } from '../store/session-records.ts';
+import { StoreUnavailable } from '../store/store-unavailable.ts';
 import { type Authenticate, type Challenge, type Identity, isChallenge } from './auth/identity.ts';
 import { createGuard, type GuardOptions } from './guard.ts';
 import { respondWithChallenge } from './respond.ts';
@@ -7,11 +11,18 @@ import { respondWithChallenge } from './respond.ts';
 /** What stands before every endpoint of a server. */
 export interface AdmissionOptions extends GuardOptions {
   readonly authenticate: Authenticate;
+  /** Marks credentials, so that the same can be recognised; see `CredentialMarks`. */
+  readonly marks: CredentialMarks;
 }
 
 /** Who sends a request, and what it brings for the server. */
 export interface Sender {
   readonly identity: Identity;
+  /**
+   * To whom what the request makes belongs (P11): the sender, and at a server that is started with credentials of its client
+   * nobody who brings others.
+   */
+  readonly principal: Principal;
   readonly forwarded: ForwardedHeaders;
   /** The scopes that the request needs, where that is known; the session remembers them (`UsedScopes`). */
   readonly needs?: readonly string[];
@@ -25,18 +36,32 @@ export interface Doors {
 
 /**
  * Lets requests in, by their headers alone: first the guard, which costs least and protects the users of browsers, then who
- * sends it. Nothing of a body is read before, so that nobody without credentials can make the gateway hold anything. At once,
- * where the authentication answers at once.
+ * sends it, then whether it brings what its server needs of it. Nothing of a body is read before, so that nobody without
+ * credentials can make the gateway hold anything. At once, where nothing needs to be asked.
  */
 export function createAdmission(options: AdmissionOptions): (incoming: IncomingMessage, doors: Doors) => void {
-  const { authenticate } = options;
+  const { authenticate, server, marks } = options;
+  const { credentials } = server;
   const guard = createGuard(options);
   return (incoming, doors) => {
     const forwarded = guard(incoming);
     if (typeof forwarded === 'string') return doors.refused({ reason: forwarded });
     const judge = (outcome: Identity | Challenge): void => {
-      if (isChallenge(outcome)) doors.refused(outcome);
-      else doors.admitted({ identity: outcome, forwarded });
+      if (isChallenge(outcome)) return doors.refused(outcome);
+      const { principal, claims } = outcome;
+      if (credentials === undefined) return doors.admitted({ identity: outcome, principal, forwarded });
+      const brought = bringCredentials(credentials, incoming.headers, claims, forwarded);
+      if (!brought.ok) return doors.refused(challengeOf(brought));
+      const { values } = brought;
+      if (credentials.as === 'headers') return doors.admitted({ identity: outcome, principal, forwarded: values });
+      marks.of(server.name, values).then(
+        (mark) => {
+          if (incoming.socket.destroyed) return;
+          doors.admitted({ identity: outcome, principal: withCredentials(principal, mark), forwarded: values });
+        },
+        (cause: unknown) =>
+          doors.refused({ reason: cause instanceof StoreUnavailable ? 'store_unavailable' : 'internal' }),
+      );
     };
     const outcome = authenticate(incoming);
     if (!(outcome instanceof Promise)) return judge(outcome);
@@ -44,6 +69,21 @@ export function createAdmission(options: AdmissionOptions): (incoming: IncomingM
       if (!incoming.socket.destroyed) judge(late);
     });
   };
+}
+
+/**
+ * The sender as somebody who brings these credentials alone. A mark has always the same length, and all sessions of a server
+ * have one or none, so that no client can be taken for another one.
+ */
+const withCredentials = (principal: Principal, mark: string): Principal => ({
+  ...principal,
+  client: `${principal.client} ${mark}`,
+});
+
+function challengeOf(brought: Exclude<Brought, { ok: true }>): Challenge {
+  if (brought.lacks === 'room') return { reason: 'forwarded_too_large' };
+  const { lacks, name } = brought;
+  return { reason: lacks === 'header' ? 'credential_missing' : 'claim_missing', data: { [lacks]: name } };
 }
 
 /** An endpoint that serves those who are let in. */

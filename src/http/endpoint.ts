@@ -11,7 +11,6 @@ import type { Sessions } from '../session/sessions.ts';
 import { type AdmissionOptions, behindAdmission, type Sender } from './admission.ts';
 import type { CredentialWatch } from './auth/credential-watch.ts';
 import { endingReply } from './auth/ending-reply.ts';
-import type { Identity } from './auth/identity.ts';
 import { headerOf } from './guard.ts';
 import { createModernFace } from './modern-face.ts';
 import { readPosted } from './posted.ts';
@@ -53,7 +52,7 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
   const replyTo = (outgoing: ServerResponse, accepts: Accepts, sender: Sender, id: RequestId | null = null): Reply =>
     endingReply(createReply(outgoing, accepts, options, sender), sender.identity, options.watch, id);
 
-  const findSession = (incoming: IncomingMessage, { principal }: Identity): SessionHandle | Reason => {
+  const findSession = (incoming: IncomingMessage, { principal }: Sender): SessionHandle | Reason => {
     const id = incoming.headers['mcp-session-id'];
     if (id === undefined) return 'session_required';
     if (typeof id !== 'string' || !sessionIdForm.test(id)) return 'bad_session_id';
@@ -67,17 +66,16 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
   };
 
   const post: Method = (incoming, outgoing, sender) => {
-    const { identity } = sender;
     const accepts = readAccept(incoming.headers.accept);
     readPosted(incoming, options, accepts.json || accepts.sse, (posted) => {
       const reply = replyTo(outgoing, accepts, sender, posted.id);
       if (!posted.ok) return reply.fault(posted.reason, posted.id, posted.data);
-      if (posted.modern !== undefined) return modernFace.post(posted.modern, incoming.headers, identity, reply);
+      if (posted.modern !== undefined) return modernFace.post(posted.modern, incoming.headers, sender, reply);
       const { messages, isBatch, initialize, id } = posted;
       const namesSession = incoming.headers['mcp-session-id'] !== undefined;
       if (initialize !== undefined && namesSession) return reply.fault('already_initialized', id);
-      if (initialize !== undefined && !isBatch) return sessions.open(server, identity.principal, initialize, reply);
-      const session = findSession(incoming, identity);
+      if (initialize !== undefined && !isBatch) return sessions.open(server, sender.principal, initialize, reply);
+      const session = findSession(incoming, sender);
       if (typeof session === 'string') return reply.fault(session, id);
       session.post({ messages, isBatch }, reply);
     });
@@ -86,7 +84,7 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
   const get: Method = (incoming, outgoing, sender) => {
     const accepts = readAccept(incoming.headers.accept);
     if (!accepts.sse) return respondWithFault(outgoing, 'not_acceptable');
-    const session = findSession(incoming, sender.identity);
+    const session = findSession(incoming, sender);
     if (typeof session === 'string') return respondWithFault(outgoing, session);
     const lastEventId = readLastEventId(incoming);
     if (lastEventId === 'malformed') return respondWithFault(outgoing, 'bad_event_id');
@@ -94,7 +92,7 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
   };
 
   const remove: Method = (incoming, outgoing, sender) => {
-    const session = findSession(incoming, sender.identity);
+    const session = findSession(incoming, sender);
     if (typeof session === 'string') return respondWithFault(outgoing, session);
     session.remove(replyTo(outgoing, readAccept(undefined), sender));
   };

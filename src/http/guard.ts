@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import { credentialHeaders } from '../protocol/credentials.ts';
 import type { Reason } from '../protocol/faults.ts';
 import { type ForwardedHeaders, readForwardedHeaders } from '../protocol/forwarded-headers.ts';
 import type { Server } from '../session/session-parts.ts';
@@ -16,18 +17,19 @@ export type Guard = (incoming: IncomingMessage) => ForwardedHeaders | Reason;
 
 /** The guard of a server's endpoints. */
 export function createGuard({ server, originRules }: GuardOptions): Guard {
-  const forwardable = new Set(server.forwardHeaders);
+  const { forwardHeaders = [], credentials } = server;
+  const forServer = new Set([...forwardHeaders, ...(credentials ? credentialHeaders(credentials) : [])]);
   // Nearly all requests name the same one.
   let allowedHost: string | undefined;
   return ({ headers, rawHeaders }) => {
-    if (!hasSingleHeaders(rawHeaders, forwardable)) return 'duplicate_header';
+    if (!hasSingleHeaders(rawHeaders, forServer)) return 'duplicate_header';
     if (headers.host === undefined || headers.host !== allowedHost) {
       if (!isHost(headers.host)) return 'bad_host';
       if (!originRules.allowsHost(headers.host)) return 'host_not_allowed';
       allowedHost = headers.host;
     }
     if (!originRules.allowsOrigin(headers.origin)) return 'origin_not_allowed';
-    const forwarded = readForwardedHeaders(headers, server.forwardHeaders);
+    const forwarded = readForwardedHeaders(headers, forwardHeaders);
     return forwarded === 'too_large' ? 'forwarded_too_large' : forwarded;
   };
 }

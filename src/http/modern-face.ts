@@ -8,7 +8,7 @@ import { type Envelope, readEnvelope } from '../protocol/modern/envelope.ts';
 import { disagreeingHeader, missingHeader, type RequestHeaders } from '../protocol/modern/mirrored-headers.ts';
 import { type Era, modernRevisions } from '../protocol/revisions.ts';
 import type { Reply } from '../session/reply.ts';
-import type { Identity } from './auth/identity.ts';
+import type { Sender } from './admission.ts';
 
 /** What the face needs. */
 export interface ModernFaceOptions {
@@ -22,7 +22,7 @@ export interface ModernFaceOptions {
 /** The endpoint of one server for clients of the modern era, who have POST only. */
 export interface ModernFace {
   /** Answers a POST of the modern era, or one that claims to be. */
-  post(message: Message, headers: RequestHeaders, identity: Identity, reply: Reply): void;
+  post(message: Message, headers: RequestHeaders, sender: Pick<Sender, 'principal'>, reply: Reply): void;
 }
 
 /** What is wrong with a message, as the catalogue of faults has it. */
@@ -52,7 +52,12 @@ const mismatchOf = (header: string, headers: RequestHeaders): Record<string, unk
  * missing, mirrored parameters; what is left is the server's to answer. What is wrong in itself starts no server.
  */
 export function createModernFace({ modern, groups, commitAfterMs, slowReaderMs }: ModernFaceOptions): ModernFace {
-  const request = (message: Message, headers: RequestHeaders, { principal }: Identity, reply: Reply): void => {
+  const request = (
+    message: Message,
+    headers: RequestHeaders,
+    { principal }: Pick<Sender, 'principal'>,
+    reply: Reply,
+  ): void => {
     const hidesServerErrors = message.method === 'server/discover';
     const answer = new Answer({ reply, id: message.id as RequestId, commitAfterMs, slowReaderMs, hidesServerErrors });
     const read = readEnvelope(message);
@@ -130,8 +135,8 @@ export function createModernFace({ modern, groups, commitAfterMs, slowReaderMs }
   };
 
   return {
-    post(message, headers, identity, reply) {
-      if (message.kind === 'request') request(message, headers, identity, reply);
+    post(message, headers, sender, reply) {
+      if (message.kind === 'request') request(message, headers, sender, reply);
       else if (message.kind === 'notification') notify(message, headers, reply);
       else reply.fault('modern_response', null);
     },

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { Era } from '../../protocol/revisions.ts';
+import { credentialOptions } from './credentials.ts';
 import { file, integer, list, matching, type Option, systemText, text, turnedOff } from './option-kinds.ts';
 import { remoteOptions } from './remote-options.ts';
 import { resourceOptions } from './resource-options.ts';
@@ -241,6 +242,7 @@ export const serverOptions = {
   ws: turnedOff('Whether clients on WebSocket can use the server, at wsPath.'),
   ...resourceOptions,
   ...remoteOptions,
+  ...credentialOptions,
 } as const satisfies OptionTable;
 
 /** Pairs of which the first must not be larger than the second, and why. */

@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import type { Answer } from '../../modern/answer.ts';
 import type { Reason } from '../../protocol/faults.ts';
 import { type ForwardedHeaders, noHeaders } from '../../protocol/forwarded-headers.ts';
@@ -10,9 +10,11 @@ import { digestOf, type Retry, readRetry } from '../../protocol/modern/retry.ts'
 import { modernRevisions } from '../../protocol/revisions.ts';
 import { canAsk } from '../../session/rerun.ts';
 import { keyOfPlace } from '../../session/session-key.ts';
+import { isSame } from '../../session/visitor.ts';
 import type { Changes } from '../../store/changes.ts';
 import type { Principal } from '../../store/session-records.ts';
 import { StoreUnavailable } from '../../store/store-unavailable.ts';
+import type { CredentialMarks } from '../credential-marks.ts';
 import type { RequestStates, StateBinding, StateContent } from '../request-state.ts';
 import type { Asked } from './asked.ts';
 import { GroupCall } from './group-call.ts';
@@ -24,6 +26,8 @@ import { SessionReply } from './session-reply.ts';
 /** What the groups of a server need. */
 export interface GroupsOptions extends PlaceHost {
   readonly states: RequestStates;
+  /** Who brings other credentials for the server is somebody else (P11). */
+  readonly marks: CredentialMarks;
   /** Who shares a session: those of one principal who declare the same, or nobody (docs/decisions/0027). */
   readonly isolation: 'request' | 'shared';
   /** The most sessions of one group. */
@@ -102,36 +106,38 @@ export class Groups {
     if (untranslated.has(method)) return answer.fault('method_removed');
     const declared = placeOf(request, 'meta', clientCapabilitiesKey) as { start: number; end: number };
     const askable = readAskable(request.text.subarray(declared.start, declared.end));
-    const of = { principal, capabilitiesText: capabilitiesOf(askable), forwarded };
+    const credentials = await this.#options.marks.of(this.#options.server.name, forwarded ?? noHeaders);
+    if (answer.isOver) return;
+    const of = { principal, capabilitiesText: capabilitiesOf(askable), forwarded, credentials };
     if (method === 'server/discover') return this.#discover(request, of, answer);
     if (method === 'subscriptions/listen') return this.#listen(request, of, answer);
     const asked: Asked = { request, askable, logLevel, answer, forwarded };
     const retry = canAsk(method as string) ? readRetry(request) : undefined;
-    if (retry !== undefined) return this.#retry(asked, retry, principal);
-    await this.#call(asked, principal).run(this.#placesFor(of, askable.size > 0));
+    if (retry !== undefined) return this.#retry(asked, retry, of);
+    await this.#call(asked, of).run(this.#placesFor(of, askable.size > 0));
   }
 
-  async #retry(asked: Asked, { state, answers }: Retry, principal: Principal): Promise<void> {
-    const { answer, request, forwarded } = asked;
-    const binding = this.#binding(request, principal, forwarded);
+  async #retry(asked: Asked, { state, answers }: Retry, by: GroupOf): Promise<void> {
+    const { answer, request } = asked;
+    const binding = this.#binding(request, by);
     const content = state && (await this.#options.states.open<ParkedCall>(binding, state));
     if (answer.isOver) return;
     if (!content) return answer.fault('bad_request_state');
     const { place: key } = content.value;
     // It is not opened anew for a retry, so what its server would be told does not matter; nor is it remembered.
-    const of = { key, principal, capabilitiesText: '{}', topic: this.#topicOf(principal, forwarded) };
+    const of = { key, principal: by.principal, capabilitiesText: '{}', topic: this.#topicOf(by) };
     const place = this.#places.get(key) ?? new Place(this.#options, of, () => undefined);
-    await this.#call(asked, principal).resume(place, content, answers);
+    await this.#call(asked, by).resume(place, content, answers);
   }
 
-  #call(asked: Asked, principal: Principal): GroupCall {
+  #call(asked: Asked, by: GroupOf): GroupCall {
     const { states, requestIdleMs, isolation } = this.#options;
     return new GroupCall(
       {
         newId: () => this.#newId(),
         seal: (request, round, value) => {
           const content: StateContent<ParkedCall> = { round, expiresAtMs: Date.now() + requestIdleMs, value };
-          return states.seal(this.#binding(request, principal, asked.forwarded), content);
+          return states.seal(this.#binding(request, by), content);
         },
         reasonOf: (cause) => this.#reasonOf(cause),
         onOver: (place) => {
@@ -149,16 +155,16 @@ export class Groups {
   }
 
   /** Who shares sessions, or could if isolation let it, hears of the same changes: all of one principal and credentials. */
-  #topicOf({ issuer, subject, client }: Principal, forwarded = noHeaders): string {
+  #topicOf({ principal: { issuer, subject, client }, credentials }: By): string {
     const { name, digest } = this.#options.server;
-    return JSON.stringify([name, digest, issuer, subject, client, credentialsOf(forwarded)]);
+    return JSON.stringify([name, digest, issuer, subject, client, credentials]);
   }
 
   #listen(request: Message, of: GroupOf, answer: Answer): Promise<void> {
     const [place] = this.#placesFor(of, false) as [Place];
     return this.#listeners.listen({
       ...{ request, answer, place, forwarded: of.forwarded, name: this.#newId() },
-      topic: this.#topicOf(of.principal, of.forwarded),
+      topic: this.#topicOf(of),
       onOver: () => {
         if (this.#options.isolation === 'request') this.#leave(place);
       },
@@ -167,9 +173,7 @@ export class Groups {
 
   /** What the server said at `initialize`, as an answer to `server/discover`. */
   async #discover(request: Message, of: GroupOf, answer: Answer): Promise<void> {
-    const known =
-      this.#opened.get(openedKey(this.#topicOf(of.principal, of.forwarded), of.capabilitiesText)) ??
-      (await this.#open(of));
+    const known = this.#opened.get(openedKey(this.#topicOf(of), of.capabilitiesText)) ?? (await this.#open(of));
     if (answer.isOver) return;
     if (typeof known === 'string') return answer.fault(known);
     const id = placeOf(request, 'message', 'id') as { start: number; end: number };
@@ -187,25 +191,25 @@ export class Groups {
 
   /** The places of a group: the first is its home. */
   #placesFor(of: GroupOf, mayWait: boolean): readonly Place[] {
-    const { principal, capabilitiesText, forwarded } = of;
+    const { principal, capabilitiesText, credentials } = of;
     const newest = this.#newest;
-    const isSame =
-      newest?.principal === principal && newest.capabilitiesText === capabilitiesText && newest.mayWait === mayWait;
-    if (isSame && forwarded === newest.forwarded) return newest.places;
+    const isOfGroup = newest?.capabilitiesText === capabilitiesText && newest.credentials === credentials;
+    if (isOfGroup && newest.mayWait === mayWait && isSame(newest.principal, principal)) return newest.places;
     const places = this.#findPlaces(of, mayWait);
     if (this.#options.isolation !== 'request') this.#newest = { ...of, mayWait, places };
     return places;
   }
 
-  #findPlaces({ principal, capabilitiesText, forwarded = noHeaders }: GroupOf, mayWait: boolean): readonly Place[] {
+  #findPlaces(of: GroupOf, mayWait: boolean): readonly Place[] {
+    const { principal, capabilitiesText, credentials } = of;
     const { server, isolation, poolMax } = this.#options;
-    const topic = this.#topicOf(principal, forwarded);
+    const topic = this.#topicOf(of);
     if (isolation === 'request') {
       const key = keyOfPlace([server.name, server.digest, randomBytes(32).toString('base64url')]);
       return [this.#place({ key, principal, capabilitiesText, topic })];
     }
     const { issuer, subject, client } = principal;
-    const group = [server.name, server.digest, issuer, subject, client, capabilitiesText, credentialsOf(forwarded)];
+    const group = [server.name, server.digest, issuer, subject, client, capabilitiesText, credentials];
     return Array.from({ length: mayWait ? poolMax : 1 }, (_, slot) => {
       const key = keyOfPlace([...group, String(slot)]);
       return this.#place({ key, principal, capabilitiesText, topic });
@@ -232,8 +236,8 @@ export class Groups {
   }
 
   /** Who brings other credentials for the server is somebody else to a parked call, too (P11). */
-  #binding(request: Message, principal: Principal, forwarded = noHeaders): StateBinding {
-    const digest = `${digestOf(request)} ${credentialsOf(forwarded)}`;
+  #binding(request: Message, { principal, credentials }: By): StateBinding {
+    const digest = `${digestOf(request)} ${credentials}`;
     return { principal, server: this.#options.server.name, digest };
   }
 }
@@ -248,15 +252,15 @@ function keepNewest<V>(entries: Map<string, V>, key: string, value: V): void {
 /** Who may be told what a server said of itself: those who would open it in the same way. */
 const openedKey = (topic: string, capabilitiesText: string): string => JSON.stringify([topic, capabilitiesText]);
 
-/** What clients of one group have in common. */
-interface GroupOf {
+/** Whose a request is. */
+interface By {
   readonly principal: Principal;
-  readonly capabilitiesText: string;
-  readonly forwarded: ForwardedHeaders | undefined;
+  /** The mark of what it brings for the server. */
+  readonly credentials: string;
 }
 
-/** Headers for the server say who its client is: who brings others is of another group (P11). */
-function credentialsOf(forwarded: ForwardedHeaders): string {
-  const entries = Object.entries(forwarded).sort(([a], [b]) => (a < b ? -1 : 1));
-  return entries.length === 0 ? '' : createHash('sha256').update(JSON.stringify(entries)).digest('base64url');
+/** What clients of one group have in common. */
+interface GroupOf extends By {
+  readonly capabilitiesText: string;
+  readonly forwarded: ForwardedHeaders | undefined;
 }

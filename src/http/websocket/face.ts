@@ -15,7 +15,7 @@ import { serveWithoutUpgrade, wantsWebSocket } from './other-upgrades.ts';
 /** What the WebSocket endpoints of a gateway need. */
 export interface WebSocketFaceOptions extends Omit<ConnectionOptions, 'server' | 'sender'> {
   /** The servers by the path of their endpoint, and who may use them. */
-  readonly servers: ReadonlyMap<string, Pick<AdmissionOptions, 'server' | 'authenticate'>>;
+  readonly servers: ReadonlyMap<string, Pick<AdmissionOptions, 'server' | 'authenticate' | 'marks'>>;
   readonly originRules: OriginRules;
   /** Of one message of a client. */
   readonly maxBodyBytes: number;
