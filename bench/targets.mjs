@@ -1,6 +1,7 @@
 // The gateways that are measured: how each is started. To add one, add an entry.
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { publicUrl } from './lib/issuer.mjs';
 import { peersModules } from './lib/peers.mjs';
 
 const here = path.dirname(fileURLToPath(import.meta.url));
@@ -33,8 +34,8 @@ const hasSessions = ({ era }) => era !== 'modern';
 const remote = (transport) => ({ transport, runs: isSmallEcho, reference: `ideal-${transport}` });
 
 /**
- * By name. `argv(port, { command, redisPort, urls })`: the arguments of Node.js. `isPeer`: comes from npm, installed on demand.
- * `runs(scenario)`: false for one that says nothing about it. `usesRedis`: the run's Redis is started. `transport`: the
+ * By name. `argv(port, { command, redisPort, issuer, urls })`: the arguments of Node.js. `isPeer`: comes from npm, installed on demand.
+ * `runs(scenario)`: false for one that says nothing about it. `usesRedis`: the run's Redis is started. `usesToken`: the run's issuer is, and clients show a token of it. `transport`: the
  * server behind it runs by itself and speaks this; `urls` has its URL. `reference`: what it is compared with, `ideal` unless given.
  */
 export const targets = {
@@ -42,6 +43,13 @@ export const targets = {
   'ours-warm': {
     runs: ({ kind }) => kind === 'sessions',
     argv: (port, { command }) => startOurs(port, command, '--warm', '4'),
+  },
+  'ours-jwt': {
+    usesToken: true,
+    reference: 'ours',
+    runs: ({ name }) => /^echo-16x8-100-/.test(name),
+    argv: (port, { command, issuer }) =>
+      startOurs(port, command, '--auth-issuer', issuer, '--public-url', publicUrl, '--required-scopes', 'mcp:use'),
   },
   'ours-redis': {
     usesRedis: true,

@@ -3,7 +3,7 @@ import { isAlive } from './proc.mjs';
 import { startTarget, stopTarget } from './target-process.mjs';
 
 /** @param onStopped is told how each process ended: what was wrong with that, by what it was */
-export function createFleet({ places, logFileOf, onStopped }) {
+export function createFleet({ places, token, logFileOf, onStopped }) {
   const running = new Map();
 
   const stop = async (target) => {
@@ -20,7 +20,7 @@ export function createFleet({ places, logFileOf, onStopped }) {
 
   const start = async (target) => {
     await stop(target);
-    const process = await startTarget(target.name, target, { places, logFile: logFileOf(target.name) });
+    const process = await startTarget(target.name, target, { places, token, logFile: logFileOf(target.name) });
     running.set(target.name, process);
     return process;
   };

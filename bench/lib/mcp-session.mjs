@@ -20,11 +20,14 @@ export class McpSession {
   #control;
   #stream;
   #headers = '';
+  #authorization;
   /** How often its GET stream broke. */
   brokenStreams = 0;
 
-  constructor(port) {
+  /** @param token what it shows with each request, if anything */
+  constructor(port, token) {
     this.#port = port;
+    this.#authorization = token === undefined ? '' : `Authorization: Bearer ${token}\r\n`;
     this.#control = new HttpConnection(port);
   }
 
@@ -40,6 +43,7 @@ export class McpSession {
   by(port) {
     const session = new McpSession(port);
     session.#headers = this.#headers;
+    session.#authorization = this.#authorization;
     return session;
   }
 
@@ -158,6 +162,6 @@ export class McpSession {
   }
 
   #head(method, more) {
-    return `${method} /mcp HTTP/1.1\r\nHost: 127.0.0.1:${this.#port}\r\n${this.#headers}${more}\r\n`;
+    return `${method} /mcp HTTP/1.1\r\nHost: 127.0.0.1:${this.#port}\r\n${this.#authorization}${this.#headers}${more}\r\n`;
   }
 }

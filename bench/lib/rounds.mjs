@@ -36,6 +36,7 @@ export async function runRounds({ rounds, targets, scenarios, signal, print }) {
   const behind = await startBehind(targets);
   const fleet = createFleet({
     places: behind.places,
+    token: behind.token,
     logFileOf: (name) => path.join(resultsFolder, `${stamp}-${name}.log`),
     onStopped: (target, faults) => {
       if (Object.keys(faults).length > 0) keepCell(target, { scenario: 'stop', faults });
@@ -44,7 +45,7 @@ export async function runRounds({ rounds, targets, scenarios, signal, print }) {
   const runCell = async (target, scenario) => {
     if (scenario.kind === 'start') return measureStart(fleet, target, scenario);
     const { port, pid } = await (scenario.isFresh ? fleet.start(target) : fleet.ready(target));
-    return runJob({ ...scenario, port, pid }, signal);
+    return runJob({ ...scenario, port, pid, ...(target.usesToken && { token: behind.token }) }, signal);
   };
 
   keep(describeMachine(behind.backend));

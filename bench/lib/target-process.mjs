@@ -16,9 +16,10 @@ const { NODE_EXTRA_CA_CERTS: _certificates, NODE_OPTIONS: _options, ...environme
  * Starts a target. Resolves when it has answered `initialize`, with `startMs`, the milliseconds until then.
  * @param logFile gets what it writes to stderr
  * @param places what stands behind it; see `startBehind`
+ * @param token what its clients show, if they have to
  * @param nodeOptions arguments of Node.js before those of the target
  */
-export async function startTarget(name, { argv }, { places, logFile, nodeOptions = [] }) {
+export async function startTarget(name, { argv, usesToken }, { places, token, logFile, nodeOptions = [] }) {
   const port = await freePort();
   const log = openSync(logFile, 'a');
   const startedAt = performance.now();
@@ -32,7 +33,7 @@ export async function startTarget(name, { argv }, { places, logFile, nodeOptions
     target.exit = { code, signal };
   });
   for (;;) {
-    if (await answers(port)) break;
+    if (await answers(port, usesToken ? token : undefined)) break;
     if (target.exit !== undefined) throw new Error(`${name} ended at its start; see ${logFile}`);
     if (performance.now() - startedAt > startLimitMs) {
       await stopTarget(target);
@@ -61,8 +62,8 @@ export async function stopTarget(target) {
 }
 
 /** One try of a first session. */
-async function answers(port) {
-  const session = new McpSession(port);
+async function answers(port, token) {
+  const session = new McpSession(port, token);
   try {
     await session.open();
     return true;

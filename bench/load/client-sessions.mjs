@@ -3,8 +3,8 @@ import { McpSession } from '../lib/mcp-session.mjs';
 
 const atOnce = 8;
 
-export async function openSessions(port, count, { onMessage } = {}) {
-  const sessions = Array.from({ length: count }, () => new McpSession(port));
+export async function openSessions(port, count, { onMessage, token } = {}) {
+  const sessions = Array.from({ length: count }, () => new McpSession(port, token));
   for (let i = 0; i < count; i += atOnce) {
     await Promise.all(
       sessions.slice(i, i + atOnce).map(async (session) => {

@@ -7,7 +7,8 @@ import { createPayload } from './payloads.mjs';
 export async function echo(job) {
   const payload = createPayload(job.payload, job.bytes);
   const isModern = job.era === 'modern';
-  const sessions = isModern ? statelessClients(job.port, job.sessions) : await openSessions(job.port, job.sessions);
+  const { port, token } = job;
+  const sessions = isModern ? statelessClients(port, job.sessions) : await openSessions(port, job.sessions, { token });
   const params = isModern ? `${envelope},` : '';
   const result = await runClosedLoop(job, (tally) =>
     sessions.flatMap((session, index) =>

@@ -9,8 +9,11 @@ export interface Urls {
   readonly ws?: string;
 }
 
-/** What is printed when the gateway is ready: where it is, and a line that tries it. */
-export function renderBanner(urls: readonly Urls[]): string {
+/**
+ * What is printed when the gateway is ready: where it is, and a line that tries it.
+ * @param needsKey its clients have to show who they are
+ */
+export function renderBanner(urls: readonly Urls[], needsKey: boolean): string {
   const width = Math.max(...urls.map(({ server }) => server.length));
   const row = (server: string, url: string): string => `  ${server.padEnd(width)}  ${url}\n`;
   const endpoints = urls.map(({ server, url }) => row(server, url)).join('');
@@ -20,11 +23,11 @@ export function renderBanner(urls: readonly Urls[]): string {
   };
   const older = others('For clients that speak only HTTP+SSE', 'sse');
   const sockets = others('For clients on WebSocket', 'ws');
-  return `Ready:\n${endpoints}${older}${sockets}Try it:\n  ${curlLine(urls[0]?.url ?? '')}\n`;
+  return `Ready:\n${endpoints}${older}${sockets}Try it:\n  ${curlLine(urls[0]?.url ?? '', needsKey)}\n`;
 }
 
 /** A command that opens a session; what it prints shows that the gateway and the server behind it work. */
-function curlLine(url: string): string {
+function curlLine(url: string, needsKey: boolean): string {
   const initialize = {
     jsonrpc: '2.0',
     id: 1,
@@ -35,5 +38,5 @@ function curlLine(url: string): string {
       clientInfo: { name: 'curl', version: '1' },
     },
   };
-  return `curl -i -X POST ${url} -H 'Content-Type: application/json' -d '${JSON.stringify(initialize)}'`;
+  return `curl -i -X POST ${url} -H 'Content-Type: application/json'${needsKey ? " -H 'Authorization: Bearer KEY'" : ''} -d '${JSON.stringify(initialize)}'`;
 }

@@ -11,7 +11,7 @@ import { Translator } from '../era/translator.ts';
 import type { AdmissionOptions } from '../http/admission.ts';
 import { createHttpApp, createListener } from '../http/app.ts';
 import { CredentialWatch } from '../http/auth/credential-watch.ts';
-import { authenticateNobody } from '../http/auth/identity.ts';
+import { addResourceMetadata } from '../http/auth/oauth/metadata-routes.ts';
 import { createCors } from '../http/cors.ts';
 import { createEndpoint, type Endpoint } from '../http/endpoint.ts';
 import { createOriginRules, isLoopback } from '../http/origin.ts';
@@ -26,8 +26,11 @@ import { createSessionLog } from '../ops/session-log.ts';
 import { Sessions } from '../session/sessions.ts';
 import { anyChange, ChangeTeller } from '../store/change-teller.ts';
 import type { Changes } from '../store/changes.ts';
+import { createAccess } from './access.ts';
+import { createAuthentication } from './authentication.ts';
 import type { Urls } from './banner.ts';
 import { type CertificateWatch, watchCertificate } from './certificate-watch.ts';
+import { hasAuthentication, isolationOf } from './configuration/authentication.ts';
 import { readCertificate } from './configuration/certificate.ts';
 import type { GatewayConfig } from './configuration/config.ts';
 import { asksClients } from './configuration/credentials.ts';
@@ -69,6 +72,10 @@ const connectionGraceMs = 250;
 /** Starts a gateway. Rejects with an error for the operator if it cannot listen, or if its only server cannot be started. */
 export async function startGateway({ config, environment, logger, onUseless }: GatewayParts): Promise<Gateway> {
   const { host, port } = config;
+  const isAuthenticated = hasAuthentication(config);
+  const watch = new CredentialWatch();
+  const authentication = createAuthentication(config, watch, logger);
+  const { identityHeaders } = authentication;
   const store = await createStore(config, logger);
   const observer = createSessionLog(logger);
   const storeWaitMs = config.redisWaitMs;
@@ -96,27 +103,38 @@ export async function startGateway({ config, environment, logger, onUseless }: G
   const allGroups: Groups[] = [];
   const originRules = createOriginRules(config);
   const endpoints = new Map<string, Endpoint>();
-  const onWebSocket = new Map<string, Pick<AdmissionOptions, 'server' | 'authenticate' | 'marks'>>();
-  const authenticate = authenticateNobody;
-  const watch = new CredentialWatch();
+  const onWebSocket = new Map<string, AdmissionOptions>();
+  const access = await createAccess(config, authentication.authenticators, logger);
   for (const [running, modern] of modernServers) {
     const own = running.config;
     const server = { ...running.server, open: openForSessions(running, modern, config) };
     const groups = new Groups({
       ...{ sessions, records: store.sessions, changes: store.changes, server: running.server, states, marks, version },
-      ...{ isolation: own.isolation, poolMax: own.poolMax, requestIdleMs: config.requestIdleMs },
+      ...{ isolation: isolationOf(own.isolation, isAuthenticated), poolMax: own.poolMax },
+      requestIdleMs: config.requestIdleMs,
       settleMs: own.startTimeoutMs,
       maxListeners: config.maxSharedCalls,
       onFailed: (cause) => modernObserver.failed(own.name, cause),
     });
     allGroups.push(groups);
-    const options = { ...config, server, sessions, modern, groups, originRules, authenticate, marks, watch };
+    const options = {
+      ...config,
+      server,
+      sessions,
+      modern,
+      groups,
+      originRules,
+      identityHeaders,
+      marks,
+      watch,
+      ...access.of(own),
+    };
     const endpoint = createEndpoint(options);
     for (const { mcp, ws, old } of endpointPathsOf(config, own)) {
       endpoints.set(mcp, endpoint);
       if (ws !== undefined) {
         endpoints.set(ws, webSocketOnly);
-        onWebSocket.set(ws, { server, authenticate, marks });
+        onWebSocket.set(ws, options);
       }
       if (old === undefined) continue;
       const face = { ...options, messagesPath: old.messages };
@@ -125,6 +143,7 @@ export async function startGateway({ config, environment, logger, onUseless }: G
     }
   }
   const app = createHttpApp(endpoints);
+  addResourceMetadata(app, access.metadata);
   addHealth(app, { readiness: () => sessions.readiness });
 
   const listener = createListener(app, endpoints, createCors(originRules));
@@ -136,7 +155,6 @@ export async function startGateway({ config, environment, logger, onUseless }: G
     servers: onWebSocket,
     sessions,
     store: connectedStore,
-    originRules,
     watch,
     maxEventBytes: config.maxLineBytes,
     initializeTimeoutMs: config.bodyTimeoutMs,
@@ -153,11 +171,12 @@ export async function startGateway({ config, environment, logger, onUseless }: G
     throw new Error(explainListenFailure(cause, config), { cause });
   }
 
-  if (!isLoopback(host)) {
-    logger.warn({ host, port }, 'whoever reaches this address can use the servers: there is no authentication yet');
+  if (!isLoopback(host) && !isAuthenticated) {
+    logger.warn({ host, port }, 'whoever reaches this address can use the servers: no authentication is configured');
   }
 
   const certificateWatch = watchFor(certificate, config, web, logger);
+  const readAgain = [authentication.reload, certificateWatch?.look].filter((read) => read !== undefined);
   const base = `${certificate === undefined ? 'http' : 'https'}://${displayHost(host)}:${(http.address() as AddressInfo).port}`;
   return {
     urls: servers.map(({ config: own }) => {
@@ -165,7 +184,7 @@ export async function startGateway({ config, environment, logger, onUseless }: G
       const onWs = ws && { ws: base.replace('http', 'ws') + ws };
       return { server: own.name, url: base + mcp, ...(old && { sse: base + old.stream }), ...onWs };
     }),
-    reload: certificateWatch?.look,
+    reload: readAgain.length === 0 ? undefined : () => void readAgain.map((read) => read()),
     async close() {
       certificateWatch?.stop();
       const endMs = Math.max(...servers.map(({ config: c }) => c.stdinCloseGraceMs + c.terminateGraceMs));
@@ -178,6 +197,7 @@ export async function startGateway({ config, environment, logger, onUseless }: G
       ]);
       await closeParts();
       watch.close();
+      authentication.close();
       await Promise.all([webSockets.close(connectionGraceMs), web.close(connectionGraceMs)]);
     },
   };

@@ -9,9 +9,11 @@ import { ownIdentity } from '../backend/stdio/orphans/process-identity.ts';
 import { createLogger } from '../ops/log.ts';
 import { renderBanner } from './banner.ts';
 import { checkServers } from './check.ts';
+import { hasAuthentication } from './configuration/authentication.ts';
 import { type GatewayConfig, readConfiguration } from './configuration/config.ts';
 import { renderHelp } from './configuration/help.ts';
 import { type Gateway, startGateway } from './gateway.ts';
+import { makeKey } from './make-key.ts';
 import { version } from './version.ts';
 
 /** Exit codes: 0 all is well, 1 it could not be done, 2 the configuration is wrong. */
@@ -33,6 +35,12 @@ export async function main(): Promise<void> {
     for (const { path, message } of configuration.faults) process.stderr.write(`${path}: ${message}\n`);
     process.stderr.write('Nothing was started. See mcp-gangway --help.\n');
     process.exitCode = misconfigured;
+    return;
+  }
+  if (configuration.command === 'key') {
+    const { key, entry } = makeKey(configuration.name);
+    process.stderr.write('The key, which is shown this once, and its entry for the list in the file of --api-keys:\n');
+    process.stdout.write(`${key}\n${entry}\n`);
     return;
   }
   if (!('config' in configuration)) {
@@ -71,7 +79,7 @@ async function serve(config: GatewayConfig, logger: Logger): Promise<void> {
     return giveUp((error as Error).message);
   }
   for (const urls of gateway.urls) logger.info(urls, 'endpoint ready');
-  process.stdout.write(renderBanner(gateway.urls));
+  process.stdout.write(renderBanner(gateway.urls, hasAuthentication(config)));
 }
 
 /**

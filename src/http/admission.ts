@@ -4,6 +4,7 @@ import { type Brought, bringCredentials } from '../protocol/credentials.ts';
 import type { ForwardedHeaders } from '../protocol/forwarded-headers.ts';
 import type { Principal } from '../store/session-records.ts';
 import { StoreUnavailable } from '../store/store-unavailable.ts';
+import type { Authorization } from './auth/authorization.ts';
 import { type Authenticate, type Challenge, type Identity, isChallenge } from './auth/identity.ts';
 import { createGuard, type GuardOptions } from './guard.ts';
 import { respondWithChallenge } from './respond.ts';
@@ -13,6 +14,8 @@ export interface AdmissionOptions extends GuardOptions {
   readonly authenticate: Authenticate;
   /** Marks credentials, so that the same can be recognised; see `CredentialMarks`. */
   readonly marks: CredentialMarks;
+  /** What those who are let in may do. */
+  readonly authorization: Authorization;
 }
 
 /** Who sends a request, and what it brings for the server. */
@@ -25,7 +28,7 @@ export interface Sender {
   readonly principal: Principal;
   readonly forwarded: ForwardedHeaders;
   /** The scopes that the request needs, where that is known; the session remembers them (`UsedScopes`). */
-  readonly needs?: readonly string[];
+  readonly needs?: readonly string[] | undefined;
 }
 
 /** Who hears whether a request is let in: one of both, once, or none if its client leaves before that is known. */
@@ -40,17 +43,18 @@ export interface Doors {
  * credentials can make the gateway hold anything. At once, where nothing needs to be asked.
  */
 export function createAdmission(options: AdmissionOptions): (incoming: IncomingMessage, doors: Doors) => void {
-  const { authenticate, server, marks } = options;
+  const { server, marks, authorization } = options;
   const { credentials } = server;
+  const authenticate = authorization.guard(options.authenticate);
   const guard = createGuard(options);
   return (incoming, doors) => {
     const forwarded = guard(incoming);
     if (typeof forwarded === 'string') return doors.refused({ reason: forwarded });
     const judge = (outcome: Identity | Challenge): void => {
       if (isChallenge(outcome)) return doors.refused(outcome);
-      const { principal, claims } = outcome;
+      const { principal } = outcome;
       if (credentials === undefined) return doors.admitted({ identity: outcome, principal, forwarded });
-      const brought = bringCredentials(credentials, incoming.headers, claims, forwarded);
+      const brought = bringCredentials(credentials, incoming.headers, claimsOf(outcome), forwarded);
       if (!brought.ok) return doors.refused(challengeOf(brought));
       const { values } = brought;
       if (credentials.as === 'headers') return doors.admitted({ identity: outcome, principal, forwarded: values });
@@ -70,6 +74,10 @@ export function createAdmission(options: AdmissionOptions): (incoming: IncomingM
     });
   };
 }
+
+/** Keys and proxies name a user and have no claims: who it is they say all the same. */
+const claimsOf = ({ principal, claims }: Identity): Identity['claims'] =>
+  principal.subject === '' ? claims : { sub: principal.subject, ...claims };
 
 /**
  * The sender as somebody who brings these credentials alone. A mark has always the same length, and all sessions of a server

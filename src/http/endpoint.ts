@@ -11,6 +11,7 @@ import type { Sessions } from '../session/sessions.ts';
 import { type AdmissionOptions, behindAdmission, type Sender } from './admission.ts';
 import type { CredentialWatch } from './auth/credential-watch.ts';
 import { endingReply } from './auth/ending-reply.ts';
+import { authorized, refuse, withNeeds } from './authorized.ts';
 import { headerOf } from './guard.ts';
 import { createModernFace } from './modern-face.ts';
 import { readPosted } from './posted.ts';
@@ -47,7 +48,7 @@ const sessionIdForm = /^[\x21-\x7e]{1,128}$/;
  * session it names (2026-07-28, basic/versioning).
  */
 export function createEndpoint(options: EndpointOptions): Endpoint {
-  const { server, sessions } = options;
+  const { server, sessions, authorization } = options;
   const modernFace = createModernFace(options);
   const replyTo = (outgoing: ServerResponse, accepts: Accepts, sender: Sender, id: RequestId | null = null): Reply =>
     endingReply(createReply(outgoing, accepts, options, sender), sender.identity, options.watch, id);
@@ -67,9 +68,10 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
 
   const post: Method = (incoming, outgoing, sender) => {
     const accepts = readAccept(incoming.headers.accept);
-    readPosted(incoming, options, accepts.json || accepts.sse, (posted) => {
-      const reply = replyTo(outgoing, accepts, sender, posted.id);
-      if (!posted.ok) return reply.fault(posted.reason, posted.id, posted.data);
+    readPosted(incoming, options, accepts.json || accepts.sse, (read) => {
+      const posted = authorized(read, sender.identity, authorization, incoming.url);
+      const reply = replyTo(outgoing, accepts, withNeeds(sender, posted), posted.id);
+      if (!posted.ok) return refuse(posted, outgoing, reply);
       if (posted.modern !== undefined) return modernFace.post(posted.modern, incoming.headers, sender, reply);
       const { messages, isBatch, initialize, id } = posted;
       const namesSession = incoming.headers['mcp-session-id'] !== undefined;

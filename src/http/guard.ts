@@ -10,19 +10,22 @@ import { hasSingleHeaders } from './single-headers.ts';
 export interface GuardOptions {
   readonly server: Server;
   readonly originRules: OriginRules;
+  /** Further headers, in small letters, that may stand once: those by which a proxy says who its user is. */
+  readonly identityHeaders?: readonly string[];
 }
 
 /** Says why a request is refused by its headers, whatever it asks for; else which of them its server is to get. */
 export type Guard = (incoming: IncomingMessage) => ForwardedHeaders | Reason;
 
 /** The guard of a server's endpoints. */
-export function createGuard({ server, originRules }: GuardOptions): Guard {
+export function createGuard({ server, originRules, identityHeaders = [] }: GuardOptions): Guard {
   const { forwardHeaders = [], credentials } = server;
-  const forServer = new Set([...forwardHeaders, ...(credentials ? credentialHeaders(credentials) : [])]);
+  const forServer = [...forwardHeaders, ...(credentials ? credentialHeaders(credentials) : [])];
+  const single = new Set([...forServer, ...identityHeaders]);
   // Nearly all requests name the same one.
   let allowedHost: string | undefined;
   return ({ headers, rawHeaders }) => {
-    if (!hasSingleHeaders(rawHeaders, forServer)) return 'duplicate_header';
+    if (!hasSingleHeaders(rawHeaders, single)) return 'duplicate_header';
     if (headers.host === undefined || headers.host !== allowedHost) {
       if (!isHost(headers.host)) return 'bad_host';
       if (!originRules.allowsHost(headers.host)) return 'host_not_allowed';

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Reason, RequestId } from '../protocol/faults.ts';
+import type { ScanLimits } from '../protocol/json-scan.ts';
 import { isJsonContentType } from '../protocol/media-types.ts';
 import { type Message, readBody } from '../protocol/message.ts';
 import { namesModernRevision } from '../protocol/revisions.ts';
@@ -32,8 +33,8 @@ export interface PostLimits {
   readonly maxDepth: number;
 }
 
-/** More messages than this in one batch are refused: each costs a place in the table of calls. */
-const maxBatch = 100;
+/** More messages than this in one batch are refused: each costs a place in the table of calls. Members: far more than any has. */
+const limits: ScanLimits = { maxBatch: 100, maxMembers: 4096 };
 
 /**
  * Reads the messages of a POST. `done` is called once, unless the client leaves before all has come.
@@ -72,7 +73,7 @@ function refuseHeaders({ headers }: IncomingMessage): Reason | undefined {
  * @param version what is said of their revision beside the text
  */
 export function readMessages(bytes: Buffer, maxDepth: number, version?: string): Posted {
-  const body = readBody(withoutBom(bytes), maxDepth);
+  const body = readBody(withoutBom(bytes), maxDepth, limits);
   if (!body.ok) return refusal(body.reason);
   const messages: Message[] = [];
   for (const read of body.messages) {
@@ -84,7 +85,6 @@ export function readMessages(bytes: Buffer, maxDepth: number, version?: string):
   const id = body.batch ? null : requestId(first);
   const modern = namesModernRevision(version) ? first : messages.find((message) => message.isModern);
   if (modern !== undefined && body.batch) return refusal('modern_batch');
-  if (messages.length > maxBatch) return refusal('batch_too_large');
   const initialize = messages.find(({ method, kind }) => method === 'initialize' && kind === 'request');
   return { ok: true, messages, isBatch: body.batch, modern, initialize, id };
 }

@@ -27,14 +27,14 @@ const none: ReadonlySet<string> = new Set();
 /**
  * True if no such header stands twice, and none that decides holds characters beyond visible ASCII.
  * @param rawHeaders as Node.js gives them
- * @param forwarded further headers, in small letters, for which the same holds: the server could take another one of two
- *   than who looked at them on the way
+ * @param further headers, in small letters, for which the same holds: the server could take another one of two than who
+ *   looked at them on the way
  */
-export function hasSingleHeaders(rawHeaders: readonly string[], forwarded: ReadonlySet<string> = none): boolean {
+export function hasSingleHeaders(rawHeaders: readonly string[], further: ReadonlySet<string> = none): boolean {
   const seen = new Set<string>();
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = (rawHeaders[i] as string).toLowerCase();
-    const decides = single.has(name) || forwarded.has(name);
+    const decides = single.has(name) || further.has(name);
     if (!decides && !name.startsWith(protocolPrefix)) continue;
     if (seen.has(name) || (decides && !visibleAscii.test(rawHeaders[i + 1] as string))) return false;
     seen.add(name);

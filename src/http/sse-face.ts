@@ -1,6 +1,7 @@
 import { readAccept } from '../protocol/media-types.ts';
 import { behindAdmission } from './admission.ts';
 import { endingReply } from './auth/ending-reply.ts';
+import { authorized, refuse, withNeeds } from './authorized.ts';
 import type { Endpoint, EndpointOptions } from './endpoint.ts';
 import { headerOf } from './guard.ts';
 import { notServedHere } from './legacy-only.ts';
@@ -41,14 +42,15 @@ export function createSseStream(options: SseFaceOptions): Endpoint {
 
 /** Where such clients POST their messages. What is answered to them is on the stream. */
 export function createMessagesEndpoint(options: SseFaceOptions): Endpoint {
-  const { server, sessions } = options;
+  const { server, sessions, authorization } = options;
   return behindAdmission(options, (incoming, outgoing, sender) => {
     const { principal } = sender;
     if (incoming.method !== 'POST') return respondWithFault(outgoing, 'only_messages');
-    readPosted(incoming, options, true, (posted) => {
-      const said = createPostReply(outgoing, options, sender);
+    readPosted(incoming, options, true, (read) => {
+      const posted = authorized(read, sender.identity, authorization, incoming.url);
+      const said = createPostReply(outgoing, options, withNeeds(sender, posted));
       const reply = endingReply(said, sender.identity, options.watch, posted.id);
-      if (!posted.ok) return reply.fault(posted.reason, posted.id, posted.data);
+      if (!posted.ok) return refuse(posted, outgoing, reply);
       const { messages, isBatch, modern, initialize, id } = posted;
       if (modern !== undefined) {
         const header = headerOf(incoming, 'mcp-protocol-version');

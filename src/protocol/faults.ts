@@ -41,6 +41,11 @@ const catalogue = {
     code: -32600,
     message: 'Invalid request: a key stands twice in the message, in its params or in params._meta.',
   },
+  too_many_members: {
+    status: 400,
+    code: -32600,
+    message: 'Invalid request: the message, its params or params._meta have more than 4096 members.',
+  },
   too_deep: { status: 400, code: -32600, message: 'Invalid request: the JSON is nested too deeply.' },
   duplicate_id: {
     status: 400,
@@ -230,6 +235,19 @@ const catalogue = {
     code: -32000,
     message:
       'The credentials of this request ended before it was answered; whether it took effect is unknown. Go on with new ones.',
+  },
+  token_not_checked: {
+    status: 503,
+    code: -32000,
+    message:
+      'The token could not be checked, because its issuer cannot be reached at the moment. Try again with the same one.',
+    retryAfterS: 10,
+  },
+  insufficient_scope: {
+    status: 403,
+    code: -32000,
+    message:
+      'Forbidden: this needs a token with more scopes. WWW-Authenticate, or error.data.scope, names all of them.',
   },
 
   // WebSocket

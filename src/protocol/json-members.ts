@@ -21,6 +21,13 @@ export class FoundMembers {
   #starts: number[] = [];
   #ends: number[] = [];
   #seen: Set<string> | undefined;
+  /** At each place the key of the object that had one there last, if it stood in the text as it is: most messages are alike. */
+  #guesses: (string | undefined)[] = [];
+
+  /** What the next key may well be: the one that another object had at this place. */
+  get guess(): string | undefined {
+    return this.#guesses[this.#count];
+  }
 
   /** Forgets all members. */
   clear(): void {
@@ -28,18 +35,23 @@ export class FoundMembers {
       this.#keys = [];
       this.#starts = [];
       this.#ends = [];
+      this.#guesses = [];
     }
     this.#count = 0;
     this.#seen = undefined;
   }
 
-  /** Begins a member; false if there is one with this key. */
-  begin(key: string): boolean {
+  /**
+   * Begins a member; false if there is one with this key.
+   * @param isPlain the key stands in the text as it is: in ASCII, without escapes
+   */
+  begin(key: string, isPlain: boolean): boolean {
     const count = this.#count;
     if (count === fewKeys) this.#seen = new Set(this.#keys.slice(0, count));
     if (this.#seen?.has(key) ?? this.indexOf(key) >= 0) return false;
     this.#seen?.add(key);
     this.#keys[count] = key;
+    this.#guesses[count] = isPlain ? key : undefined;
     this.#count = count + 1;
     return true;
   }

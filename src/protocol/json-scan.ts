@@ -43,6 +43,19 @@ export interface Scanned {
   readonly meta: FoundMembers | undefined;
 }
 
+/** What is bounded since it costs much more to look at than to send (P8). */
+export interface ScanLimits {
+  /** Values in a batch. */
+  readonly maxBatch: number;
+  /**
+   * Members of a message, of its params and of their _meta. Each is a key to be made and remembered: 300,000 of them in a
+   * body of 4 MiB hold up everybody else for most of a second.
+   */
+  readonly maxMembers: number;
+}
+
+const defaultLimits: ScanLimits = { maxBatch: Number.POSITIVE_INFINITY, maxMembers: 2 ** 17 };
+
 /** What came of a scan whose messages were handed over one by one. */
 export type MessagesOutcome = Readonly<{ ok: true; batch: boolean }> | Readonly<{ ok: false; fault: ScanFault }>;
 
@@ -60,9 +73,14 @@ export function scanJson(text: Buffer, maxDepth: number): ScanOutcome {
  * As `scanJson`, for those who look at a message once: nothing is kept of it.
  * @param take is handed each value of the text; the text behind it may still turn out to be wrong
  */
-export function scanMessages(text: Buffer, maxDepth: number, take: (scanned: Scanned) => void): MessagesOutcome {
+export function scanMessages(
+  text: Buffer,
+  maxDepth: number,
+  take: (scanned: Scanned) => void,
+  limits = defaultLimits,
+): MessagesOutcome {
   if (!isUtf8(text)) return faulty.not_json;
-  const ok = scanner.read(text, maxDepth, take);
+  const ok = scanner.read(text, maxDepth, take, limits);
   return ok ? (scanner.batch ? wholeBatch : wholeMessage) : faulty[scanner.fault];
 }
 
@@ -77,6 +95,8 @@ const faulty = {
   not_json: { ok: false, fault: 'not_json' },
   too_deep: { ok: false, fault: 'too_deep' },
   duplicate_key: { ok: false, fault: 'duplicate_key' },
+  too_many_members: { ok: false, fault: 'too_many_members' },
+  batch_too_large: { ok: false, fault: 'batch_too_large' },
 } as const;
 
 /**
@@ -105,18 +125,21 @@ class MessageScanner extends JsonReader implements Scanned {
   /** The memory for each level, by its number. */
   readonly #levels = [new FoundMembers(), new FoundMembers(), new FoundMembers()] as const;
   #take: (scanned: Scanned) => void = () => undefined;
+  #limits = defaultLimits;
 
-  read(text: Buffer, maxDepth: number, take: (scanned: Scanned) => void): boolean {
+  read(text: Buffer, maxDepth: number, take: (scanned: Scanned) => void, limits: ScanLimits): boolean {
     this.begin(text, maxDepth);
     this.#take = take;
+    this.#limits = limits;
     this.skipSpace();
     this.batch = this.text[this.at] === openBracket;
-    const isRead = this.batch ? this.#readElements(() => this.#readMessage()) : this.#readMessage();
+    const isRead = this.batch ? this.#readElements(() => this.#readMessage(), limits.maxBatch) : this.#readMessage();
     return this.#finish(isRead);
   }
 
   readObject(text: Buffer): Members | undefined {
     this.begin(text, Number.POSITIVE_INFINITY);
+    this.#limits = defaultLimits;
     this.number += 1;
     this.skipSpace();
     const members = this.text[this.at] === openBrace ? this.#readMembers(2) : undefined;
@@ -149,15 +172,16 @@ class MessageScanner extends JsonReader implements Scanned {
   }
 
   /** Reads a list from its bracket on, each element by the given function. */
-  #readElements(readElement: () => boolean): boolean {
+  #readElements(readElement: () => boolean, maxCount = Number.POSITIVE_INFINITY): boolean {
     this.at += 1;
     this.skipSpace();
     if (this.text[this.at] === closeBracket) {
       this.at += 1;
       return true;
     }
-    for (;;) {
+    for (let count = 1; ; count += 1) {
       this.skipSpace();
+      if (count > maxCount) return this.#refuse('batch_too_large') !== undefined;
       if (!readElement()) return false;
       this.skipSpace();
       const byte = this.text[this.at++];
@@ -192,13 +216,12 @@ class MessageScanner extends JsonReader implements Scanned {
       this.at += 1;
       return members;
     }
-    for (;;) {
-      const key = this.#readKey();
+    for (let count = 1; ; count += 1) {
+      if (count > this.#limits.maxMembers) return this.#refuse('too_many_members');
+      const keyAt = this.at + 1;
+      const key = this.#readKey(members.guess);
       if (key === undefined) return undefined;
-      if (!members.begin(key)) {
-        this.fault = 'duplicate_key';
-        return undefined;
-      }
+      if (!members.begin(key, key.length === this.at - 1 - keyAt)) return this.#refuse('duplicate_key');
       if (!this.skipColon()) return undefined;
       const start = this.at;
       if (!this.#readMemberValue(level, key)) return undefined;
@@ -209,6 +232,11 @@ class MessageScanner extends JsonReader implements Scanned {
       if (byte !== comma) return undefined;
       this.skipSpace();
     }
+  }
+
+  #refuse(fault: ScanFault): undefined {
+    this.fault = fault;
+    return undefined;
   }
 
   #readMemberValue(level: 0 | 1 | 2, key: string): boolean {
@@ -226,9 +254,13 @@ class MessageScanner extends JsonReader implements Scanned {
   }
 
   /** A key as its characters, escapes resolved: `"id"` and `"\u0069d"` are the same key. */
-  #readKey(): string | undefined {
+  #readKey(guess: string | undefined): string | undefined {
     if (this.text[this.at] !== quote) return undefined;
     const start = this.at;
+    if (guess !== undefined && isKey(this.text, start + 1, guess)) {
+      this.at = start + guess.length + 2;
+      return guess;
+    }
     return this.skipString() ? keyText(this.text, start + 1, this.at - 1) : undefined;
   }
 }
@@ -249,6 +281,13 @@ const commonKeys = shortTexts([
   'total',
   'message',
 ]);
+
+/** True if a key of ASCII characters, and the quote behind it, stand at this place. */
+function isKey(text: Buffer, start: number, key: string): boolean {
+  if (text[start + key.length] !== quote) return false;
+  for (let i = 0; i < key.length; i++) if (text[start + i] !== key.charCodeAt(i)) return false;
+  return true;
+}
 
 /** The characters of a key between these bytes, which are inside of a checked string. */
 function keyText(text: Buffer, start: number, end: number): string {

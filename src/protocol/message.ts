@@ -1,6 +1,6 @@
 import type { Reason, RequestId } from './faults.ts';
 import { type FoundMembers, type Members, memberIndex } from './json-members.ts';
-import { copyOf, type Scanned, scanJson, scanMessages } from './json-scan.ts';
+import { copyOf, type ScanLimits, type Scanned, scanJson, scanMessages } from './json-scan.ts';
 import { shortTexts } from './short-texts.ts';
 
 /**
@@ -78,9 +78,9 @@ const relatedTaskKey = 'io.modelcontextprotocol/related-task';
  * Reads one text as a JSON-RPC message or batch. Nothing is thrown for a peer's fault.
  * @param maxDepth how deeply the JSON may be nested
  */
-export function readBody(text: Buffer, maxDepth: number): ReadBody {
+export function readBody(text: Buffer, maxDepth: number, limits?: ScanLimits): ReadBody {
   if (text === newestText && maxDepth >= newestDepth) return newestBody as ReadBody;
-  const body = scanBody(text, maxDepth);
+  const body = scanBody(text, maxDepth, limits);
   if (body.ok && text.length <= maxKeptBytes) {
     newestText = text;
     newestDepth = maxDepth;
@@ -95,9 +95,9 @@ let newestDepth = 0;
 let newestBody: ReadBody | undefined;
 const maxKeptBytes = 256 * 1024;
 
-function scanBody(text: Buffer, maxDepth: number): ReadBody {
+function scanBody(text: Buffer, maxDepth: number, limits?: ScanLimits): ReadBody {
   const messages: ReadMessage[] = [];
-  const scan = scanMessages(text, maxDepth, (scanned) => messages.push(readMessage(text, scanned)));
+  const scan = scanMessages(text, maxDepth, (scanned) => messages.push(readMessage(text, scanned)), limits);
   return scan.ok ? { ok: true, batch: scan.batch, messages } : { ok: false, reason: scan.fault };
 }
 

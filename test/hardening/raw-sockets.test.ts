@@ -390,7 +390,7 @@ describe('HTTP that no client should send', () => {
       await expectNothingForwarded();
     });
 
-    it('in chunks, while they still come, and what follows is not kept', async () => {
+    it('[A10] in chunks, while they still come, and what follows is not kept', async () => {
       const connection = await connectRaw(gateway.port);
       connection.write(requestText(post, headers('Transfer-Encoding: chunked')));
       const chunk = `1000\r\n${' '.repeat(0x1000)}\r\n`;
@@ -401,7 +401,7 @@ describe('HTTP that no client should send', () => {
       await expectNothingForwarded();
     });
 
-    it('in one chunk that says so, and in chunks of one byte', async () => {
+    it('[A10] in one chunk that says so, and in chunks of one byte', async () => {
       const inOne = requestText(
         post,
         headers('Transfer-Encoding: chunked'),

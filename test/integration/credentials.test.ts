@@ -44,13 +44,13 @@ describe('[P11] two users of one STDIO server see their own credentials alone', 
     await Promise.all([a.delete(), b.delete()]);
   });
 
-  test.each(['request', 'shared'])('in requests of the modern era, isolation %s', async (isolation) => {
+  test.each(['request', 'principal'])('in requests of the modern era, isolation %s', async (isolation) => {
     const args = ['--isolation', isolation, ...credential];
     const { url } = await startGateway({ args, command: showsVariables });
     const show = (token: string) => variableOfModern(url, 'GITHUB_TOKEN', { headers: tokenOf(token) });
     const shown = await Promise.all(['alice', 'bob', 'alice', 'bob'].map(show));
     expect(shown.map(({ value }) => value)).toEqual(['alice', 'bob', 'alice', 'bob']);
-    expect(new Set(shown.map(({ pid }) => pid)).size).toBe(isolation === 'shared' ? 2 : 4);
+    expect(new Set(shown.map(({ pid }) => pid)).size).toBe(isolation === 'principal' ? 2 : 4);
   });
 
   test.each([
@@ -153,6 +153,27 @@ describe('a server that is lost', () => {
     expect((await list).messages.at(-1).result).toEqual({ resources: [] });
     await session.delete();
   });
+});
+
+test('[P11] clients that the gateway knows are told apart by who they are, also where they bring the same', async () => {
+  const keys = { alice: 'a'.repeat(40), bob: 'b'.repeat(40) };
+  const env = {
+    GANGWAY_API_KEYS: Object.entries(keys)
+      .map((pair) => pair.join(':'))
+      .join(),
+  };
+  const args = [...credential, '--credential', 'USER_NAME=user {claim:sub}'];
+  const { url } = await startGateway({ args, env, command: showsVariables });
+  const of = (name: keyof typeof keys) => ({ ...tokenOf('same'), Authorization: `Bearer ${keys[name]}` });
+  const names = ['alice', 'bob'] as const;
+  const sessions = await Promise.all(names.map((name) => initialize(url, { headers: of(name) })));
+  const shown = await Promise.all(sessions.map((session) => variableOf(session, 'USER_NAME')));
+  expect(shown.map(({ value }) => value)).toEqual(['user alice', 'user bob']);
+  const body = { jsonrpc: '2.0', id: 1, method: 'ping' };
+  const stolen = await post(url, body, { 'Mcp-Session-Id': sessions[0]?.id, ...of('bob') });
+  expect(stolen.status).toBe(404);
+  const modern = await Promise.all(names.map((name) => variableOfModern(url, 'USER_NAME', { headers: of(name) })));
+  expect(modern.map(({ value }) => value)).toEqual(['user alice', 'user bob']);
 });
 
 test('[P12] credentials stand on no command line, in no log and in no error', async () => {

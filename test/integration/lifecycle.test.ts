@@ -90,7 +90,7 @@ describe('sessions and their children', () => {
     expect(await gateway.descendants()).toEqual([]);
   });
 
-  test('an idle session ends with its child, an open GET stream or not', async () => {
+  test('[A12] an idle session ends with its child, an open GET stream or not', async () => {
     const gateway = await start(mini, ['--session-idle-ms', '1000']); // no less than it takes to look at the children
     const session = await initialize(gateway.url);
     const children = await gateway.descendants();
@@ -123,7 +123,7 @@ describe('sessions and their children', () => {
     await waitForDescendants(gateway.pid, 0);
   });
 
-  test('[R6.11] clients that go during initialize leave no child', async () => {
+  test('[R6.11] [A12] clients that go during initialize leave no child', async () => {
     const gateway = await start(deaf);
     const agents = [new Agent(), new Agent()];
     const answers = agents.map((agent) => post(gateway.url, initializeBody, {}, agent));
@@ -155,7 +155,7 @@ describe('sessions and their children', () => {
     expect(await next.callTool('echo', { text: 'again' })).toMatchObject({ content: [{ text: 'again' }] });
   });
 
-  test('an error to initialize passes, without a session id, and leaves no child', async () => {
+  test('[A12] an error to initialize passes, without a session id, and leaves no child', async () => {
     const gateway = await start([...mini, 'refuse']);
     const { status, headers, json } = await post(gateway.url, initializeBody);
     expect([status, json]).toEqual([200, { jsonrpc: '2.0', id: 0, error: { code: -32602, message: 'Not with you' } }]);
@@ -258,7 +258,7 @@ describe('the end of the gateway', () => {
     expect(await stillAlive(children)).toEqual([]);
   });
 
-  test('[P10] a second SIGTERM ends it at once, and no child is left', async () => {
+  test('[A12] [P10] a second SIGTERM ends it at once, and no child is left', async () => {
     const { gateway, children } = await startBusy();
     process.kill(gateway.pid, 'SIGTERM');
     await waitFor(() => isUnready(gateway), { what: 'readyz to be 503' });
@@ -267,7 +267,7 @@ describe('the end of the gateway', () => {
     await waitUntilGone(children);
   });
 
-  test('[P10] after kill -9 its children see the end of their input, and end', async () => {
+  test('[A12] [P10] after kill -9 its children see the end of their input, and end', async () => {
     const { gateway, children } = await startBusy();
     process.kill(gateway.pid, 'SIGKILL');
     expect(await gateway.exited).toEqual({ code: null, signal: 'SIGKILL' });

@@ -9,7 +9,9 @@ describe('the catalogue of faults', () => {
     const { status, code, message, retryAfterS } = entryOf(reason);
 
     expect(reason).toMatch(/^[a-z]+(_[a-z]+)*$/);
-    expect([200, 400, 401, 403, 404, 405, 406, 408, 413, 415, 426, 429, 431, 500, 502, 503, 504]).toContain(status);
+    expect([200, 400, 401, 403, 404, 405, 406, 408, 413, 415, 417, 426, 429, 431, 500, 502, 503, 504]).toContain(
+      status,
+    );
 
     expect(Number.isInteger(code)).toBe(true);
     const isReserved = code <= -32020 && code >= -32099;

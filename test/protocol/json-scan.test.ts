@@ -232,6 +232,28 @@ describe('scanJson and routing members', () => {
     expect(slice(undefined, 'id')).toBeUndefined();
   });
 
+  it('reads the keys that are there, whatever stood in their place in the text before', () => {
+    const texts = [
+      '{"id":1}',
+      '{"i":1}',
+      '{"id2":1}',
+      '{"\\u0069d":1}',
+      '{"i\\"":1}',
+      '{"id\\"":1}',
+      '{"ïd":1}',
+      '{"":1}',
+    ];
+    for (const before of texts) {
+      for (const text of texts) {
+        scan(before);
+        const outcome = scan(text);
+        const keys = outcome.ok ? outcome.values[0]?.message?.keys : outcome.fault;
+        expect(keys, `${text} after ${before}`).toEqual(Object.keys(JSON.parse(text)));
+      }
+      expect(faultOf(scan('{"id":1,"id":1}')), before).toBe('duplicate_key');
+    }
+  });
+
   it.each([
     ['in the message', '{"id":1,"id":1}'],
     ['in the message, one of them escaped', '{"id":1,"\\u0069d":2}'],

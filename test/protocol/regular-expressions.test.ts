@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { parseAst, transformWithEsbuild } from 'vite';
 import { describe, expect, it } from 'vitest';
 
 /** A regular expression of `src`, and where it stands. */
@@ -74,13 +75,30 @@ function timeOf(pattern: RegExp, text: string): number {
   return best;
 }
 
-describe('[S19] the regular expressions of src', () => {
+describe('[S19] [A09] the regular expressions of src', () => {
   it('are found by this test', () => {
     const places = all.map(({ where }) => where).join('\n');
     for (const file of ['protocol/event-id.ts', 'http/origin.ts', 'app/configuration/options.ts'])
       expect(places).toContain(file);
     // None is made of text at run time, where this test could not see it.
     for (const name of files) expect(readFileSync(join(sourceFolder, name), 'utf8'), name).not.toMatch(/\bRegExp\(/);
+  });
+
+  it('are all found: as many as a parser of the language finds', async () => {
+    const parsed: string[] = [];
+    const visit = (value: unknown): void => {
+      if (Array.isArray(value)) for (const each of value) visit(each);
+      else if (typeof value === 'object' && value !== null) {
+        const { regex } = value as { regex?: { pattern: string; flags: string } };
+        if (regex !== undefined) parsed.push(`/${regex.pattern}/${regex.flags}`);
+        for (const each of Object.values(value)) visit(each);
+      }
+    };
+    for (const name of files) {
+      visit(parseAst((await transformWithEsbuild(readFileSync(join(sourceFolder, name), 'utf8'), name)).code));
+    }
+    const own = all.map(({ where }) => where.slice(where.indexOf(' ') + 1));
+    expect(own.toSorted()).toEqual(parsed.toSorted());
   });
 
   it.each([/\s+$/, /\d+x/, /\$\{[^}]*\}/g])('would be found slow if they were like %s', (pattern) => {

@@ -44,14 +44,12 @@ export const advisories: readonly Requirement[] = [
     id: 'A09',
     text: 'No regular expression on peer input has nested quantifiers.',
     source: 'CVE-2026-0621',
-    deferredTo: openIssues.safe,
   },
   {
     id: 'A10',
     text: 'The HTTP libraries have the mended versions, and limits hold for chunked bodies.',
     source:
       'CVE-2026-44456, CVE-2026-54288, CVE-2026-29085, CVE-2026-47676, CVE-2026-47673, CVE-2026-29087, CVE-2026-39406',
-    deferredTo: openIssues.safe,
   },
   {
     id: 'A11',

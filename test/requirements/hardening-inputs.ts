@@ -47,9 +47,8 @@ export const inputs: readonly Requirement[] = [
   {
     id: 'B19',
     text: 'A missing or invalid token, or one in the query, gets 401 with WWW-Authenticate.',
-    deferredTo: openIssues.safe,
   },
-  { id: 'B20', text: 'A token without the scope gets 403 insufficient_scope.', deferredTo: openIssues.safe },
+  { id: 'B20', text: 'A token without the scope gets 403 insufficient_scope.' },
   { id: 'B21', text: 'The second DELETE of a session gets 404.' },
   { id: 'B22', text: 'An accepted notification or response gets 202 and an empty body.' },
   { id: 'B23', text: 'Pretty-printed JSON is accepted, and the child receives exactly one line.' },

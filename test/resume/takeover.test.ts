@@ -64,7 +64,7 @@ describe('a second GET', () => {
 });
 
 describe('the stream of a POST', () => {
-  test('[R7.15] [R7.16] [P4] resumed many times at once goes on with one, and the others end in order', async () => {
+  test('[B15] [R7.15] [R7.16] [P4] resumed many times at once goes on with one, and the others end in order', async () => {
     const session = await openCounting(gateway.url);
     for (let round = 0; round < 10; round++) {
       const id = `at-once-${round}`;
@@ -86,7 +86,7 @@ describe('the stream of a POST', () => {
     }
   });
 
-  test('[R7.15] [P4] is taken over also from the POST itself, whose dead socket lingers', async () => {
+  test('[B15] [R7.15] [P4] is taken over also from the POST itself, whose dead socket lingers', async () => {
     const session = await openCounting(gateway.url);
     await using proxy = await startNetProxy(gateway.port);
     const posted = await hold(session, 'p', proxy.urlOf(gateway.url));

@@ -29,7 +29,9 @@ export interface Exit {
 }
 
 export interface GatewayOptions {
-  /** Options of the gateway; `--host 127.0.0.1 --port 0 --admin-port 0` come before them. */
+  /** Port to listen on, where it has to be known before; any free one otherwise. */
+  readonly port?: number;
+  /** Options of the gateway; `--host 127.0.0.1 --port <port> --admin-port 0` come before them. */
   readonly args?: readonly string[];
   /** The command of the server, put after `--`. */
   readonly command?: readonly string[];
@@ -78,6 +80,7 @@ process.on('exit', () => {
  * when that test has finished, failed or not; stop one that was started in a hook in the hook that belongs to it.
  */
 export async function startGateway({
+  port: wantedPort = 0,
   args = [],
   command = [],
   env = {},
@@ -91,7 +94,7 @@ export async function startGateway({
     file,
     [
       ...programArgs,
-      ...['--host', '127.0.0.1', '--port', '0', '--admin-port', '0'],
+      ...['--host', '127.0.0.1', '--port', `${wantedPort}`, '--admin-port', '0'],
       ...args,
       ...(command.length > 0 ? ['--', ...command] : []),
     ],

@@ -36,12 +36,14 @@ export interface OldClientOptions {
   readonly prefix?: string;
   /** The base URL for `initialize`, if it is not that of the stream. */
   readonly initializeAt?: string;
+  /** Added to each request. */
+  readonly headers?: OutgoingHttpHeaders;
 }
 
 /** Opens the stream alone; `initialize` is the caller's to send. */
 export async function openOldStream(
   baseUrl: string,
-  { prefix = '' }: Pick<OldClientOptions, 'prefix'> = {},
+  { prefix = '', headers: own = {} }: Pick<OldClientOptions, 'prefix' | 'headers'> = {},
 ): Promise<OldClient> {
   const heard = createInbox<Message>();
   const texts: string[] = [];
@@ -76,11 +78,11 @@ export async function openOldStream(
     texts,
     events,
     async connect(at = baseUrl, after = lastEventId) {
-      stream = listen(`${at}${prefix}/sse`, { headers: {}, after, onEvent });
+      stream = listen(`${at}${prefix}/sse`, { headers: own, after, onEvent });
       await stream.opened;
       return stream;
     },
-    post: (body, at = baseUrl, headers = {}) => post(`${at}${endpoint}`, body, { Accept: '*/*', ...headers }),
+    post: (body, at = baseUrl, headers = {}) => post(`${at}${endpoint}`, body, { Accept: '*/*', ...own, ...headers }),
     async request(method, params, { id = ++asked, baseUrl: at } = {}) {
       const answer = await client.post({ jsonrpc: '2.0', id, method, ...(params && { params }) }, at);
       if (answer.status !== 202 || answer.text !== '') throw new Error(`${method} got ${answer.status} ${answer.text}`);

@@ -11,6 +11,7 @@ import {
   type CommonSpeech,
   newestSpeech,
   pinRevision,
+  type SdkHeaders,
   type SdkTransport,
   type Speech,
   transportsV1,
@@ -89,9 +90,13 @@ const answerElicitation = () => ({ action: 'accept' as const, content: { ...answ
 const answerRoots = () => ({ roots: [...answers.roots] });
 
 /** Connects a client of `@modelcontextprotocol/sdk` (v1) to the gateway whose Streamable HTTP endpoint is at `url`. */
-export async function connectV1(url: string, { over, revision }: Speech = newestSpeech): Promise<SdkClient> {
+export async function connectV1(
+  url: string,
+  { over, revision }: Speech = newestSpeech,
+  headers: SdkHeaders = {},
+): Promise<SdkClient> {
   const client = new ClientV1(clientInfo, { capabilities: capabilitiesAt(revision) });
-  const transport = transportsV1[over](url);
+  const transport = transportsV1[over](url, headers);
   if (over !== 'http') deliverOneByOne(transport);
   const inboxes = receive(client);
   client.setRequestHandler(CreateMessageRequestSchema, inboxes.answering(answerSample));
@@ -104,9 +109,13 @@ export async function connectV1(url: string, { over, revision }: Speech = newest
 }
 
 /** The same of `@modelcontextprotocol/client` (v2), which by default speaks the revisions with `initialize`. */
-export async function connectV2(url: string, { over, revision }: CommonSpeech = newestSpeech): Promise<SdkClient> {
+export async function connectV2(
+  url: string,
+  { over, revision }: CommonSpeech = newestSpeech,
+  headers: SdkHeaders = {},
+): Promise<SdkClient> {
   const client = new ClientV2(clientInfo, { capabilities: capabilitiesAt(revision) });
-  const transport = transportsV2[over](url);
+  const transport = transportsV2[over](url, headers);
   if (over !== 'http') deliverOneByOne(transport);
   const inboxes = receive(client);
   client.setRequestHandler('sampling/createMessage', inboxes.answering(answerSample));
@@ -121,12 +130,12 @@ export async function connectV2(url: string, { over, revision }: CommonSpeech = 
  * A client of the SDK v2 whose requests stand for themselves (2026-07-28), with what a session would have made of what they
  * say: each asks for log messages of the level that was set last, and for changes there are subscriptions.
  */
-export async function connectModern(url: string): Promise<SdkClient> {
+export async function connectModern(url: string, headers: SdkHeaders = {}): Promise<SdkClient> {
   const client = new ClientV2(clientInfo, {
     capabilities: capabilitiesAt(modernRevision),
     versionNegotiation: { mode: { pin: modernRevision } },
   });
-  const transport = transportsV2.http(url);
+  const transport = transportsV2.http(url, headers);
   const inboxes = receive(client);
   client.setRequestHandler('sampling/createMessage', inboxes.answering(answerSample));
   client.setRequestHandler('elicitation/create', inboxes.answering(answerElicitation));

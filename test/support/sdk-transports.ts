@@ -23,16 +23,21 @@ export type CommonSpeech = Speech<'http' | 'sse'>;
 
 export const newestSpeech: CommonSpeech = { over: 'http', revision: '2025-11-25' };
 
+/** Headers of each request, such as credentials. The SDK's WebSocket client can have none. */
+export type SdkHeaders = Readonly<Record<string, string>>;
+
+const initWith = (headers: SdkHeaders) => ({ requestInit: { headers } });
+
 /** The transports of each major; `url` is the Streamable HTTP endpoint of a gateway. */
 export const transportsV1 = {
-  http: (url: string) => new HttpV1(new URL(url)),
-  sse: (url: string) => new SseV1(new URL('/sse', url)),
+  http: (url: string, headers: SdkHeaders = {}) => new HttpV1(new URL(url), initWith(headers)),
+  sse: (url: string, headers: SdkHeaders = {}) => new SseV1(new URL('/sse', url), initWith(headers)),
   ws: (url: string) => new WebSocketV1(new URL(webSocketUrlOf(url))),
-} satisfies Record<Speech['over'], (url: string) => SdkTransport>;
+} satisfies Record<Speech['over'], (url: string, headers?: SdkHeaders) => SdkTransport>;
 export const transportsV2 = {
-  http: (url: string) => new HttpV2(new URL(url)),
-  sse: (url: string) => new SseV2(new URL('/sse', url)),
-} satisfies Record<CommonSpeech['over'], (url: string) => SdkTransport>;
+  http: (url: string, headers: SdkHeaders = {}) => new HttpV2(new URL(url), initWith(headers)),
+  sse: (url: string, headers: SdkHeaders = {}) => new SseV2(new URL('/sse', url), initWith(headers)),
+} satisfies Record<CommonSpeech['over'], (url: string, headers?: SdkHeaders) => SdkTransport>;
 
 /**
  * Makes a client ask for a revision, for which the SDK has no option: it always asks for its newest. Returns how to know

@@ -13,7 +13,7 @@ export const forms = [
 
 /** What the arguments say. */
 export interface CommandLine {
-  readonly command: 'serve' | 'check' | 'help' | 'version';
+  readonly command: 'serve' | 'check' | 'key' | 'help' | 'version';
   /** The options given, by key. */
   readonly given: Given;
   readonly configFile: string | undefined;
@@ -21,6 +21,8 @@ export interface CommandLine {
   readonly serverCommand: readonly string[] | undefined;
   /** The word that stands where the URL of a remote server does. */
   readonly url: { readonly path: string; readonly text: string } | undefined;
+  /** The word behind `key`. */
+  readonly keyFor: string | undefined;
   /** There is a word that is neither an option nor a URL; that was reported. */
   readonly hasStrayWord: boolean;
 }
@@ -46,6 +48,7 @@ export function readCommandLine(argv: readonly string[], report: Report): Comman
   for (let index = 0; index < own.length; index++) {
     const argument = own[index] ?? '';
     if (argument === 'check' && words.length === 0 && command === 'serve') command = 'check';
+    else if (argument === 'key' && index === 0) command = 'key';
     else if (!argument.startsWith('-')) words.push(index);
     else if (argument === '-h' || argument === '--help') command = 'help';
     else if (argument === '-v' || argument === '--version') command = command === 'help' ? 'help' : 'version';
@@ -71,13 +74,16 @@ export function readCommandLine(argv: readonly string[], report: Report): Comman
     }
   }
 
-  if (command !== 'help' && command !== 'version') reportWords(words, own, report);
+  if (command === 'key') {
+    if (words.length > 1 || end !== -1) report('key', 'takes one word, and no server');
+  } else if (command !== 'help' && command !== 'version') reportWords(words, own, report);
   return {
     command,
     given: givenValues(texts, report),
     configFile: texts.get('--config')?.[0],
     serverCommand: end === -1 ? undefined : argv.slice(end + 1),
     url: firstUrl(words, own),
+    keyFor: command === 'key' ? own[words[0] ?? -1] : undefined,
     hasStrayWord: words.some((index) => !isUrl(own[index] ?? '')),
   };
 }

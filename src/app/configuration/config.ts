@@ -1,3 +1,7 @@
+import type { ApiKey } from '../../http/auth/api-keys.ts';
+import { keyName, readKeysFile, readKeysOfEnvironment } from './api-keys.ts';
+import { checkAuthentication, hasAuthentication } from './authentication.ts';
+import { checkAuthorization } from './authorization.ts';
 import { readCertificate } from './certificate.ts';
 import { type CommandLine, forms, readCommandLine } from './command-line.ts';
 import { type ConfigFile, readConfigFile } from './config-file.ts';
@@ -38,6 +42,8 @@ export type ServerConfig = LocalServer | RemoteServer;
 export interface GatewayConfig extends GlobalOptions {
   /** At least one; the names are distinct. */
   readonly servers: readonly ServerConfig[];
+  /** Those of the environment; the others are in `apiKeysFile`, which has been read without a fault. */
+  readonly apiKeys: readonly ApiKey[];
 }
 
 /** Where a configuration comes from; nothing else is read. */
@@ -55,6 +61,7 @@ export interface ConfigurationSources {
 export type Configuration =
   | { readonly ok: true; readonly command: 'help' }
   | { readonly ok: true; readonly command: 'version' }
+  | { readonly ok: true; readonly command: 'key'; readonly name: string }
   | {
       readonly ok: true;
       readonly command: 'serve' | 'check';
@@ -81,6 +88,11 @@ export function readConfiguration({
   const line = readCommandLine(argv, report);
   const { command } = line;
   if (command === 'help' || command === 'version') return { ok: true, command };
+  if (command === 'key') {
+    const { keyFor: name = '' } = line;
+    if (!keyName.safeParse(name).success) report('key', 'must be followed by who is to have the key, such as alice');
+    return faults.length > 0 ? { ok: false, faults } : { ok: true, command, name };
+  }
 
   const fileName = fileNameOf(line, env, report);
   const file = fileName === undefined ? undefined : loadFile(fileName, readFile, context);
@@ -101,8 +113,12 @@ export function readConfiguration({
       'gives two endpoints one path; path, ssePath, messagesPath and wsPath must differ',
     );
   }
+  const apiKeys = readKeysOfEnvironment(env, report);
+  checkKeysFile(globals.apiKeysFile, readFile, report);
+  checkAuthentication({ ...globals, apiKeys }, servers, report);
+  checkAuthorization({ ...globals, servers }, hasAuthentication({ ...globals, apiKeys }), sources, report);
   if (faults.length > 0) return { ok: false, faults };
-  return { ok: true, command, config: { ...globals, servers }, warnings: environmentWarnings(env) };
+  return { ok: true, command, config: { ...globals, servers, apiKeys }, warnings: environmentWarnings(env) };
 }
 
 /** The file to read; also reports when not exactly one form is given. */
@@ -124,16 +140,26 @@ function fileNameOf({ configFile, serverCommand, url, hasStrayWord }: CommandLin
   return fileName;
 }
 
-function loadFile(name: string, readFile: (path: string) => string, context: EntryContext): ConfigFile | undefined {
-  let text: string;
+type ReadFile = ConfigurationSources['readFile'];
+
+function loadFile(name: string, readFile: ReadFile, context: EntryContext): ConfigFile | undefined {
+  const text = textOf(name, readFile, context.report);
+  return text === undefined ? undefined : readConfigFile(text, name, context);
+}
+
+function checkKeysFile(name: string | undefined, readFile: ReadFile, report: Report): void {
+  const text = name === undefined ? undefined : textOf(name, readFile, report);
+  if (name !== undefined && text !== undefined) readKeysFile(text, name, report);
+}
+
+function textOf(name: string, readFile: ReadFile, report: Report): string | undefined {
   try {
-    text = readFile(name);
+    return readFile(name);
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? error.code : 'unknown error';
-    context.report(name, code === 'ENOENT' ? 'there is no such file' : `cannot be read (${code})`);
+    report(name, code === 'ENOENT' ? 'there is no such file' : `cannot be read (${code})`);
     return undefined;
   }
-  return readConfigFile(text, name, context);
 }
 
 function checkPairs(globals: GlobalOptions, sources: readonly Given[], report: Report): void {

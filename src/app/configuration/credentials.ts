@@ -46,6 +46,7 @@ interface Configured {
   readonly forwardHeaders: readonly string[];
   readonly warm: number;
   readonly era: string;
+  readonly isolation: string;
 }
 
 /** What a server gets of its clients, ready for use; undefined for nothing. */
@@ -76,7 +77,7 @@ export const asksClients = ({
  * @returns the server as it is to be run
  */
 export function checkCredentials<T extends Configured>(server: T, isOwn: boolean, path: string, report: Report): T {
-  const { credentials, address, env, headers, forwardHeaders, warm, era } = server;
+  const { credentials, address, env, headers, forwardHeaders, warm, era, isolation } = server;
   const names = Object.keys(credentials);
   if (names.length === 0) return server;
   if (address !== undefined && !hasHeaders(address)) {
@@ -92,6 +93,9 @@ export function checkCredentials<T extends Configured>(server: T, isOwn: boolean
       tell(
         'has credentials and era modern, where all clients share one process; leave era out, or give it to one client',
       );
+    }
+    if (isolation === 'shared') {
+      tell('has credentials and isolation shared, where all clients share processes; principal shares those of one');
     }
   } else {
     const own = [...Object.keys(headers), ...forwardHeaders].map((name) => name.toLowerCase());

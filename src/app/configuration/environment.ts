@@ -10,6 +10,9 @@ export const configFileVariable = 'GANGWAY_CONFIG';
 /** What hosting platforms call the URL of a Redis; the same as `--redis`. */
 const redisVariable = 'REDIS_URL';
 
+/** API keys themselves, as `name:key` parted by commas. There is no such flag: other users of a machine see its arguments. */
+export const apiKeysVariable = 'GANGWAY_API_KEYS';
+
 const options = Object.entries({ ...globalOptions, ...serverOptions });
 
 /** The options that the environment gives. An empty variable counts as not set, as compose files leave them. */
@@ -29,7 +32,7 @@ export function givenByEnvironment(env: Environment): Given {
 
 /** What in the environment probably does not do what was meant. Names only, never values. */
 export function environmentWarnings(env: Environment): string[] {
-  const known = new Set([configFileVariable, ...options.map(([key]) => environmentNameOf(key))]);
+  const known = new Set([configFileVariable, apiKeysVariable, ...options.map(([key]) => environmentNameOf(key))]);
   // Only near misses: Kubernetes sets GANGWAY_SERVICE_HOST and the like by itself where a service is named gangway.
   return Object.keys(env).flatMap((name) => {
     if (!name.startsWith('GANGWAY_') || known.has(name)) return [];

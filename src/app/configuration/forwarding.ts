@@ -7,9 +7,8 @@ interface Configured extends ServerOptions {
 }
 
 /**
- * Checks which headers of clients go on to a server. A client's `Authorization` may be among them, since the gateway does no
- * authentication of its own yet. A server for which it does must refuse it here: a token for the gateway is none for the
- * server, and handing it on would let the server speak in the client's name.
+ * Checks which headers of clients go on to a server. A client's `Authorization` may be among them where the gateway does no
+ * authentication of its own; see `checkAuthentication`.
  * @param isOwn the option is given for this server; one for all servers is none for those that have no headers
  * @param path where the server stands
  * @returns the server as it is to be run

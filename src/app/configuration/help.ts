@@ -18,6 +18,7 @@ export function renderHelp(): string {
     `  ${file.padEnd(43)} several, at /<name>/mcp`,
     `  ${remote.padEnd(43)} one remote server`,
     `  ${'mcp-gangway check [the same]'.padEnd(43)} try each server and end`,
+    `  ${'mcp-gangway key <name>'.padEnd(43)} make an API key`,
     '',
     'Options:',
     ...options.filter(([, { inHelp }]) => inHelp).flatMap(([key, option]) => describe(key, option)),

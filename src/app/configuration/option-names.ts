@@ -1,11 +1,12 @@
 /**
- * Flags that are not named by their keys: one is given for each header, while the file has all of them in one place; and
- * one that turns off what its key names.
+ * Flags that are not named by their keys: one is given for each header, while the file has all of them in one place; one that
+ * turns off what its key names; and the file of keys, since no keys can be given on the command line.
  */
 const flagNames = new Map([
   ['headers', '--header'],
   ['forwardHeaders', '--forward-header'],
   ['credentials', '--credential'],
+  ['apiKeysFile', '--api-keys'],
   ['sse', '--no-sse'],
   ['ws', '--no-ws'],
 ]);

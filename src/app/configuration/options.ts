@@ -1,6 +1,9 @@
 import { z } from 'zod';
+import type { Isolation } from '../../era/groups/groups.ts';
 import type { Era } from '../../protocol/revisions.ts';
+import { authOptions } from './auth-options.ts';
 import { credentialOptions } from './credentials.ts';
+import { oauthOptions, scopeOptions } from './oauth-options.ts';
 import { file, integer, list, matching, type Option, systemText, text, turnedOff } from './option-kinds.ts';
 import { remoteOptions } from './remote-options.ts';
 import { resourceOptions } from './resource-options.ts';
@@ -29,8 +32,8 @@ const parentDeathSignals = ['SIGTERM', 'SIGKILL', 'off'] as const;
 const path = matching(
   /^(?:\/(?!\.{1,2}(?:\/|$))[A-Za-z0-9._~-]+)+$/,
   'must begin with / and have only letters, digits and . _ ~ - between slashes, without a query and a slash at the end',
-).refine((value) => !/^\/(?:healthz|readyz|metrics)(?:\/|$)/.test(value), {
-  error: 'must not begin with /healthz, /readyz or /metrics, which the gateway answers itself',
+).refine((value) => !/^\/(?:healthz|readyz|metrics|\.well-known)(?:\/|$)/.test(value), {
+  error: 'must not begin with /healthz, /readyz, /metrics or /.well-known, which the gateway answers itself',
 });
 
 const variables = z
@@ -66,6 +69,8 @@ export const globalOptions = {
     { inHelp: true },
   ),
   ...sharedOptions,
+  ...authOptions,
+  ...oauthOptions,
   allowOrigin: list(
     matching(
       /^(?:\*|[a-z][a-z0-9+.-]*:\/\/(?:\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::\d{1,5})?)$/i,
@@ -154,7 +159,6 @@ export const globalOptions = {
     25 * second,
     [0, longestMs],
     'Milliseconds from SIGTERM to the end; calls may take what the grace periods of servers leave of it.',
-    { inHelp: true },
   ),
   logMaxEvents: integer(1000, [1, 1_000_000], 'Events of one session kept for resuming.'),
   logMaxBytes: integer(8 * mebibyte, [1, largestTotalBytes], 'Bytes of events of one session kept for resuming.'),
@@ -188,10 +192,10 @@ export const serverOptions = {
     'What the server speaks: legacy opens with initialize, modern is 2026-07-28; auto finds out.',
     { inHelp: true },
   ),
-  isolation: text<'request' | 'shared'>(
-    'request',
-    z.enum(['request', 'shared'], { error: 'must be request or shared' }),
-    'Who shares a process of a legacy server: request is nobody, each modern request gets a process; shared is all modern clients.',
+  isolation: text<Isolation | 'auto'>(
+    'auto',
+    z.enum(['auto', 'request', 'principal', 'shared'], { error: 'must be auto, request, principal or shared' }),
+    'Which modern clients share a process of a legacy server: request is none, each request gets a process; principal those that are one user; shared all; auto is principal with authentication, else request.',
   ),
   poolMax: integer(
     4,
@@ -240,6 +244,7 @@ export const serverOptions = {
   } as Option<Readonly<Record<string, string>>>,
   sse: turnedOff('Whether clients that speak only HTTP+SSE (2024-11-05) can use the server, at ssePath.'),
   ws: turnedOff('Whether clients on WebSocket can use the server, at wsPath.'),
+  ...scopeOptions,
   ...resourceOptions,
   ...remoteOptions,
   ...credentialOptions,

@@ -1,5 +1,5 @@
 import { forms } from './command-line.ts';
-import { configFileVariable } from './environment.ts';
+import { apiKeysVariable, configFileVariable } from './environment.ts';
 import type { Option } from './option-kinds.ts';
 import { environmentNameOf, flagOf } from './option-names.ts';
 import { globalOptions, type OptionTable, orderedPairs, serverOptions } from './options.ts';
@@ -43,7 +43,7 @@ export function renderReference(): string {
 ## Command line
 
 \`\`\`
-${[...forms, 'mcp-gangway check [the same]', 'mcp-gangway --help | --version'].join('\n')}
+${[...forms, 'mcp-gangway check [the same]', 'mcp-gangway key <name>', 'mcp-gangway --help | --version'].join('\n')}
 \`\`\`
 
 The first form serves one STDIO server. The command is started without a shell; a single argument with blanks, as in
@@ -67,7 +67,7 @@ and what it says of authorization, do not reach the client.
 With \`--config\`, each server of the file is at \`/<name>\` followed by \`path\`, and a single one also at \`path\` itself.
 Clients that speak only HTTP+SSE (2024-11-05) find it in the same way at \`ssePath\`, those on WebSocket at \`wsPath\`
 ([websocket.md](websocket.md)).
-\`check\` takes the same arguments, tries each server and ends.
+\`check\` takes the same arguments, tries each server and ends. \`key\` makes an API key ([authentication.md](authentication.md)).
 
 ## Where values come from
 
@@ -104,7 +104,7 @@ server stand in place of those for all servers. The endpoint that an HTTP+SSE se
 
 Each option is a variable, named in the tables above. Lists and \`env\` are separated by commas there, so that a value of
 \`${environmentNameOf('env')}\` cannot contain one; headers are separated by line breaks. An empty variable counts as not set. \`${configFileVariable}\` names the file when the command
-line names no server. \`REDIS_URL\` is read as \`GANGWAY_REDIS\` where that is not set.
+line names no server. \`${apiKeysVariable}\` holds API keys as \`name:key\`, parted by commas. \`REDIS_URL\` is read as \`GANGWAY_REDIS\` where that is not set.
 
 In Kubernetes, a service named \`gangway\` makes \`${environmentNameOf('port')}=tcp://…\` appear in every pod: set \`enableServiceLinks: false\`.
 
@@ -137,7 +137,7 @@ the variable is not set or empty. A variable that is not set and has no default 
 
 | Code | Meaning |
 | --- | --- |
-| 0 | Ended in order after SIGTERM or SIGINT; \`check\` found every server well; \`--help\` and \`--version\`. |
+| 0 | Ended in order after SIGTERM or SIGINT; \`key\`; \`check\` found every server well; \`--help\` and \`--version\`. |
 | 1 | It could not run: the command of the single server cannot be started or the server not be reached, the port is taken, \`check\` found a fault. |
 | 2 | The configuration is wrong. |
 `;

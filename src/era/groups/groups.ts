@@ -10,7 +10,7 @@ import { digestOf, type Retry, readRetry } from '../../protocol/modern/retry.ts'
 import { modernRevisions } from '../../protocol/revisions.ts';
 import { canAsk } from '../../session/rerun.ts';
 import { keyOfPlace } from '../../session/session-key.ts';
-import { isSame } from '../../session/visitor.ts';
+import { anonymous, isSame } from '../../session/visitor.ts';
 import type { Changes } from '../../store/changes.ts';
 import type { Principal } from '../../store/session-records.ts';
 import { StoreUnavailable } from '../../store/store-unavailable.ts';
@@ -23,13 +23,15 @@ import type { ParkedCall } from './parked.ts';
 import { type OpenPlace, Place, type PlaceHost, type PlaceOf } from './place.ts';
 import { SessionReply } from './session-reply.ts';
 
+/** Which clients share sessions, of those who declare the same (docs/decisions/0028): none, those of one principal, or all. */
+export type Isolation = 'request' | 'principal' | 'shared';
+
 /** What the groups of a server need. */
 export interface GroupsOptions extends PlaceHost {
   readonly states: RequestStates;
   /** Who brings other credentials for the server is somebody else (P11). */
   readonly marks: CredentialMarks;
-  /** Who shares a session: those of one principal who declare the same, or nobody (docs/decisions/0027). */
-  readonly isolation: 'request' | 'shared';
+  readonly isolation: Isolation;
   /** The most sessions of one group. */
   readonly poolMax: number;
   /** What servers of groups say has changed, on any instance. */
@@ -108,16 +110,17 @@ export class Groups {
     const askable = readAskable(request.text.subarray(declared.start, declared.end));
     const credentials = await this.#options.marks.of(this.#options.server.name, forwarded ?? noHeaders);
     if (answer.isOver) return;
-    const of = { principal, capabilitiesText: capabilitiesOf(askable), forwarded, credentials };
+    const by = { principal, credentials };
+    const of = { ...by, principal: this.#sharerOf(principal), capabilitiesText: capabilitiesOf(askable), forwarded };
     if (method === 'server/discover') return this.#discover(request, of, answer);
     if (method === 'subscriptions/listen') return this.#listen(request, of, answer);
     const asked: Asked = { request, askable, logLevel, answer, forwarded };
     const retry = canAsk(method as string) ? readRetry(request) : undefined;
-    if (retry !== undefined) return this.#retry(asked, retry, of);
-    await this.#call(asked, of).run(this.#placesFor(of, askable.size > 0));
+    if (retry !== undefined) return this.#retry(asked, retry, by);
+    await this.#call(asked, by).run(this.#placesFor(of, askable.size > 0));
   }
 
-  async #retry(asked: Asked, { state, answers }: Retry, by: GroupOf): Promise<void> {
+  async #retry(asked: Asked, { state, answers }: Retry, by: By): Promise<void> {
     const { answer, request } = asked;
     const binding = this.#binding(request, by);
     const content = state && (await this.#options.states.open<ParkedCall>(binding, state));
@@ -125,12 +128,13 @@ export class Groups {
     if (!content) return answer.fault('bad_request_state');
     const { place: key } = content.value;
     // It is not opened anew for a retry, so what its server would be told does not matter; nor is it remembered.
-    const of = { key, principal: by.principal, capabilitiesText: '{}', topic: this.#topicOf(by) };
+    const sharer = { ...by, principal: this.#sharerOf(by.principal) };
+    const of = { key, principal: sharer.principal, capabilitiesText: '{}', topic: this.#topicOf(sharer) };
     const place = this.#places.get(key) ?? new Place(this.#options, of, () => undefined);
     await this.#call(asked, by).resume(place, content, answers);
   }
 
-  #call(asked: Asked, by: GroupOf): GroupCall {
+  #call(asked: Asked, by: By): GroupCall {
     const { states, requestIdleMs, isolation } = this.#options;
     return new GroupCall(
       {
@@ -152,6 +156,11 @@ export class Groups {
   #newId(): string {
     this.#lastId += 1;
     return `mcp-gangway-${this.#mark}-${this.#lastId}`;
+  }
+
+  /** As whom a client has sessions. What it parks stays its own in any case (`#binding`). */
+  #sharerOf(principal: Principal): Principal {
+    return this.#options.isolation === 'shared' ? anonymous : principal;
   }
 
   /** Who shares sessions, or could if isolation let it, hears of the same changes: all of one principal and credentials. */

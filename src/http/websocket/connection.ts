@@ -13,7 +13,9 @@ import type { Sessions } from '../../session/sessions.ts';
 import type { Store } from '../../store/store.ts';
 import type { Sender } from '../admission.ts';
 import { keepApart } from '../apart.ts';
+import type { Authorization } from '../auth/authorization.ts';
 import type { CredentialWatch } from '../auth/credential-watch.ts';
+import { authorized } from '../authorized.ts';
 import { notServedHere } from '../legacy-only.ts';
 import { readMessages } from '../posted.ts';
 import { Outlet } from './outlet.ts';
@@ -30,6 +32,7 @@ export interface ConnectionOptions {
   readonly slowReaderMs: number;
   /** Of the handshake. */
   readonly sender: Sender;
+  readonly authorization: Authorization;
   /** Ends the connection with the credentials of the handshake. */
   readonly watch: CredentialWatch;
   /** How long a client may take for its first message, and between an `initialize` that failed and the next. */
@@ -103,7 +106,8 @@ export class Connection {
   #take(bytes: Buffer, isBinary: boolean): void {
     if (this.#peer.readyState !== this.#peer.OPEN) return;
     if (isBinary) return this.close('not_text');
-    const posted = readMessages(bytes, this.#options.maxDepth);
+    const { maxDepth, sender, authorization } = this.#options;
+    const posted = authorized(readMessages(bytes, maxDepth), sender.identity, authorization, undefined);
     if (!posted.ok) return this.#refuse(posted.reason, posted.id, posted.data);
     const { modern, initialize, isBatch, id } = posted;
     if (modern !== undefined) return this.#refuse('modern_not_served', id, { ...notServedHere(modern) });

@@ -7,16 +7,17 @@ import type { Reason } from '../../protocol/faults.ts';
 import { type AdmissionOptions, createAdmission } from '../admission.ts';
 import type { Challenge } from '../auth/identity.ts';
 import type { Endpoint } from '../endpoint.ts';
-import type { OriginRules } from '../origin.ts';
 import { respondWithChallenge, respondWithFault } from '../respond.ts';
 import { Connection, type ConnectionOptions } from './connection.ts';
 import { serveWithoutUpgrade, wantsWebSocket } from './other-upgrades.ts';
 
+/** What connections do not have in common. */
+type OfConnection = 'server' | 'sender' | 'authorization';
+
 /** What the WebSocket endpoints of a gateway need. */
-export interface WebSocketFaceOptions extends Omit<ConnectionOptions, 'server' | 'sender'> {
+export interface WebSocketFaceOptions extends Omit<ConnectionOptions, OfConnection> {
   /** The servers by the path of their endpoint, and who may use them. */
-  readonly servers: ReadonlyMap<string, Pick<AdmissionOptions, 'server' | 'authenticate' | 'marks'>>;
-  readonly originRules: OriginRules;
+  readonly servers: ReadonlyMap<string, AdmissionOptions>;
   /** Of one message of a client. */
   readonly maxBodyBytes: number;
 }
@@ -31,10 +32,11 @@ export interface WebSocketFace {
 
 /** Clients on WebSocket (docs/decisions/0019): guards before the connection is one, then a `Connection` for each. */
 export function createWebSocketFace(options: WebSocketFaceOptions): WebSocketFace {
-  const { servers, sessions, originRules, maxBodyBytes, slowReaderMs } = options;
-  const guarded = [...servers].map(
-    ([path, of]) => [path, { server: of.server, admit: createAdmission({ ...of, originRules }) }] as const,
-  );
+  const { servers, sessions, maxBodyBytes, slowReaderMs } = options;
+  const guarded = [...servers].map(([path, of]) => {
+    const { server, authorization } = of;
+    return [path, { server, authorization, admit: createAdmission(of) }] as const;
+  });
   const byPath = new Map(guarded);
   const connections = new Map<Connection, Promise<void>>();
   const sockets = new WebSocketServer({
@@ -49,7 +51,7 @@ export function createWebSocketFace(options: WebSocketFaceOptions): WebSocketFac
     incoming: IncomingMessage,
     socket: Socket,
     head: Buffer,
-    of: Pick<ConnectionOptions, 'server' | 'sender'>,
+    of: Pick<ConnectionOptions, OfConnection>,
   ): void =>
     sockets.handleUpgrade(incoming, socket, head, (peer) => {
       const connection = new Connection(peer, socket, { ...options, ...of });
@@ -65,7 +67,7 @@ export function createWebSocketFace(options: WebSocketFaceOptions): WebSocketFac
   const take = (incoming: IncomingMessage, socket: Socket, head: Buffer): void => {
     const found = byPath.get(pathOf(incoming));
     if (found === undefined) return refuse(incoming, socket, { reason: 'no_such_path' });
-    const { server, admit } = found;
+    const { server, authorization, admit } = found;
     const onError = (): void => void socket.destroy(); // the client left while it was asked who it is
     socket.on('error', onError);
     admit(incoming, {
@@ -74,7 +76,7 @@ export function createWebSocketFace(options: WebSocketFaceOptions): WebSocketFac
         socket.off('error', onError);
         const reason = sessions.isDraining ? 'draining' : refuseSubprotocols(incoming);
         if (reason !== undefined) return refuse(incoming, socket, { reason });
-        accept(incoming, socket, head, { server, sender });
+        accept(incoming, socket, head, { server, authorization, sender });
       },
     });
   };

@@ -56,7 +56,7 @@ describe('one server', () => {
         onBackendExit: 'restore',
         rerun: 'safe',
         era: 'auto',
-        isolation: 'request',
+        isolation: 'auto',
         poolMax: 4,
         uid: undefined,
         gid: undefined,
@@ -79,6 +79,8 @@ describe('one server', () => {
         endpointTimeoutMs: 10_000,
         postTimeoutMs: 60_000,
         upstreamIdleMs: 0,
+        requiredScopes: [],
+        toolScopes: {},
       },
     ]);
     expect(globals).toMatchObject({ host: '127.0.0.1', port: 8080, path: '/mcp', allowOrigin: [], redis: undefined });

@@ -17,6 +17,7 @@ function serverOf(argv: readonly string[], file?: object): ServerConfig {
 }
 
 const mapped = ['--credential', 'GITHUB_TOKEN={header:X-GitHub-Token}'];
+const proxied = ['--proxy-identity-header', 'X-User', '--trusted-proxy', '127.0.0.1'];
 const fileOf = (server: object, more: object = {}): object => ({ ...more, mcpServers: { git: server } });
 const token = { GITHUB_TOKEN: '{header:X-GitHub-Token}' };
 
@@ -27,7 +28,7 @@ describe('credentials of clients', () => {
       parts: new Map([['GITHUB_TOKEN', [{ kind: 'header', name: 'x-github-token' }]]]),
     });
     const remote = { url: 'https://x/mcp', credentials: { 'X-User': '{claim:sub}' } };
-    expect(credentialsOf(serverOf([], fileOf(remote)))).toEqual({
+    expect(credentialsOf(serverOf(proxied, fileOf(remote)))).toEqual({
       as: 'headers',
       parts: new Map([['x-user', [{ kind: 'claim', name: 'sub' }]]]),
     });
@@ -52,6 +53,15 @@ describe('credentials of clients', () => {
     ['a process for all', [...mapped, '--era', 'modern', '--', 'x'], undefined, /share one process/],
     ['a name in env too', [...mapped, '--env', 'GITHUB_TOKEN=1', '--', 'x'], undefined, /in env and in credentials/],
     ['a variable with a hyphen', ['--credential', 'A-B={header:a}', '--', 'x'], undefined, /none of a variable/],
+    ['shared processes', [...mapped, '--isolation', 'shared', '--', 'x'], undefined, /isolation shared/],
+    ['a claim of nobody', ['--credential', 'A={claim:sub}', '--', 'x'], undefined, /needs authentication/],
+    [
+      'the token for the gateway',
+      [...proxied, '--credential', 'A={header:Authorization}', '--', 'x'],
+      undefined,
+      /must not reach a server/,
+    ],
+    ['the header of a proxy', [...proxied, '--credential', 'A={header:x-user}', '--', 'x'], undefined, /{claim:sub}/],
     ['a socket', [], fileOf({ url: 'unix:///s', credentials: token }), /no place/],
     ['a header of the transport', [], fileOf({ url: 'http://x', credentials: { Host: '{header:a}' } }), /sets itself/],
     [

@@ -136,7 +136,7 @@ describe('[R6.07] a server that refuses as one of the legacy era', () => {
   });
 });
 
-test('[S16] a redirect to another host is not followed, and no header goes there', async () => {
+test('[S16] [S10] [A07] a redirect to another host is not followed, and no header goes there', async () => {
   let calls = 0;
   const victim = createServer((socket) => {
     calls += 1;
@@ -152,4 +152,17 @@ test('[S16] a redirect to another host is not followed, and no header goes there
   sendWith(ask(1), { authorization: 'Bearer x' });
   expect(await unanswered.next()).toEqual({ ids: [1], reason: 'server_refused' });
   expect(calls).toBe(0);
+});
+
+test('[A11] an answer that holds a second one is not taken for the answer to the next POST, of whichever client', async () => {
+  const smuggled = JSON.stringify(answerTo({ id: 2 }, { smuggled: true }));
+  const second = `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${smuggled.length}\r\n\r\n${smuggled}`;
+  const { sendWith, messages, unanswered } = await openLiveModern(({ message, response }) => {
+    if (message.id === 1) response.socket?.write(`HTTP/1.1 202 Accepted\r\ncontent-length: 0\r\n\r\n${second}`);
+    else json(response, answerTo(message));
+  });
+  sendWith(ask(1), { authorization: 'Bearer one' });
+  await unanswered.next();
+  sendWith(ask(2), { authorization: 'Bearer two' });
+  expect(JSON.parse(await messages.next())).toEqual(answerTo({ id: 2 }));
 });

@@ -92,7 +92,7 @@ describe('a program that runs', () => {
     await opened.backend.close();
   });
 
-  it.runIf(process.platform === 'linux')('inherits no file and no socket of the gateway', async () => {
+  it.runIf(process.platform === 'linux')('[S13] inherits no file and no socket of the gateway', async () => {
     const server = createServer().listen(0, '127.0.0.1');
     await once(server, 'listening');
     const file = await open(join(directory, 'plain'));

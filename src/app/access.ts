@@ -1,0 +1,107 @@
+import type { Logger } from 'pino';
+import type { AdmissionOptions } from '../http/admission.ts';
+import { type Authenticator, createAuthenticate } from '../http/auth/authenticate.ts';
+import { Authorization } from '../http/auth/authorization.ts';
+import { authenticateNobody } from '../http/auth/identity.ts';
+import { type Resource, resourceAt, resourceMetadata, rootMetadataPath } from '../http/auth/oauth/resources.ts';
+import { ScopeRules } from '../http/auth/scope-rules.ts';
+import { hasAuthentication } from './configuration/authentication.ts';
+import type { GatewayConfig, ServerConfig } from './configuration/config.ts';
+import { endpointPathsOf } from './configuration/endpoint-paths.ts';
+
+type ServerAccess = Pick<AdmissionOptions, 'authenticate' | 'authorization'>;
+
+/** Who may use the servers of a gateway. */
+export interface Access {
+  /** Who may use one of them. */
+  of(server: ServerConfig): ServerAccess;
+  /** Where clients learn how to get tokens, by path; empty where there are none to get. */
+  readonly metadata: ReadonlyMap<string, object>;
+}
+
+/**
+ * Access as it is configured.
+ * @param authenticators of other kinds of credentials than access tokens
+ */
+export async function createAccess(
+  config: GatewayConfig,
+  authenticators: readonly Authenticator[],
+  logger: Logger,
+): Promise<Access> {
+  const { authIssuer, authAudience, servers } = config;
+  const byToken = authIssuer.length === 0 ? undefined : await tokenAuthenticators(config, logger);
+  const metadata = new Map<string, object>();
+  const describe = (resource: Resource, { requiredScopes }: ServerConfig, paths: readonly string[]): void => {
+    const document = resourceMetadata(resource, { issuers: authIssuer, scopes: requiredScopes });
+    for (const path of paths) metadata.set(path, document);
+  };
+
+  const accessTo = (server: ServerConfig): ServerAccess => {
+    const rules = new ScopeRules(server);
+    const resources = byToken === undefined ? new Map<string, Resource>() : resourcesOf(config, server);
+    for (const resource of resources.values()) describe(resource, server, resource.metadataPaths);
+    const [first] = resources.values();
+    if (first !== undefined && servers.length === 1) describe(first, server, [rootMetadataPath]);
+    const metadataUrls = [...resources].map(([path, { metadataUrl }]) => [path, metadataUrl] as const);
+    const authorization = new Authorization({ rules, resourceMetadata: new Map(metadataUrls) });
+    if (!hasAuthentication(config)) return { authenticate: authenticateNobody, authorization };
+    const audiences = new Set([...authAudience, ...[...resources.values()].map(({ url }) => url)]);
+    const authenticate = createAuthenticate({
+      authenticators: byToken === undefined ? authenticators : [...authenticators, byToken(audiences)],
+      parametersFor: (incoming) => authorization.parametersFor(incoming),
+    });
+    return { authenticate, authorization };
+  };
+  const all = new Map(servers.map((server) => [server, accessTo(server)]));
+  const of = (server: ServerConfig): ServerAccess => {
+    const access = all.get(server);
+    if (access === undefined) throw new Error('no server of this configuration');
+    return access;
+  };
+  return { of, metadata };
+}
+
+/** The endpoints of a server by path; to whoever POSTs for a stream of HTTP+SSE, the stream is the resource. */
+function resourcesOf(config: GatewayConfig, server: ServerConfig): Map<string, Resource> {
+  const { publicUrl = '' } = config;
+  const entries = endpointPathsOf(config, server).flatMap(({ mcp, ws, old }) => [
+    [mcp, mcp] as const,
+    ...(ws === undefined ? [] : [[ws, ws] as const]),
+    ...(old === undefined ? [] : [[old.stream, old.stream] as const, [old.messages, old.stream] as const]),
+  ]);
+  return new Map(entries.map(([path, resource]) => [path, resourceAt(publicUrl, resource)]));
+}
+
+/** What checks tokens is loaded only where there are some: without, a start takes less. */
+async function tokenAuthenticators(
+  config: GatewayConfig,
+  logger: Logger,
+): Promise<(audiences: ReadonlySet<string>) => Authenticator> {
+  const [{ createTokenAuthenticators }, { IssuerKeys }, { fetchJson }, { discoverKeysUrl }] = await Promise.all([
+    import('../http/auth/oauth/token-authenticator.ts'),
+    import('../http/auth/oauth/issuer-keys.ts'),
+    import('../http/auth/oauth/fetch-json.ts'),
+    import('../http/auth/oauth/discovery.ts'),
+  ]);
+  const { authIssuer, authJwksUrl, authAlgorithms, authClockSkewMs, authKeysStaleMs, impliedScopes } = config;
+  const keysOf = (issuer: string) => {
+    const keys = new IssuerKeys({
+      fetchKeys: async () =>
+        fetchJson(authJwksUrl === undefined ? await discoverKeysUrl(issuer) : new URL(authJwksUrl)),
+      staleMs: authKeysStaleMs,
+      now: Date.now,
+      onFailed: (err) => logger.warn({ issuer, err }, 'the keys of the issuer of tokens cannot be fetched'),
+      onRecovered: () => logger.info({ issuer }, 'the keys of the issuer of tokens can be fetched again'),
+    });
+    // Ahead of the first token, so that an operator hears at once what is wrong; nobody waits for it.
+    void keys.refresh();
+    return keys;
+  };
+  return createTokenAuthenticators({
+    issuers: new Map(authIssuer.map((issuer) => [issuer, keysOf(issuer)])),
+    algorithms: authAlgorithms,
+    clockSkewMs: authClockSkewMs,
+    hierarchy: new Map(Object.entries(impliedScopes)),
+    now: Date.now,
+  });
+}

@@ -1,0 +1,65 @@
+import { readFileSync, type StatsListener, unwatchFile, watchFile } from 'node:fs';
+import type { Logger } from 'pino';
+import { type ApiKey, ApiKeys } from '../http/auth/api-keys.ts';
+import type { Authenticator } from '../http/auth/authenticate.ts';
+import type { CredentialWatch } from '../http/auth/credential-watch.ts';
+import { createProxyIdentity } from '../http/auth/proxy-identity.ts';
+import { readKeysFile } from './configuration/api-keys.ts';
+import type { GatewayConfig } from './configuration/config.ts';
+import type { Fault } from './configuration/fault.ts';
+
+/** Who may use the gateway. */
+export interface Authentication {
+  /** Of the kinds of credentials that the gateway itself knows, in the order in which they are asked. */
+  readonly authenticators: readonly Authenticator[];
+  /** Headers that say who somebody is, in small letters. */
+  readonly identityHeaders: readonly string[];
+  /** Reads again what may have changed; what is wrong changes nothing, and is logged. Not there where nothing is read. */
+  readonly reload?: (() => void) | undefined;
+  /** Files are not watched any more. */
+  close(): void;
+}
+
+/** The file of keys is looked at so often. By its time, since editors and Kubernetes put another file in its place. */
+const lookMs = 1_000;
+
+/** Puts together what is configured. Throws an error for the operator if the file of keys is not what it was just now. */
+export function createAuthentication(config: GatewayConfig, watch: CredentialWatch, logger: Logger): Authentication {
+  const { apiKeysFile, apiKeys, proxyIdentityHeader: header, proxyScopesHeader: scopesHeader, trustedProxy } = config;
+  const hierarchy = new Map(Object.entries(config.impliedScopes));
+  const nothing = { close: () => undefined };
+  const keys = new ApiKeys([...apiKeys, ...(apiKeysFile === undefined ? [] : loadKeys(apiKeysFile))], hierarchy);
+  const proxy =
+    header === undefined ? [] : [createProxyIdentity({ header, scopesHeader, trusted: trustedProxy, hierarchy })];
+  const hasKeys = apiKeysFile !== undefined || apiKeys.length > 0;
+  const authenticators = [...proxy, ...(hasKeys ? [keys.authenticator] : [])];
+  const identityHeaders = [header, scopesHeader].filter((name) => name !== undefined);
+  if (apiKeysFile === undefined) return { ...nothing, authenticators, identityHeaders };
+
+  const reload = (): void => {
+    try {
+      const ofFile = loadKeys(apiKeysFile);
+      keys.replace([...apiKeys, ...ofFile]);
+      watch.sweep();
+      logger.info({ keys: ofFile.length }, 'the file of API keys was read again');
+    } catch (error) {
+      logger.error(
+        { why: (error as Error).message },
+        'the file of API keys cannot be used; the keys are those of before',
+      );
+    }
+  };
+  const onLook: StatsListener = (now, before) => {
+    // To be read changes a file too.
+    if (now.mtimeMs !== before.mtimeMs || now.ino !== before.ino || now.size !== before.size) reload();
+  };
+  watchFile(apiKeysFile, { interval: lookMs, persistent: false }, onLook);
+  return { authenticators, identityHeaders, reload, close: () => unwatchFile(apiKeysFile, onLook) };
+}
+
+function loadKeys(file: string): readonly ApiKey[] {
+  const faults: Fault[] = [];
+  const keys = readKeysFile(readFileSync(file, 'utf8'), file, (path, message) => faults.push({ path, message }));
+  if (keys === undefined) throw new Error(faults.map(({ path, message }) => `${path} ${message}`).join('; '));
+  return keys;
+}

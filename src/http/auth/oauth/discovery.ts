@@ -1,0 +1,44 @@
+import { isLoopback } from '../../origin.ts';
+import { fetchJson, UnusableDocument } from './fetch-json.ts';
+
+/**
+ * Where the metadata of an authorization server can be, in the order in which they are tried (2026-07-28,
+ * basic/authorization/authorization-server-discovery, "Authorization Server Metadata Discovery").
+ */
+export function metadataUrlsOf(issuer: string): readonly URL[] {
+  const { origin, pathname } = new URL(issuer);
+  const path = pathname.replace(/\/$/, '');
+  const oauth = `${origin}/.well-known/oauth-authorization-server${path}`;
+  const openid = `${origin}/.well-known/openid-configuration`;
+  const places =
+    path === '' ? [oauth, openid] : [oauth, openid + path, `${origin}${path}/.well-known/openid-configuration`];
+  return places.map((place) => new URL(place));
+}
+
+/**
+ * The URL of an authorization server's keys, as its metadata has it. Rejects where there is none that may be used: metadata
+ * in another issuer's name is not believed (RFC 8414, section 3.3), and keys come over TLS, but for an issuer on this
+ * machine.
+ */
+export async function discoverKeysUrl(issuer: string): Promise<URL> {
+  const failures: unknown[] = [];
+  for (const url of metadataUrlsOf(issuer)) {
+    try {
+      return keysUrlIn(await fetchJson(url), issuer, url);
+    } catch (cause) {
+      failures.push(cause);
+      if (!(cause instanceof UnusableDocument && cause.isMissing)) break;
+    }
+  }
+  throw new Error('the metadata of the authorization server cannot be used', { cause: failures.at(-1) });
+}
+
+function keysUrlIn(metadata: Readonly<Record<string, unknown>>, issuer: string, { href }: URL): URL {
+  const { issuer: named, jwks_uri: keys } = metadata;
+  if (named !== issuer) throw new UnusableDocument(`${href} is of another issuer than the configured one`);
+  if (typeof keys !== 'string' || !URL.canParse(keys)) throw new UnusableDocument(`${href} has no jwks_uri`);
+  const url = new URL(keys);
+  const isLocal = url.protocol === 'http:' && isLoopback(url.hostname) && isLoopback(new URL(issuer).hostname);
+  if (url.protocol !== 'https:' && !isLocal) throw new UnusableDocument(`${href} has a jwks_uri that is not https`);
+  return url;
+}

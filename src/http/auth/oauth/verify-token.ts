@@ -1,0 +1,117 @@
+import { decodeJwt, type JWTPayload } from 'jose';
+import type { Identity } from '../identity.ts';
+import { type ScopeHierarchy, splitScopes, withImplied } from '../scopes.ts';
+import type { IssuerKeys, KeySet } from './issuer-keys.ts';
+import { signedClaims } from './signed-claims.ts';
+
+/** A token that was proven: who its bearer is, and where it may be used. */
+export interface VerifiedToken {
+  readonly identity: Identity;
+  /** When it ends, the tolerance for clocks added, in milliseconds since 1970. */
+  readonly expiresAtMs: number;
+  /** Whom it was issued for (RFC 8707, section 2). */
+  readonly audiences: readonly string[];
+  readonly issuer: IssuerKeys;
+  /** By which it was verified: it holds as long as these are the issuer's. */
+  readonly keys: KeySet;
+}
+
+/** What verifying needs. */
+export interface VerifyOptions {
+  /** The issuers that are trusted, by their exact names. */
+  readonly issuers: ReadonlyMap<string, IssuerKeys>;
+  readonly algorithms: readonly string[];
+  /** How far clocks may be apart, in milliseconds. */
+  readonly clockSkewMs: number;
+  readonly hierarchy: ScopeHierarchy;
+  /** The time, in milliseconds since 1970. */
+  readonly now: () => number;
+}
+
+/** Why there is no proof: the token is none that holds here, or it could not be found out. */
+export type TokenFault = 'credentials_invalid' | 'token_not_checked';
+
+/** Longer tokens are refused unread: what is verified is kept, so that this bounds the memory. Usual are 1 to 4 KiB. */
+export const maxTokenLength = 8 * 1024;
+
+/** The longest name of a user or client that is taken; OpenID Connect Core, section 2, allows 255. */
+const maxNameLength = 1_024;
+
+/** Where issuers name the client: RFC 9068, section 2.2, then the ways of OpenID Connect and of large providers before it. */
+const clientClaims = ['client_id', 'azp', 'cid', 'appid'];
+
+/**
+ * Verifies a JWT access token (RFC 9068, section 4; OAuth 2.1, section 5.2): issuer, signature, expiry, type and subject. For
+ * whom it was issued is told, not judged: see `VerifiedToken.audiences`. Never rejects.
+ */
+export async function verifyToken(token: string, options: VerifyOptions): Promise<VerifiedToken | TokenFault> {
+  const { algorithms, clockSkewMs, now } = options;
+  const issuer = issuerOf(token);
+  const keys = issuer === undefined ? undefined : options.issuers.get(issuer);
+  if (issuer === undefined || keys === undefined) return 'credentials_invalid';
+  const required = {
+    issuer,
+    algorithms: [...algorithms],
+    clockTolerance: clockSkewMs / 1_000,
+    currentDate: new Date(now()),
+    requiredClaims: ['exp', 'sub', 'aud'],
+  };
+
+  let used = keys.current ?? (await keys.refresh());
+  if (used === undefined) return 'token_not_checked';
+  let claims = await signedClaims(token, used.keyFor, required);
+  if (claims === 'unknown_key') {
+    // It may be a new one (OpenID Connect Core, section 10.1.1).
+    const newer = await keys.refresh();
+    if (newer === undefined || keys.isFailing) return 'token_not_checked';
+    if (newer === used) return 'credentials_invalid';
+    used = newer;
+    claims = await signedClaims(token, used.keyFor, required);
+  }
+  if (claims === 'unusable_key') return 'token_not_checked';
+  const bearer = typeof claims === 'string' ? undefined : bearerIn(claims, issuer, options);
+  return bearer === undefined ? 'credentials_invalid' : { ...bearer, issuer: keys, keys: used };
+}
+
+/** Whom a token names as its issuer, not yet proven: by whose keys it is to be verified. */
+function issuerOf(token: string): string | undefined {
+  if (token.length > maxTokenLength) return undefined;
+  try {
+    return decodeJwt(token).iss;
+  } catch {
+    return undefined; // what is no JWT has no issuer
+  }
+}
+
+/** What verified claims say; undefined where they name nobody. */
+function bearerIn(
+  claims: JWTPayload,
+  issuer: string,
+  { clockSkewMs, hierarchy }: VerifyOptions,
+): Pick<VerifiedToken, 'identity' | 'expiresAtMs' | 'audiences'> | undefined {
+  // Bound to a key (RFC 7800): whoever has only the token may have stolen it.
+  if (claims['cnf'] !== undefined) return undefined;
+  const subject = nameIn(claims['sub']);
+  if (subject === undefined) return undefined;
+  const client = clientClaims.map((key) => nameIn(claims[key])).find((name) => name !== undefined) ?? '';
+  const expiresAtMs = (claims.exp as number) * 1_000 + clockSkewMs;
+  return {
+    identity: {
+      principal: { issuer, subject, client },
+      scopes: withImplied([...scopesIn(claims['scope']), ...scopesIn(claims['scp'])], hierarchy),
+      expiresAtMs,
+      claims,
+    },
+    expiresAtMs,
+    audiences: textsIn(claims.aud),
+  };
+}
+
+const nameIn = (claim: unknown): string | undefined =>
+  typeof claim === 'string' && claim !== '' && claim.length <= maxNameLength ? claim : undefined;
+
+/** RFC 8693, section 4.2, has one text; others write a list. */
+const scopesIn = (claim: unknown): readonly string[] => textsIn(claim).flatMap(splitScopes);
+
+const textsIn = (claim: unknown): readonly string[] =>
+  (Array.isArray(claim) ? claim : [claim]).filter((each) => typeof each === 'string');

@@ -1,0 +1,163 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import { createRequire } from 'node:module';
+import type { AddressInfo } from 'node:net';
+import { gzipSync } from 'node:zlib';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import WebSocket from 'ws';
+import type * as posted from '../../src/http/posted.ts';
+import { measureTwice, watch } from '../fault/memory.ts';
+import { cpuMsOf } from '../support/cpu-time.ts';
+import { type Gateway, root, startGateway } from '../support/gateway.ts';
+import { post } from '../support/http-client.ts';
+import { connectRaw, requestText } from './raw-http.ts';
+import { openRecorded, type RecordedSession, withRecorder } from './recorder.ts';
+
+const mebibyte = 2 ** 20;
+const size = 4 * mebibyte;
+
+/** A request of nearly the size that a body may have, with these params. */
+const request = (params: string): string => `{"jsonrpc":"2.0","id":1,"method":"x","params":${params}}`;
+const filled = (piece: string): string => piece.repeat(Math.floor((size - 200) / piece.length));
+
+/** Each is within the limit of a body. */
+const bombs: readonly (readonly [string, string])[] = [
+  ['lists in lists', filled('[')],
+  ['objects in objects', filled('{"a":')],
+  ['lists in params', request(`{"a":${filled('[')}`)],
+  ['closed lists in params', request(`{"a":${filled('[').slice(size / 2)}${filled(']').slice(size / 2)}}`)],
+  ['closing brackets', filled(']')],
+  ['many small values', request(`{"a":[${filled('0,')}0]}`)],
+  ['many keys', request(`{${Array.from({ length: 300_000 }, (_, n) => `"k${n}":0`).join(',')}}`)],
+  ['one key again and again', request(`{"b":{${filled('"a":0,')}"a":0}}`)],
+  ['one key of params again and again', request(`{${filled('"a":0,')}"a":0}`)],
+  ['escapes', request(`{"a":"${filled('\\u0041')}"}`)],
+  ['backslashes', request(`{"a":"${filled('\\\\')}"}`)],
+  ['a backslash at the end', request(`{"a":"${filled('\\')}`)],
+  ['an escaped key', `{"${filled('\\u0061')}":0}`],
+  ['a number', request(`{"a":${filled('9')}}`)],
+  ['a number that is none', request(`{"a":1${filled('e')}}`)],
+  ['blanks', filled(' ')],
+  ['blanks in a message', `{${filled(' ')}"jsonrpc":"2.0","id":1,"method":"x"}`],
+  ['a batch', `[${filled('{},')}{}]`],
+  ['a batch of requests', `[${filled('{"jsonrpc":"2.0","id":1,"method":"x"},')}0]`],
+  ['an id', `{"jsonrpc":"2.0","id":"${filled('a')}","method":"x"}`],
+  ['a method', `{"jsonrpc":"2.0","id":1,"method":"${filled('a')}"}`],
+  ['bytes that are no UTF-8', Buffer.alloc(size, 0xff).toString('latin1')],
+];
+
+/** What is built and run, without what the test runner puts around every name of a module. */
+const { readMessages } = createRequire(import.meta.url)(`${root}dist/http/posted.js`) as Pick<
+  typeof posted,
+  'readMessages'
+>;
+
+describe('a body within the limits, made to cost much', () => {
+  it.each(bombs)('[S17] is read or refused in less than 50 ms for 4 MiB: %s', (_, text) => {
+    const bytes = Buffer.from(text, 'latin1');
+    let least = Number.POSITIVE_INFINITY;
+    for (let tries = 0; tries < 10 && least >= 50; tries++) {
+      least = Math.min(
+        least,
+        cpuMsOf(() => void readMessages(bytes, 100)),
+      );
+    }
+    expect(bytes.length).toBeGreaterThan(3 * mebibyte);
+    expect(least).toBeLessThan(50);
+  });
+});
+
+describe.runIf(process.platform === 'linux')('a gateway under bombs stays small and answers others', () => {
+  let gateway: Gateway;
+  let session: RecordedSession;
+  beforeAll(async () => {
+    gateway = await startGateway(withRecorder());
+    session = await openRecorded(gateway.url);
+  });
+  afterAll(async () => void (await gateway?.stop()));
+
+  const send = (body: string | Buffer, headers: Record<string, string> = {}) =>
+    post(gateway.url, body, { 'Mcp-Session-Id': session.id, ...headers });
+
+  /** Bodies of 4 MiB are held while they come; nothing of them stays. */
+  const expectSmall = async (work: () => Promise<unknown>) => {
+    const isFine = (seen: Awaited<ReturnType<typeof watch>>) => seen.grownMiB < 100 && seen.p99Ms < 100;
+    const seen = await measureTwice(() => watch(gateway, work()), isFine);
+    expect(seen.grownMiB).toBeLessThan(100);
+    expect(seen.p99Ms).toBeLessThan(100);
+  };
+
+  it('[S17] of depth and of many tokens, each refused', async () => {
+    await expectSmall(async () => {
+      for (const [name, text] of bombs.slice(0, 5)) {
+        for (let n = 0; n < 5; n++) expect([name, (await send(text)).status]).toEqual([name, 400]);
+      }
+    });
+    expect(await session.lines()).toEqual([]);
+  });
+
+  it('[S17] of size: a body without end is refused and not kept', async () => {
+    await expectSmall(async () => {
+      const connection = await connectRaw(gateway.port);
+      const head = [`Mcp-Session-Id: ${session.id}`, 'Host: localhost', 'Content-Type: application/json'];
+      connection.write(requestText('POST /mcp HTTP/1.1', [...head, 'Accept: */*', 'Transfer-Encoding: chunked']));
+      const chunk = Buffer.concat([Buffer.from('100000\r\n'), Buffer.alloc(mebibyte, 0x20), Buffer.from('\r\n')]);
+      for (let n = 0; n < 256 && !connection.socket.destroyed; n++) {
+        if (!connection.socket.write(chunk)) {
+          await Promise.race([once(connection.socket, 'drain'), connection.closed()]);
+        }
+      }
+      expect((await connection.answer()).status).toBe(413);
+      connection.drop();
+    });
+  });
+
+  it('[S17] of gzip, from a client: 256 MiB in 256 KiB are not inflated', async () => {
+    const bomb = gzipSync(Buffer.alloc(256 * mebibyte, 0x20), { level: 1 });
+    await expectSmall(async () => {
+      for (let n = 0; n < 10; n++) expect((await send(bomb, { 'Content-Encoding': 'gzip' })).status).toBe(415);
+      // Without the header they are what they are: no JSON.
+      expect((await send(bomb)).status).toBe(400);
+    });
+  });
+
+  it('[S17] of gzip, on a WebSocket: compression is not agreed on', async () => {
+    const socket = new WebSocket(`ws://127.0.0.1:${gateway.port}/ws`, 'mcp', { perMessageDeflate: true });
+    await new Promise((resolve, reject) => socket.once('open', resolve).once('error', reject));
+    expect(socket.extensions).toBe('');
+    socket.terminate();
+  });
+});
+
+it.runIf(process.platform === 'linux')('[S17] a bomb of gzip from a server at a URL is not inflated', async () => {
+  const bomb = gzipSync(Buffer.alloc(256 * mebibyte, 0x20), { level: 1 });
+  const encodings: unknown[] = [];
+  const server = createServer((incoming, outgoing) => {
+    encodings.push(incoming.headers['accept-encoding']);
+    incoming.resume();
+    outgoing.writeHead(200, { 'content-type': 'application/json', 'content-encoding': 'gzip' }).end(bomb);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void server.close());
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`;
+  // A server that is to get headers of clients is not tried at the start.
+  const gateway = await startGateway({ args: ['--transport', 'http', '--forward-header', 'x-a', url] });
+  const initialize = {
+    jsonrpc: '2.0',
+    id: 1,
+    method: 'initialize',
+    params: { protocolVersion: '2025-11-25', capabilities: {} },
+  };
+  const seen = await measureTwice(
+    () =>
+      watch(
+        gateway,
+        (async () => {
+          for (let n = 0; n < 5; n++) expect((await post(gateway.url, initialize)).status).toBe(502);
+        })(),
+      ),
+    ({ grownMiB }) => grownMiB < 100,
+  );
+  expect(seen.grownMiB).toBeLessThan(100);
+  expect(new Set(encodings)).toEqual(new Set(['identity']));
+});

@@ -1,0 +1,28 @@
+/** What the tests use of it; it comes without types of its own. */
+declare module 'oidc-provider' {
+  import type { IncomingMessage, ServerResponse } from 'node:http';
+
+  interface Interaction {
+    readonly prompt: { readonly name: string };
+    readonly params: { readonly client_id: string; readonly scope?: string; readonly resource?: string };
+    readonly session?: { readonly accountId: string };
+  }
+
+  interface Grant {
+    addOIDCScope(scopes: string): void;
+    addResourceScope(resource: string, scopes: string): void;
+    save(): Promise<string>;
+  }
+
+  // biome-ignore lint/style/noDefaultExport: so it is exported
+  export default class Provider {
+    constructor(issuer: string, configuration: object);
+    readonly Grant: new (of: {
+      readonly accountId: string;
+      readonly clientId: string;
+    }) => Grant;
+    callback(): (incoming: IncomingMessage, outgoing: ServerResponse) => void;
+    interactionDetails(incoming: IncomingMessage, outgoing: ServerResponse): Promise<Interaction>;
+    interactionFinished(incoming: IncomingMessage, outgoing: ServerResponse, result: object): Promise<void>;
+  }
+}
