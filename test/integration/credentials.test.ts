@@ -143,6 +143,17 @@ describe('a server that is lost', () => {
     await session.delete();
   });
 
+  test('is started again for the next request of the modern era', async () => {
+    const args = ['--isolation', 'principal', ...credential];
+    const { url, logs } = await startGateway({ args, command: showsVariables });
+    const show = () => variableOfModern(url, 'GITHUB_TOKEN', { headers: tokenOf('dave') });
+    const before = await show();
+    process.kill(before.pid, 'SIGKILL');
+    await waitFor(() => logs().some(({ msg }) => msg === 'server ended'), { what: 'the gateway to notice the end' });
+    const after = await show();
+    expect([after.value, after.pid === before.pid]).toEqual(['dave', false]);
+  });
+
   test('[P3] is started again with those of a call that is run again, and answers it', async () => {
     const session = await openFor('first');
     const list = session.request('resources/list', { cursor: 'x' });

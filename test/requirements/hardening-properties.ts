@@ -22,7 +22,6 @@ export const properties: readonly Requirement[] = [
   {
     id: 'S04',
     text: "A client's token reaches no child and no upstream except where that is configured.",
-    deferredTo: openIssues.safe,
   },
   { id: 'S05', text: 'Origin is always checked, Host on loopback binds or when configured; look-alikes are refused.' },
   {
