@@ -21,6 +21,13 @@ const modern = (clients, inflight, size) =>
     { ...scenario, era: 'modern' },
   ]);
 
+/** The same of clients that can be asked something: behind a server of the legacy era their calls take turns. */
+const declaring = (...of) =>
+  modern(...of).map(([name, scenario]) => [
+    name.replace('modern', 'modern-declaring'),
+    { ...scenario, declares: { elicitation: {}, sampling: {}, roots: {} } },
+  ]);
+
 /** One call at a time in each session; each brings 1,000 progress events before its answer. */
 const stream = (sessions) => [
   `stream-${sessions}`,
@@ -38,6 +45,7 @@ const all = [
   ...echo(1, 1, '1m'),
   ...modern(1, 1, '100'),
   ...modern(16, 8, '100'),
+  ...declaring(16, 8, '100'),
   stream(1),
   stream(16),
   opened('sessions-1', 1),

@@ -9,7 +9,7 @@ export async function echo(job) {
   const isModern = job.era === 'modern';
   const { port, token } = job;
   const sessions = isModern ? statelessClients(port, job.sessions) : await openSessions(port, job.sessions, { token });
-  const params = isModern ? `${envelope},` : '';
+  const params = isModern ? `${envelopeOf(job.declares)},` : '';
   const result = await runClosedLoop(job, (tally) =>
     sessions.flatMap((session, index) =>
       Array.from({ length: job.inflight }, (_, slot) =>
@@ -23,10 +23,11 @@ export async function echo(job) {
 let nextId = 1;
 
 /** What each request of a client without a session says of itself. */
-const envelope = `"_meta":${JSON.stringify({
-  'io.modelcontextprotocol/protocolVersion': statelessVersion,
-  'io.modelcontextprotocol/clientCapabilities': {},
-})}`;
+const envelopeOf = (capabilities = {}) =>
+  `"_meta":${JSON.stringify({
+    'io.modelcontextprotocol/protocolVersion': statelessVersion,
+    'io.modelcontextprotocol/clientCapabilities': capabilities,
+  })}`;
 
 function createSlot(session, { name, payload, params, tally }) {
   const connection = session.connect();

@@ -1,9 +1,13 @@
-import { legacyRevisions } from '../protocol/revisions.ts';
+import { ownRequest } from '../protocol/modern/envelope.ts';
+import { type Era, legacyRevisions, modernRevisions } from '../protocol/revisions.ts';
+import { version } from './version.ts';
 
 /** Where a server can be reached. */
 export interface Urls {
   readonly server: string;
   readonly url: string;
+  /** What the server is known to speak; a server of an unknown era takes `initialize`, too. */
+  readonly era: Era;
   /** For clients that speak only HTTP+SSE (2024-11-05). */
   readonly sse?: string;
   readonly ws?: string;
@@ -23,11 +27,17 @@ export function renderBanner(urls: readonly Urls[], needsKey: boolean): string {
   };
   const older = others('For clients that speak only HTTP+SSE', 'sse');
   const sockets = others('For clients on WebSocket', 'ws');
-  return `Ready:\n${endpoints}${older}${sockets}Try it:\n  ${curlLine(urls[0]?.url ?? '', needsKey)}\n`;
+  return `Ready:\n${endpoints}${older}${sockets}Try it:\n  ${urls[0] ? curlLine(urls[0], needsKey) : ''}\n`;
 }
 
-/** A command that opens a session; what it prints shows that the gateway and the server behind it work. */
-function curlLine(url: string, needsKey: boolean): string {
+/** A command whose output shows that the gateway and the server behind it work. */
+function curlLine({ url, era }: Urls, needsKey: boolean): string {
+  const key = needsKey ? " -H 'Authorization: Bearer KEY'" : '';
+  const request = era === 'modern' ? listTools() : openSession();
+  return `curl -i -X POST ${url} -H 'Content-Type: application/json'${key} ${request}`;
+}
+
+function openSession(): string {
   const initialize = {
     jsonrpc: '2.0',
     id: 1,
@@ -38,5 +48,13 @@ function curlLine(url: string, needsKey: boolean): string {
       clientInfo: { name: 'curl', version: '1' },
     },
   };
-  return `curl -i -X POST ${url} -H 'Content-Type: application/json'${needsKey ? " -H 'Authorization: Bearer KEY'" : ''} -d '${JSON.stringify(initialize)}'`;
+  return `-d '${JSON.stringify(initialize)}'`;
+}
+
+/** Modern requests stand for themselves, and say in their headers what they are (2026-07-28, basic/transports). */
+function listTools(): string {
+  const method = 'tools/list';
+  const [protocolVersion] = modernRevisions.slice(-1) as [string];
+  const body = ownRequest(1, method, {}, { version, protocolVersion });
+  return `-H 'MCP-Protocol-Version: ${protocolVersion}' -H 'Mcp-Method: ${method}' -d '${body}'`;
 }

@@ -104,10 +104,13 @@ export async function examineEras(
   const modern = await inModern();
   // The official SDK serves both eras with one program, and says nothing of the one in the answers of the other.
   const legacy = await inLegacy().catch((error: Error) => error);
-  // A refusal has sessions translated. Without one their clients wait in vain.
+  // A refusal has sessions translated. Without one their clients wait, in vain if what came is of no use.
   if (legacy instanceof NoAnswer) {
     const help = 'Say --era modern (in the file: "era": "modern"), and they are served by translation.';
-    return { ...modern, warning: `Clients of the legacy era cannot connect. ${legacy.message} ${help}` };
+    return {
+      ...modern,
+      warning: `Clients of the legacy era cannot connect, or not at once. ${legacy.message} ${help}`,
+    };
   }
   if (legacy instanceof Error) return modern;
   return { ...modern, eras: ['modern', 'legacy'], revisions: [...modern.revisions, ...legacy.revisions] };

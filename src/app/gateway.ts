@@ -3,10 +3,8 @@ import { readFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import type { Logger } from 'pino';
 import type { OpenBackend } from '../backend/backend.ts';
-import { CredentialMarks } from '../era/credential-marks.ts';
 import { Groups } from '../era/groups/groups.ts';
 import { openEitherEra } from '../era/open-either-era.ts';
-import { RequestStates } from '../era/request-state.ts';
 import { Translator } from '../era/translator.ts';
 import type { AdmissionOptions } from '../http/admission.ts';
 import { createHttpApp, createListener } from '../http/app.ts';
@@ -37,7 +35,7 @@ import { asksClients } from './configuration/credentials.ts';
 import { endpointPathsOf } from './configuration/endpoint-paths.ts';
 import type { Environment } from './configuration/environment.ts';
 import { flagOf } from './configuration/option-names.ts';
-import { createStateKeys } from './create-state-keys.ts';
+import { createKeyed } from './create-keyed.ts';
 import { createConnectedStore, createStore } from './create-store.ts';
 import { logListeners } from './server-listeners.ts';
 import { missingCommand, type RunningServer, runServer } from './servers.ts';
@@ -97,9 +95,7 @@ export async function startGateway({ config, environment, logger, onUseless }: G
   const modernServers = new Map(
     servers.map((running) => [running, runModern(running, config, modernObserver, startAheadMs, changes)]),
   );
-  const keys = createStateKeys(config, store);
-  const states = new RequestStates(keys);
-  const marks = new CredentialMarks(keys);
+  const keyed = createKeyed(config, store);
   const allGroups: Groups[] = [];
   const originRules = createOriginRules(config);
   const endpoints = new Map<string, Endpoint>();
@@ -109,7 +105,8 @@ export async function startGateway({ config, environment, logger, onUseless }: G
     const own = running.config;
     const server = { ...running.server, open: openForSessions(running, modern, config) };
     const groups = new Groups({
-      ...{ sessions, records: store.sessions, changes: store.changes, server: running.server, states, marks, version },
+      ...{ sessions, records: store.sessions, changes: store.changes, outcomes: store.outcomes, server, version },
+      ...keyed,
       ...{ isolation: isolationOf(own.isolation, isAuthenticated), poolMax: own.poolMax },
       requestIdleMs: config.requestIdleMs,
       settleMs: own.startTimeoutMs,
@@ -125,8 +122,9 @@ export async function startGateway({ config, environment, logger, onUseless }: G
       groups,
       originRules,
       identityHeaders,
-      marks,
+      marks: keyed.marks,
       watch,
+      sessionless: own.sessionless,
       ...access.of(own),
     };
     const endpoint = createEndpoint(options);
@@ -172,17 +170,22 @@ export async function startGateway({ config, environment, logger, onUseless }: G
   }
 
   if (!isLoopback(host) && !isAuthenticated) {
-    logger.warn({ host, port }, 'whoever reaches this address can use the servers: no authentication is configured');
+    const detail =
+      'Configure authentication (docs/authentication.md), or listen on 127.0.0.1 behind a proxy that authenticates. --require-auth makes this an error.';
+    logger.warn(
+      { host, port, detail },
+      'whoever reaches this address can use the servers: no authentication is configured',
+    );
   }
 
   const certificateWatch = watchFor(certificate, config, web, logger);
   const readAgain = [authentication.reload, certificateWatch?.look].filter((read) => read !== undefined);
   const base = `${certificate === undefined ? 'http' : 'https'}://${displayHost(host)}:${(http.address() as AddressInfo).port}`;
   return {
-    urls: servers.map(({ config: own }) => {
+    urls: [...modernServers].map(([{ config: own }, { era = 'legacy' }]) => {
       const [{ mcp, ws, old }] = endpointPathsOf(config, own);
       const onWs = ws && { ws: base.replace('http', 'ws') + ws };
-      return { server: own.name, url: base + mcp, ...(old && { sse: base + old.stream }), ...onWs };
+      return { server: own.name, url: base + mcp, era, ...(old && { sse: base + old.stream }), ...onWs };
     }),
     reload: readAgain.length === 0 ? undefined : () => void readAgain.map((read) => read()),
     async close() {
@@ -231,7 +234,8 @@ function openForSessions(
   const options = { server: modern, isOverHttp, maxQueuedBytes: gateway.maxQueuedBytes };
   const translated: OpenBackend = (events, opening) => new Translator(options, events, opening);
   if (config.era === 'modern') return translated;
-  return openEitherEra({ direct: server.open, translated, eras: modern, isOverHttp });
+  const silentMs = Math.ceil(config.startTimeoutMs / 3);
+  return openEitherEra({ direct: server.open, translated, eras: modern, isOverHttp, silentMs });
 }
 
 async function startServers({ config, environment, logger, onUseless }: GatewayParts): Promise<RunningServer[]> {

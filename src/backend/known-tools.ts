@@ -1,4 +1,4 @@
-import type { ForwardedHeaders } from '../protocol/forwarded-headers.ts';
+import { credentialsOf, type ForwardedHeaders } from '../protocol/forwarded-headers.ts';
 import { type ParamHeader, readParamHeaders } from '../protocol/modern/param-headers.ts';
 
 /** What the knowledge of tools needs. */
@@ -96,6 +96,39 @@ export class KnownTools {
     }
     this.#learnedAt = performance.now();
     return { nextCursor: typeof result.nextCursor === 'string' ? result.nextCursor : undefined };
+  }
+}
+
+/** The tools that so many clients see are known, those that came last; of others the server is asked again (P8). */
+const maxClients = 100;
+
+/**
+ * The same for each client of a server that can tell them apart: a list of tools may be for one of them alone (2026-07-28,
+ * server/utilities/caching, `cacheScope`), so no other is judged by it, nor told of it (P11).
+ */
+export class KnownToolsByClient {
+  readonly #options: KnownToolsOptions;
+  readonly #known = new Map<string, KnownTools>();
+
+  constructor(options: KnownToolsOptions) {
+    this.#options = options;
+  }
+
+  /** @param headers of the client, for the server */
+  of(headers: ForwardedHeaders): KnownTools {
+    const client = credentialsOf(headers);
+    const known = this.#known.get(client);
+    if (known !== undefined) return known;
+    const [oldest] = this.#known.keys();
+    if (this.#known.size >= maxClients && oldest !== undefined) this.#known.delete(oldest);
+    const tools = new KnownTools(this.#options);
+    this.#known.set(client, tools);
+    return tools;
+  }
+
+  /** As `KnownTools.forget`, for all. */
+  forget(): void {
+    for (const tools of this.#known.values()) tools.forget();
   }
 }
 

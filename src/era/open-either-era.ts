@@ -15,17 +15,21 @@ export interface EitherEraOptions {
   readonly eras: EraSource;
   /** The server is reached over HTTP: where it refuses `initialize` by a status, its backend counts as not started. */
   readonly isOverHttp: boolean;
+  /** A server that has left `initialize` without an answer for so long is asked for its era, in milliseconds. */
+  readonly silentMs: number;
 }
 
 /**
  * Opens backends of a server for legacy sessions, whatever its era (docs/decisions/0025). A server of both eras serves them
  * by itself, so the client's `initialize` goes to it as it is. Only where the server refuses that, or ends on it, its era is
  * asked for, and if it is modern, `initialize` goes to a translator instead: the client does not notice. A refusal that says
- * that there is no legacy era is remembered, until a translator ends by itself. A refusal as of the modern era whose server
- * does not say of which era it is, is no answer for the client: the backend has not started, and the client tries again.
+ * that there is no legacy era is remembered, until a translator ends by itself; and so is a modern server's silence on two in a
+ * row: the first can come of a slow start. A refusal as of the modern era whose server does not say of which era it is, is no
+ * answer for the client: the backend has not started, and the client tries again.
  */
-export function openEitherEra({ direct, translated, eras, isOverHttp }: EitherEraOptions): OpenBackend {
+export function openEitherEra({ direct, translated, eras, isOverHttp, silentMs }: EitherEraOptions): OpenBackend {
   let hasNoLegacy = false;
+  let wasSilent = false;
   return (events, options) => {
     if (options?.resume !== undefined) return direct(events, options);
     const openTranslated = (told: BackendEvents): Backend =>
@@ -43,10 +47,17 @@ export function openEitherEra({ direct, translated, eras, isOverHttp }: EitherEr
     return new UndecidedBackend(events, {
       openDirect: (told) => direct(told, options),
       openTranslated,
-      eras,
+      ...{ eras, silentMs },
       refusedBy: ({ reason }) => reason === 'exited' || (isOverHttp && reason === 'failed'),
       onNoLegacy: () => {
         hasNoLegacy = true;
+      },
+      onAnswered: () => {
+        wasSilent = false;
+      },
+      onSilent: () => {
+        hasNoLegacy ||= wasSilent;
+        wasSilent = true;
       },
     });
   };
@@ -56,10 +67,15 @@ interface UndecidedOptions {
   openDirect(events: BackendEvents): Backend;
   openTranslated(events: BackendEvents): Backend;
   readonly eras: EraSource;
+  readonly silentMs: number;
   /** True for an end that may be the server's way to refuse `initialize`. */
   refusedBy(end: BackendEnd): boolean;
   /** The server says that it has no legacy era. */
   onNoLegacy(): void;
+  /** The server has opened a session of the legacy era. */
+  onAnswered(): void;
+  /** The server is modern, and says nothing to `initialize`. */
+  onSilent(): void;
 }
 
 /** The client's `initialize`. */
@@ -80,6 +96,7 @@ class UndecidedBackend implements Backend {
   #untold: (() => void)[] = [];
   #isPaused = false;
   #isClosed = false;
+  #silenceTimer: NodeJS.Timeout | undefined;
   /** The backend that a translator has replaced, as long as it ends. */
   #replaced: Promise<void> | undefined;
 
@@ -93,7 +110,11 @@ class UndecidedBackend implements Backend {
         this.#hear(isRefusal, () => events.onUnanswered(ids, reason));
       },
       onState: (state) => this.#hear(false, () => events.onState?.(state)),
-      onEnd: (end) => this.#hear(options.refusedBy(end), () => events.onEnd(end)),
+      onEnd: (end) =>
+        this.#hear(options.refusedBy(end), () => {
+          this.#decide();
+          events.onEnd(end);
+        }),
     });
   }
 
@@ -104,7 +125,10 @@ class UndecidedBackend implements Backend {
   send(message: Uint8Array, headers?: ForwardedHeaders): 'sent' | 'full' | 'ended' {
     if (this.#opening === undefined) {
       const read = readOne(Buffer.from(message.buffer, message.byteOffset, message.byteLength));
-      if (read?.method === 'initialize') this.#opening = { message, headers, id: read.id as RequestId };
+      if (read?.method === 'initialize') {
+        this.#opening = { message, headers, id: read.id as RequestId };
+        this.#silenceTimer = setTimeout(() => void this.#doubt(), this.#options.silentMs);
+      }
     }
     return this.#backend.send(message, headers);
   }
@@ -121,6 +145,7 @@ class UndecidedBackend implements Backend {
 
   async close(how?: { readonly isForGood?: boolean }): Promise<void> {
     this.#isClosed = true;
+    clearTimeout(this.#silenceTimer);
     await Promise.all([this.#backend.close(how), this.#replaced]);
   }
 
@@ -130,7 +155,10 @@ class UndecidedBackend implements Backend {
     if (this.#state !== 'opening') return this.#hear(false, tell);
     const { id } = this.#opening ?? {};
     const answer = lines.map(readResponse).find((response) => response !== undefined && response.id === id);
-    if (answer?.places.message?.keys.includes('result')) this.#state = 'decided';
+    if (answer?.places.message?.keys.includes('result')) {
+      this.#decide();
+      this.#options.onAnswered();
+    }
     this.#hear(answer !== undefined, tell, answer);
   }
 
@@ -143,11 +171,25 @@ class UndecidedBackend implements Backend {
     else tell();
   }
 
+  /** It does not answer, or not yet: a server of the modern era will not. What it does meanwhile decides all the same. */
+  async #doubt(): Promise<void> {
+    const era = await this.#options.eras.findEra(this.#opening?.headers, false);
+    if (era !== 'modern' || this.#state !== 'opening' || this.#isClosed) return;
+    this.#decide();
+    this.#options.onSilent();
+    this.#translate();
+  }
+
+  #decide(): void {
+    this.#state = 'decided';
+    clearTimeout(this.#silenceTimer);
+  }
+
   #ask(refusal: Message | undefined): void {
     this.#state = 'asking';
     const isDoubted = refusal !== undefined && isAsOfModern(refusal);
     void this.#options.eras.findEra(this.#opening?.headers, isDoubted).then((era) => {
-      this.#state = 'decided';
+      this.#decide();
       const isModern = era === 'modern' && !this.#isClosed;
       if (isModern && refusal !== undefined && saysNoLegacy(refusal)) this.#options.onNoLegacy();
       if (isModern) return this.#translate();

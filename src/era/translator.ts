@@ -1,7 +1,7 @@
 import type { Backend, BackendEvents, OpenOptions } from '../backend/backend.ts';
 import type { CallAnswer } from '../modern/answer.ts';
 import { ChangeFeed, type Outcome } from '../modern/change-feed.ts';
-import type { Reason, RequestId } from '../protocol/faults.ts';
+import { entryOf, type Reason, type RequestId } from '../protocol/faults.ts';
 import type { ForwardedHeaders } from '../protocol/forwarded-headers.ts';
 import { type Message, memberValue, readOwn } from '../protocol/message.ts';
 import { type LegacyClient, readLegacyClient, withEnvelope } from '../protocol/modern/legacy-client.ts';
@@ -176,7 +176,7 @@ export class Translator implements Backend {
       },
       fault: (reason) => {
         this.#outbox.leave(id, reason);
-        this.#endSoon('It did not answer server/discover.');
+        this.#endSoon(entryOf(reason).message);
       },
     };
     this.#options.server.ask(discover, undefined, answer, headers);

@@ -17,6 +17,7 @@ import { createModernFace } from './modern-face.ts';
 import { readPosted } from './posted.ts';
 import { createReply } from './reply.ts';
 import { respondWithFault } from './respond.ts';
+import { createSessionlessFace } from './sessionless.ts';
 
 /** What an endpoint needs. */
 export interface EndpointOptions extends AdmissionOptions {
@@ -25,6 +26,8 @@ export interface EndpointOptions extends AdmissionOptions {
   readonly modern: ModernServer;
   /** The same, where it is of the legacy era. */
   readonly groups: Groups;
+  /** Whether requests of the legacy era without a session id are served. */
+  readonly sessionless: 'serve' | 'reject';
   /** Ends what is open in the name of credentials that have ended. */
   readonly watch: CredentialWatch;
   readonly maxBodyBytes: number;
@@ -50,6 +53,7 @@ const sessionIdForm = /^[\x21-\x7e]{1,128}$/;
 export function createEndpoint(options: EndpointOptions): Endpoint {
   const { server, sessions, authorization } = options;
   const modernFace = createModernFace(options);
+  const sessionlessFace = options.sessionless === 'serve' ? createSessionlessFace(options) : undefined;
   const replyTo = (outgoing: ServerResponse, accepts: Accepts, sender: Sender, id: RequestId | null = null): Reply =>
     endingReply(createReply(outgoing, accepts, options, sender), sender.identity, options.watch, id);
 
@@ -60,10 +64,11 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
     return sessions.at(id, server, principal, headerOf(incoming, 'mcp-protocol-version'));
   };
 
-  /** True for a client of the modern era: it has no session that a GET or DELETE could be about. */
-  const hasPostOnly = (incoming: IncomingMessage): boolean => {
-    const namesSession = incoming.headers['mcp-session-id'] !== undefined;
-    return !namesSession && namesModernRevision(headerOf(incoming, 'mcp-protocol-version'));
+  /** Why a client has POST only, if it has: there is no session that a GET or DELETE could be about. */
+  const postOnly = (incoming: IncomingMessage): Reason | undefined => {
+    if (incoming.headers['mcp-session-id'] !== undefined) return undefined;
+    if (namesModernRevision(headerOf(incoming, 'mcp-protocol-version'))) return 'post_only';
+    return sessionlessFace && 'sessionless_post_only';
   };
 
   const post: Method = (incoming, outgoing, sender) => {
@@ -77,6 +82,8 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
       const namesSession = incoming.headers['mcp-session-id'] !== undefined;
       if (initialize !== undefined && namesSession) return reply.fault('already_initialized', id);
       if (initialize !== undefined && !isBatch) return sessions.open(server, sender.principal, initialize, reply);
+      if (!namesSession && sessionlessFace !== undefined)
+        return sessionlessFace.post(posted, headerOf(incoming, 'mcp-protocol-version'), sender, reply);
       const session = findSession(incoming, sender);
       if (typeof session === 'string') return reply.fault(session, id);
       session.post({ messages, isBatch }, reply);
@@ -108,7 +115,8 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
   return behindAdmission(options, (incoming, outgoing, sender) => {
     const answer = methods.get(incoming.method);
     if (answer === undefined) return respondWithFault(outgoing, 'method_not_allowed');
-    if (incoming.method !== 'POST' && hasPostOnly(incoming)) return respondWithFault(outgoing, 'post_only');
+    const refusal = incoming.method === 'POST' ? undefined : postOnly(incoming);
+    if (refusal !== undefined) return respondWithFault(outgoing, refusal);
     answer(incoming, outgoing, sender);
   });
 }

@@ -1,4 +1,5 @@
 import { entryOf, faultMessage, type Reason, type RequestId } from '../protocol/faults.ts';
+import type { Era } from '../protocol/revisions.ts';
 import { encodeMessage } from '../protocol/sse.ts';
 import type { EventSink, Reply } from '../session/reply.ts';
 
@@ -23,6 +24,8 @@ export interface AnswerOptions {
   readonly commitAfterMs: number;
   /** How long a client may leave its stream unread. */
   readonly slowReaderMs: number;
+  /** What the client speaks; the modern era if not said. */
+  readonly era?: Era;
   /** Errors of the server are told in band, with 200: a client that asks for the era takes a 5xx for the end of it. */
   readonly hidesServerErrors?: boolean;
 }
@@ -34,8 +37,8 @@ export interface AnswerOptions {
 const maxUnreadBytes = 4 * 1024 * 1024;
 
 /**
- * The answer to one request of the modern era (2026-07-28, basic/transports/streamable-http): JSON if the response comes
- * first, else an event stream. It commits to a status only with the server's first message, since some errors have one of
+ * The answer to one request of the modern era (2026-07-28, basic/transports/streamable-http), or to one of the legacy era
+ * without a session (2025-11-25, basic/transports, "Sending Messages to the Server"): JSON if the response comes first, else an event stream. It commits to a status only with the server's first message, since some errors have one of
  * their own, or after `commitAfterMs`, so that no proxy gives the client up; an error that comes later goes in band.
  */
 export class Answer implements CallAnswer {
@@ -96,9 +99,9 @@ export class Answer implements CallAnswer {
   }
 
   fault(reason: Reason, data?: Record<string, unknown>): void {
-    const { reply, id, hidesServerErrors = false } = this.#options;
+    const { reply, id, era = 'modern', hidesServerErrors = false } = this.#options;
     const isInBand = this.#state !== 'waiting' || (hidesServerErrors && entryOf(reason).status >= 500);
-    if (isInBand) return this.response(Buffer.from(faultMessage(reason, id, data, 'modern')), 200);
+    if (isInBand) return this.response(Buffer.from(faultMessage(reason, id, data, era)), 200);
     this.#end();
     reply.fault(reason, id, data);
   }

@@ -86,7 +86,7 @@ export class ModernServer {
       onNotModern: () => {
         if (era === 'auto') this.#found = undefined;
       },
-      onTools: (response) => this.#tools.learn(response),
+      onTools: (response, headers) => this.#tools.learn(response, headers),
       onToolsChanged: () => this.#tools.forget(),
     });
     if (changes === undefined || server.isRemote) return;

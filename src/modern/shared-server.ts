@@ -33,8 +33,8 @@ export interface SharedServerOptions {
   onLost(): void;
   /** A process did not answer as a server of this era. */
   onNotModern(): void;
-  /** A list of tools, or a page of one, has passed. */
-  onTools(response: Buffer): void;
+  /** A list of tools, or a page of one, has passed, for the client with these headers. */
+  onTools(response: Buffer, headers: ForwardedHeaders): void;
   /** The server says that its list of tools has changed. */
   onToolsChanged(): void;
 }
@@ -68,7 +68,7 @@ export class SharedServer {
     this.#reruns = new Reruns(server.rerun);
     this.#deliveries = new Deliveries({
       calls: this.#calls,
-      onAnswered: ({ method }, text) => this.#answered(method, text),
+      onAnswered: (call, text) => this.#answered(call, text),
       onToolsChanged: options.onToolsChanged,
       onDropped: (what, text) => this.#drop(what, text),
     });
@@ -198,10 +198,10 @@ export class SharedServer {
     for (const call of this.#calls.all()) if (!call.isSent) this.#send(call);
   }
 
-  #answered(method: string, text: Buffer): void {
+  #answered({ method, headers }: SharedCall, text: Buffer): void {
     this.#process.noteAnswer();
     this.#reruns.answered(method, text);
-    if (method === 'tools/list') this.#options.onTools(text);
+    if (method === 'tools/list') this.#options.onTools(text, headers);
   }
 
   #unanswered(ids: RequestIds, reason: Reason): void {

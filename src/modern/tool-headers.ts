@@ -1,4 +1,4 @@
-import { KnownTools, type KnownToolsOptions, type ToolParams } from '../backend/known-tools.ts';
+import { KnownToolsByClient, type KnownToolsOptions, type ToolParams } from '../backend/known-tools.ts';
 import { type ForwardedHeaders, noHeaders } from '../protocol/forwarded-headers.ts';
 import type { Message } from '../protocol/message.ts';
 import type { RequestHeaders } from '../protocol/modern/mirrored-headers.ts';
@@ -10,18 +10,21 @@ export type ParamFault = { readonly header: string } | 'duplicate_key' | undefin
 /**
  * Checks the mirrored parameters of calls (2026-07-28, basic/transports/streamable-http, "Server Behavior for Custom
  * Headers") by what is known of the server's tools, which is asked for again where a call would be refused by what may be
- * old. A call of a tool that is not in the list passes, and so do all where no list can be had.
+ * old. Each client is judged by what it could list itself. A call of a tool that is not in the list passes, and so do all where no list can be had.
  */
 export class ToolHeaders {
-  readonly #tools: KnownTools;
+  readonly #tools: KnownToolsByClient;
 
   constructor(options: KnownToolsOptions) {
-    this.#tools = new KnownTools(options);
+    this.#tools = new KnownToolsByClient(options);
   }
 
-  /** Learns from a list of tools that passes, or a page of one. */
-  learn(response: Buffer): void {
-    this.#tools.learn(response);
+  /**
+   * Learns from a list of tools that passes, or a page of one.
+   * @param forwarded headers of the client that gets it
+   */
+  learn(response: Buffer, forwarded: ForwardedHeaders = noHeaders): void {
+    this.#tools.of(forwarded).learn(response);
   }
 
   /** The list has changed, or there is another process. */
@@ -31,7 +34,7 @@ export class ToolHeaders {
 
   /**
    * Checks a call: at once where the tool is known and nothing is wrong, else after asking the server.
-   * @param forwarded headers of the client for the server, should it have to be asked
+   * @param forwarded headers of the client for the server
    */
   check(
     call: Message,
@@ -41,10 +44,11 @@ export class ToolHeaders {
   ): ParamFault | Promise<ParamFault> {
     if (typeof tool !== 'string') return undefined; // the server's to refuse
     const checkBy = (params: ToolParams): ParamFault => params && checkParamHeaders(params, call, headers);
-    const found = this.#tools.find(tool, forwarded);
+    const tools = this.#tools.of(forwarded);
+    const found = tools.find(tool, forwarded);
     if (found instanceof Promise) return found.then(checkBy);
     const fault = checkBy(found);
-    if (fault === undefined || this.#tools.isFresh) return fault;
-    return this.#tools.findAnew(tool, forwarded).then(checkBy);
+    if (fault === undefined || tools.isFresh) return fault;
+    return tools.findAnew(tool, forwarded).then(checkBy);
   }
 }

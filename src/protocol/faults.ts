@@ -170,6 +170,12 @@ const catalogue = {
     message: 'Method not allowed: this protocol version has POST only.',
     allow: 'POST',
   },
+  sessionless_post_only: {
+    status: 405,
+    code: -32000,
+    message: 'Method not allowed: without Mcp-Session-Id there is POST only. Send initialize to get a session.',
+    allow: 'POST',
+  },
   bad_http: { status: 400, code: -32000, message: 'Bad request: what was sent is not HTTP/1.1.' },
   headers_too_large: {
     status: 431,
@@ -282,7 +288,7 @@ const catalogue = {
     status: 400,
     code: -32000,
     message:
-      'Bad request: send initialize first, then its Mcp-Session-Id with every further message. A request of 2026-07-28 has MCP-Protocol-Version and params._meta instead.',
+      'Bad request: send initialize first, then its Mcp-Session-Id with every further message. A request of 2026-07-28 has params._meta instead; with --sessionless serve, most others need neither.',
   },
   bad_session_id: { status: 400, code: -32000, message: 'Bad request: Mcp-Session-Id is malformed.' },
   unknown_session: {

@@ -1,3 +1,5 @@
+import { createHash } from 'node:crypto';
+
 /**
  * What a client's request brings for its server: headers that the server is to get, by name in small letters, or, for one that
  * is a process of the gateway's, the environment variables that are made of the request (`Credentials`). They are secrets of the
@@ -39,3 +41,12 @@ export function readForwardedHeaders(
 export const isTooLarge = (values: ForwardedHeaders): boolean =>
   Object.entries(values).reduce((sum, [name, value]) => sum + name.length + Buffer.byteLength(value), 0) >
   maxForwardedBytes;
+
+/**
+ * Says who a server's client is by the headers that it gets of it: the same text for the same headers, from which none can be
+ * read. What a server told one client for itself is told to no other (P11).
+ */
+export function credentialsOf(forwarded: ForwardedHeaders): string {
+  const entries = Object.entries(forwarded).sort(([a], [b]) => (a < b ? -1 : 1));
+  return entries.length === 0 ? '' : createHash('sha256').update(JSON.stringify(entries)).digest('base64url');
+}

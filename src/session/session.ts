@@ -13,7 +13,7 @@ import type { Refusal } from './event-writer.ts';
 import { nameOf, type SessionName } from './observer.ts';
 import { RecordKeeper } from './record-keeper.ts';
 import type { Headers, Reply } from './reply.ts';
-import { faultAtEnd, type SessionEnd } from './session-end.ts';
+import { endCall, type SessionEnd } from './session-end.ts';
 import type { Post, SessionHandle } from './session-handle.ts';
 import type { Server, SessionParts } from './session-parts.ts';
 import { UsedScopes } from './used-scopes.ts';
@@ -162,9 +162,10 @@ export class Session implements SessionHandle {
     return this.#talk.outbound.streams.hasPlaceless;
   }
 
-  /** True if the session was ended, and not given up for others. */
+  /** True if the session was ended, and not given up for others; one that never opened does not speak for its key. */
   get leavesNoRecord(): boolean {
-    return this.#endReason !== undefined && this.#endReason !== 'moved' && this.#endReason !== 'released';
+    const isKept = this.#endReason === 'moved' || this.#endReason === 'released';
+    return this.#isOpen && this.#endReason !== undefined && !isKept;
   }
 
   /** Says again what is owned here; see `SessionRecords.register`. */
@@ -203,10 +204,7 @@ export class Session implements SessionHandle {
     // What the store does not take by then is not waited for: a session ends also while there is none.
     setTimeout(() => this.#over.abort(), options.storeWaitMs).unref();
     this.#talk.inbound.close();
-    for (const call of this.#talk.calls.takeAll()) {
-      if (reason === 'moved') call.answer.abandon(call.id);
-      else call.answer.fail(call.id, faultAtEnd[reason]);
-    }
+    for (const call of this.#talk.calls.takeAll()) endCall(call, reason);
     if (reason === 'moved') this.#talk.outbound.abandon();
     this.#forgotten = this.#try(
       reason === 'moved' ? undefined : () => this.#talk.outbound.close(reason === 'released'),

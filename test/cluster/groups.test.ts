@@ -47,6 +47,33 @@ describe('modern clients of a legacy server behind three instances', () => {
     },
   );
 
+  test('[R4.04] [R4.09] three inputs at once, round after round, each retry at another instance', async () => {
+    const urls = instancesOf(cluster);
+    const rounds = 6;
+    const args = { count: rounds, all: true };
+    const methods = ['elicitation/create', 'roots/list', 'sampling/createMessage'];
+    const states = new Set<string>();
+    let at = 0;
+    let answer = await callModern(urls[0], 'rounds', args, { meta });
+    for (let round = 1; round <= rounds; round++) {
+      const { inputRequests, requestState } = answer.json.result;
+      const asked = Object.values(inputRequests as Record<string, { method: string; params?: { message?: string } }>);
+      expect(asked.map(({ method }) => method).sort()).toEqual(methods);
+      expect(asked.find(({ params }) => params?.message)?.params?.message).toBe(`Round ${round}`);
+      states.add(requestState);
+      const params = retryWith(answer, (request) =>
+        request.method === 'elicitation/create'
+          ? { action: 'accept', content: { name: `n${round}` } }
+          : modernAnswers(request),
+      );
+      at = (at + 1 + (round % 2)) % 3; // never the one before
+      answer = await callModern(urls[at] as string, 'rounds', args, { meta, params });
+    }
+    expect(states.size).toBe(rounds);
+    const each = Array.from({ length: rounds }, (_, n) => `n${n + 1} an answer of the model 1`);
+    expect(textOf(answer)).toBe(each.join(','));
+  });
+
   test('[P3] a call whose owner is lost while it waits for its client ends with an error within lease + 2 s', async () => {
     const [here, there] = instancesOf(cluster);
     const asked = await callModern(here, 'test_elicitation', {}, { meta });
@@ -61,4 +88,26 @@ describe('modern clients of a legacy server behind three instances', () => {
     const answer = { meta, params: retryWith(again, modernAnswers) };
     expect(textOf(await callModern(there, 'test_elicitation', {}, answer))).toContain('accept');
   });
+});
+
+test('[R4.09] a round that is sent again, after its call and its process have ended, has the same outcome at every instance', async () => {
+  const cluster = await startFastCluster({
+    command: everythingFixture,
+    args: ['--era', 'legacy', '--log-max-events', '1'],
+  });
+  await settle(cluster);
+  const urls = instancesOf(cluster);
+  const call = (url: string, params: object = {}) =>
+    callModern(url, 'rounds', { count: 2 }, { meta, params: { ...params } });
+  const first = await call(urls[0]);
+  const second = await call(urls[1], retryWith(first, modernAnswers));
+  const last = await call(urls[2], retryWith(second, modernAnswers));
+  expect(textOf(last)).toBe('1,2');
+  for (const url of urls) {
+    expect((await call(url, retryWith(first, modernAnswers))).json).toEqual(second.json);
+    expect((await call(url, retryWith(second, modernAnswers))).json).toEqual(last.json);
+    const other = retryWith(first, () => ({ action: 'cancel' }));
+    expect((await call(url, other)).json.error.data.reason).toBe('bad_request_state');
+  }
+  await stopSound(cluster);
 });

@@ -4,12 +4,13 @@ import { openEitherEra } from '../../src/era/open-either-era.ts';
 import type { Reason } from '../../src/protocol/faults.ts';
 import type { Era } from '../../src/protocol/revisions.ts';
 import { createFakeServer } from '../support/fake-backend.ts';
+import { waitFor } from '../support/wait-for.ts';
 
 const initialize = { jsonrpc: '2.0', id: 'i', method: 'initialize' };
 const answered = { jsonrpc: '2.0', id: 'i', result: {} };
 const errorOf = (code: number, data?: object) => ({ jsonrpc: '2.0', id: 'i', error: { code, message: 'x', data } });
 
-function createOpener(era: Era | Reason = 'modern', isOverHttp = false) {
+function createOpener(era: Era | Reason = 'modern', isOverHttp = false, silentMs = 2 ** 30) {
   const direct = createFakeServer();
   const translated = createFakeServer();
   let asked = 0;
@@ -22,7 +23,8 @@ function createOpener(era: Era | Reason = 'modern', isOverHttp = false) {
       tellEra = () => resolve(era);
     });
   };
-  const open = openEitherEra({ direct: direct.open, translated: translated.open, eras: { findEra }, isOverHttp });
+  const servers = { direct: direct.open, translated: translated.open };
+  const open = openEitherEra({ ...servers, eras: { findEra }, isOverHttp, silentMs });
   return {
     ...{ direct, translated, doubts, asked: () => asked },
     async find() {
@@ -149,6 +151,66 @@ describe('a server whose era is not known', () => {
     translated.backend.ends({ reason: 'failed' });
     open();
     expect(direct.opened).toHaveLength(2);
+  });
+
+  describe('that leaves initialize without an answer', () => {
+    const silent = (era: Era | Reason = 'modern') => createOpener(era, false, 0);
+
+    it('[R9.11b] is asked for its era, and translated if it is modern', async () => {
+      const { direct, translated, open, find, asked } = silent();
+      const { told, backend } = open();
+      direct.backend.says({ jsonrpc: '2.0', method: 'notifications/message' });
+      await waitFor(() => asked() === 1, { what: 'the question for its era' });
+      await find();
+      expect(translated.backend.sent.items).toEqual([initialize]);
+      expect(direct.living).toEqual([]);
+      direct.opened[0]?.says(answered);
+      translated.backend.says(answered);
+      expect(told).toEqual([{ jsonrpc: '2.0', method: 'notifications/message' }, answered]);
+      await backend.close();
+    });
+
+    it.each(['legacy', 'server_start_timeout'] as const)('is waited for if it is %s', async (era) => {
+      const { direct, translated, open, find, asked } = silent(era);
+      const { told } = open();
+      await waitFor(() => asked() === 1, { what: 'the question for its era' });
+      await find();
+      expect(translated.opened).toEqual([]);
+      direct.backend.says(answered);
+      expect(told).toEqual([answered]);
+    });
+
+    it.each([
+      ['answers', (server: ReturnType<typeof createFakeServer>) => server.backend.says(answered)],
+      ['ends', (server: ReturnType<typeof createFakeServer>) => server.backend.ends({ reason: 'line_too_long' })],
+    ])('and %s while its era is asked for is what it was', async (_, act) => {
+      const { direct, translated, open, find, asked } = silent();
+      open();
+      await waitFor(() => asked() === 1, { what: 'the question for its era' });
+      act(direct);
+      await find();
+      expect(translated.opened).toEqual([]);
+    });
+
+    it('twice in a row is not waited for any more, until a translator ends', async () => {
+      const { direct, translated, open, find, asked } = silent();
+      const keepSilent = async (count: number): Promise<void> => {
+        open();
+        await waitFor(() => asked() === count, { what: 'the question for its era' });
+        await find();
+      };
+      await keepSilent(1);
+      open();
+      direct.backend.says(answered);
+      await keepSilent(2);
+      await keepSilent(3);
+      expect([direct.opened.length, translated.opened.length]).toEqual([4, 3]);
+      open();
+      expect([direct.opened.length, translated.opened.length]).toEqual([4, 4]);
+      translated.backend.ends({ reason: 'failed' });
+      open();
+      expect(direct.opened).toHaveLength(5);
+    });
   });
 
   it('goes on with a session of its own', () => {

@@ -148,6 +148,10 @@ describe('a gateway with a certificate', () => {
   describe('whose files change', () => {
     it('shows the new one to new connections, and drops none', async () => {
       const open = await handshake();
+      // One without a request would be closed in time.
+      open.write('GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n');
+      await new Promise((resolve) => open.once('readable', resolve));
+      open.read();
       use(second);
       await waitFor(async () => (await subjectNow()) === 'second', { what: 'the second certificate' });
       const text = textOf(open);

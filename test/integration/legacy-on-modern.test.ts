@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Gateway, modernFixture, startGateway } from '../support/gateway.ts';
+import { type Gateway, modernFixture, root, startGateway } from '../support/gateway.ts';
 import { initialize, type Message, type Session } from '../support/http-client.ts';
 import { connectModernSdk } from '../support/modern-sdk-client.ts';
 import { answers, connectV1 } from '../support/sdk-clients.ts';
@@ -138,4 +138,27 @@ test('[R9.11b] a server that is said to be modern is started once, for all', asy
   );
   expect(pids[0]).toBe(pids[1]);
   expect(await forced.descendants()).toHaveLength(1);
+});
+
+test('[R9.11b] a modern server that says nothing to initialize is found out and translated', async () => {
+  const silent = await startGateway({
+    command: [process.execPath, `${root}test/fixtures/children/silent-on-initialize.mjs`],
+    args: ['--start-timeout-ms', '3000'],
+  });
+  const pids = new Set<string>();
+  for (let n = 0; n < 3; n++) pids.add((await (await initialize(silent.url)).callTool('pid')).content[0].text);
+  expect(pids.size).toBe(1);
+});
+
+test('the log of a translated session says what went wrong with its server', async () => {
+  const broken = await startGateway({
+    command: [process.execPath, `${root}test/fixtures/children/mini-server.mjs`],
+    args: ['--era', 'modern'],
+  });
+  await expect(initialize(broken.url)).rejects.toThrow('server_not_modern');
+  const { detail } = (await waitFor(
+    () => broken.logs().find(({ msg, session }) => msg === 'server ended' && session !== undefined),
+    { what: 'the end in the log' },
+  )) as { detail: string };
+  expect(detail).toContain('did not answer server/discover as one that serves this protocol version');
 });

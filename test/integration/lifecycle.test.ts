@@ -316,6 +316,17 @@ describe('the program', () => {
     expect(gateway.stdout().split('\n')).toHaveLength(9);
   });
 
+  test('the line that tries a server known to be modern is a modern request', async () => {
+    const gateway = await start(modernFixture, ['--era', 'modern']);
+    const curl = gateway.stdout().split('Try it:\n')[1] ?? '';
+    const [url = '', ...rest] = [...curl.matchAll(/(?<=curl -i -X POST )\S+|(?<=')[^']+(?=')/g)].map(([word]) => word);
+    const words = rest.filter((word) => word.trim().length > 0 && !/^ -[Hd] $/.test(word));
+    const headers = Object.fromEntries(words.slice(0, -1).map((header) => header.split(': ') as [string, string]));
+    const { status, json } = await post(url, words.at(-1), headers);
+    expect(status).toBe(200);
+    expect(json.result.tools.length).toBeGreaterThan(0);
+  });
+
   test('serves several servers of a file, each with sessions of its own', async () => {
     const config = tempFile(
       'servers.json',

@@ -52,6 +52,19 @@ describe('the mirrored parameters of the tools of a server', () => {
     expect(asked).toHaveLength(1);
   });
 
+  it('[R3.05] [P8] are known for each client by itself, and forgotten for those that came first of too many', async () => {
+    const { tools, asked } = knowing([list([])]);
+    const check = (token: string) => tools.check(callOf('one'), 'one', {}, { authorization: token });
+    tools.learn(list([tool('one', 'A')]), { authorization: '0' });
+    expect(check('0')).toEqual({ header: 'Mcp-Param-A' });
+    for (let n = 1; n < 100; n++) expect(await check(`${n}`)).toBeUndefined();
+    expect(asked).toHaveLength(99);
+    expect(check('0')).toEqual({ header: 'Mcp-Param-A' });
+    await check('100');
+    expect(await check('0')).toBeUndefined();
+    expect(asked).toHaveLength(101);
+  });
+
   it('are forgotten when the list changes', async () => {
     const { tools, check, asked } = knowing([list([tool('one')])]);
     tools.learn(list([tool('one', 'A')]));

@@ -1,4 +1,3 @@
-import { openIssues } from './open-issues.ts';
 import type { Requirement } from './requirement.ts';
 
 /** HARDENING.md: Advisories of peers. */
@@ -23,7 +22,6 @@ export const advisories: readonly Requirement[] = [
     id: 'A05',
     text: 'A session id of another principal looks unknown and displaces nothing; an empty identity is refused.',
     source: 'CVE-2026-33946, CVE-2025-6515, python-sdk #2100, mcp-gateway-registry #1357, Yuzu #4754',
-    deferredTo: openIssues.safe,
   },
   {
     id: 'A06',

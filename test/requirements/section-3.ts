@@ -1,4 +1,3 @@
-import { openIssues } from './open-issues.ts';
 import type { ProtocolRequirement } from './requirement.ts';
 
 /** PROTOCOL.md, section 3: Results as the modern era shapes them. */
@@ -32,7 +31,6 @@ export const section3: readonly ProtocolRequirement[] = [
     source: 'CACHE',
     level: 'MUST',
     text: 'Nothing that is scoped private is shared between authorization contexts.',
-    deferredTo: openIssues.translation,
   },
   {
     id: 'R3.06',

@@ -1,4 +1,3 @@
-import { openIssues } from './open-issues.ts';
 import type { ProtocolRequirement } from './requirement.ts';
 
 /** PROTOCOL.md, section 6: stdio, client side of the gateway. */
@@ -68,7 +67,6 @@ export const section6: readonly ProtocolRequirement[] = [
     source: 'VER',
     level: 'MAY',
     text: 'Modern requests share a legacy process that the gateway initialized, within their group.',
-    deferredTo: openIssues.translation,
   },
   {
     id: 'R6.10',

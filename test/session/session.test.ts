@@ -253,6 +253,21 @@ describe('a cancellation by the client', () => {
     expect(await reply.answered()).toEqual({ kind: 'fault', reason: 'cancelled', id: 1 });
   });
 
+  it('[R6.13] leaves the call without a response where the session ends in its grace: its stream ends', async () => {
+    const { open } = createFixture({ cancelGraceMs: never });
+    const { session, backend } = await open();
+    const reply = post(session, call(1, 'token'), createFakeReply(acceptsSse));
+    const other = post(session, call(2), createFakeReply(acceptsSse));
+    const plain = post(session, call(3));
+    backend.says(progress('token'));
+    for (const id of [1, 3]) post(session, cancelled(id));
+    session.remove(createFakeReply());
+    expect(await plain.answered()).toEqual({ kind: 'fault', reason: 'cancelled', id: 3 });
+    await waitFor(() => reply.sink.state === 'ended', { what: 'the end of the stream' });
+    expect(reply.sink.messages).toEqual([progress('token')]);
+    expect(other.given).toEqual({ kind: 'fault', reason: 'session_ended', id: 2 });
+  });
+
   it('lets the answer pass that comes all the same, in time', async () => {
     const { open } = createFixture({ cancelGraceMs: never });
     const { session, backend } = await open();

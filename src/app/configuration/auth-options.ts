@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { parseNetwork } from '../../http/auth/proxy-identity.ts';
-import { file, list, type Option, text } from './option-kinds.ts';
+import { file, list, type Option, text, turnedOn } from './option-kinds.ts';
 
 /** Headers that mean something else already; `X-Forwarded-For` and the like say where a request is from, not who from. */
 const taken =
@@ -18,6 +18,7 @@ const network = z.string({ error: 'must be an address' }).refine((value) => pars
 
 /** Options that say who may use the gateway; a part of `globalOptions`. */
 export const authOptions = {
+  requireAuth: turnedOn('Refuses to start where no authentication is configured, on whatever address.'),
   apiKeysFile: text<string | undefined>(undefined, file, 'File with API keys of clients; mcp-gangway key makes one.', {
     inHelp: true,
   }),

@@ -30,7 +30,10 @@ export interface CommandLine {
 const keyOfFlag = new Map(Object.entries({ ...globalOptions, ...serverOptions }).map(([key]) => [flagOf(key), key]));
 const kindOf = new Map(Object.entries({ ...globalOptions, ...serverOptions }).map(([key, { kind }]) => [key, kind]));
 const knownFlags = ['--config', '--help', '--version', ...keyOfFlag.keys()];
-/** True for a flag that turns something off. */
+const defaultOf = new Map(
+  Object.entries({ ...globalOptions, ...serverOptions }).map(([key, option]) => [key, option.default]),
+);
+/** True for a flag that turns something on or off. */
 const isSwitch = (flag: string) => kindOf.get(keyOfFlag.get(flag) ?? '') === 'boolean';
 const isKnownFlag = (argument: string) => knownFlags.includes(argument.split('=', 1)[0] ?? '');
 
@@ -61,7 +64,7 @@ export function readCommandLine(argv: readonly string[], report: Report): Comman
       }
       if (isSwitch(flag)) {
         if (inline !== undefined) report(flag, 'takes no value');
-        texts.set(flag, [...(texts.get(flag) ?? []), 'false']);
+        texts.set(flag, [...(texts.get(flag) ?? []), String(defaultOf.get(keyOfFlag.get(flag) ?? '') === false)]);
         continue;
       }
       // A next option is not the value; other text with dashes is not repeated as an option, for it may be a secret.

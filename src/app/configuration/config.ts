@@ -116,7 +116,12 @@ export function readConfiguration({
   const apiKeys = readKeysOfEnvironment(env, report);
   checkKeysFile(globals.apiKeysFile, readFile, report);
   checkAuthentication({ ...globals, apiKeys }, servers, report);
-  checkAuthorization({ ...globals, servers }, hasAuthentication({ ...globals, apiKeys }), sources, report);
+  const isAuthenticated = hasAuthentication({ ...globals, apiKeys });
+  checkAuthorization({ ...globals, servers }, isAuthenticated, sources, report);
+  if (globals.requireAuth && !isAuthenticated) {
+    const path = firstGiven(sources, 'requireAuth')?.path ?? 'requireAuth';
+    report(path, 'wants authentication, and none is configured; docs/authentication.md and docs/oauth.md say how');
+  }
   if (faults.length > 0) return { ok: false, faults };
   return { ok: true, command, config: { ...globals, servers, apiKeys }, warnings: environmentWarnings(env) };
 }

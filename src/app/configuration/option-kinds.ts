@@ -4,7 +4,7 @@ import { z } from 'zod';
 export interface Option<T = unknown> {
   /**
    * How text becomes a value; `map` is KEY=VALUE and `headers` is `Name: value` on the command line, and both an object in
-   * the file. A `boolean` is true unless it is turned off, on the command line by a flag without a value.
+   * the file. A `boolean` becomes what its default is not, on the command line by a flag without a value.
    */
   readonly kind: 'string' | 'integer' | 'list' | 'map' | 'headers' | 'boolean';
   /** Checks a value as it stands in the file. Its messages never repeat the value, which may be a secret (P12). */
@@ -34,6 +34,11 @@ export function integer(value: number, [min, max]: readonly [number, number], de
 export function turnedOff(description: string, shown: Shown = {}): Option<boolean> {
   const schema = z.boolean({ error: 'must be true or false' });
   return { kind: 'boolean', schema, default: true, description, bounds: '', inHelp: shown.inHelp ?? false };
+}
+
+/** What is not there unless it is turned on. */
+export function turnedOn(description: string, shown: Shown = {}): Option<boolean> {
+  return { ...turnedOff(description, shown), default: false };
 }
 
 /** Text that a schema checks. */

@@ -202,6 +202,11 @@ export const serverOptions = {
     [1, 1_000],
     'Processes of a legacy server for modern clients that can be asked something, all of which declare the same; 1 for a server that keeps state.',
   ),
+  sessionless: text<'serve' | 'reject'>(
+    'reject',
+    z.enum(['serve', 'reject'], { error: 'must be serve or reject' }),
+    'What becomes of a request of the older revisions without a session: reject asks for initialize, serve answers it, in a process as isolation says.',
+  ),
   startTimeoutMs: integer(
     60 * second,
     [1, longestMs],

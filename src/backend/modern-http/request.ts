@@ -5,7 +5,7 @@ import { mirroredHeaders } from '../../protocol/modern/mirrored-headers.ts';
 import { offeredTools } from '../../protocol/modern/offered-tools.ts';
 import { paramHeadersOf } from '../../protocol/modern/param-headers.ts';
 import { modernRevisions } from '../../protocol/revisions.ts';
-import { KnownTools } from '../known-tools.ts';
+import { KnownToolsByClient } from '../known-tools.ts';
 import { Cut } from '../web/cut.ts';
 import { type Asking, ask, type ExchangeParts, type Outcome } from './exchange.ts';
 import { subscribe } from './subscription.ts';
@@ -59,7 +59,7 @@ export function createRequester({ version, onToolsHidden, ...parts }: RequesterP
     return outcome;
   };
 
-  const tools = new KnownTools({
+  const tools = new KnownToolsByClient({
     async list(cursor, forwarded) {
       const outcome = await askOwn('tools/list', cursor === undefined ? {} : { cursor }, forwarded);
       return outcome.ok ? outcome.response : undefined;
@@ -70,7 +70,7 @@ export function createRequester({ version, onToolsHidden, ...parts }: RequesterP
   const withParams = async (asking: Asking, { request, forwarded }: Requested, by: 'find' | 'findAnew') => {
     const tool = memberValue(request, 'params', 'name');
     if (typeof tool !== 'string') return asking;
-    const params = await tools[by](tool, forwarded);
+    const params = await tools.of(forwarded)[by](tool, forwarded);
     return params === undefined
       ? asking
       : { ...asking, headers: { ...asking.headers, ...paramHeadersOf(params, request) } };
@@ -84,10 +84,10 @@ export function createRequester({ version, onToolsHidden, ...parts }: RequesterP
     return hasSameHeaders(anew, mirrored) ? outcome : ask(anew, parts);
   };
 
-  const list = async (asking: Asking): Promise<Outcome> => {
+  const list = async (asking: Asking, { forwarded }: Requested): Promise<Outcome> => {
     const outcome = await ask(asking, parts);
     if (!outcome.ok) return outcome;
-    tools.learn(outcome.response);
+    tools.of(forwarded).learn(outcome.response);
     const { text, hidden } = offeredTools(outcome.response);
     if (hidden.length > 0) onToolsHidden(hidden);
     return { ...outcome, response: text };
@@ -98,7 +98,7 @@ export function createRequester({ version, onToolsHidden, ...parts }: RequesterP
       const { request, forwarded, ...told } = requested;
       const asking: Asking = { ...told, ...standardOf(request, forwarded) };
       if (request.method === 'tools/call') return call(asking, requested);
-      if (request.method === 'tools/list') return list(asking);
+      if (request.method === 'tools/list') return list(asking, requested);
       return request.method === 'subscriptions/listen' ? subscribe(asking, parts) : ask(asking, parts);
     },
     discover: (forwarded) => askOwn('server/discover', {}, forwarded),

@@ -4,6 +4,8 @@ import type { ForwardedHeaders } from '../../protocol/forwarded-headers.ts';
 import type { Message } from '../../protocol/message.ts';
 import type { Askable } from '../../protocol/modern/askable.ts';
 import type { LogLevel } from '../../protocol/modern/log-levels.ts';
+import type { Outcomes } from '../../store/outcomes.ts';
+import type { ClientForm } from './client-form.ts';
 import type { ParkedCall } from './parked.ts';
 import type { Place } from './place.ts';
 
@@ -15,15 +17,18 @@ export interface CallHost {
   seal(request: Message, round: number, parked: ParkedCall): Promise<string | undefined>;
   /** What a client is told of a failure. */
   reasonOf(cause: unknown): Reason;
+  /** What rounds came to, for clients that send one again. */
+  readonly outcomes: Outcomes;
   /** The call is over, and not parked. */
   onOver(place: Place): void;
-  /** So long a request waits for a turn at one of the places in all, in milliseconds. */
-  readonly busyMs: number;
+  /** So long a request waits for a turn at one of the places in all, and a parked call for its client, in milliseconds. */
+  readonly idleMs: number;
 }
 
-/** A request of a modern client, and what is known of its client by it. */
+/** A request of a client without a session, and what is known of its client by it. */
 export interface Asked {
   readonly request: Message;
+  readonly form: ClientForm;
   readonly askable: ReadonlySet<Askable>;
   readonly logLevel: LogLevel | undefined;
   readonly answer: Answer;

@@ -1,24 +1,20 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { comparePositions, type EventId } from '../../protocol/event-id.ts';
 import type { Reason, RequestId } from '../../protocol/faults.ts';
-import { type Message, placeOf, readOwn } from '../../protocol/message.ts';
+import { type Message, readOwn } from '../../protocol/message.ts';
 import { needOf } from '../../protocol/modern/askable.ts';
-import { statusOf } from '../../protocol/modern/error-status.ts';
-import { asLegacyRequest } from '../../protocol/modern/legacy-request.ts';
-import { asModernResponse } from '../../protocol/modern/modern-response.ts';
-import { type Renumbered, restoreToken } from '../../protocol/modern/renumber.ts';
+import { type Renumbered, restoreId, restoreToken } from '../../protocol/modern/renumber.ts';
 import { ownFaultOf } from '../../protocol/own-fault.ts';
-import { valueAt } from '../../protocol/splice.ts';
 import { canAsk } from '../../session/rerun.ts';
 import { ServerRequests } from '../../session/server-requests.ts';
-import type { SessionHandle } from '../../session/session-handle.ts';
 import type { StateContent } from '../request-state.ts';
 import type { Asked, CallHost } from './asked.ts';
+import { CallStream } from './call-stream.ts';
+import { type Outcome, RoundOutcome } from './outcome.ts';
 import { answersTo, formatPlace, inputRequired, type ParkedCall, parsePlace, questionOf } from './parked.ts';
 import type { OpenPlace, Place } from './place.ts';
 import { Questions } from './questions.ts';
 import { say } from './say.ts';
-import { SessionReply, type Place as StreamPlace } from './session-reply.ts';
+import type { Place as StreamPlace } from './session-reply.ts';
 
 /** One place is waited for so long before the next one is asked again, in milliseconds. */
 const turnMs = 2_000;
@@ -26,15 +22,14 @@ const turnMs = 2_000;
 /** Sessions that end just when they are asked are opened anew so often. */
 const maxReopened = 3;
 
-/** A stream that ends without the response is gone on with so often in a row, after these pauses. */
-const maxContinued = 5;
-const continuePauseMs = 200;
-
 /** Questions that come so soon after one another are asked together (2026-07-28, basic/patterns/mrtr). */
 const bundleMs = 20;
 
+/** What rounds came to is kept for so long after the end of their call: a minute, and what may be between the two clocks. */
+const keptMs = 65_000;
+
 /**
- * One request of a modern client at a legacy server: a request in a session of its group, under an id of the gateway. What
+ * One request of a client without a session of its own: a request in a session of its group, under an id of the gateway. What
  * the session answers is the client's, in the form of its era. A question of the server ends the request with
  * `input_required` while the call goes on waiting in its session: a retry, on any instance, gives the answers and goes on
  * reading the call's stream, which is in the log (DESIGN decision 7).
@@ -47,12 +42,12 @@ export class GroupCall {
   readonly #questions = new Questions();
   #place: Place | undefined;
   #serverInfoText: string | undefined;
-  #reply: SessionReply | undefined;
-  /** What the newest event was, and up to which the client was told by an earlier request. */
-  #newest: EventId | undefined;
+  readonly #stream: CallStream;
+  /** Up to which event the client was told by an earlier request. */
   #told: EventId | undefined;
   #round = 0;
-  #continued = 0;
+  /** What comes of the answers that this request brought; undefined for the first request. */
+  #outcome: RoundOutcome | undefined;
   #bundle: NodeJS.Timeout | undefined;
   #isOver = false;
 
@@ -60,21 +55,29 @@ export class GroupCall {
     this.#host = host;
     this.#asked = asked;
     this.#id = host.newId();
-    this.#sent = asLegacyRequest(asked.request, this.#id);
-    asked.answer.onGone(() => this.#cancel('The client does not wait any more.'));
+    const { request, form, answer, forwarded } = asked;
+    this.#sent = form.sent(request, this.#id);
+    this.#stream = new CallStream({
+      forwarded,
+      find: () => (this.#place as Place).find(forwarded),
+      message: (message, at) => this.#hear(message, at),
+      failed: (reason) => void this.#lose(reason),
+    });
+    if (form.cancelsByLeaving) answer.onGone(() => this.#cancel('The client does not wait any more.'));
   }
 
   /** Runs the request at the first of these places that can serve it. */
   async run(places: readonly Place[]): Promise<void> {
     const { answer, forwarded } = this.#asked;
-    const until = performance.now() + this.#host.busyMs;
+    const until = performance.now() + this.#host.idleMs;
     const shift = Math.floor(Math.random() * places.length);
     let reopened = 0;
     for (let n = 0; !this.#isOver; ) {
       const isLast = n >= places.length - 1;
       const place = places[(n < places.length ? n : n + shift) % places.length] as Place;
       const open = await place.open(forwarded);
-      if (answer.isOver) return;
+      // Nobody else knows of a session that was opened for this request alone.
+      if (answer.isOver) return this.#host.onOver(place);
       const waitMs = isLast ? Math.max(1, Math.min(turnMs, until - performance.now())) : 0;
       const why = typeof open === 'string' ? open : await this.#post(place, open, waitMs);
       if (why === undefined) return;
@@ -99,16 +102,23 @@ export class GroupCall {
     this.#round = round;
     this.#told = parsePlace(value.told);
     this.#questions.settled(value.answered);
+    const { messages, digest } = answersTo(value.open, answers);
+    this.#outcome = new RoundOutcome(this.#host.outcomes, value.call, round, digest);
+    if (await this.#repeat()) return;
     const open = await place.revisit(this.#asked.forwarded);
     if (this.#asked.answer.isOver) return;
-    if (typeof open === 'string') return this.#fail(open === 'unknown_session' ? 'outcome_unknown' : open);
+    if (typeof open === 'string') return this.#lose(open === 'unknown_session' ? 'outcome_unknown' : open);
     this.#enter(place, open);
-    const { messages, digest } = answersTo(value.open, answers);
     this.#questions.settled(messages.map(({ id }) => id as RequestId));
     const group = { turnMs: 0, round: { name: `${value.call} ${round}`, digest } };
     const refused = await say(open.handle, messages, group, this.#asked.forwarded);
-    if (refused !== undefined) return this.#fail(refused);
-    if (!this.#isOver) this.#listen(open.handle, parsePlace(value.after));
+    if (refused === 'unknown_session') return this.#lose('outcome_unknown');
+    // The call goes on: for the client whose answers it has, or waiting for these to be sent again.
+    if (refused !== undefined) return this.#leave({ reason: refused });
+    if (this.#isOver) return;
+    // Where nothing is left to be asked again, only what is new has to be in the log still.
+    const isComplete = messages.length === value.open.length;
+    this.#stream.listen(open.handle, parsePlace(isComplete ? value.told : value.after));
   }
 
   #enter(place: Place, { opened }: OpenPlace): void {
@@ -118,45 +128,15 @@ export class GroupCall {
 
   /** Hands the request to a session. Resolves with why it was not taken, or when it was. */
   #post(place: Place, open: OpenPlace, waitMs: number): Promise<Reason | undefined> {
-    const { logLevel, forwarded } = this.#asked;
+    const { logLevel } = this.#asked;
     this.#enter(place, open);
-    return new Promise((resolve) => {
-      this.#reply = new SessionReply(
-        {
-          message: (message, at) => {
-            resolve(undefined);
-            this.#hear(message, at);
-          },
-          fault: (reason) => resolve(reason),
-          ended: () => {
-            resolve(undefined);
-            this.#ended();
-          },
-          opened: () => resolve(undefined),
-        },
-        forwarded,
-      );
-      const wantsLogs = logLevel !== undefined && open.opened.capabilitiesText.includes('"logging"');
-      const group = { turnMs: waitMs, ...(wantsLogs && { logLevel }) };
-      open.handle.post({ messages: [readOwn(this.#sent.text)], isBatch: false, group }, this.#reply);
-    });
-  }
-
-  #listen(handle: SessionHandle, after: EventId): void {
-    const listener = {
-      message: (message: Message, at: StreamPlace): void => this.#hear(message, at),
-      fault: (reason: Reason): void => this.#fail(lostReasons.has(reason) ? 'outcome_unknown' : reason),
-      ended: (): void => this.#ended(),
-    };
-    this.#newest = after;
-    this.#reply = new SessionReply(listener, this.#asked.forwarded, after);
-    handle.listen(after, this.#reply);
+    const wantsLogs = logLevel !== undefined && open.opened.capabilitiesText.includes('"logging"');
+    const group = { turnMs: waitMs, ...(wantsLogs && { logLevel }) };
+    return this.#stream.post(open.handle, { messages: [readOwn(this.#sent.text)], isBatch: false, group });
   }
 
   #hear(message: Message, { before, at }: StreamPlace): void {
     if (this.#isOver) return;
-    this.#newest = at ?? this.#newest;
-    this.#continued = 0;
     const { kind, cancels } = message;
     if (kind === 'response') this.#finish(message);
     else if (kind === 'request') this.#ask(message, before, at);
@@ -174,7 +154,7 @@ export class GroupCall {
 
   #ask(message: Message, before: EventId | undefined, at: EventId | undefined): void {
     if (this.#questions.isSettled(message.id as RequestId)) return;
-    const { request, askable } = this.#asked;
+    const { request, askable, form } = this.#asked;
     const need = needOf(message);
     const isAskable = need !== undefined && canAsk(request.method as string) && before !== undefined;
     if (!isAskable || at === undefined || this.#questions.isFull) {
@@ -183,6 +163,7 @@ export class GroupCall {
     }
     if (!askable.has(need.flag)) {
       this.#say(ServerRequests.refusal(message));
+      if (!form.isToldWhatItLacks) return;
       this.#cancel('The client cannot give what the server asks for.');
       this.#asked.answer.fault('missing_capability', { requiredCapabilities: need.required });
       return;
@@ -202,18 +183,20 @@ export class GroupCall {
       place: place.key,
       call: this.#id,
       after: formatPlace(after),
-      told: formatPlace(this.#newest as EventId),
+      told: formatPlace(this.#stream.newest as EventId),
       open: open.map(({ key, id }) => [key, id]),
       answered,
     };
     // What comes from now on is in the log behind the state, for the next round.
     this.#isOver = true;
-    this.#reply?.leave();
+    this.#stream.leave();
     try {
       const state = await this.#host.seal(request, this.#round + 1, parked);
       if (state === undefined) throw new Error('the ids of the questions are too long');
       if (answer.isOver) return this.#abandon(place, 'The client does not wait any more.');
-      answer.response(inputRequired(this.#sent.idText, open, state, this.#serverInfoText), 200);
+      const text = inputRequired(this.#sent.idText, open, state, this.#serverInfoText);
+      await this.#keep({ text, status: 200 }, this.#host.idleMs + keptMs);
+      answer.response(text, 200);
     } catch (cause) {
       this.#abandon(place, 'The gateway cannot ask its client.');
       answer.fault(this.#host.reasonOf(cause));
@@ -227,18 +210,54 @@ export class GroupCall {
   }
 
   #finish(response: Message): void {
-    const { request, answer } = this.#asked;
+    const { request, form } = this.#asked;
     const own = ownFaultOf(response);
-    if (own !== undefined) return this.#fail(own);
-    this.#end();
-    const { idText } = this.#sent;
-    const method = request.method as string;
-    const uriText = method === 'resources/read' ? valueAt(request.text, ['params', 'uri'])?.toString() : undefined;
-    const of = { method, idText, uriText };
-    const how = { serverInfoText: this.#serverInfoText, isRetry: this.#round > 0 };
-    const text = asModernResponse(response, { ...of, ...how });
-    const isError = placeOf(response, 'message', 'error') !== undefined;
-    answer.response(text, isError ? statusOf(readOwn(text)) : 200);
+    const of = { request, idText: this.#sent.idText, serverInfoText: this.#serverInfoText, isRetry: this.#round > 0 };
+    this.#conclude(own === undefined ? form.answered(response, of) : { reason: own });
+  }
+
+  /** The call has come to its end. Who sends the round again is told the same, though nothing else is left of the call. */
+  #conclude(outcome: Outcome): void {
+    this.#close();
+    const tell = (): void => {
+      this.#host.onOver(this.#place as Place);
+      this.#tellOutcome(outcome);
+    };
+    if (this.#outcome === undefined) tell();
+    else void this.#keep(outcome, keptMs).then(tell);
+  }
+
+  /** A store that is away keeps nothing from its client but a repetition. */
+  async #keep(outcome: Outcome, forMs: number): Promise<void> {
+    await this.#outcome?.keep(outcome, forMs).catch((cause: unknown) => this.#host.reasonOf(cause));
+  }
+
+  /** Answers as the round was answered before, if it was. */
+  async #repeat(): Promise<boolean> {
+    const outcome = await this.#outcome?.find();
+    if (outcome !== undefined && !this.#isOver) this.#leave(outcome);
+    return this.#isOver;
+  }
+
+  /** Answers this request, and leaves the call to others. */
+  #leave(outcome: Outcome): void {
+    this.#close();
+    if ('reason' in outcome) return this.#tellOutcome(outcome);
+    this.#tellOutcome({ ...outcome, text: restoreId(readOwn(outcome.text), this.#sent.idText) });
+  }
+
+  #tellOutcome(outcome: Outcome): void {
+    const { answer } = this.#asked;
+    if (answer.isOver) return;
+    if ('reason' in outcome) answer.fault(outcome.reason);
+    else answer.response(outcome.text, outcome.status);
+  }
+
+  /** Nothing can be heard of the call any more; somebody who sent the same round may have heard its end. */
+  async #lose(reason: Reason): Promise<void> {
+    const mayBeKept = reason === 'outcome_unknown';
+    const why = mayBeKept ? await this.#repeat().catch((cause: unknown) => this.#host.reasonOf(cause)) : reason;
+    this.#fail(typeof why === 'string' ? why : reason);
   }
 
   #fail(reason: Reason): void {
@@ -247,23 +266,9 @@ export class GroupCall {
     this.#asked.answer.fault(reason);
   }
 
-  /** The stream is over without the response: its session moves, or this connection of it is too old. */
-  #ended(): void {
-    if (this.#isOver) return;
-    const after = this.#newest;
-    this.#continued += 1;
-    if (after === undefined || this.#continued > maxContinued) return this.#fail('outcome_unknown');
-    void delay(continuePauseMs * this.#continued).then(async () => {
-      const handle = this.#isOver ? undefined : await this.#place?.find(this.#asked.forwarded);
-      if (handle === undefined || this.#isOver) return;
-      if (typeof handle === 'string') this.#fail('outcome_unknown');
-      else this.#listen(handle, after);
-    });
-  }
-
   #cancel(reason: string): void {
     if (this.#isOver) return;
-    if (this.#reply !== undefined) this.#cancelAtServer(reason);
+    if (this.#stream.hasBegun) this.#cancelAtServer(reason);
     this.#end();
   }
 
@@ -279,13 +284,14 @@ export class GroupCall {
     });
   }
 
-  #end(): void {
+  #close(): void {
     this.#isOver = true;
     clearTimeout(this.#bundle);
-    this.#reply?.leave();
+    this.#stream.leave();
+  }
+
+  #end(): void {
+    this.#close();
     if (this.#place !== undefined) this.#host.onOver(this.#place);
   }
 }
-
-/** What a session or its stream says that is not there any more. */
-const lostReasons: ReadonlySet<Reason> = new Set(['unknown_session', 'unknown_event_id', 'bad_event_id']);

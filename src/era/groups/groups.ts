@@ -3,25 +3,28 @@ import type { Answer } from '../../modern/answer.ts';
 import type { Reason } from '../../protocol/faults.ts';
 import { type ForwardedHeaders, noHeaders } from '../../protocol/forwarded-headers.ts';
 import { type Message, placeOf } from '../../protocol/message.ts';
-import { capabilitiesOf, readAskable } from '../../protocol/modern/askable.ts';
+import { type Askable, capabilitiesOf, readAskable } from '../../protocol/modern/askable.ts';
 import { clientCapabilitiesKey, type Envelope } from '../../protocol/modern/envelope.ts';
 import { discoveryOf } from '../../protocol/modern/legacy-discovery.ts';
-import { digestOf, type Retry, readRetry } from '../../protocol/modern/retry.ts';
+import { type Retry, readRetry } from '../../protocol/modern/retry.ts';
 import { modernRevisions } from '../../protocol/revisions.ts';
 import { canAsk } from '../../session/rerun.ts';
 import { keyOfPlace } from '../../session/session-key.ts';
 import { anonymous, isSame } from '../../session/visitor.ts';
 import type { Changes } from '../../store/changes.ts';
+import type { Outcomes } from '../../store/outcomes.ts';
 import type { Principal } from '../../store/session-records.ts';
 import { StoreUnavailable } from '../../store/store-unavailable.ts';
 import type { CredentialMarks } from '../credential-marks.ts';
-import type { RequestStates, StateBinding, StateContent } from '../request-state.ts';
+import type { RequestStates, StateContent } from '../request-state.ts';
 import type { Asked } from './asked.ts';
+import { legacyForm, modernForm } from './client-form.ts';
 import { GroupCall } from './group-call.ts';
 import { Listeners } from './listeners.ts';
 import type { ParkedCall } from './parked.ts';
 import { type OpenPlace, Place, type PlaceHost, type PlaceOf } from './place.ts';
 import { SessionReply } from './session-reply.ts';
+import { bindingOf, topicOf, type Whose } from './whose.ts';
 
 /** Which clients share sessions, of those who declare the same (docs/decisions/0028): none, those of one principal, or all. */
 export type Isolation = 'request' | 'principal' | 'shared';
@@ -36,6 +39,7 @@ export interface GroupsOptions extends PlaceHost {
   readonly poolMax: number;
   /** What servers of groups say has changed, on any instance. */
   readonly changes: Changes;
+  readonly outcomes: Outcomes;
   /** The most subscriptions at once. */
   readonly maxListeners: number;
   /** So long a request waits for a turn, and a parked call for its client, in milliseconds. */
@@ -57,8 +61,8 @@ const untranslated: ReadonlySet<string | undefined> = new Set([
 ]);
 
 /**
- * A server of the legacy era as modern clients meet it (DESIGN decision 7, docs/decisions/0027). Their requests are those of
- * sessions that the gateway opens as a client, one for each group of clients that may share one, and more where calls wait
+ * A server of the legacy era as modern clients meet it (DESIGN decision 7, docs/decisions/0027), and one of either era as
+ * legacy clients meet it that have no session. Their requests are those of sessions that the gateway opens as a client, one for each group of clients that may share one, and more where calls wait
  * for input. Any instance serves any request: a session is found by the key of its place.
  */
 export class Groups {
@@ -85,7 +89,33 @@ export class Groups {
 
   /** Serves a request of the modern era, whose envelope and headers are as they should be. */
   request(request: Message, { logLevel }: Envelope, asker: Asker, answer: Answer): void {
-    const served = this.#serve(request, logLevel, asker, answer);
+    this.#watch(this.#serve(request, logLevel, asker, answer), answer);
+  }
+
+  /**
+   * Serves a request of the legacy era that names no session, of a server of either era (docs/decisions/0031). Its client can be
+   * asked nothing, and what only a session could remember is refused.
+   */
+  sessionless(request: Message, asker: Asker, answer: Answer): void {
+    if (needsSession(request)) return answer.fault('session_required');
+    this.#watch(this.#serveSessionless(request, asker, answer), answer);
+  }
+
+  async #serveSessionless(request: Message, asker: Asker, answer: Answer): Promise<void> {
+    const by = await this.#whose(asker);
+    if (answer.isOver) return;
+    const { forwarded } = asker;
+    const asked: Asked = { request, form: legacyForm, askable: nothing, logLevel: undefined, answer, forwarded };
+    const of = { ...this.#sharerOf(by), capabilitiesText: capabilitiesOf(nothing), forwarded };
+    await this.#call(asked, by).run(this.#placesFor(of, false));
+  }
+
+  async #whose({ principal, forwarded = noHeaders }: Asker): Promise<Whose> {
+    const { marks, server } = this.#options;
+    return { principal, credentials: await marks.of(server.name, forwarded) };
+  }
+
+  #watch(served: Promise<void>, answer: Answer): void {
     served.catch((cause: unknown) => {
       const reason = this.#reasonOf(cause);
       if (!answer.isOver) answer.fault(reason);
@@ -98,56 +128,57 @@ export class Groups {
     return 'internal';
   }
 
-  async #serve(
-    request: Message,
-    logLevel: Envelope['logLevel'],
-    { principal, forwarded }: Asker,
-    answer: Answer,
-  ): Promise<void> {
+  async #serve(request: Message, logLevel: Envelope['logLevel'], asker: Asker, answer: Answer): Promise<void> {
     const { method } = request;
     if (untranslated.has(method)) return answer.fault('method_removed');
     const declared = placeOf(request, 'meta', clientCapabilitiesKey) as { start: number; end: number };
     const askable = readAskable(request.text.subarray(declared.start, declared.end));
-    const credentials = await this.#options.marks.of(this.#options.server.name, forwarded ?? noHeaders);
+    const by = await this.#whose(asker);
     if (answer.isOver) return;
-    const by = { principal, credentials };
-    const of = { ...by, principal: this.#sharerOf(principal), capabilitiesText: capabilitiesOf(askable), forwarded };
+    const { forwarded } = asker;
+    const of = { ...this.#sharerOf(by), capabilitiesText: capabilitiesOf(askable), forwarded };
     if (method === 'server/discover') return this.#discover(request, of, answer);
     if (method === 'subscriptions/listen') return this.#listen(request, of, answer);
-    const asked: Asked = { request, askable, logLevel, answer, forwarded };
+    const asked: Asked = { request, form: modernForm, askable, logLevel, answer, forwarded };
     const retry = canAsk(method as string) ? readRetry(request) : undefined;
     if (retry !== undefined) return this.#retry(asked, retry, by);
     await this.#call(asked, by).run(this.#placesFor(of, askable.size > 0));
   }
 
-  async #retry(asked: Asked, { state, answers }: Retry, by: By): Promise<void> {
+  async #retry(asked: Asked, { state, answers }: Retry, by: Whose): Promise<void> {
     const { answer, request } = asked;
-    const binding = this.#binding(request, by);
+    const binding = bindingOf(this.#options.server, request, by);
     const content = state && (await this.#options.states.open<ParkedCall>(binding, state));
     if (answer.isOver) return;
     if (!content) return answer.fault('bad_request_state');
     const { place: key } = content.value;
     // It is not opened anew for a retry, so what its server would be told does not matter; nor is it remembered.
-    const sharer = { ...by, principal: this.#sharerOf(by.principal) };
-    const of = { key, principal: sharer.principal, capabilitiesText: '{}', topic: this.#topicOf(sharer) };
+    const sharer = this.#sharerOf(by);
+    const of = {
+      key,
+      principal: sharer.principal,
+      capabilitiesText: '{}',
+      topic: topicOf(this.#options.server, sharer),
+    };
     const place = this.#places.get(key) ?? new Place(this.#options, of, () => undefined);
     await this.#call(asked, by).resume(place, content, answers);
   }
 
-  #call(asked: Asked, by: By): GroupCall {
-    const { states, requestIdleMs, isolation } = this.#options;
+  #call(asked: Asked, by: Whose): GroupCall {
+    const { states, outcomes, requestIdleMs, isolation } = this.#options;
     return new GroupCall(
       {
+        outcomes,
         newId: () => this.#newId(),
         seal: (request, round, value) => {
           const content: StateContent<ParkedCall> = { round, expiresAtMs: Date.now() + requestIdleMs, value };
-          return states.seal(this.#binding(request, by), content);
+          return states.seal(bindingOf(this.#options.server, request, by), content);
         },
         reasonOf: (cause) => this.#reasonOf(cause),
         onOver: (place) => {
           if (isolation === 'request') this.#leave(place);
         },
-        busyMs: requestIdleMs,
+        idleMs: requestIdleMs,
       },
       asked,
     );
@@ -158,22 +189,16 @@ export class Groups {
     return `mcp-gangway-${this.#mark}-${this.#lastId}`;
   }
 
-  /** As whom a client has sessions. What it parks stays its own in any case (`#binding`). */
-  #sharerOf(principal: Principal): Principal {
-    return this.#options.isolation === 'shared' ? anonymous : principal;
-  }
-
-  /** Who shares sessions, or could if isolation let it, hears of the same changes: all of one principal and credentials. */
-  #topicOf({ principal: { issuer, subject, client }, credentials }: By): string {
-    const { name, digest } = this.#options.server;
-    return JSON.stringify([name, digest, issuer, subject, client, credentials]);
+  /** As whom a client has sessions. What it parks stays its own in any case (`bindingOf`). */
+  #sharerOf(by: Whose): Whose {
+    return this.#options.isolation === 'shared' ? { ...by, principal: anonymous } : by;
   }
 
   #listen(request: Message, of: GroupOf, answer: Answer): Promise<void> {
     const [place] = this.#placesFor(of, false) as [Place];
     return this.#listeners.listen({
       ...{ request, answer, place, forwarded: of.forwarded, name: this.#newId() },
-      topic: this.#topicOf(of),
+      topic: topicOf(this.#options.server, of),
       onOver: () => {
         if (this.#options.isolation === 'request') this.#leave(place);
       },
@@ -182,7 +207,8 @@ export class Groups {
 
   /** What the server said at `initialize`, as an answer to `server/discover`. */
   async #discover(request: Message, of: GroupOf, answer: Answer): Promise<void> {
-    const known = this.#opened.get(openedKey(this.#topicOf(of), of.capabilitiesText)) ?? (await this.#open(of));
+    const known =
+      this.#opened.get(openedKey(topicOf(this.#options.server, of), of.capabilitiesText)) ?? (await this.#open(of));
     if (answer.isOver) return;
     if (typeof known === 'string') return answer.fault(known);
     const id = placeOf(request, 'message', 'id') as { start: number; end: number };
@@ -212,7 +238,7 @@ export class Groups {
   #findPlaces(of: GroupOf, mayWait: boolean): readonly Place[] {
     const { principal, capabilitiesText, credentials } = of;
     const { server, isolation, poolMax } = this.#options;
-    const topic = this.#topicOf(of);
+    const topic = topicOf(this.#options.server, of);
     if (isolation === 'request') {
       const key = keyOfPlace([server.name, server.digest, randomBytes(32).toString('base64url')]);
       return [this.#place({ key, principal, capabilitiesText, topic })];
@@ -243,13 +269,19 @@ export class Groups {
       if (typeof handle !== 'string') handle.remove(nobody);
     });
   }
-
-  /** Who brings other credentials for the server is somebody else to a parked call, too (P11). */
-  #binding(request: Message, { principal, credentials }: By): StateBinding {
-    const digest = `${digestOf(request)} ${credentials}`;
-    return { principal, server: this.#options.server.name, digest };
-  }
 }
+
+const nothing: ReadonlySet<Askable> = new Set();
+
+/** Requests whose outcome nobody would hear of, or that would change what others hear, without a session of one's own. */
+const ofSessions: ReadonlySet<string | undefined> = new Set([
+  ...['logging/setLevel', 'resources/subscribe', 'resources/unsubscribe'],
+  ...['tasks/get', 'tasks/result', 'tasks/list', 'tasks/cancel'],
+]);
+
+/** True for a request that begins what only a session goes on with, a task (2025-11-25) too. */
+const needsSession = (request: Message): boolean =>
+  ofSessions.has(request.method) || placeOf(request, 'params', 'task') !== undefined;
 
 /** Sets an entry, and forgets the oldest of too many. */
 function keepNewest<V>(entries: Map<string, V>, key: string, value: V): void {
@@ -261,15 +293,8 @@ function keepNewest<V>(entries: Map<string, V>, key: string, value: V): void {
 /** Who may be told what a server said of itself: those who would open it in the same way. */
 const openedKey = (topic: string, capabilitiesText: string): string => JSON.stringify([topic, capabilitiesText]);
 
-/** Whose a request is. */
-interface By {
-  readonly principal: Principal;
-  /** The mark of what it brings for the server. */
-  readonly credentials: string;
-}
-
 /** What clients of one group have in common. */
-interface GroupOf extends By {
+interface GroupOf extends Whose {
   readonly capabilitiesText: string;
   readonly forwarded: ForwardedHeaders | undefined;
 }

@@ -67,6 +67,7 @@ export class Cluster {
   readonly #watch: NodeJS.Timeout;
   /** The store was away since the start: what it lacks may be what it lost. */
   #hadBreak = false;
+  readonly #startedAt = performance.now();
   #isClosed = false;
   #lastExchange = 0;
 
@@ -237,7 +238,9 @@ export class Cluster {
   }
 
   async #look(): Promise<void> {
-    if (this.lease.unconfirmedMs >= this.#options.limits.requestIdleMs) {
+    // One that has just started has waited no longer than it is there.
+    const unconfirmedMs = Math.min(this.lease.unconfirmedMs, performance.now() - this.#startedAt);
+    if (unconfirmedMs >= this.#options.limits.requestIdleMs) {
       for (const exchange of this.#exchanges.values()) exchange.tire();
     }
     const owners = [...this.#exchanges.values()].map(({ owner }) => owner).filter((owner) => owner !== undefined);

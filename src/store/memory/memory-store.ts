@@ -2,6 +2,7 @@ import type { LogLimits } from '../event-log.ts';
 import type { Store } from '../store.ts';
 import { createMemoryChanges } from './memory-changes.ts';
 import { createMemoryInstances } from './memory-instances.ts';
+import { createMemoryOutcomes } from './memory-outcomes.ts';
 import { createMemorySecrets } from './memory-secrets.ts';
 import { createMemorySessions } from './memory-sessions.ts';
 import type { SessionLog } from './session-log.ts';
@@ -42,6 +43,7 @@ export function createMemoryStore(limits: MemoryLimits, now: () => number = () =
   const instances = createMemoryInstances({ leaseMs, mailboxMaxBytes, now });
   const secrets = createMemorySecrets();
   const changes = createMemoryChanges();
+  const outcomes = createMemoryOutcomes(now);
 
   /** Runs something that changes a log, and keeps the sum of all. */
   const counted = <T>(log: SessionLog, change: () => T): T => {
@@ -70,6 +72,7 @@ export function createMemoryStore(limits: MemoryLimits, now: () => number = () =
     const nowMs = now();
     sessions.sweep();
     instances.sweep();
+    outcomes.sweep();
     for (const { log } of sessions.values()) counted(log, () => log.evict(nowMs));
   }, sweepEveryMs(limits));
   sweep.unref();
@@ -94,6 +97,7 @@ export function createMemoryStore(limits: MemoryLimits, now: () => number = () =
     instances,
     secrets,
     changes,
+    outcomes,
 
     healthyForMs: () => Number.POSITIVE_INFINITY,
     onRecovered: () => undefined, // it is never away
@@ -104,6 +108,7 @@ export function createMemoryStore(limits: MemoryLimits, now: () => number = () =
       instances.clear();
       secrets.clear();
       changes.clear();
+      outcomes.clear();
     },
   };
 }

@@ -30,6 +30,8 @@ export interface Keys {
   readonly birth: string;
   /** String: a secret that all instances share. */
   secret(name: string): string;
+  /** Hash: what the rounds of a call came to. */
+  outcomes(call: string): string;
   /** Stream: what instances tell each other of changes. */
   readonly changes: string;
   /** A topic of changes as it stands there. */
@@ -55,6 +57,7 @@ export function createKeys(prefix: string): Keys {
     birth: `${prefix}:birth`,
     changes: `${prefix}:changes`,
     topic: digestOf,
+    outcomes: (call) => `${prefix}:outcomes:${digestOf(call)}`,
     secret: (name) => `${prefix}:secret:${digestOf(name)}`,
   };
 }

@@ -8,6 +8,7 @@ import { createReaders } from './readers.ts';
 import { createRedisChanges } from './redis-changes.ts';
 import { createRedisInstances } from './redis-instances.ts';
 import { createRedisLog } from './redis-log.ts';
+import { createRedisOutcomes } from './redis-outcomes.ts';
 import { createRedisRecords } from './redis-records.ts';
 import { createRedisSecrets } from './redis-secrets.ts';
 import { createRunScript } from './script.ts';
@@ -77,6 +78,7 @@ export function createRedisStore(options: RedisStoreOptions): Store {
     instances,
     secrets: createRedisSecrets({ run, keys, lifetimes }),
     changes,
+    outcomes: createRedisOutcomes({ run, runScript, keys }),
     healthyForMs: health.healthyForMs,
     onRecovered: health.onRecovered,
     async close() {

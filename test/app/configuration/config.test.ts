@@ -58,6 +58,7 @@ describe('one server', () => {
         era: 'auto',
         isolation: 'auto',
         poolMax: 4,
+        sessionless: 'reject',
         uid: undefined,
         gid: undefined,
         nice: 0,
@@ -176,14 +177,15 @@ describe('the order of sources', () => {
         rerun: 'hints',
         era: 'legacy',
         isolation: 'shared',
+        sessionless: 'serve',
         transport: 'sse',
         parentDeathSignal: 'off',
         redisPrefix: 'team:x',
         nice: '7',
         leaseMs: '170', // the only one of which 70 is too little
       };
-      const text = texts[key] ?? (kind === 'integer' ? '70' : kind === 'boolean' ? 'false' : '/x');
-      const wanted = { [key]: kind === 'integer' ? Number(text) : kind === 'boolean' ? false : text };
+      const text = texts[key] ?? (kind === 'integer' ? '70' : kind === 'boolean' ? String(!value) : '/x');
+      const wanted = { [key]: kind === 'integer' ? Number(text) : kind === 'boolean' ? !value : text };
       const large = {
         logMaxBytes: 2 ** 30,
         maxQueuedBytes: 2 ** 30,
@@ -196,6 +198,8 @@ describe('the order of sources', () => {
         leaseMs: 2 ** 31 - 1,
         leaseRenewMs: 10,
         leaseMarginMs: 1,
+        proxyIdentityHeader: 'x-user', // without authentication it cannot be required
+        trustedProxy: ['10.0.0.1'],
         [key]: wanted[key],
       };
       const results = [

@@ -87,6 +87,7 @@ function overLine(store: Store): { store: Store; line: Line } {
       sessions: guarded(store.sessions),
       instances: guarded(store.instances),
       secrets: guarded(store.secrets),
+      outcomes: guarded(store.outcomes),
       changes: guarded(store.changes),
       healthyForMs: () => (isCut ? 0 : performance.now() - healthySince),
       onRecovered: (listener) => void recovered.push(listener),

@@ -1,5 +1,7 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, it, vi } from 'vitest';
 import type { EventId } from '../../../src/protocol/event-id.ts';
+import type { Server } from '../../../src/session/session-parts.ts';
 import { readMessage } from '../../support/fake-backend.ts';
 import { createFakeReply, type FakeReply } from '../../support/fake-reply.ts';
 import { errorTo, handshake, initialize, nobody, note, request, response } from '../session-fixture.ts';
@@ -76,6 +78,24 @@ describe('a session of one stream in a cluster', () => {
     ]);
     expect(a.fake.living.length + b.fake.living.length).toBe(1);
     expect([...a.observer.failures, ...b.observer.failures]).toEqual([]);
+  });
+
+  it('is found also where another opening of it was too late, whose server takes its time to end', async () => {
+    const { a, b, pass } = await createCluster();
+    for (const { server, fake } of [a, b]) {
+      const open: Server['open'] = (...of) => {
+        const backend = fake.open(...of);
+        const close = backend.close.bind(backend);
+        return Object.assign(backend, { close: () => delay(5_000).then(() => close()) });
+      };
+      Object.assign(server, { open });
+    }
+    for (const instance of [a, b]) at(instance).open();
+    await pass();
+    const replies = [at(a).post(list('here')), at(b).post(list('there'))];
+    await pass();
+    expect(replies.map(({ given }) => given)).toEqual([{ kind: 'accepted' }, { kind: 'accepted' }]);
+    await pass(5_000);
   });
 
   it('[P3] answers what its lost owner had accepted, on the connection that its client has', async () => {

@@ -12,6 +12,7 @@ import { IssuerKeys } from '../../../../src/http/auth/oauth/issuer-keys.ts';
 import { createTokenAuthenticators } from '../../../../src/http/auth/oauth/token-authenticator.ts';
 import { ScopeRules } from '../../../../src/http/auth/scope-rules.ts';
 import { answerWith, type Issuer, startIssuer, usualAudience } from '../../../support/issuer.ts';
+import { waitFor } from '../../../support/wait-for.ts';
 
 const algorithms = ['RS256', 'PS256', 'ES256', 'EdDSA'];
 const metadataUrl = 'https://mcp.example.com/.well-known/oauth-protected-resource/mcp';
@@ -296,6 +297,16 @@ describe('the keys of an issuer', () => {
     expect(await bearing(longer)).toHaveProperty('principal');
     aheadMs -= 10 * 60_000; // the token itself has not expired
     expect(await bearing(token)).toEqual(refused);
+  });
+
+  it('that are the same again leave what was verified by them as it is', async () => {
+    const token = await issuer.token({ claims: { exp: Math.floor(Date.now() / 1_000) + 3_600 } });
+    const first = await bearing(token);
+    aheadMs += 11 * 60_000;
+    expect(send(`Bearer ${token}`)).toBe(first);
+    await bearing(issuer.token({ claims: { exp: Math.floor(Date.now() / 1_000) + 3_600, sub: 'bob' } }));
+    await waitFor(() => issuer.asked.filter((path) => path === '/keys').length === 2);
+    await waitFor(() => send(`Bearer ${token}`) === first);
   });
 
   it('without names are all tried', async () => {

@@ -1,0 +1,55 @@
+import type { RequestId } from '../../protocol/faults.ts';
+import { type Message, placeOf, readOwn } from '../../protocol/message.ts';
+import { statusOf } from '../../protocol/modern/error-status.ts';
+import { asLegacyRequest } from '../../protocol/modern/legacy-request.ts';
+import { asModernResponse } from '../../protocol/modern/modern-response.ts';
+import { type Renumbered, renumber, restoreId } from '../../protocol/modern/renumber.ts';
+import { valueAt } from '../../protocol/splice.ts';
+
+/** What is known where a response is given its client's form. */
+export interface Answered {
+  readonly request: Message;
+  /** The id as the client wrote it, as JSON text. */
+  readonly idText: string;
+  /** Who the server said it is, as JSON text. */
+  readonly serverInfoText: string | undefined;
+  /** The request brought input with it. */
+  readonly isRetry: boolean;
+}
+
+/** In which form a client without a session of its own speaks, while its requests run in a session of the legacy era. */
+export interface ClientForm {
+  /** The request as the session gets it, under another id. */
+  sent(request: Message, id: RequestId): Renumbered;
+  /** A server's response as the client gets it, with its HTTP status. */
+  answered(response: Message, of: Answered): { readonly text: Buffer; readonly status: number };
+  /** A client that leaves does not want its request to go on. */
+  readonly cancelsByLeaving: boolean;
+  /** A client is told what it would have had to declare for a question of the server; its request ends with that. */
+  readonly isToldWhatItLacks: boolean;
+}
+
+/** A client of 2026-07-28, which is told of the legacy server in the words of its era. */
+export const modernForm: ClientForm = {
+  sent: asLegacyRequest,
+  answered(response, { request, ...of }) {
+    const method = request.method as string;
+    const uriText = method === 'resources/read' ? valueAt(request.text, ['params', 'uri'])?.toString() : undefined;
+    const text = asModernResponse(response, { method, uriText, ...of });
+    const isError = placeOf(response, 'message', 'error') !== undefined;
+    return { text, status: isError ? statusOf(readOwn(text)) : 200 };
+  },
+  cancelsByLeaving: true,
+  isToldWhatItLacks: true,
+};
+
+/**
+ * A legacy client without a session (docs/decisions/0031): what it and its server write passes as it is, but for the id and the
+ * progress token. A disconnect is not a cancel (2025-11-25, basic/transports, "Sending Messages to the Server").
+ */
+export const legacyForm: ClientForm = {
+  sent: renumber,
+  answered: (response, { idText }) => ({ text: restoreId(response, idText), status: 200 }),
+  cancelsByLeaving: false,
+  isToldWhatItLacks: false,
+};

@@ -1,0 +1,9 @@
+-- Keeps what a round of a call came to, if nothing is kept of it yet, and all of the call for some time more.
+--
+-- KEYS  1 outcomes of the call
+-- ARGV  1 round, 2 outcome, 3 TTL in ms
+-- Returns 1
+
+redis.call('HSETNX', KEYS[1], ARGV[1], ARGV[2])
+redis.call('PEXPIRE', KEYS[1], ARGV[3])
+return 1

@@ -1,0 +1,154 @@
+import { describe, expect, it } from 'vitest';
+import type { FakeBackend, FakeServer } from '../../support/fake-backend.ts';
+import type { FakeReply } from '../../support/fake-reply.ts';
+import { waitFor } from '../../support/wait-for.ts';
+import { createGroups, type GroupsFixture, opens, responseOf } from './groups-fixture.ts';
+
+// biome-ignore lint/suspicious/noExplicitAny: a test reads messages of every shape
+type Json = any;
+
+const asking = { capabilities: { elicitation: {} } };
+const name = 'x';
+const given = { action: 'accept', content: { n: 1 } };
+const declined = { action: 'decline' };
+
+/** A server that asks `rounds` times in each call, and answers it when the test says so, or at once. */
+function createAsking({ rounds = 1, answersAtOnce = true, ...more }: GroupsFixture & Partial<Way> = {}) {
+  let asked = 0;
+  const called: { id: unknown; backend: FakeBackend }[] = [];
+  const ask = (backend: FakeBackend): void =>
+    backend.says({ jsonrpc: '2.0', id: `q${++asked}`, method: 'elicitation/create', params: { message: `${asked}` } });
+  const answer = (text = 'done'): void => {
+    const { id, backend } = called.at(-1) as (typeof called)[number];
+    backend.says({ jsonrpc: '2.0', id, result: { content: [{ type: 'text', text }] } });
+  };
+  const fixture = createGroups({
+    ...more,
+    onSend: ({ id, method, result }, backend) => {
+      if (method === 'tools/call') called.push({ id, backend });
+      if (method === 'tools/call' || (result !== undefined && asked < rounds)) ask(backend);
+      else if (result !== undefined && answersAtOnce) answer();
+    },
+  });
+  const call = (params: object = {}): FakeReply =>
+    fixture.ask('tools/call', { ...asking, params: { name, ...params } });
+  return { ...fixture, called, call, answer, ask: () => ask(fixture.fake.backend), asked: () => asked };
+}
+
+interface Way {
+  readonly rounds: number;
+  readonly answersAtOnce: boolean;
+}
+
+/** What makes a request the next one, with this answer to all that was asked. */
+const retryOf = ({ result }: Json, answer: object = given): object => ({
+  inputResponses: Object.fromEntries(Object.keys(result.inputRequests).map((key) => [key, answer])),
+  requestState: result.requestState,
+});
+
+const smallLogs: [string, GroupsFixture][] = [
+  ['by default', {}],
+  ['where the log keeps one event', { log: { maxEvents: 1 } }],
+  ['where it keeps none for long', { log: { maxAgeMs: 1 } }],
+];
+
+describe.each(['request', 'principal'] as const)('a round of input, with isolation %s', (isolation) => {
+  it.each(smallLogs)('[R4.09] that is sent again has the same outcome for 60 s after the call, %s', async (_, more) => {
+    let nowMs = 1_000;
+    const { call, failures, asked } = createAsking({ isolation, rounds: 2, now: () => nowMs, ...more });
+    const first = await responseOf(call());
+    const second = await responseOf(call(retryOf(first)));
+    const last = await responseOf(call(retryOf(second)));
+    expect(last.result.content[0].text).toBe('done');
+    nowMs += 59_900;
+    const again = [await responseOf(call(retryOf(first))), await responseOf(call(retryOf(second)))];
+    expect(again).toEqual([second, last]);
+    for (const of of [first, second]) {
+      const other = await responseOf(call(retryOf(of, declined)));
+      expect(other.error.data.reason).toBe('bad_request_state');
+    }
+    nowMs += 10_000;
+    const late = [first, second].map((of) => responseOf(call(retryOf(of))));
+    if (isolation === 'request')
+      expect((await Promise.all(late)).map(({ error }) => error.data.reason)).toEqual([
+        'outcome_unknown',
+        'outcome_unknown',
+      ]);
+    expect([asked(), failures]).toEqual([2, []]);
+  });
+
+  it('with other answers is refused while the call goes on, and that harms nothing', async () => {
+    const { call, answer, fake } = createAsking({ isolation, answersAtOnce: false });
+    const first = await responseOf(call());
+    const goesOn = call(retryOf(first));
+    await isAnswered(fake);
+    const other = await responseOf(call(retryOf(first, declined)));
+    expect(other.error.data.reason).toBe('bad_request_state');
+    answer();
+    expect((await responseOf(goesOn)).result.content[0].text).toBe('done');
+  });
+
+  it('that is sent twice at once has one outcome, whenever it comes', async () => {
+    const { call, answer, fake, asked } = createAsking({ isolation, answersAtOnce: false });
+    const first = await responseOf(call());
+    const twice = [call(retryOf(first)), call(retryOf(first))];
+    await isAnswered(fake);
+    answer('once');
+    const outcomes = await Promise.all(twice.map(responseOf));
+    expect(outcomes.map(({ result }) => result.content[0].text)).toEqual(['once', 'once']);
+    expect(asked()).toBe(1);
+  });
+
+  it('that the server asks no more for while it waits goes on without it', async () => {
+    const { call, answer, fake } = createAsking({ isolation, answersAtOnce: false });
+    const first = await responseOf(call());
+    fake.backend.says({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 'q1' } });
+    answer('without');
+    const retried = await responseOf(call(retryOf(first)));
+    expect(retried.result.content[0].text).toBe('without');
+  });
+
+  it('[P3] of a call whose server ends between rounds ends in an error, again and again the same', async () => {
+    const { call, fake } = createAsking({ isolation });
+    const first = await responseOf(call());
+    fake.backend.ends();
+    const outcomes = [await responseOf(call(retryOf(first))), await responseOf(call(retryOf(first)))];
+    expect(outcomes.map(({ error }) => error.data.reason)).toEqual(['server_exited', 'server_exited']);
+  });
+
+  it('[P3] of a session that has ended between rounds is not known', async () => {
+    const { call, fake } = createAsking({ isolation, onBackendExit: 'end' });
+    const first = await responseOf(call());
+    fake.backend.ends();
+    expect((await responseOf(call(retryOf(first)))).error.data.reason).toBe('outcome_unknown');
+  });
+
+  it('[R4.11] that nobody comes for is cancelled at the server by whoever ends the call, and its session is free', async () => {
+    const { call, fake } = createAsking({ isolation, answersAtOnce: false });
+    const first = await responseOf(call());
+    const retried = call(retryOf(first));
+    await isAnswered(fake);
+    retried.leave();
+    await waitFor(() => fake.opened[0]?.sent.items.some(({ method }) => method === 'notifications/cancelled'), {
+      what: 'the cancellation',
+    });
+    if (isolation === 'request') await waitFor(() => fake.living.length === 0, { what: 'the process to end' });
+  });
+});
+
+/** The server has the answer of a client. */
+const isAnswered = ({ backend }: FakeServer) =>
+  backend.sent.next((message) => message.result !== undefined, { what: 'the answer' });
+
+it('a client that leaves while its server starts leaves no process behind', async () => {
+  const starting: [Json, FakeBackend][] = [];
+  const { ask, fake } = createGroups({
+    isolation: 'request',
+    onInitialize: (message, backend) => void starting.push([message, backend]),
+  });
+  const reply = ask('tools/list');
+  await waitFor(() => starting.length === 1, { what: 'the start' });
+  reply.leave();
+  opens(...(starting[0] as [Json, FakeBackend]));
+  await waitFor(() => fake.living.length === 0, { what: 'the process to end' });
+});

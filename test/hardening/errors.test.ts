@@ -1,0 +1,191 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { entryOf, isReason, type Reason } from '../../src/protocol/faults.ts';
+import { type Gateway, startGateway } from '../support/gateway.ts';
+import { initialize, type Message, open, post } from '../support/http-client.ts';
+import { startUsedRedis } from '../support/used-redis.ts';
+import { requestText, sendRaw } from './raw-http.ts';
+import { openRecorded, type RecordedSession, withRecorder } from './recorder.ts';
+
+/** What servers, paths and addresses of these tests hold, and what only a stack, a library or Redis would say. */
+const disclosing =
+  /canary|node:|\bat [\w.<]+ \(|\.[cm]?[jt]s\b|\/(?:tmp|home|usr|root|work|proc|no)\/|127\.0\.0\.1|localhost|::1|redis|ECONN|ENOENT|EPIPE|SIG[A-Z]{3}|exit code|\bpid\b|undici|ioredis|hono/i;
+
+/** Checks an error as a client gets it: the catalogue's words and nothing else; what is in `data` beside says nothing of the inside. */
+function expectFromCatalogue(error: Message, status: number): Reason {
+  const { reason } = error.data;
+  if (!isReason(reason)) throw new Error(`${reason} is not of the catalogue`);
+  const entry = entryOf(reason);
+  expect(error.message).toBe(entry.message);
+  expect([200, entry.status]).toContain(status);
+  expect(Object.keys(error).toSorted()).toEqual(['code', 'data', 'message']);
+  expect(JSON.stringify(error)).not.toMatch(disclosing);
+  return reason;
+}
+
+describe('[S15] an error says what the catalogue says, and nothing of the inside', () => {
+  let gateway: Gateway;
+  let session: RecordedSession;
+  beforeAll(async () => {
+    gateway = await startGateway(withRecorder('--max-body-bytes', '300000', '--max-calls', '1'));
+    session = await openRecorded(gateway.url);
+  });
+  afterAll(async () => void (await gateway?.stop()));
+
+  const ping = '{"jsonrpc":"2.0","id":1,"method":"ping"}';
+  const json = 'Content-Type: application/json';
+  const modern = 'MCP-Protocol-Version: 2026-07-28';
+  const envelope =
+    '{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"x","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}';
+  const modernCall = (method: string) => `{"jsonrpc":"2.0","id":1,"method":"${method}","params":{"_meta":${envelope}}}`;
+
+  /** First line, headers, body; `$` stands for the session's id. A POST to `/mcp` where no first line is given. */
+  const requests: readonly [Reason, string, readonly string[], string][] = [
+    ['not_json', '', [json, 'Mcp-Session-Id: $'], '{'],
+    ['not_json_rpc', '', [json, 'Mcp-Session-Id: $'], '{"canary":1}'],
+    ['bad_id', '', [json, 'Mcp-Session-Id: $'], '{"jsonrpc":"2.0","id":1.5,"method":"canary"}'],
+    ['duplicate_key', '', [json], '{"jsonrpc":"2.0","id":1,"id":1,"method":"canary"}'],
+    ['too_deep', '', [json], '['.repeat(200)],
+    ['too_many_members', '', [json], `{${Array.from({ length: 5_000 }, (_, n) => `"canary${n}":0`).join()}}`],
+    ['batch_not_allowed', '', [json, 'Mcp-Session-Id: $'], `[${ping}]`],
+    ['empty_batch', '', [json, 'Mcp-Session-Id: $'], '[]'],
+    ['batch_too_large', '', [json, 'Mcp-Session-Id: $'], `[${`${ping},`.repeat(200)}${ping}]`],
+    ['body_too_large', '', [json], ' '.repeat(300_001)],
+    ['encoded_body', '', [json, 'Content-Encoding: canary'], ping],
+    ['bad_content_type', '', ['Content-Type: text/canary'], ping],
+    ['not_acceptable', '', [json, 'Accept: text/canary', 'Mcp-Session-Id: $'], ping],
+    ['duplicate_header', '', [json, 'Mcp-Name: canary', 'Mcp-Name: canary'], ping],
+    ['origin_not_allowed', '', [json, 'Origin: https://canary.example'], ping],
+    ['host_not_allowed', 'POST /mcp HTTP/1.1', ['Host: canary.example', json], ping],
+    ['bad_host', 'POST /mcp HTTP/1.1', ['Host: canary@x', json], ping],
+    ['unsupported_version', '', [json, 'Mcp-Session-Id: $', 'MCP-Protocol-Version: canary'], ping],
+    ['bad_envelope', '', [json, modern, 'Mcp-Method: ping'], ping],
+    ['header_mismatch', '', [json, modern, 'Mcp-Method: canary'], modernCall('tools/list')],
+    [
+      'version_not_served',
+      '',
+      [json, 'MCP-Protocol-Version: 2099-01-01', 'Mcp-Method: tools/list'],
+      modernCall('tools/list').replace('2026-07-28', '2099-01-01'),
+    ],
+    ['method_removed', '', [json, modern, 'Mcp-Method: ping'], modernCall('ping')],
+    ['modern_batch', '', [json, modern], `[${modernCall('tools/list')}]`],
+    ['post_only', 'GET /mcp HTTP/1.1', [modern, 'Accept: text/event-stream'], ''],
+    ['bad_http', 'POST /mcp HTTP/1.1', ['Host: localhost', 'Content-Length: canary'], ''],
+    ['headers_too_large', '', [`X-Canary: ${'x'.repeat(20_000)}`], ''],
+    ['bad_expectation', '', [json, 'Expect: canary'], ping],
+    ['bad_target', 'POST http://canary.example/mcp HTTP/1.1', ['Host: localhost', json], ping],
+    ['method_not_allowed', 'PUT /mcp HTTP/1.1', [], ''],
+    ['only_a_stream', 'POST /sse HTTP/1.1', [json], ping],
+    ['only_messages', 'GET /messages HTTP/1.1', [], ''],
+    ['no_such_path', 'GET /canary HTTP/1.1', [], ''],
+    ['websocket_required', 'GET /ws HTTP/1.1', [], ''],
+    [
+      'bad_handshake',
+      'GET /ws HTTP/1.1',
+      ['Connection: Upgrade', 'Upgrade: websocket', 'Sec-WebSocket-Key: canary'],
+      '',
+    ],
+    ['session_required', '', [json], ping],
+    ['bad_session_id', '', [json, `Mcp-Session-Id: ${'c'.repeat(200)}`], ping],
+    ['unknown_session', '', [json, 'Mcp-Session-Id: canary'], ping],
+    ['unknown_token', 'POST /messages?token=canary HTTP/1.1', [json], ping],
+    [
+      'already_initialized',
+      '',
+      [json, 'Mcp-Session-Id: $'],
+      '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}',
+    ],
+    [
+      'bad_event_id',
+      'GET /mcp HTTP/1.1',
+      ['Mcp-Session-Id: $', 'Accept: text/event-stream', 'Last-Event-ID: canary'],
+      '',
+    ],
+    [
+      'unknown_event_id',
+      'GET /mcp HTTP/1.1',
+      ['Mcp-Session-Id: $', 'Accept: text/event-stream', 'Last-Event-ID: 9.1-1'],
+      '',
+    ],
+  ];
+
+  it.each(requests)('%s', async (reason, first, headers, body) => {
+    const lines = headers.map((line) => line.replace('$', session.id));
+    const all = [
+      ...(lines.some((line) => line.startsWith('Host:')) ? [] : ['Host: localhost']),
+      ...(lines.some((line) => line.startsWith('Accept:')) ? [] : ['Accept: application/json, text/event-stream']),
+      ...(body === '' ? [] : [`Content-Length: ${body.length}`]),
+      ...lines,
+    ];
+    const answer = await sendRaw(gateway.port, requestText(first || 'POST /mcp HTTP/1.1', all, body));
+    expect(expectFromCatalogue(answer.json.error, answer.status)).toBe(reason);
+    expect([...answer.headers].filter(([name]) => /^(?:server|x-powered-by|via)$/.test(name))).toEqual([]);
+    expect(answer.raw).not.toMatch(/canary|\/tmp\/|node:/i);
+  });
+});
+
+describe('[S15] an error of a server or of Redis', () => {
+  const initializeBody = {
+    jsonrpc: '2.0',
+    id: 0,
+    method: 'initialize',
+    params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'x', version: '1' } },
+  };
+  const program = (text: string) => ({ command: process.execPath, args: ['-e', text], env: { CANARY: 'canary' } });
+  const answers =
+    'const say = (id) => console.log(JSON.stringify({ jsonrpc: "2.0", id, result: { protocolVersion: "2025-11-25", capabilities: {}, serverInfo: { name: "x", version: "1" } } }));';
+  const reading = `${answers} require("readline").createInterface({ input: process.stdin }).on("line", (line) => { const { id, method } = JSON.parse(line);`;
+
+  it('that is not there, cannot be reached, is silent, or fails at the start or later', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'gangway-errors-'));
+    onTestFinished(() => rm(folder, { recursive: true }));
+    const file = join(folder, 'canary.json');
+    const mcpServers = {
+      missing: { command: '/no/such/canary' },
+      crashing: program('throw new Error("canary")'),
+      silent: { ...program('setInterval(() => undefined, 1000)'), startTimeoutMs: 500 },
+      away: { url: 'tcp://127.0.0.1:1', startTimeoutMs: 500 },
+      nowhere: { url: 'http://canary.invalid/mcp', transport: 'http', startTimeoutMs: 500 },
+      dying: program(
+        `${reading} if (method === "initialize") say(id); else if (id !== undefined) throw new Error("canary"); });`,
+      ),
+      long: program(
+        `${reading} if (method === "initialize") say(id); else if (id !== undefined) console.log("canary".repeat(50000)); });`,
+      ),
+    };
+    await writeFile(file, JSON.stringify({ mcpServers }));
+    const gateway = await startGateway({ args: ['--config', file, '--max-line-bytes', '100000'] });
+    const reasonOf = async (name: string) => {
+      const answer = await post(`${gateway.baseUrl}/${name}/mcp`, initializeBody);
+      return expectFromCatalogue(answer.json.error, answer.status);
+    };
+    expect(await Promise.all(['missing', 'crashing', 'silent', 'away', 'nowhere'].map(reasonOf))).toEqual([
+      'server_start_failed',
+      'server_start_failed',
+      'server_start_timeout',
+      expect.stringMatching(/^server_start_(?:failed|timeout)$/),
+      expect.stringMatching(/^server_start_(?:failed|timeout)$/),
+    ]);
+    const lateReasonOf = async (name: string) => {
+      const session = await initialize(`${gateway.baseUrl}/${name}/mcp`);
+      const answer = await session.request('tools/call', { name: 'x' });
+      return expectFromCatalogue(answer.messages.find(({ error }) => error)?.error, answer.status);
+    };
+    expect(await Promise.all(['dying', 'long'].map(lateReasonOf))).toEqual(['server_exited', 'line_too_long']);
+  });
+
+  it('Redis that is away', async () => {
+    const redis = await startUsedRedis();
+    onTestFinished(() => redis.stop());
+    const gateway = await startGateway(withRecorder('--redis', redis.url, '--redis-wait-ms', '300'));
+    const session = await openRecorded(gateway.url);
+    await redis.kill();
+    const headers = { 'Mcp-Session-Id': session.id.replace(/^./, (c) => (c === 'a' ? 'b' : 'a')) };
+    const answer = await post(gateway.url, { jsonrpc: '2.0', id: 1, method: 'ping' }, headers);
+    expect(expectFromCatalogue(answer.json.error, answer.status)).toBe('store_unavailable');
+    const ready = await (await open(`${gateway.baseUrl}/readyz`, { method: 'GET' })).answer();
+    expect(ready.text).not.toMatch(disclosing);
+  });
+});
