@@ -103,5 +103,6 @@ async function tokenAuthenticators(
     clockSkewMs: authClockSkewMs,
     hierarchy: new Map(Object.entries(impliedScopes)),
     now: Date.now,
+    onRefused: (why) => logger.debug({ why }, 'an access token was refused'),
   });
 }

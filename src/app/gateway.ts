@@ -37,6 +37,7 @@ import type { Environment } from './configuration/environment.ts';
 import { flagOf } from './configuration/option-names.ts';
 import { createKeyed } from './create-keyed.ts';
 import { createConnectedStore, createStore } from './create-store.ts';
+import { quotasOf } from './quotas.ts';
 import { logListeners } from './server-listeners.ts';
 import { missingCommand, type RunningServer, runServer } from './servers.ts';
 import { awaitStart, probeMs } from './start-probe.ts';
@@ -81,7 +82,8 @@ export async function startGateway({ config, environment, logger, onUseless }: G
   const connectedStore = createConnectedStore(config);
   const teller = new ChangeTeller(store.changes, (cause) => observer.clusterFailed(cause));
   const onGroupChange = (topic: string, text = anyChange): void => teller.tell(topic, text);
-  const sessions = new Sessions({ ...config, storeWaitMs, cluster, store, observer, onGroupChange });
+  const quotas = quotasOf(config, store.rates, (cause) => observer.clusterFailed(cause));
+  const sessions = new Sessions({ ...config, storeWaitMs, cluster, store, observer, onGroupChange, quotas });
   const servers = await startServers({ config, environment, logger, onUseless });
   const closeParts = async (): Promise<void> => {
     await Promise.all(servers.map(({ pool }) => pool.close()));
@@ -123,6 +125,7 @@ export async function startGateway({ config, environment, logger, onUseless }: G
       originRules,
       identityHeaders,
       marks: keyed.marks,
+      quotas,
       watch,
       sessionless: own.sessionless,
       ...access.of(own),

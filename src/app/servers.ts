@@ -167,15 +167,16 @@ export function runServer(
     size: config.warm,
     onSpareEnd: (end) => listeners.onSpareEnd?.(end),
   });
-  const { name, startTimeoutMs, onBackendExit, rerun, forwardHeaders } = config;
+  const { name, era, startTimeoutMs, onBackendExit, rerun, forwardHeaders } = config;
   const digest = digestOf(config);
   const isRemote = config.address !== undefined;
+  const sharesProcess = era === 'modern';
   const credentials = credentialsOf(config);
-  const options = { startTimeoutMs, onBackendExit, rerun, forwardHeaders, credentials };
+  const options = { isRemote, sharesProcess, startTimeoutMs, onBackendExit, rerun, forwardHeaders, credentials };
   // All clients of the modern era would share one process, which can have the credentials of none (docs/decisions/0037).
   const openSibling = credentials?.as === 'variables' ? undefined : sibling.openModern;
   return {
-    ...{ config, pool, server: { name, digest, open: pool.open, isRemote, ...options } },
+    ...{ config, pool, server: { name, digest, open: pool.open, ...options } },
     modern: openModern && openSibling && { isOverHttp, openSibling, open: isOverHttp ? openModern : pool.open },
   };
 }

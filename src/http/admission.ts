@@ -2,12 +2,15 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { CredentialMarks } from '../era/credential-marks.ts';
 import { type Brought, bringCredentials } from '../protocol/credentials.ts';
 import type { ForwardedHeaders } from '../protocol/forwarded-headers.ts';
+import { noQuotas, type Quotas } from '../session/quotas/quotas.ts';
+import type { Visit } from '../session/quotas/visit.ts';
 import type { Principal } from '../store/session-records.ts';
 import { StoreUnavailable } from '../store/store-unavailable.ts';
 import type { Authorization } from './auth/authorization.ts';
 import { type Authenticate, type Challenge, type Identity, isChallenge } from './auth/identity.ts';
 import { createGuard, type GuardOptions } from './guard.ts';
 import { respondWithChallenge } from './respond.ts';
+import { bytesOf, endWith } from './visits.ts';
 
 /** What stands before every endpoint of a server. */
 export interface AdmissionOptions extends GuardOptions {
@@ -16,6 +19,10 @@ export interface AdmissionOptions extends GuardOptions {
   readonly marks: CredentialMarks;
   /** What those who are let in may do. */
   readonly authorization: Authorization;
+  /** What principals may have in use; absent for anything. */
+  readonly quotas?: Quotas;
+  /** Of one request, or one message on a WebSocket. */
+  readonly maxBodyBytes: number;
 }
 
 /** Who sends a request, and what it brings for the server. */
@@ -27,23 +34,26 @@ export interface Sender {
    */
   readonly principal: Principal;
   readonly forwarded: ForwardedHeaders;
+  /** What the request has in use. */
+  readonly visit: Visit;
   /** The scopes that the request needs, where that is known; the session remembers them (`UsedScopes`). */
   readonly needs?: readonly string[] | undefined;
 }
 
 /** Who hears whether a request is let in: one of both, once, or none if its client leaves before that is known. */
 export interface Doors {
+  /** Whoever lets a sender in ends the visit when all is over. */
   admitted(sender: Sender): void;
   refused(challenge: Challenge): void;
 }
 
 /**
  * Lets requests in, by their headers alone: first the guard, which costs least and protects the users of browsers, then who
- * sends it, then whether it brings what its server needs of it. Nothing of a body is read before, so that nobody without
- * credentials can make the gateway hold anything. At once, where nothing needs to be asked.
+ * sends it, then whether it brings what its server needs of it, and whether there may be one more of him. Nothing of a body is
+ * read before, so that nobody without credentials can make the gateway hold anything. At once, where nothing needs to be asked.
  */
 export function createAdmission(options: AdmissionOptions): (incoming: IncomingMessage, doors: Doors) => void {
-  const { server, marks, authorization } = options;
+  const { server, marks, authorization, quotas = noQuotas, maxBodyBytes } = options;
   const { credentials } = server;
   const authenticate = authorization.guard(options.authenticate);
   const guard = createGuard(options);
@@ -53,15 +63,19 @@ export function createAdmission(options: AdmissionOptions): (incoming: IncomingM
     const judge = (outcome: Identity | Challenge): void => {
       if (isChallenge(outcome)) return doors.refused(outcome);
       const { principal } = outcome;
-      if (credentials === undefined) return doors.admitted({ identity: outcome, principal, forwarded });
+      const admit = (owner: Principal, values: ForwardedHeaders): void => {
+        const visit = quotas.enter(principal, bytesOf(incoming, maxBodyBytes));
+        if (typeof visit === 'string') doors.refused({ reason: visit });
+        else doors.admitted({ identity: outcome, principal: owner, forwarded: values, visit });
+      };
+      if (credentials === undefined) return admit(principal, forwarded);
       const brought = bringCredentials(credentials, incoming.headers, claimsOf(outcome), forwarded);
       if (!brought.ok) return doors.refused(challengeOf(brought));
       const { values } = brought;
-      if (credentials.as === 'headers') return doors.admitted({ identity: outcome, principal, forwarded: values });
+      if (credentials.as === 'headers') return admit(principal, values);
       marks.of(server.name, values).then(
         (mark) => {
-          if (incoming.socket.destroyed) return;
-          doors.admitted({ identity: outcome, principal: withCredentials(principal, mark), forwarded: values });
+          if (!incoming.socket.destroyed) admit({ ...principal, credentials: mark }, values);
         },
         (cause: unknown) =>
           doors.refused({ reason: cause instanceof StoreUnavailable ? 'store_unavailable' : 'internal' }),
@@ -79,15 +93,6 @@ export function createAdmission(options: AdmissionOptions): (incoming: IncomingM
 const claimsOf = ({ principal, claims }: Identity): Identity['claims'] =>
   principal.subject === '' ? claims : { sub: principal.subject, ...claims };
 
-/**
- * The sender as somebody who brings these credentials alone. A mark has always the same length, and all sessions of a server
- * have one or none, so that no client can be taken for another one.
- */
-const withCredentials = (principal: Principal, mark: string): Principal => ({
-  ...principal,
-  client: `${principal.client} ${mark}`,
-});
-
 function challengeOf(brought: Exclude<Brought, { ok: true }>): Challenge {
   if (brought.lacks === 'room') return { reason: 'forwarded_too_large' };
   const { lacks, name } = brought;
@@ -102,7 +107,10 @@ export function behindAdmission(
   const admit = createAdmission(options);
   return (incoming, outgoing) =>
     admit(incoming, {
-      admitted: (sender) => serve(incoming, outgoing, sender),
+      admitted(sender) {
+        endWith(outgoing, sender.visit);
+        serve(incoming, outgoing, sender);
+      },
       refused: (challenge) => respondWithChallenge(outgoing, challenge),
     });
 }

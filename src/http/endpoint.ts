@@ -30,7 +30,6 @@ export interface EndpointOptions extends AdmissionOptions {
   readonly sessionless: 'serve' | 'reject';
   /** Ends what is open in the name of credentials that have ended. */
   readonly watch: CredentialWatch;
-  readonly maxBodyBytes: number;
   readonly maxDepth: number;
   readonly keepAliveMs: number;
   readonly slowReaderMs: number;
@@ -77,6 +76,7 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
       const posted = authorized(read, sender.identity, authorization, incoming.url);
       const reply = replyTo(outgoing, accepts, withNeeds(sender, posted), posted.id);
       if (!posted.ok) return refuse(posted, outgoing, reply);
+      sender.visit.read(posted.messages);
       if (posted.modern !== undefined) return modernFace.post(posted.modern, incoming.headers, sender, reply);
       const { messages, isBatch, initialize, id } = posted;
       const namesSession = incoming.headers['mcp-session-id'] !== undefined;

@@ -52,6 +52,7 @@ export function createMessagesEndpoint(options: SseFaceOptions): Endpoint {
       const reply = endingReply(said, sender.identity, options.watch, posted.id);
       if (!posted.ok) return refuse(posted, outgoing, reply);
       const { messages, isBatch, modern, initialize, id } = posted;
+      sender.visit.read(messages);
       if (modern !== undefined) {
         const header = headerOf(incoming, 'mcp-protocol-version');
         return reply.fault('modern_not_served', id, { ...notServedHere(modern, header) });

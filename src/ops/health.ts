@@ -1,5 +1,5 @@
 import type { HttpApp } from '../http/app.ts';
-import type { Readiness } from '../session/sessions.ts';
+import type { Readiness } from '../session/readiness.ts';
 
 /** What readiness depends on. */
 export interface HealthOptions {

@@ -256,6 +256,45 @@ const catalogue = {
       'Forbidden: this needs a token with more scopes. WWW-Authenticate, or error.data.scope, names all of them.',
   },
 
+  // What a principal may have in use
+  quota_sessions: {
+    status: 429,
+    code: -32000,
+    message: 'You have as many sessions open here as you may. End one of them, or try again later.',
+    retryAfterS: 10,
+  },
+  quota_processes: {
+    status: 429,
+    code: -32000,
+    message: 'As many server processes run for you as may. End a session, or try again later.',
+    retryAfterS: 10,
+  },
+  quota_starts: {
+    status: 429,
+    code: -32000,
+    message:
+      'Too many server processes were started for you lately. Try again later, and keep sessions open for longer.',
+    retryAfterS: 10,
+  },
+  quota_streams: {
+    status: 429,
+    code: -32000,
+    message: 'You have as many streams and unanswered requests open here as you may. Close one, or wait for an answer.',
+    retryAfterS: 1,
+  },
+  quota_requests: {
+    status: 429,
+    code: -32000,
+    message: 'You send more requests than you may. Nothing of this one reached the server; wait before the next.',
+    retryAfterS: 1,
+  },
+  quota_bytes: {
+    status: 429,
+    code: -32000,
+    message: 'Your unanswered requests hold as many bytes as they may. Wait for answers before sending more.',
+    retryAfterS: 1,
+  },
+
   // WebSocket
   websocket_required: {
     status: 426,
@@ -516,6 +555,18 @@ const catalogue = {
     code: -32000,
     message: 'This gateway holds as many sessions as it may. Try again later.',
     retryAfterS: 10,
+  },
+  too_many_starts: {
+    status: 503,
+    code: -32000,
+    message: 'Too many server processes were started here lately. Try again later.',
+    retryAfterS: 10,
+  },
+  gateway_busy: {
+    status: 503,
+    code: -32000,
+    message: 'This gateway has as much to do as it may. Nothing of this request reached the server; try again.',
+    retryAfterS: 1,
   },
   draining: {
     status: 503,

@@ -3,6 +3,7 @@ import type { Reason } from '../protocol/faults.ts';
 import type { Message } from '../protocol/message.ts';
 import type { Store } from '../store/store.ts';
 import type { SessionObserver } from './observer.ts';
+import type { Quotas, SessionOf } from './quotas/quotas.ts';
 import type { Reply } from './reply.ts';
 import { Session } from './session.ts';
 import type { SessionEnd } from './session-end.ts';
@@ -15,8 +16,9 @@ export interface ConnectedSessionsOptions {
   readonly options: SessionOptions;
   readonly observer: SessionObserver;
   readonly storeSignal: AbortSignal;
+  readonly quotas: Quotas;
   /** Why no session more is opened, if it is not. */
-  refusal(): Reason | undefined;
+  refuses(of: SessionOf): Reason | undefined;
 }
 
 /** Where a session of a connection is kept, and who is told of its end. */
@@ -68,12 +70,13 @@ export class ConnectedSessions {
     reply: Reply,
     { store, maxEventBytes, onEnding }: ConnectedHome,
   ): Session | undefined {
-    const { options, observer, storeSignal, refusal } = this.#options;
-    const refused = refusal();
+    const { options, observer, storeSignal, quotas, refuses } = this.#options;
+    const refused = refuses({ server, principal });
     if (refused !== undefined) {
       reply.fault(refused, initialize.id ?? null);
       return undefined;
     }
+    const seat = quotas.take({ server, principal });
     const parts: SessionParts = {
       key: keyOfId(randomBytes(32).toString('base64url')),
       server,
@@ -83,13 +86,18 @@ export class ConnectedSessions {
       storeSignal,
       options: { ...options, maxEventBytes },
       observer,
+      onStart: seat.started,
       onReady: () => undefined,
       onEnding: (reason) => {
         this.#sessions.delete(session);
         this.#ending.add(session);
+        seat.ending();
         onEnding(reason);
       },
-      onEnded: () => void this.#ending.delete(session),
+      onEnded: () => {
+        this.#ending.delete(session);
+        seat.ended();
+      },
     };
     const start = { epoch: Date.now(), initialize: initialize.text, isOneStream: true };
     const session: Session = new Session(parts, start);

@@ -125,6 +125,7 @@ export class Conversation {
       epoch,
       isAdopted: adoption !== undefined,
       maxQueuedBytes: limits.maxQueuedBytes / 2,
+      onStart: parts.onStart,
       onLines: (lines, of) => this.outbound.take(lines.map((text) => ({ text, of }))),
       onUnanswered: (ids, reason) => {
         this.outbound.finish(); // what the server said of them comes first

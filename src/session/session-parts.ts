@@ -17,6 +17,8 @@ export interface Server {
   readonly credentials?: Credentials | undefined;
   /** True if somebody else runs it: it may be away for a while, and is back without the gateway starting it. */
   readonly isRemote: boolean;
+  /** True if sessions certainly have no process of their own, but one that all share. */
+  readonly sharesProcess?: boolean;
   /** How long a new backend may take to answer `initialize`. */
   readonly startTimeoutMs: number;
   /** What becomes of a session whose backend ends by itself (DESIGN decision 5). */
@@ -71,6 +73,8 @@ export interface SessionParts {
   readonly storeSignal: AbortSignal;
   readonly options: SessionOptions;
   readonly observer: SessionObserver;
+  /** A backend is opened: the first, or the next after a loss. */
+  onStart(): void;
   /** The server has answered `initialize`, and the record is there. */
   onReady(): void;
   /** The session can no longer be used; what it started is still ending. */

@@ -9,6 +9,8 @@ import { Cluster, type ClusterLimits } from './cluster/cluster.ts';
 import { ConnectedSessions } from './connected-sessions.ts';
 import { Expected } from './expected.ts';
 import { nameOf, type SessionObserver } from './observer.ts';
+import { noQuotas, type Quotas, type SessionOf } from './quotas/quotas.ts';
+import { type Readiness, readinessOf } from './readiness.ts';
 import { Renewal } from './renewal.ts';
 import type { Headers, Reply } from './reply.ts';
 import { Session, type SessionStart } from './session.ts';
@@ -26,15 +28,11 @@ export interface SessionsOptions extends SessionOptions {
   readonly sessionIdleMs: number;
   /** How long a session of one stream lives without that stream, and the stream without its session. */
   readonly sseLingerMs: number;
+  /** What principals may have in use; absent for anything. */
+  readonly quotas?: Quotas;
   /** Set if other instances share the store. */
   readonly cluster?: ClusterLimits | undefined;
 }
-
-/**
- * `degraded`: the shared store does not answer, but may any moment. `unavailable`: it has not for a whole lease beyond the
- * one that was held.
- */
-export type Readiness = 'ready' | 'degraded' | 'unavailable' | 'draining';
 
 /** How often idle sessions and overdue calls are looked for, at least. */
 const maxSweepMs = 30_000;
@@ -44,6 +42,7 @@ export class Sessions {
   /** Those that have no key for others: each has one connection. */
   readonly connected: ConnectedSessions;
   readonly #options: SessionsOptions;
+  readonly #quotas: Quotas;
   readonly #byKey = new Map<string, Session>();
   /** Sessions that can no longer be used but whose backend or record may still be ending. */
   readonly #ending = new Map<string, Session>();
@@ -57,6 +56,7 @@ export class Sessions {
 
   constructor(options: SessionsOptions) {
     this.#options = options;
+    this.#quotas = options.quotas ?? noQuotas;
     const { cluster, store, sessionIdleMs, sseLingerMs, requestIdleMs, requestMaxMs } = options;
     this.#renewal = cluster && new Renewal(store, cluster.recordTtlMs, options.observer);
     const renewMs = this.#renewal?.everyMs ?? Number.POSITIVE_INFINITY;
@@ -67,7 +67,8 @@ export class Sessions {
       options,
       observer: options.observer,
       storeSignal: this.#closing.signal,
-      refusal: () => this.#refusal,
+      quotas: this.#quotas,
+      refuses: (of) => this.#refuses(of),
     });
     if (cluster === undefined) return;
     this.#cluster = new Cluster({
@@ -97,9 +98,7 @@ export class Sessions {
   /** Whether new sessions are welcome. */
   get readiness(): Readiness {
     const { cluster } = this.#options;
-    if (this.#isDraining) return 'draining';
-    if (cluster === undefined || this.#cluster?.lease.isHeld) return 'ready';
-    return (this.#cluster?.lease.unconfirmedMs ?? 0) < 2 * cluster.leaseMs ? 'degraded' : 'unavailable';
+    return this.#isDraining ? 'draining' : readinessOf(this.#cluster?.lease, cluster?.leaseMs ?? 0);
   }
 
   /** Opens a session for a client's `initialize` and answers it. */
@@ -238,17 +237,17 @@ export class Sessions {
     headers?: Headers,
   ) {
     const isTaken = this.#byKey.has(key) || this.#ending.has(key);
-    const refused = isTaken ? 'already_initialized' : this.#refusal;
+    const refused = isTaken ? 'already_initialized' : this.#refuses({ server, principal });
     if (refused !== undefined) return reply.fault(refused, initialize.id ?? null);
     const start = { epoch: Date.now(), initialize: initialize.text, isOneStream, isGroup, topic };
     this.#create(key, server, principal, start).start(reply, headers);
   }
 
   /** Why no session more is opened here. */
-  get #refusal(): Reason | undefined {
+  #refuses(of: SessionOf): Reason | undefined {
     if (this.#isDraining) return 'draining';
     const count = this.#byKey.size + this.#ending.size + this.connected.size;
-    return count >= this.#options.maxSessions ? 'too_many_sessions' : undefined;
+    return this.#quotas.refusesSession(of) ?? (count < this.#options.maxSessions ? undefined : 'too_many_sessions');
   }
 
   #adopt(key: string, server: Server, adoption: Adoption): Session {
@@ -262,15 +261,11 @@ export class Sessions {
     const { store, observer } = this.#options;
     const cluster = this.#cluster;
     const term = cluster?.lease.term ?? 0;
+    const seat = this.#quotas.take({ server, principal });
     const parts: SessionParts = {
-      key,
-      server,
-      principal,
+      ...{ key, server, principal, store, observer, options: this.#options, storeSignal: this.#closing.signal },
       instance: () => cluster?.lease ?? alone,
-      store,
-      storeSignal: this.#closing.signal,
-      options: this.#options,
-      observer,
+      onStart: seat.started,
       onReady: () => {
         void cluster?.opened(session, term);
         this.#expected.arrived(key);
@@ -278,10 +273,12 @@ export class Sessions {
       onEnding: () => {
         if (this.#byKey.get(key) === session) this.#byKey.delete(key);
         this.#ending.set(key, session);
+        seat.ending();
         cluster?.guard.release();
       },
       onEnded: () => {
         if (this.#ending.get(key) === session) this.#ending.delete(key);
+        seat.ended();
       },
     };
     const session: Session = new Session(parts, start);

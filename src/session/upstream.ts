@@ -18,6 +18,8 @@ export interface UpstreamOptions {
   readonly isAdopted: boolean;
   /** Messages that wait for a backend to be restored have no more bytes than this in all (P8). */
   readonly maxQueuedBytes: number;
+  /** A backend is opened. */
+  onStart(): void;
   /** Lines of the server, in order; `of` as `BackendEvents.onMessages` has it. */
   onLines(lines: readonly Buffer[], of?: RequestIds): void;
   /** The server will not answer these requests; see `BackendEvents.onUnanswered`. */
@@ -193,6 +195,7 @@ export class Upstream {
   }
 
   #openBackend(events: BackendEvents, resume?: Resume): Backend {
+    this.#options.onStart();
     return this.#options.server.open(events, { headers: () => this.#newestHeaders, resume });
   }
 

@@ -2,13 +2,15 @@ import type { Changes } from './changes.ts';
 import type { EventLog } from './event-log.ts';
 import type { Instances } from './instances.ts';
 import type { Outcomes } from './outcomes.ts';
+import type { Rates } from './rates.ts';
 import type { Secrets } from './secrets.ts';
 import type { SessionRecords } from './session-records.ts';
 
 /**
  * What outlives a connection: the events of each session, the record of what the session is, which instances there
- * are, the secrets that they share, what they tell each other, and what rounds of input came to. One implementation in memory,
- * for one instance, and one in Redis; the contract suite in `test/contract/` runs against both.
+ * are, the secrets that they share, what they tell each other, what rounds of input came to, and what is
+ * used of rates. One implementation in memory, for one instance, and one in Redis; the contract suite in
+ * `test/contract/` runs against both.
  *
  * A session is named by its key, never by the id that clients hold: the key is a hash, so that a store's contents do
  * not open sessions (P12).
@@ -20,6 +22,7 @@ export interface Store {
   readonly secrets: Secrets;
   readonly changes: Changes;
   readonly outcomes: Outcomes;
+  readonly rates: Rates;
   /** For how long the store has answered without a break, in milliseconds; 0 while it does not. */
   healthyForMs(): number;
   /** The listener is called whenever the store answers again after it did not: what was written last may be lost. */

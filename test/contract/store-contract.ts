@@ -6,6 +6,7 @@ import { leasesContract } from './leases-contract.ts';
 import { limitsContract } from './limits-contract.ts';
 import { mailboxContract } from './mailbox-contract.ts';
 import { outcomesContract } from './outcomes-contract.ts';
+import { ratesContract } from './rates-contract.ts';
 import { readContract } from './read-contract.ts';
 import { recordsContract } from './records-contract.ts';
 import { secretsContract } from './secrets-contract.ts';
@@ -35,6 +36,7 @@ export function storeContract(name: string, makeStore: MakeStore, { modelRuns = 
   secretsContract(name, fixture);
   changesContract(name, fixture);
   outcomesContract(name, fixture);
+  ratesContract(name, fixture);
 
   describe(`${name}: the whole store`, () => {
     it('does what the model does, for any sequence of appends, reads, takeovers, registrations, ends and passing time', async () => {

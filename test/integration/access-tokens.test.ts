@@ -226,14 +226,16 @@ describe('a session', () => {
       args: argsFor(issuer, ['--auth-clock-skew-ms', '0']),
       command: everythingFixture,
     });
-    const exp = Math.floor(Date.now() / 1_000) + 3;
-    const session = await initialize(strict.url, { headers: await bearing('', { exp }) });
-    const stream = await session.getStream();
+    const long = await bearing('');
+    const session = await initialize(strict.url, { headers: long });
+    const exp = Math.floor(Date.now() / 1_000) + 4;
+    const brief = { ...(await bearing('', { exp })), 'mcp-session-id': session.id };
+    const stream = await open(strict.url, { method: 'GET', headers: { accept: 'text/event-stream', ...brief } });
+    expect(stream.status).toBe(200);
     await stream.events.ended;
     expect(Date.now()).toBeGreaterThanOrEqual(exp * 1_000);
-    expect((await session.notify('notifications/initialized')).status).toBe(401);
-    const headers = await bearing('');
-    expect((await session.request('ping', {}, { headers })).messages[0]).toHaveProperty('result');
+    expect((await post(strict.url, message('ping'), brief)).status).toBe(401);
+    expect((await session.request('ping')).messages[0]).toHaveProperty('result');
   });
 });
 

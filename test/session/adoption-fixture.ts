@@ -79,7 +79,7 @@ export async function adopt({
       observer,
     },
     storeSignal: new AbortController().signal,
-    ...{ onReady: () => undefined, onEnding: () => onEnding(), onEnded: () => undefined },
+    ...{ onStart: () => undefined, onReady: () => undefined, onEnding: () => onEnding(), onEnded: () => undefined },
   };
   const adoption = await prepareAdoption(store.log, key, taken.record, taken.log);
   const { epoch: now, initialize } = taken.record;

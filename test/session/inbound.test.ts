@@ -33,6 +33,7 @@ function createFixture(options: Partial<SessionOptions> = {}) {
     },
     epoch: 5,
     isAdopted: false,
+    onStart: () => undefined,
     maxQueuedBytes: 1_000,
     onLines: () => undefined,
     onLost: () => undefined,

@@ -100,6 +100,7 @@ function createFixture(options: Partial<SessionsOptions & Pick<Server, 'startTim
     storeSignal: new AbortController().signal,
     options: all,
     observer,
+    onStart: () => undefined,
     onReady: () => undefined,
     onEnding: () => undefined,
     onEnded: () => undefined,

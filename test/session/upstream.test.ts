@@ -43,6 +43,7 @@ function createFixture({ maxQueuedBytes = 1_000, answers = true, isAdopted = fal
     epoch,
     isAdopted,
     maxQueuedBytes,
+    onStart: () => undefined,
     onLines: (some) => void lines.push(...some.map(String)),
     onLost: (end) => {
       losses.push(end);

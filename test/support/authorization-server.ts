@@ -20,18 +20,14 @@ export interface AuthorizationServer {
   close(): Promise<void>;
 }
 
-export interface AuthorizationServerOptions {
-  /** What tokens can allow. */
-  readonly scopes: string;
-  /** How long tokens hold, in seconds. */
-  readonly tokenS?: number;
-}
+/** How long tokens hold, in seconds. */
+const tokenS = 300;
 
-/** Starts one on a free port: authorization code with PKCE, dynamic registration, JWT access tokens for the named resource. */
-export async function startAuthorizationServer({
-  scopes,
-  tokenS = 300,
-}: AuthorizationServerOptions): Promise<AuthorizationServer> {
+/**
+ * Starts one on a free port: authorization code with PKCE, dynamic registration, JWT access tokens for the named resource.
+ * @param scopes what tokens can allow
+ */
+export async function startAuthorizationServer(scopes: string): Promise<AuthorizationServer> {
   const http = createServer((incoming, outgoing) => void handle(incoming, outgoing));
   http.listen(0, '127.0.0.1');
   await once(http, 'listening');

@@ -12,6 +12,7 @@ import type { Fault, Report } from './fault.ts';
 import { checkForwarding } from './forwarding.ts';
 import { defaultsOf, firstGiven, type Given, resolveOptions } from './given-values.ts';
 import { type GlobalOptions, globalOptions, orderedPairs, type ServerOptions, serverOptions } from './options.ts';
+import { quotaWarnings } from './quota-options.ts';
 import { checkUser } from './resource-options.ts';
 import type { EntryContext } from './server-entry.ts';
 import { deriveServerName, nameOfAddress, serverNameFault } from './server-name.ts';
@@ -123,7 +124,8 @@ export function readConfiguration({
     report(path, 'wants authentication, and none is configured; docs/authentication.md and docs/oauth.md say how');
   }
   if (faults.length > 0) return { ok: false, faults };
-  return { ok: true, command, config: { ...globals, servers, apiKeys }, warnings: environmentWarnings(env) };
+  const warnings = [...environmentWarnings(env), ...quotaWarnings(globals, isAuthenticated)];
+  return { ok: true, command, config: { ...globals, servers, apiKeys }, warnings };
 }
 
 /** The file to read; also reports when not exactly one form is given. */
@@ -170,7 +172,7 @@ function textOf(name: string, readFile: ReadFile, report: Report): string | unde
 function checkPairs(globals: GlobalOptions, sources: readonly Given[], report: Report): void {
   for (const [smaller, larger, reason] of orderedPairs) {
     const given = firstGiven(sources, smaller) ?? firstGiven(sources, larger);
-    if (given !== undefined && globals[smaller] > globals[larger]) {
+    if (given !== undefined && (globals[smaller] ?? 0) > (globals[larger] ?? Number.POSITIVE_INFINITY)) {
       report(given.path, `${smaller} must not be larger than ${larger}: ${reason}`);
     }
   }

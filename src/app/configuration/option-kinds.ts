@@ -30,6 +30,14 @@ export function integer(value: number, [min, max]: readonly [number, number], de
   return { kind: 'integer', schema, default: value, description, bounds, inHelp: shown.inHelp ?? false } as const;
 }
 
+/** A whole number that has no default: what it limits is not limited then, or as the system has it. */
+export function optional([min, max]: readonly [number, number], description: string): Option<number | undefined> {
+  const bounds = `${min} to ${max}`;
+  const error = `must be an integer from ${bounds}`;
+  const schema = z.number({ error }).int({ error }).min(min, { error }).max(max, { error });
+  return { kind: 'integer', schema, default: undefined, description, bounds, inHelp: false };
+}
+
 /** What is there unless it is turned off. */
 export function turnedOff(description: string, shown: Shown = {}): Option<boolean> {
   const schema = z.boolean({ error: 'must be true or false' });

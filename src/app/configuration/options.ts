@@ -5,6 +5,7 @@ import { authOptions } from './auth-options.ts';
 import { credentialOptions } from './credentials.ts';
 import { oauthOptions, scopeOptions } from './oauth-options.ts';
 import { file, integer, list, matching, type Option, systemText, text, turnedOff } from './option-kinds.ts';
+import { quotaOptions } from './quota-options.ts';
 import { remoteOptions } from './remote-options.ts';
 import { resourceOptions } from './resource-options.ts';
 import { sharedOptions } from './shared-options.ts';
@@ -106,6 +107,7 @@ export const globalOptions = {
   maxSessions: integer(1000, [1, 1_000_000], 'Sessions open at once, each with its own backend.', {
     inHelp: true,
   }),
+  ...quotaOptions,
   maxConnections: integer(10_000, [1, 1_000_000], 'Connections of clients open at once; further ones are closed.'),
   sessionIdleMs: integer(
     30 * minute,
@@ -260,6 +262,8 @@ export const orderedPairs = [
   ['maxEventBytes', 'logMaxBytes', 'an event larger than the log could never be resumed'],
   ['requestIdleMs', 'requestMaxMs', 'the limit without progress would never be reached'],
   ['maxBodyBytes', 'maxQueuedBytes', 'a larger message could be accepted but never handed to a server'],
+  ['maxBodyBytes', 'principalBytes', 'a message could be accepted but would never have room'],
+  ['maxBodyBytes', 'maxBytesInFlight', 'a message could be accepted but would never have room'],
   ['logMaxAgeMs', 'recordTtlMs', 'the record of a session would expire before its events'],
   ['leaseRenewMs', 'leaseMs', 'a lease would lapse before it is renewed'],
   ['leaseMarginMs', 'leaseMs', 'a lease would never be relied on'],

@@ -1,14 +1,5 @@
-import { z } from 'zod';
 import type { Report } from './fault.ts';
-import { integer, type Option } from './option-kinds.ts';
-
-/** A whole number that has no default: what it limits is then as the system has it. */
-function optional([min, max]: readonly [number, number], description: string): Option<number | undefined> {
-  const bounds = `${min} to ${max}`;
-  const error = `must be an integer from ${bounds}`;
-  const schema = z.number({ error }).int({ error }).min(min, { error }).max(max, { error });
-  return { kind: 'integer', schema, default: undefined, description, bounds, inHelp: false };
-}
+import { integer, optional } from './option-kinds.ts';
 
 /** The number that says "leave it as it is" to setuid(2) is none of a user. */
 const largestId = 2 ** 32 - 2;

@@ -41,6 +41,8 @@ export interface ConnectionOptions {
 
 interface ReplyOptions {
   onAccepted?(): void;
+  /** It was answered. */
+  onOver?(): void;
   readonly isContinued?: boolean;
 }
 
@@ -107,22 +109,28 @@ export class Connection {
     if (this.#peer.readyState !== this.#peer.OPEN) return;
     if (isBinary) return this.close('not_text');
     const { maxDepth, sender, authorization } = this.#options;
-    const posted = authorized(readMessages(bytes, maxDepth), sender.identity, authorization, undefined);
+    const read = readMessages(bytes, maxDepth);
+    const onOver = sender.visit.next(read.ok ? read.messages : []);
+    if (typeof onOver === 'string') return this.#refuse(onOver, read.id);
+    const posted = authorized(read, sender.identity, authorization, undefined);
+    if (!posted.ok) onOver();
     if (!posted.ok) return this.#refuse(posted.reason, posted.id, posted.data);
     const { modern, initialize, isBatch, id } = posted;
-    if (modern !== undefined) return this.#refuse('modern_not_served', id, { ...notServedHere(modern) });
-    if (this.#session === undefined && initialize !== undefined && !isBatch) return this.#open(initialize);
-    if (this.#session !== undefined && initialize !== undefined) return this.#refuse('already_initialized', id);
-    if (this.#session === undefined || !this.#isOpen) return this.#refuse('not_initialized', id);
-    if (this.#sessionEnd !== undefined) return this.#refuse('session_ended', id);
-    this.#session.post(posted, this.#createReply());
+    if (this.#session === undefined && modern === undefined && initialize !== undefined && !isBatch)
+      return this.#open(initialize, onOver);
+    const reply = this.#createReply({ onOver });
+    if (modern !== undefined) return reply.fault('modern_not_served', id, { ...notServedHere(modern) });
+    if (this.#session !== undefined && initialize !== undefined) return reply.fault('already_initialized', id);
+    if (this.#session === undefined || !this.#isOpen) return reply.fault('not_initialized', id);
+    if (this.#sessionEnd !== undefined) return reply.fault('session_ended', id);
+    this.#session.post(posted, reply);
   }
 
   #refuse(...fault: Parameters<typeof faultMessage>): void {
     this.#outlet.reply(faultMessage(...fault));
   }
 
-  #open(initialize: Message): void {
+  #open(initialize: Message, onOver: () => void): void {
     const { server, sender, sessions, store, maxEventBytes } = this.#options;
     clearTimeout(this.#initializeTimer);
     this.#sessionEnd = undefined;
@@ -131,7 +139,7 @@ export class Connection {
       // Priming events are for clients that come back.
       this.#session?.listen(undefined, this.#createReply({ isContinued: true }));
     };
-    const reply = this.#createReply({ onAccepted });
+    const reply = this.#createReply({ onAccepted, onOver });
     const visitor = { server, principal: sender.principal };
     const home = { store, maxEventBytes, onEnding: (reason: SessionEnd) => this.#ended(reason) };
     this.#session = sessions.connected.open(visitor, initialize, reply, home);
@@ -154,10 +162,11 @@ export class Connection {
   }
 
   /** What the session has for the client; to be told that a message was accepted is of no use on a connection. */
-  #createReply({ onAccepted = () => undefined, isContinued = false }: ReplyOptions = {}): Reply {
+  #createReply({ onAccepted = () => undefined, onOver, isContinued = false }: ReplyOptions = {}): Reply {
     const listeners: (() => void)[] = [];
     const answer = (send: () => void): void => {
       for (const listener of listeners) this.#onGone.delete(listener);
+      onOver?.();
       send();
     };
     const peer = this.#peer;

@@ -74,6 +74,7 @@ export function createWebSocketFace(options: WebSocketFaceOptions): WebSocketFac
       refused: (challenge) => refuse(incoming, socket, challenge),
       admitted(sender) {
         socket.off('error', onError);
+        socket.once('close', () => sender.visit.leave());
         const reason = sessions.isDraining ? 'draining' : refuseSubprotocols(incoming);
         if (reason !== undefined) return refuse(incoming, socket, { reason });
         accept(incoming, socket, head, { server, authorization, sender });

@@ -3,6 +3,7 @@ import type { Store } from '../store.ts';
 import { createMemoryChanges } from './memory-changes.ts';
 import { createMemoryInstances } from './memory-instances.ts';
 import { createMemoryOutcomes } from './memory-outcomes.ts';
+import { createMemoryRates } from './memory-rates.ts';
 import { createMemorySecrets } from './memory-secrets.ts';
 import { createMemorySessions } from './memory-sessions.ts';
 import type { SessionLog } from './session-log.ts';
@@ -44,6 +45,7 @@ export function createMemoryStore(limits: MemoryLimits, now: () => number = () =
   const secrets = createMemorySecrets();
   const changes = createMemoryChanges();
   const outcomes = createMemoryOutcomes(now);
+  const rates = createMemoryRates(now);
 
   /** Runs something that changes a log, and keeps the sum of all. */
   const counted = <T>(log: SessionLog, change: () => T): T => {
@@ -73,6 +75,7 @@ export function createMemoryStore(limits: MemoryLimits, now: () => number = () =
     sessions.sweep();
     instances.sweep();
     outcomes.sweep();
+    rates.sweep();
     for (const { log } of sessions.values()) counted(log, () => log.evict(nowMs));
   }, sweepEveryMs(limits));
   sweep.unref();
@@ -98,6 +101,7 @@ export function createMemoryStore(limits: MemoryLimits, now: () => number = () =
     secrets,
     changes,
     outcomes,
+    rates,
 
     healthyForMs: () => Number.POSITIVE_INFINITY,
     onRecovered: () => undefined, // it is never away
@@ -109,6 +113,7 @@ export function createMemoryStore(limits: MemoryLimits, now: () => number = () =
       secrets.clear();
       changes.clear();
       outcomes.clear();
+      rates.clear();
     },
   };
 }

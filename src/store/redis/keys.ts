@@ -32,6 +32,8 @@ export interface Keys {
   secret(name: string): string;
   /** Hash: what the rounds of a call came to. */
   outcomes(call: string): string;
+  /** String: when what was used of a rate is paid. */
+  rate(name: string): string;
   /** Stream: what instances tell each other of changes. */
   readonly changes: string;
   /** A topic of changes as it stands there. */
@@ -58,6 +60,7 @@ export function createKeys(prefix: string): Keys {
     changes: `${prefix}:changes`,
     topic: digestOf,
     outcomes: (call) => `${prefix}:outcomes:${digestOf(call)}`,
+    rate: (name) => `${prefix}:rate:${digestOf(name)}`,
     secret: (name) => `${prefix}:secret:${digestOf(name)}`,
   };
 }

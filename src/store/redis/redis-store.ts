@@ -9,6 +9,7 @@ import { createRedisChanges } from './redis-changes.ts';
 import { createRedisInstances } from './redis-instances.ts';
 import { createRedisLog } from './redis-log.ts';
 import { createRedisOutcomes } from './redis-outcomes.ts';
+import { createRedisRates } from './redis-rates.ts';
 import { createRedisRecords } from './redis-records.ts';
 import { createRedisSecrets } from './redis-secrets.ts';
 import { createRunScript } from './script.ts';
@@ -79,6 +80,7 @@ export function createRedisStore(options: RedisStoreOptions): Store {
     secrets: createRedisSecrets({ run, keys, lifetimes }),
     changes,
     outcomes: createRedisOutcomes({ run, runScript, keys }),
+    rates: createRedisRates({ runScript, keys }),
     healthyForMs: health.healthyForMs,
     onRecovered: health.onRecovered,
     async close() {

@@ -136,7 +136,7 @@ describe('a notification', () => {
 describe('[R9.13] the parameters of a tool', () => {
   const call = (id: number, name: string) => ask(id, 'tools/call', { name, arguments: { a: 'ü' } });
 
-  test('are mirrored by the list that passed; one before any list has the server asked, once', async () => {
+  test('are mirrored by the list that passed; one before any list has the server asked, once for the credentials of each client', async () => {
     const { send, sendWith, messages, server } = await openLiveModern(({ message, response }) => {
       if (message.method !== 'tools/list') return json(response, answerTo(message));
       const isSecond = message.params.cursor === 'two';
@@ -161,12 +161,14 @@ describe('[R9.13] the parameters of a tool', () => {
     expect(seen).toEqual(
       expect.arrayContaining([
         ['list', undefined, 'Bearer of one'],
+        ['list', undefined, 'Bearer of two'],
+        ['list', undefined, undefined],
         [1, '=?base64?w7w=?=', 'Bearer of one'],
         [2, '=?base64?w7w=?=', 'Bearer of two'],
         [3, undefined, undefined],
       ]),
     );
-    expect(seen).toHaveLength(5);
+    expect(seen).toHaveLength(3 * 2 + 3); // two pages for each
     expect(messages.items.map((text) => JSON.parse(text).id)).toEqual([0, expect.anything(), expect.anything(), 3]);
   });
 

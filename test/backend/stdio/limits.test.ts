@@ -1,5 +1,5 @@
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { getPriority, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { findNice, findPrlimit, limitFlags, niceFlags } from '../../../src/backend/stdio/process-limits.ts';
@@ -70,7 +70,8 @@ describe.runIf(prlimit !== undefined)('limits of each process', () => {
 
 it('a server gives way to other processes, and all that it starts', async () => {
   const launcher = [findNice(process.env['PATH']) ?? '', ...niceFlags(7), '--'];
-  expect(await said("nice; sh -c 'nice'", { launcher })).toEqual(['7', '7']);
+  const expected = `${getPriority() + 7}`; // who runs the tests may give way as well
+  expect(await said("nice; sh -c 'nice'", { launcher })).toEqual([expected, expected]);
 });
 
 describe.runIf(isRoot)('a server of another user', () => {

@@ -88,6 +88,7 @@ function overLine(store: Store): { store: Store; line: Line } {
       instances: guarded(store.instances),
       secrets: guarded(store.secrets),
       outcomes: guarded(store.outcomes),
+      rates: guarded(store.rates),
       changes: guarded(store.changes),
       healthyForMs: () => (isCut ? 0 : performance.now() - healthySince),
       onRecovered: (listener) => void recovered.push(listener),

@@ -1,6 +1,9 @@
 import { isLoopback } from '../../origin.ts';
 import { fetchJson, UnusableDocument } from './fetch-json.ts';
 
+/** RFC 8414, section 3.1, and OpenID Connect Discovery 1.0, section 4. */
+const [oauthSuffix, openidSuffix] = ['/.well-known/oauth-authorization-server', '/.well-known/openid-configuration'];
+
 /**
  * Where the metadata of an authorization server can be, in the order in which they are tried (2026-07-28,
  * basic/authorization/authorization-server-discovery, "Authorization Server Metadata Discovery").
@@ -8,11 +11,9 @@ import { fetchJson, UnusableDocument } from './fetch-json.ts';
 export function metadataUrlsOf(issuer: string): readonly URL[] {
   const { origin, pathname } = new URL(issuer);
   const path = pathname.replace(/\/$/, '');
-  const oauth = `${origin}/.well-known/oauth-authorization-server${path}`;
-  const openid = `${origin}/.well-known/openid-configuration`;
   const places =
-    path === '' ? [oauth, openid] : [oauth, openid + path, `${origin}${path}/.well-known/openid-configuration`];
-  return places.map((place) => new URL(place));
+    path === '' ? [oauthSuffix, openidSuffix] : [oauthSuffix + path, openidSuffix + path, path + openidSuffix];
+  return places.map((place) => new URL(origin + place));
 }
 
 /**

@@ -21,7 +21,9 @@ export function createTokenAuthenticators(options: VerifyOptions): (audiences: R
     const judge = (outcome: VerifiedToken | TokenFault): Identity | Challenge => {
       if (typeof outcome === 'string') return { reason: outcome };
       const isMeant = outcome.audiences.some((audience) => audiences.has(audience));
-      return isMeant ? outcome.identity : { reason: 'credentials_invalid' };
+      if (isMeant) return outcome.identity;
+      options.onRefused('aud');
+      return { reason: 'credentials_invalid' };
     };
     return (_incoming, token) => {
       if (token === undefined) return undefined;

@@ -26,6 +26,8 @@ export interface VerifyOptions {
   readonly hierarchy: ScopeHierarchy;
   /** The time, in milliseconds since 1970. */
   readonly now: () => number;
+  /** Told why a token is refused, by the name of the claim or of what else is wrong; nothing of the token is in it (P12). */
+  readonly onRefused: (why: string) => void;
 }
 
 /** Why there is no proof: the token is none that holds here, or it could not be found out. */
@@ -45,10 +47,14 @@ const clientClaims = ['client_id', 'azp', 'cid', 'appid'];
  * whom it was issued is told, not judged: see `VerifiedToken.audiences`. Never rejects.
  */
 export async function verifyToken(token: string, options: VerifyOptions): Promise<VerifiedToken | TokenFault> {
-  const { algorithms, clockSkewMs, now } = options;
+  const { algorithms, clockSkewMs, now, onRefused } = options;
+  const refused = (why: string): 'credentials_invalid' => {
+    onRefused(why);
+    return 'credentials_invalid';
+  };
   const issuer = issuerOf(token);
   const keys = issuer === undefined ? undefined : options.issuers.get(issuer);
-  if (issuer === undefined || keys === undefined) return 'credentials_invalid';
+  if (issuer === undefined || keys === undefined) return refused('iss');
   const required = {
     issuer,
     algorithms: [...algorithms],
@@ -59,18 +65,20 @@ export async function verifyToken(token: string, options: VerifyOptions): Promis
 
   let used = keys.current ?? (await keys.refresh());
   if (used === undefined) return 'token_not_checked';
-  let claims = await signedClaims(token, used.keyFor, required);
+  let claims = await signedClaims(token, used.keyFor, required, onRefused);
   if (claims === 'unknown_key') {
     // It may be a new one (OpenID Connect Core, section 10.1.1).
     const newer = await keys.refresh();
     if (newer === undefined || keys.isFailing) return 'token_not_checked';
-    if (newer === used) return 'credentials_invalid';
+    if (newer === used) return refused('kid');
     used = newer;
-    claims = await signedClaims(token, used.keyFor, required);
+    claims = await signedClaims(token, used.keyFor, required, onRefused);
   }
   if (claims === 'unusable_key') return 'token_not_checked';
-  const bearer = typeof claims === 'string' ? undefined : bearerIn(claims, issuer, options);
-  return bearer === undefined ? 'credentials_invalid' : { ...bearer, issuer: keys, keys: used };
+  if (claims === 'unknown_key') return refused('kid');
+  if (claims === 'invalid') return 'credentials_invalid';
+  const bearer = bearerIn(claims, issuer, options);
+  return typeof bearer === 'string' ? refused(bearer) : { ...bearer, issuer: keys, keys: used };
 }
 
 /** Whom a token names as its issuer, not yet proven: by whose keys it is to be verified. */
@@ -83,16 +91,16 @@ function issuerOf(token: string): string | undefined {
   }
 }
 
-/** What verified claims say; undefined where they name nobody. */
+/** What verified claims say; or which of them is not as it has to be. */
 function bearerIn(
   claims: JWTPayload,
   issuer: string,
   { clockSkewMs, hierarchy }: VerifyOptions,
-): Pick<VerifiedToken, 'identity' | 'expiresAtMs' | 'audiences'> | undefined {
+): Pick<VerifiedToken, 'identity' | 'expiresAtMs' | 'audiences'> | 'cnf' | 'sub' {
   // Bound to a key (RFC 7800): whoever has only the token may have stolen it.
-  if (claims['cnf'] !== undefined) return undefined;
+  if (claims['cnf'] !== undefined) return 'cnf';
   const subject = nameIn(claims['sub']);
-  if (subject === undefined) return undefined;
+  if (subject === undefined) return 'sub';
   const client = clientClaims.map((key) => nameIn(claims[key])).find((name) => name !== undefined) ?? '';
   const expiresAtMs = (claims.exp as number) * 1_000 + clockSkewMs;
   return {

@@ -25,6 +25,8 @@ let other: Issuer;
 let aheadMs: number;
 let failures: unknown[];
 let recoveries: number;
+/** Why tokens were refused. */
+let reasons: string[];
 let ask: Authenticate;
 
 const now = (): number => Date.now() + aheadMs;
@@ -53,6 +55,7 @@ const authenticateFor = (issuers: readonly Issuer[], scopes: readonly string[] =
         ['write', ['read']],
       ]),
       now,
+      onRefused: (why: string) => void reasons.push(why),
     },
   });
   const authenticators = [tokens(new Set([usualAudience]))];
@@ -72,6 +75,7 @@ beforeEach(async () => {
   aheadMs = 0;
   failures = [];
   recoveries = 0;
+  reasons = [];
   [issuer, other] = await Promise.all([startIssuer(), startIssuer()]);
   ask = authenticateFor([issuer]);
 });
@@ -142,6 +146,7 @@ describe('a token', () => {
   ])('[B19] is refused if it %s', async (_name, claims) => {
     const iss = 'iss' in claims && claims.iss === 'slash' ? { iss: `${issuer.url}/` } : {};
     expect(await bearing(issuer.token({ claims: { ...claims, ...iss } }))).toEqual(refused);
+    expect(reasons).toEqual(Object.keys(claims));
   });
 
   it('is taken if one of several audiences is meant, and within the tolerance for clocks', async () => {
@@ -278,6 +283,7 @@ describe('the keys of an issuer', () => {
     expect(await bearing(issuer.token())).toHaveProperty('principal');
     const key = await issuer.newKey('ES256', 'made-up');
     for (let i = 0; i < 20; i++) expect(await bearing(issuer.token({ key }))).toEqual(refused);
+    expect(new Set(reasons)).toEqual(new Set(['kid']));
     expect(issuer.asked.filter((path) => path === '/keys')).toHaveLength(2);
   });
 

@@ -1,0 +1,31 @@
+import { createQuotas, type Quotas } from '../session/quotas/quotas.ts';
+import type { RateLimit } from '../session/quotas/rate.ts';
+import type { Rates } from '../store/rates.ts';
+import type { GatewayConfig } from './configuration/config.ts';
+import { minute, second } from './configuration/units.ts';
+
+/** The quotas of a configuration. */
+export function quotasOf(config: GatewayConfig, rates: Rates, onFailed: (cause: unknown) => void): Quotas {
+  return createQuotas({
+    own: {
+      sessions: config.principalSessions,
+      processes: config.principalProcesses,
+      streams: config.principalStreams,
+      bytes: config.principalBytes,
+      requests: rateOf(config.principalRequestsPerS, second, config.principalRequestBurst),
+      starts: rateOf(config.principalStartsPerMinute, minute),
+    },
+    // Sessions in all, and with them processes, and connections in all, have limits of their own.
+    all: {
+      bytes: config.maxBytesInFlight,
+      requests: rateOf(config.maxRequestsPerS, second),
+      starts: rateOf(config.maxStartsPerMinute, minute),
+    },
+    rates,
+    onFailed,
+  });
+}
+
+function rateOf(count: number | undefined, withinMs: number, burst = count ?? 1): RateLimit | undefined {
+  return count === undefined ? undefined : { everyMs: withinMs / count, burst };
+}

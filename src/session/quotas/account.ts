@@ -1,0 +1,72 @@
+import type { Reason } from '../../protocol/faults.ts';
+import { Rate, type RateLimit } from './rate.ts';
+
+/** What may be in use at once, and how fast; `undefined` for any number. */
+export interface AccountLimits {
+  readonly sessions?: number | undefined;
+  readonly processes?: number | undefined;
+  /** Streams and unanswered requests. */
+  readonly streams?: number | undefined;
+  readonly bytes?: number | undefined;
+  readonly requests?: RateLimit | undefined;
+  readonly starts?: RateLimit | undefined;
+}
+
+/** What a client is told when a limit is reached. */
+export type AccountReasons = Readonly<Record<keyof AccountLimits, Reason>>;
+
+/** What one principal, or all together, have in use on this instance. */
+export class Account {
+  sessions = 0;
+  processes = 0;
+  streams = 0;
+  bytes = 0;
+  readonly starts: Rate;
+  readonly #requests: Rate;
+  readonly #limits: AccountLimits;
+  readonly #reasons: AccountReasons;
+  readonly #onRequests: (rate: Rate) => void;
+
+  /** @param onRequests is told when requests were counted */
+  constructor(limits: AccountLimits, reasons: AccountReasons, onRequests: (rate: Rate) => void = () => undefined) {
+    this.#limits = limits;
+    this.#reasons = reasons;
+    this.#onRequests = onRequests;
+    this.#requests = new Rate(limits.requests);
+    this.starts = new Rate(limits.starts);
+  }
+
+  /** Why there may be no request more with so many bytes. */
+  refusesRequest(bytes: number, nowMs: number): Reason | undefined {
+    const { bytes: maxBytes } = this.#limits;
+    if (maxBytes !== undefined && this.bytes + bytes > maxBytes) return this.#reasons.bytes;
+    return this.#requests.hasRoom(nowMs) ? undefined : this.#reasons.requests;
+  }
+
+  /** Counts requests. */
+  countRequests(count: number, nowMs: number): void {
+    this.#requests.use(count, nowMs);
+    this.#onRequests(this.#requests);
+  }
+
+  /** Why there may be nothing more that is open. */
+  get refusesStream(): Reason | undefined {
+    const { streams } = this.#limits;
+    return streams !== undefined && this.streams >= streams ? this.#reasons.streams : undefined;
+  }
+
+  /** Why there may be no session more, with a process of its own or without. */
+  refusesSession(hasProcess: boolean, nowMs: number): Reason | undefined {
+    const { sessions, processes } = this.#limits;
+    if (sessions !== undefined && this.sessions >= sessions) return this.#reasons.sessions;
+    if (!hasProcess) return undefined;
+    if (processes !== undefined && this.processes >= processes) return this.#reasons.processes;
+    return this.starts.hasRoom(nowMs) ? undefined : this.#reasons.starts;
+  }
+
+  /** True if nothing would be forgotten with it. */
+  isUnused(nowMs: number): boolean {
+    const inUse = this.sessions + this.processes + this.streams + this.bytes;
+    return inUse === 0 && this.#requests.isPaid(nowMs) && this.starts.isPaid(nowMs);
+  }
+}

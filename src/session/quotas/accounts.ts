@@ -1,0 +1,46 @@
+import type { Principal } from '../../store/session-records.ts';
+import type { Account } from './account.ts';
+
+/** So many accounts are looked through for unused ones at the first time; then whenever their number has doubled. */
+const firstSweepAt = 1_000;
+
+/**
+ * An account for each principal that has something in use, or had lately: as many as twice that, or as `firstSweepAt`, are
+ * kept (P8).
+ */
+export class Accounts {
+  readonly #byKey = new Map<string, Account>();
+  readonly #create: (key: string) => Account;
+  #sweepAt = firstSweepAt;
+
+  /** @param create makes an account for who has none, under a name that is its own */
+  constructor(create: (key: string) => Account) {
+    this.#create = create;
+  }
+
+  /** How many there are. */
+  get size(): number {
+    return this.#byKey.size;
+  }
+
+  /** The account of a principal. Ask anew for each use: one that is not in use may be forgotten. */
+  of(principal: Principal): Account {
+    const key = keyOf(principal);
+    const known = this.#byKey.get(key);
+    if (known !== undefined) return known;
+    if (this.#byKey.size >= this.#sweepAt) this.#sweep();
+    const account = this.#create(key);
+    this.#byKey.set(key, account);
+    return account;
+  }
+
+  #sweep(): void {
+    const nowMs = performance.now();
+    for (const [key, account] of this.#byKey) if (account.isUnused(nowMs)) this.#byKey.delete(key);
+    this.#sweepAt = Math.max(firstSweepAt, this.#byKey.size * 2);
+  }
+}
+
+/** One text for each principal: the lengths keep the parts apart. */
+const keyOf = ({ issuer, subject, client }: Principal): string =>
+  `${issuer.length} ${subject.length} ${issuer}${subject}${client}`;

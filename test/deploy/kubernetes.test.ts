@@ -1,0 +1,207 @@
+import { execFile, spawnSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import type { Deployment } from 'kubernetes-types/apps/v1.d.ts';
+import type { Service } from 'kubernetes-types/core/v1.d.ts';
+import type { NetworkPolicy } from 'kubernetes-types/networking/v1.d.ts';
+import type { PodDisruptionBudget } from 'kubernetes-types/policy/v1.d.ts';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { parse, parseAllDocuments } from 'yaml';
+import { readConfiguration } from '../../src/app/configuration/config.ts';
+import { globalOptions } from '../../src/app/configuration/options.ts';
+import { root } from '../support/gateway.ts';
+
+/** deploy/kubernetes: that its objects are what Kubernetes knows, fit to each other, and to what the gateway does. */
+
+const folder = `${root}deploy/kubernetes`;
+const read = (name: string) => readFileSync(join(folder, name), 'utf8');
+const kustomization: {
+  namespace: string;
+  resources: string[];
+  configMapGenerator: [{ name: string; files: string[] }];
+  images: [{ name: string; newTag: string }];
+} = parse(read('kustomization.yaml'));
+
+interface Manifest {
+  apiVersion: string;
+  kind: string;
+  metadata: { name: string; namespace?: string };
+}
+const manifests: Manifest[] = kustomization.resources.map((name) => parse(read(name)));
+const the = <T>(kind: string) => manifests.find((manifest) => manifest.kind === kind) as T;
+
+const deployment = the<Deployment>('Deployment');
+const pod = deployment.spec?.template.spec;
+const [container] = pod?.containers ?? [];
+const labels = deployment.spec?.template.metadata?.labels;
+const wanted = { 'app.kubernetes.io/name': 'mcp-gangway' };
+
+describe('what Kubernetes is given', () => {
+  it('has no field that its API does not know, and no value of another type', async () => {
+    expect(await typeFaults(manifests)).toBe('');
+  }, 120_000);
+
+  it('would not pass with a field that is misspelt or of another type', async () => {
+    const misspelt = structuredClone(deployment);
+    Object.assign(misspelt.spec?.template.spec ?? {}, { terminationGracePeriod: 35 });
+    expect(await typeFaults([misspelt as Manifest])).toContain('terminationGracePeriod');
+    const mistyped = structuredClone(deployment);
+    Object.assign(mistyped.spec ?? {}, { replicas: '2' });
+    expect(await typeFaults([mistyped as Manifest])).toContain(`'string' is not assignable to type 'number'`);
+  }, 120_000);
+
+  it('is one object a file, all of them in one namespace that is made with them', () => {
+    for (const name of [...kustomization.resources, ...kustomization.configMapGenerator[0].files]) {
+      expect(existsSync(join(folder, name)), name).toBe(true);
+    }
+    for (const name of kustomization.resources) expect(parseAllDocuments(read(name))).toHaveLength(1);
+    expect(the<Manifest>('Namespace').metadata.name).toBe(kustomization.namespace);
+    expect(manifests.map(({ metadata }) => metadata.namespace)).toEqual(manifests.map(() => undefined));
+  });
+
+  it('is selected by its labels everywhere', () => {
+    expect(labels).toEqual(wanted);
+    expect(deployment.spec?.selector.matchLabels).toEqual(wanted);
+    expect(pod?.topologySpreadConstraints?.map(({ labelSelector }) => labelSelector?.matchLabels)).toEqual([wanted]);
+    expect(the<Service>('Service').spec?.selector).toEqual(wanted);
+    expect(the<PodDisruptionBudget>('PodDisruptionBudget').spec?.selector?.matchLabels).toEqual(wanted);
+    expect(the<NetworkPolicy>('NetworkPolicy').spec?.podSelector.matchLabels).toEqual(wanted);
+  });
+
+  // Not part of CI, which has no kubectl.
+  it.runIf(isThere('kubectl'))('is what kubectl makes of the kustomization', async () => {
+    const { stdout } = await promisify(execFile)('kubectl', ['kustomize', folder]);
+    const made: Manifest[] = parseAllDocuments(stdout).map((document) => document.toJS());
+    expect(made.map(({ kind }) => kind).sort()).toEqual(['ConfigMap', ...manifests.map(({ kind }) => kind)].sort());
+    const used = (made.find(({ kind }) => kind === 'Deployment') as Deployment).spec?.template.spec;
+    const config = made.find(({ kind }) => kind === 'ConfigMap');
+    expect(used?.volumes?.find(({ name }) => name === 'config')?.configMap?.name).toBe(config?.metadata.name);
+    expect(used?.containers[0]?.image).toBe(`mcp-gangway:${kustomization.images[0].newTag}`);
+  });
+});
+
+describe('the gateway in it', () => {
+  it('accepts its configuration, with API keys and Redis', () => {
+    const files = new Map([
+      [join(mountOf('config'), 'gangway.json'), read('gangway.json')],
+      [join(mountOf('secret'), secretItem()), JSON.stringify([{ name: 'alice', sha256: 'a'.repeat(64) }])],
+    ]);
+    const configuration = readConfiguration({
+      argv: container?.args ?? [],
+      env: { GANGWAY_HOST: '0.0.0.0', REDIS_URL: 'redis://redis:6379' },
+      readFile: (path) => files.get(path) ?? expect.fail(`${path} is not mounted`),
+    });
+    expect(configuration).toMatchObject({ ok: true, warnings: [] });
+    if (!('config' in configuration)) throw new Error('not a gateway');
+    const { config } = configuration;
+    expect(config.redis).toBeDefined();
+    expect(config.requireAuth).toBe(true);
+    expect(config.apiKeysFile).toBe(join(mountOf('secret'), secretItem()));
+    // What clients in the cluster send as Host.
+    const { name } = the<Manifest>('Service').metadata;
+    const full = `${name}.${kustomization.namespace}.svc.cluster.local`;
+    for (const parts of [1, 2, 3, 5]) expect(config.allowHost).toContain(full.split('.').slice(0, parts).join('.'));
+  });
+
+  it('is the version of this checkout', () => {
+    expect(kustomization.images[0].name).toBe(container?.image);
+    expect(kustomization.images[0].newTag).toBe(JSON.parse(readFileSync(`${root}package.json`, 'utf8')).version);
+  });
+
+  it('is reached and probed on its port', () => {
+    const [port] = container?.ports ?? [];
+    expect(port).toEqual({ name: 'http', containerPort: globalOptions.port.default });
+    expect(the<Service>('Service').spec?.ports?.map(({ targetPort }) => targetPort)).toEqual(['http']);
+    expect(the<NetworkPolicy>('NetworkPolicy').spec?.ingress?.[0]?.ports).toEqual([{ port: 'http' }]);
+    expect(container?.startupProbe?.httpGet).toEqual({ path: '/healthz', port: 'http' });
+    expect(container?.livenessProbe?.httpGet).toEqual({ path: '/healthz', port: 'http' });
+    expect(container?.readinessProbe?.httpGet).toEqual({ path: '/readyz', port: 'http' });
+  });
+
+  it('gets no variables of services, which could be taken for options', () => {
+    expect(pod?.enableServiceLinks).toBe(false);
+  });
+
+  it('has the time for preStop and its drain before it is killed', () => {
+    const [program, seconds] = container?.lifecycle?.preStop?.exec?.command ?? [];
+    expect(program).toBe('sleep');
+    const drainS = globalOptions.drainMs.default / 1000;
+    expect(pod?.terminationGracePeriodSeconds).toBeGreaterThanOrEqual(Number(seconds) + drainS + 5);
+    // preStop has to last until the readiness of the others has been seen everywhere, and not only this one's.
+    expect(Number(seconds)).toBeGreaterThanOrEqual(container?.readinessProbe?.periodSeconds ?? 10);
+  });
+
+  it('is never without another one on purpose', () => {
+    expect(deployment.spec?.replicas).toBeGreaterThanOrEqual(2);
+    expect(deployment.spec?.strategy?.rollingUpdate).toMatchObject({ maxUnavailable: 0 });
+    expect(the<PodDisruptionBudget>('PodDisruptionBudget').spec?.maxUnavailable).toBe(1);
+  });
+
+  it('[S22] is not root, cannot become it, and writes to nothing but what is mounted for it', () => {
+    expect(the<Manifest>('Namespace').metadata).toMatchObject({
+      labels: { 'pod-security.kubernetes.io/enforce': 'restricted' },
+    });
+    expect(pod?.securityContext).toMatchObject({
+      runAsNonRoot: true,
+      runAsUser: 1000,
+      seccompProfile: { type: 'RuntimeDefault' },
+    });
+    expect(container?.securityContext).toEqual({
+      allowPrivilegeEscalation: false,
+      readOnlyRootFilesystem: true,
+      capabilities: { drop: ['ALL'] },
+    });
+    expect(pod?.automountServiceAccountToken).toBe(false);
+    const writable = container?.volumeMounts?.filter(({ readOnly }) => readOnly !== true).map(({ name }) => name);
+    expect(writable).toEqual(['tmp', 'home']);
+    for (const name of writable ?? []) expect(volume(name)?.emptyDir?.sizeLimit).toBeDefined();
+  });
+
+  it('has its secrets from a Secret, and from nowhere else', () => {
+    for (const { name, value } of container?.env ?? []) expect(value, name).toBeUndefined();
+    expect(container?.env?.map(({ valueFrom }) => valueFrom?.secretKeyRef?.name)).toEqual(['mcp-gangway']);
+    expect(volume('config')?.configMap?.name).toBe(kustomization.configMapGenerator[0].name);
+  });
+});
+
+function volume(name: string) {
+  return pod?.volumes?.find((one) => one.name === name);
+}
+
+function mountOf(name: string): string {
+  return container?.volumeMounts?.find((mount) => mount.name === name)?.mountPath ?? expect.fail(`no mount of ${name}`);
+}
+
+function secretItem(): string {
+  return volume('secret')?.secret?.items?.[0]?.path ?? expect.fail('no item of the Secret');
+}
+
+function isThere(program: string): boolean {
+  return spawnSync(program, ['--help'], { stdio: 'ignore' }).error === undefined;
+}
+
+/**
+ * What the compiler says of the manifests as literals of the types that are made from Kubernetes' own schemas: of a
+ * literal it refuses unknown fields at any depth. Empty if all is well.
+ */
+async function typeFaults(given: readonly Manifest[]): Promise<string> {
+  const path = await mkdtemp(join(tmpdir(), 'gangway-manifests-'));
+  onTestFinished(() => rm(path, { recursive: true }));
+  await symlink(`${root}node_modules`, join(path, 'node_modules'));
+  const lines = given.map((manifest, at) => {
+    const [group = '', version] = manifest.apiVersion.includes('/')
+      ? manifest.apiVersion.split('/')
+      : ['core', manifest.apiVersion];
+    const module = `kubernetes-types/${group.split('.')[0]}/${version}`;
+    return `export const m${at}: import('${module}').${manifest.kind} = ${JSON.stringify(manifest, null, 2)};`;
+  });
+  await writeFile(join(path, 'manifests.ts'), lines.join('\n'));
+  const compile = ['--noEmit', '--strict', '--skipLibCheck', '--ignoreConfig', '--types', '', 'manifests.ts'];
+  return await promisify(execFile)(`${root}node_modules/.bin/tsc`, compile, { cwd: path }).then(
+    () => '',
+    ({ stdout }: { stdout: string }) => stdout,
+  );
+}

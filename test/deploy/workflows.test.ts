@@ -1,0 +1,125 @@
+import { execFileSync } from 'node:child_process';
+import { accessSync, constants, readdirSync, readFileSync } from 'node:fs';
+import { convertWorkflowTemplate, NoOperationTraceWriter, parseWorkflow } from '@actions/workflow-parser';
+import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { root } from '../support/gateway.ts';
+
+/** .github/workflows: that GitHub understands them, and that they run what everybody else runs. */
+
+interface Step {
+  uses?: string;
+  run?: string;
+  with?: Record<string, unknown>;
+}
+interface Job {
+  uses?: string;
+  steps?: Step[];
+  permissions?: Record<string, string>;
+  'timeout-minutes'?: number;
+  strategy?: { matrix: { node?: number[] } };
+  needs?: string | string[];
+}
+interface Workflow {
+  permissions: Record<string, string>;
+  jobs: Record<string, Job>;
+}
+
+const folder = `${root}.github/workflows`;
+const names = readdirSync(folder);
+const text = (name: string) => readFileSync(`${folder}/${name}`, 'utf8');
+const workflow = (name: string): Workflow => parse(text(name));
+const manifest = JSON.parse(readFileSync(`${root}package.json`, 'utf8'));
+
+describe.each(names)('%s', (name) => {
+  const jobs = Object.values(workflow(name).jobs);
+  const steps = jobs.flatMap((job) => job.steps ?? []);
+  const commands = steps.flatMap(({ run }) => (run === undefined ? [] : [run]));
+
+  it('is one that the parser of GitHub has nothing to say against', async () => {
+    expect(await workflowFaults(name, text(name))).toEqual([]);
+    expect(await workflowFaults(name, text(name).replace('runs-on:', 'runs-at:'))).not.toEqual([]);
+  });
+
+  it('runs commands that a shell understands, and scripts that there are', () => {
+    for (const command of commands) {
+      execFileSync('bash', ['-n'], { input: command });
+      for (const [, script = ''] of command.matchAll(/npm run ([\w:]+)/g)) {
+        expect(Object.keys(manifest.scripts)).toContain(script);
+      }
+      if (command.startsWith('.')) accessSync(`${root}${command}`, constants.X_OK);
+    }
+    for (const { uses } of jobs) if (uses !== undefined) accessSync(`${root}${uses}`);
+  });
+
+  it('takes nothing from elsewhere but actions of GitHub, at a major version', () => {
+    for (const { uses } of steps) if (uses !== undefined) expect(uses).toMatch(/^actions\/[a-z-]+@v\d+$/);
+    expect(text(name)).not.toMatch(/npmjs|ghcr|docker\.io|registry-url/);
+  });
+
+  it('gives no job more rights than it needs, and no text from outside to a shell', () => {
+    expect(workflow(name).permissions).toEqual({ contents: 'read' });
+    for (const { permissions } of jobs) {
+      if (permissions) expect(permissions).toEqual({ contents: 'read', 'id-token': 'write' });
+    }
+    // An expression is put into the script as it is; a variable is not.
+    for (const command of commands) expect(command).not.toContain('${{');
+    const checkouts = steps.filter(({ uses }) => uses?.startsWith('actions/checkout@'));
+    for (const checkout of checkouts) expect(checkout.with).toEqual({ 'persist-credentials': false });
+  });
+
+  it('ends every job some time', () => {
+    for (const job of jobs) expect(job['timeout-minutes'] ?? (job.uses && 1)).toBeGreaterThan(0);
+  });
+});
+
+describe('check.yml', () => {
+  const { tests, image } = workflow('check.yml').jobs;
+
+  it('runs .ci/run on the Node.js versions that are promised, the oldest among them', () => {
+    expect(tests?.strategy?.matrix.node).toEqual([20, 22, 24]);
+    expect(manifest.engines.node).toMatch(/^>=20\./);
+    expect(tests?.steps?.at(-1)?.run).toBe('.ci/run');
+    const [, limitS] = /limit_s=(\d+)/.exec(readFileSync(`${root}.ci/run`, 'utf8')) ?? [];
+    expect((tests?.['timeout-minutes'] ?? 0) * 60).toBeGreaterThan(Number(limitS) + 120);
+  });
+
+  it('builds and tries the image', () => {
+    expect(image?.steps?.at(-1)?.run).toBe('npm run test:docker');
+  });
+});
+
+describe('release.yml', () => {
+  const { jobs } = workflow('release.yml');
+
+  it('publishes what passed the check, from a tag that is the version', () => {
+    expect(jobs['check']?.uses).toBe('./.github/workflows/check.yml');
+    for (const name of ['package', 'image']) expect(jobs[name]?.needs).toEqual(['check', 'version']);
+    const command = jobs['version']?.steps?.at(-1)?.run ?? '';
+    const run = (tag: string) =>
+      execFileSync('bash', ['-c', command], { cwd: root, env: { ...process.env, GITHUB_REF_NAME: tag } });
+    run(`v${manifest.version}`);
+    expect(() => run('v0.0.0-other')).toThrow();
+  });
+
+  it('publishes the package with provenance', () => {
+    expect(jobs['package']?.steps?.at(-1)?.run).toBe('npm publish --provenance --access public');
+    expect(jobs['package']?.permissions).toHaveProperty('id-token', 'write');
+  });
+
+  it('gives the image the labels that its Dockerfile asks for', () => {
+    const dockerfile = readFileSync(`${root}Dockerfile`, 'utf8');
+    const build = jobs['image']?.steps?.map(({ run = '' }) => run).find((run) => run.startsWith('docker build'));
+    for (const label of ['VERSION', 'REVISION', 'SOURCE']) {
+      expect(dockerfile).toMatch(new RegExp(`^ARG ${label}=`, 'm'));
+      expect(build).toContain(`--build-arg "${label}=`);
+    }
+  });
+});
+
+async function workflowFaults(name: string, content: string): Promise<string[]> {
+  const { context, value } = parseWorkflow({ name, content }, new NoOperationTraceWriter());
+  if (value === undefined) return context.errors.getErrors().map(String);
+  await convertWorkflowTemplate(context, value);
+  return context.errors.getErrors().map(String);
+}

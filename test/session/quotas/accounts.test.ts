@@ -1,0 +1,45 @@
+import { expect, it, onTestFinished, vi } from 'vitest';
+import { Account, type AccountReasons } from '../../../src/session/quotas/account.ts';
+import { Accounts } from '../../../src/session/quotas/accounts.ts';
+
+const reasons: AccountReasons = {
+  sessions: 'quota_sessions',
+  processes: 'quota_processes',
+  streams: 'quota_streams',
+  bytes: 'quota_bytes',
+  requests: 'quota_requests',
+  starts: 'quota_starts',
+};
+
+function createFixture() {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  const accounts = new Accounts(() => new Account({ starts: { burst: 1, everyMs: 5_000 } }, reasons));
+  return { accounts, of: (subject: string) => accounts.of({ issuer: '', subject, client: '' }) };
+}
+
+it('[P8] accounts of which nothing is in use are forgotten, and no others', () => {
+  const { accounts, of } = createFixture();
+  const kept = (['sessions', 'processes', 'streams', 'bytes'] as const).map((what) => {
+    const account = of(what);
+    account[what] = 1;
+    return [what, account] as const;
+  });
+  for (let n = 0; n < 100_000; n++) of(`${n}`);
+  expect(accounts.size).toBeLessThan(1_010);
+  for (const [what, account] of kept) expect(of(what)).toBe(account);
+});
+
+it('accounts are kept as long as their rates are not paid, since who was forgotten could begin anew', () => {
+  const { accounts, of } = createFixture();
+  const used = Array.from({ length: 2_000 }, (_, n) => {
+    const account = of(`${n}`);
+    account.starts.use(1, performance.now());
+    return account;
+  });
+  for (let n = 0; n < 10_000; n++) of(`other ${n}`);
+  expect(used.filter((account, n) => of(`${n}`) === account).length).toBe(2_000);
+  vi.advanceTimersByTime(5_001);
+  for (let n = 0; n < 20_000; n++) of(`another ${n}`);
+  expect(accounts.size).toBeLessThan(10_000);
+});

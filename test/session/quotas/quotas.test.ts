@@ -1,0 +1,231 @@
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { readOwn } from '../../../src/protocol/message.ts';
+import type { AccountLimits } from '../../../src/session/quotas/account.ts';
+import { createQuotas, noQuotas, type Quotas } from '../../../src/session/quotas/quotas.ts';
+import type { Visit } from '../../../src/session/quotas/visit.ts';
+import { anonymous } from '../../../src/session/visitor.ts';
+import { createMemoryStore } from '../../../src/store/memory/memory-store.ts';
+import type { Rates } from '../../../src/store/rates.ts';
+import type { Principal } from '../../../src/store/session-records.ts';
+import { StoreUnavailable } from '../../../src/store/store-unavailable.ts';
+
+const [alice, bob] = ['alice', 'bob'].map((subject) => ({ issuer: 'i', subject, client: '' })) as [
+  Principal,
+  Principal,
+];
+const local = { isRemote: false };
+const remote = { isRemote: true };
+const ping = readOwn(Buffer.from('{"jsonrpc":"2.0","id":1,"method":"ping"}'));
+const pingBytes = ping.text.length;
+
+interface FixtureOptions {
+  readonly own?: AccountLimits;
+  readonly all?: AccountLimits;
+  readonly rates?: Rates;
+}
+
+function createFixture({ own = {}, all = {}, rates }: FixtureOptions = {}) {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  const store = createMemoryStore({ maxEvents: 1, maxBytes: 1, maxAgeMs: 1_000 });
+  onTestFinished(() => store.close());
+  const failed = vi.fn();
+  const open = (): Quotas => createQuotas({ own, all, rates: rates ?? store.rates, onFailed: failed });
+  return { quotas: open(), open, failed };
+}
+
+/** Enters, and throws if refused. */
+function enter(quotas: Quotas, principal: Principal, bytes = 0): Visit {
+  const visit = quotas.enter(principal, bytes);
+  if (typeof visit === 'string') throw new Error(visit);
+  return visit;
+}
+
+/** How many requests are let in, of many that come at once and are answered. */
+function countLetIn(quotas: Quotas, principal: Principal, of = 100): number {
+  let count = 0;
+  for (let n = 0; n < of; n++) {
+    const visit = quotas.enter(principal, 0);
+    if (typeof visit === 'string') continue;
+    visit.leave();
+    count += 1;
+  }
+  return count;
+}
+
+describe('[S20] what a principal has open', () => {
+  it('is refused beyond the quota, for it alone, until something is over', () => {
+    const { quotas } = createFixture({ own: { streams: 2 } });
+    const [first] = [enter(quotas, alice), enter(quotas, alice)];
+    expect(quotas.enter({ ...alice }, 0)).toBe('quota_streams');
+    enter(quotas, bob);
+    first?.leave();
+    first?.leave(); // counts once
+    enter(quotas, alice);
+    expect(quotas.enter(alice, 0)).toBe('quota_streams');
+  });
+
+  it('holds bytes from when it is let in until it is over, as many as there are when they are known', () => {
+    const { quotas } = createFixture({ own: { bytes: 1_000 }, all: { bytes: 1_500 } });
+    const long = enter(quotas, alice, 1_000);
+    expect([quotas.enter(alice, 1), quotas.enter(bob, 501)]).toEqual(['quota_bytes', 'gateway_busy']);
+    long.read([ping]);
+    const rest = enter(quotas, alice, 1_000 - pingBytes);
+    expect(quotas.enter(alice, 1)).toBe('quota_bytes');
+    long.leave();
+    enter(quotas, alice, pingBytes);
+    rest.leave();
+    rest.read([ping]); // too late: the client has gone while its body came
+    enter(quotas, alice, 1_000 - pingBytes);
+    expect(quotas.enter(alice, 1)).toBe('quota_bytes');
+  });
+
+  it('holds the bytes of messages on its connection until they are taken, or it is closed', () => {
+    const { quotas } = createFixture({ own: { bytes: 2 * pingBytes } });
+    const visit = enter(quotas, alice);
+    const [over] = [visit.next([ping]), visit.next([ping])];
+    expect(visit.next([ping])).toBe('quota_bytes');
+    if (typeof over !== 'function') throw new Error('refused');
+    over();
+    over(); // counts once
+    expect(visit.next([ping, ping])).toBe('quota_bytes');
+    expect(typeof visit.next([ping])).toBe('function');
+    visit.leave();
+    over();
+    enter(quotas, alice, 2 * pingBytes);
+    expect(quotas.enter(alice, 1)).toBe('quota_bytes');
+  });
+});
+
+describe('[S20] requests of a principal', () => {
+  const requests = { burst: 10, everyMs: 100 };
+
+  it('are refused beyond the rate, for it alone; what is refused costs nothing', () => {
+    const { quotas } = createFixture({ own: { requests } });
+    expect(countLetIn(quotas, alice)).toBe(10);
+    expect(countLetIn(quotas, bob)).toBe(10);
+    vi.advanceTimersByTime(300);
+    expect(countLetIn(quotas, alice)).toBe(3);
+    expect(quotas.enter(alice, 0)).toBe('quota_requests');
+  });
+
+  it('are all messages of a batch, and on a connection', () => {
+    const { quotas } = createFixture({ own: { requests } });
+    const visit = enter(quotas, alice);
+    visit.read(Array(4).fill(ping));
+    expect(typeof visit.next([ping, ping])).toBe('function');
+    expect(typeof visit.next([])).toBe('function');
+    expect(countLetIn(quotas, alice)).toBe(3);
+    expect(visit.next([ping])).toBe('quota_requests');
+  });
+
+  it('of instances that share a store are counted together: what one lets in too much, all wait for', async () => {
+    const { quotas, open } = createFixture({ own: { requests } });
+    const other = open();
+    expect([countLetIn(quotas, alice), countLetIn(other, alice)]).toEqual([10, 10]);
+    let count = 0;
+    for (let ms = 0; ms < 10_000; ms += 50) {
+      await vi.advanceTimersByTimeAsync(50);
+      count += countLetIn(quotas, alice, 3) + countLetIn(other, alice, 3);
+    }
+    // 100 in 10 s, less the 10 that were too many; at most those of half a second more, which the other one hears of later.
+    expect(count).toBeGreaterThanOrEqual(80);
+    expect(count).toBeLessThanOrEqual(105);
+  });
+
+  it('with the store away, are counted by each instance for itself, and no fault is made of it', async () => {
+    const use = vi.fn(() => Promise.reject(new StoreUnavailable('unreachable')));
+    const { quotas, failed } = createFixture({ own: { requests }, rates: { use } });
+    expect(countLetIn(quotas, alice)).toBe(10);
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(countLetIn(quotas, alice)).toBe(10);
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(use).toHaveBeenCalledTimes(2);
+    expect(failed).not.toHaveBeenCalled();
+  });
+
+  it('ask the store twice in a second, however many they are', async () => {
+    const use = vi.fn(async () => 0);
+    const { quotas } = createFixture({ own: { requests: { burst: 1e6, everyMs: 0.001 } }, rates: { use } });
+    for (let ms = 0; ms < 5_000; ms += 10) {
+      countLetIn(quotas, alice, 20);
+      await vi.advanceTimersByTimeAsync(10);
+    }
+    expect(use.mock.calls.length).toBeGreaterThanOrEqual(8);
+    expect(use.mock.calls.length).toBeLessThanOrEqual(10);
+  });
+});
+
+describe('[S20] sessions of a principal', () => {
+  it('are refused beyond the quota; one that is ending counts no more, but its process does', () => {
+    const { quotas } = createFixture({ own: { sessions: 2, processes: 3 } });
+    const of = { server: local, principal: alice };
+    const seats = [quotas.take(of), quotas.take(of)];
+    expect(quotas.refusesSession(of)).toBe('quota_sessions');
+    expect(quotas.refusesSession({ ...of, principal: bob })).toBeUndefined();
+    for (const seat of seats) seat.ending();
+    expect(quotas.refusesSession(of)).toBeUndefined();
+    quotas.take(of);
+    expect(quotas.refusesSession(of)).toBe('quota_processes');
+    seats[0]?.ended();
+    expect(quotas.refusesSession(of)).toBeUndefined();
+  });
+
+  it('have no process if the server is remote, or all share one', () => {
+    const { quotas } = createFixture({ own: { processes: 1, starts: { burst: 1, everyMs: 1_000 } } });
+    for (const server of [remote, { ...local, sharesProcess: true }]) {
+      const seat = quotas.take({ server, principal: alice });
+      seat.started();
+    }
+    expect(quotas.refusesSession({ server: local, principal: alice })).toBeUndefined();
+  });
+
+  it('may start so many processes in a time; those that were lost and started again count, too', () => {
+    const starts = { burst: 3, everyMs: 1_000 };
+    const { quotas } = createFixture({ own: { starts }, all: { starts: { burst: 5, everyMs: 1_000 } } });
+    const seat = quotas.take({ server: local, principal: alice });
+    for (let n = 0; n < 4; n++) seat.started();
+    expect(quotas.refusesSession({ server: local, principal: alice })).toBe('quota_starts');
+    expect(quotas.refusesSession({ server: remote, principal: alice })).toBeUndefined();
+    expect(quotas.refusesSession({ server: local, principal: bob })).toBeUndefined();
+    quotas.take({ server: local, principal: bob }).started();
+    expect(quotas.refusesSession({ server: local, principal: bob })).toBe('too_many_starts');
+    vi.advanceTimersByTime(1_000);
+    expect(quotas.refusesSession({ server: local, principal: bob })).toBeUndefined();
+    expect(quotas.refusesSession({ server: local, principal: alice })).toBe('quota_starts');
+    vi.advanceTimersByTime(1_000);
+    expect(quotas.refusesSession({ server: local, principal: alice })).toBeUndefined();
+  });
+});
+
+describe('quotas', () => {
+  it('are only those of all for who is nobody in particular', () => {
+    const one = { streams: 1, sessions: 1, bytes: 1, requests: { burst: 1, everyMs: 1_000 } };
+    const { quotas } = createFixture({ own: one, all: { requests: { burst: 3, everyMs: 1_000 } } });
+    const visits = Array.from({ length: 4 }, () => quotas.enter(anonymous, 100));
+    expect(visits.map((visit) => (typeof visit === 'string' ? visit : 'in'))).toEqual([
+      ...['in', 'in', 'in'],
+      'gateway_busy',
+    ]);
+    quotas.take({ server: local, principal: anonymous });
+    expect(quotas.refusesSession({ server: local, principal: anonymous })).toBeUndefined();
+  });
+
+  it('keep apart principals whose parts look alike', () => {
+    const { quotas } = createFixture({ own: { streams: 1 } });
+    for (const [issuer, subject, client] of [
+      ['ab', 'c', ''],
+      ['a', 'bc', ''],
+      ['a', 'b', 'c'],
+      ['', 'abc', ''],
+      ['1 1 a', 'b', ''],
+    ] as const) {
+      enter(quotas, { issuer, subject, client });
+    }
+  });
+
+  it('count nothing where there are none', () => {
+    expect(createFixture().quotas).toBe(noQuotas);
+    expect(countLetIn(noQuotas, alice, 1_000)).toBe(1_000);
+  });
+});
