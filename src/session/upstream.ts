@@ -2,7 +2,8 @@ import type { Backend, BackendEnd, BackendEvents, RequestIds, Resume } from '../
 import type { Reason } from '../protocol/faults.ts';
 import { type ForwardedHeaders, noHeaders } from '../protocol/forwarded-headers.ts';
 import { canReplace, type Handshake, readHandshake } from '../protocol/handshake.ts';
-import { type Message, readBody } from '../protocol/message.ts';
+import type { Message } from '../protocol/message.ts';
+import { messageIn } from './adoption.ts';
 import type { ClientState } from './client-state.ts';
 import type { Server } from './session-parts.ts';
 import { Waiting } from './waiting.ts';
@@ -88,7 +89,7 @@ export class Upstream {
       maxBytes: options.maxQueuedBytes,
       // A local one is started by the gateway, has its own limit for that, and is given up if it does not start.
       maxMs: options.server.isRemote ? maxWaitMs : undefined,
-      onExpired: (message) => options.onUnsent(readOne(message)),
+      onExpired: (message) => options.onUnsent(messageIn(message)),
     });
   }
 
@@ -220,7 +221,7 @@ export class Upstream {
   #reopen(client: ClientState, handshake: Handshake): void {
     const { server, onLines, onUnanswered, onState } = this.#options;
     this.losses += 1;
-    const initializeId = readOne(client.initialize)?.id;
+    const initializeId = messageIn(client.initialize)?.id;
     const early: Buffer[] = [];
     let earlyBytes = 0;
     let isReady = false;
@@ -239,7 +240,7 @@ export class Upstream {
       onMessages: (lines, of) => {
         if (isReady) return onLines(this.#withoutReplays(lines), of);
         for (const [index, line] of lines.entries()) {
-          const message = readOne(line);
+          const message = messageIn(line);
           if (message?.kind !== 'response' || message.id !== initializeId) {
             early.push(line);
             earlyBytes += line.length;
@@ -286,17 +287,10 @@ export class Upstream {
     if (this.#replayIds.size === 0) return lines;
     const left = new Set(this.#replayIds);
     const others = lines.filter((line) => {
-      const message = readOne(line);
+      const message = messageIn(line);
       return !(message?.kind === 'response' && typeof message.id === 'string' && left.delete(message.id));
     });
     this.#replayIds = left;
     return others;
   }
-}
-
-/** The message in a line, if it is one. */
-function readOne(line: Buffer): Message | undefined {
-  const body = readBody(line, Number.POSITIVE_INFINITY);
-  const [first] = body.ok ? body.messages : [];
-  return first?.ok ? first.message : undefined;
 }

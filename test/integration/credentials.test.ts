@@ -187,6 +187,17 @@ test('[P11] clients that the gateway knows are told apart by who they are, also 
   expect(modern.map(({ value }) => value)).toEqual(['user alice', 'user bob']);
 });
 
+test('[P8] who brings another token at each time has no more sessions than others', async () => {
+  const key = 'a'.repeat(40);
+  const args = ['--principal-sessions', '1', ...credential];
+  const { url } = await startGateway({ args, env: { GANGWAY_API_KEYS: `alice:${key}` }, command: showsVariables });
+  const headersOf = (token: string) => ({ ...tokenOf(token), Authorization: `Bearer ${key}` });
+  await initialize(url, { headers: headersOf('one') });
+  const params = { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'x', version: '1' } };
+  const second = await post(url, { jsonrpc: '2.0', id: 0, method: 'initialize', params }, headersOf('two'));
+  expect(second.status).toBe(429);
+});
+
 test('[P12] credentials stand on no command line, in no log and in no error', async () => {
   const session = await openFor('canary-9f1c');
   const { pid } = await variableOf(session, 'GITHUB_TOKEN');
