@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
+import { hostname } from 'node:os';
 import type { Logger } from 'pino';
 import type { OpenBackend } from '../backend/backend.ts';
 import { Groups } from '../era/groups/groups.ts';
@@ -18,6 +19,7 @@ import { createWebServer, type ServerCertificate, type WebServer } from '../http
 import { createWebSocketFace, webSocketOnly } from '../http/websocket/face.ts';
 import { ModernServer } from '../modern/modern-server.ts';
 import type { ModernObserver } from '../modern/observer.ts';
+import { type Audit, createAudit } from '../ops/audit.ts';
 import { addHealth } from '../ops/health.ts';
 import { createModernLog } from '../ops/modern-log.ts';
 import { createSessionLog } from '../ops/session-log.ts';
@@ -75,8 +77,9 @@ export async function startGateway({ config, environment, logger, onUseless }: G
   const watch = new CredentialWatch();
   const authentication = createAuthentication(config, watch, logger);
   const { identityHeaders } = authentication;
+  const calls = auditOf(config, logger);
   const store = await createStore(config, logger);
-  const observer = createSessionLog(logger);
+  const observer = { ...createSessionLog(logger), calls };
   const storeWaitMs = config.redisWaitMs;
   const cluster = config.redis === undefined ? undefined : { ...config, storeWaitMs };
   const connectedStore = createConnectedStore(config);
@@ -116,20 +119,10 @@ export async function startGateway({ config, environment, logger, onUseless }: G
       onFailed: (cause) => modernObserver.failed(own.name, cause),
     });
     allGroups.push(groups);
-    const options = {
-      ...config,
-      server,
-      sessions,
-      modern,
-      groups,
-      originRules,
-      identityHeaders,
-      marks: keyed.marks,
-      quotas,
-      watch,
-      sessionless: own.sessionless,
-      ...access.of(own),
-    };
+    const { marks } = keyed;
+    const doors = { originRules, identityHeaders, quotas, marks, watch, calls, ...access.of(own) };
+    const { sessionless } = own;
+    const options = { ...config, server, sessions, modern, groups, sessionless, ...doors };
     const endpoint = createEndpoint(options);
     for (const { mcp, ws, old } of endpointPathsOf(config, own)) {
       endpoints.set(mcp, endpoint);
@@ -156,7 +149,7 @@ export async function startGateway({ config, environment, logger, onUseless }: G
     servers: onWebSocket,
     sessions,
     store: connectedStore,
-    watch,
+    ...{ watch, calls },
     maxEventBytes: config.maxLineBytes,
     initializeTimeoutMs: config.bodyTimeoutMs,
   });
@@ -182,7 +175,7 @@ export async function startGateway({ config, environment, logger, onUseless }: G
   }
 
   const certificateWatch = watchFor(certificate, config, web, logger);
-  const readAgain = [authentication.reload, certificateWatch?.look].filter((read) => read !== undefined);
+  const readAgain = [authentication.reload, certificateWatch?.look, calls?.reopen].filter((read) => read !== undefined);
   const base = `${certificate === undefined ? 'http' : 'https'}://${displayHost(host)}:${(http.address() as AddressInfo).port}`;
   return {
     urls: [...modernServers].map(([{ config: own }, { era = 'legacy' }]) => {
@@ -205,8 +198,15 @@ export async function startGateway({ config, environment, logger, onUseless }: G
       watch.close();
       authentication.close();
       await Promise.all([webSockets.close(connectionGraceMs), web.close(connectionGraceMs)]);
+      await calls?.close();
     },
   };
+}
+
+/** Who is told of calls; throws an error for the operator if that cannot be. */
+function auditOf({ audit }: GatewayConfig, logger: Logger): Audit | undefined {
+  if (audit === undefined) return undefined;
+  return createAudit({ target: audit, instance: `${hostname()}:${process.pid}`, logger });
 }
 
 /** A server as clients of the modern era meet it. */

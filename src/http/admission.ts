@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { CredentialMarks } from '../era/credential-marks.ts';
 import { type Brought, bringCredentials } from '../protocol/credentials.ts';
 import type { ForwardedHeaders } from '../protocol/forwarded-headers.ts';
+import type { CallObserver } from '../session/call-observer.ts';
 import { noQuotas, type Quotas } from '../session/quotas/quotas.ts';
 import type { Visit } from '../session/quotas/visit.ts';
 import type { Principal } from '../store/session-records.ts';
@@ -9,6 +10,7 @@ import { StoreUnavailable } from '../store/store-unavailable.ts';
 import type { Authorization } from './auth/authorization.ts';
 import { type Authenticate, type Challenge, type Identity, isChallenge } from './auth/identity.ts';
 import { createGuard, type GuardOptions } from './guard.ts';
+import { noteRequest, noteSender } from './refused-calls.ts';
 import { respondWithChallenge } from './respond.ts';
 import { bytesOf, endWith } from './visits.ts';
 
@@ -23,6 +25,8 @@ export interface AdmissionOptions extends GuardOptions {
   readonly quotas?: Quotas;
   /** Of one request, or one message on a WebSocket. */
   readonly maxBodyBytes: number;
+  /** Is told of calls that are refused, and of those of modern clients; absent if nobody wants to know. */
+  readonly calls?: CallObserver | undefined;
 }
 
 /** Who sends a request, and what it brings for the server. */
@@ -53,16 +57,18 @@ export interface Doors {
  * read before, so that nobody without credentials can make the gateway hold anything. At once, where nothing needs to be asked.
  */
 export function createAdmission(options: AdmissionOptions): (incoming: IncomingMessage, doors: Doors) => void {
-  const { server, marks, authorization, quotas = noQuotas, maxBodyBytes } = options;
+  const { server, marks, authorization, quotas = noQuotas, maxBodyBytes, calls } = options;
   const { credentials } = server;
   const authenticate = authorization.guard(options.authenticate);
   const guard = createGuard(options);
   return (incoming, doors) => {
+    if (calls !== undefined) noteRequest(incoming, calls, server.name);
     const forwarded = guard(incoming);
     if (typeof forwarded === 'string') return doors.refused({ reason: forwarded });
     const judge = (outcome: Identity | Challenge): void => {
       if (isChallenge(outcome)) return doors.refused(outcome);
       const { principal } = outcome;
+      if (calls !== undefined) noteSender(incoming, principal);
       const admit = (owner: Principal, values: ForwardedHeaders): void => {
         const visit = quotas.enter(principal, bytesOf(incoming, maxBodyBytes));
         if (typeof visit === 'string') doors.refused({ reason: visit });

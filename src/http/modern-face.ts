@@ -7,8 +7,13 @@ import { type Message, memberValue, protocolVersionKey } from '../protocol/messa
 import { type Envelope, readEnvelope } from '../protocol/modern/envelope.ts';
 import { disagreeingHeader, missingHeader, type RequestHeaders } from '../protocol/modern/mirrored-headers.ts';
 import { type Era, modernRevisions } from '../protocol/revisions.ts';
+import { type CallObserver, type CallOrigin, nameOfCall, OpenCall } from '../session/call-observer.ts';
 import type { Reply } from '../session/reply.ts';
+import type { Principal } from '../store/session-records.ts';
 import type { Sender } from './admission.ts';
+
+/** Who sends a request, and to whom belongs what it makes. */
+type Who = Pick<Sender, 'identity' | 'principal'>;
 
 /** What the face needs. */
 export interface ModernFaceOptions {
@@ -17,12 +22,14 @@ export interface ModernFaceOptions {
   readonly groups: Groups;
   readonly commitAfterMs: number;
   readonly slowReaderMs: number;
+  /** Is told of the calls; absent if nobody wants to know. */
+  readonly calls?: CallObserver | undefined;
 }
 
 /** The endpoint of one server for clients of the modern era, who have POST only. */
 export interface ModernFace {
   /** Answers a POST of the modern era, or one that claims to be. */
-  post(message: Message, headers: RequestHeaders, sender: Pick<Sender, 'principal'>, reply: Reply): void;
+  post(message: Message, headers: RequestHeaders, sender: Who, reply: Reply): void;
 }
 
 /** What is wrong with a message, as the catalogue of faults has it. */
@@ -51,15 +58,25 @@ const mismatchOf = (header: string, headers: RequestHeaders): Record<string, unk
  * are refused in the order of the official server: envelope, headers that disagree with the body, version, headers that are
  * missing, mirrored parameters; what is left is the server's to answer. What is wrong in itself starts no server.
  */
-export function createModernFace({ modern, groups, commitAfterMs, slowReaderMs }: ModernFaceOptions): ModernFace {
-  const request = (
-    message: Message,
-    headers: RequestHeaders,
-    { principal }: Pick<Sender, 'principal'>,
-    reply: Reply,
-  ): void => {
+export function createModernFace({
+  modern,
+  groups,
+  commitAfterMs,
+  slowReaderMs,
+  calls,
+}: ModernFaceOptions): ModernFace {
+  const watch = (request: Message, principal: Principal): OpenCall | undefined => {
+    if (calls === undefined) return undefined;
+    const { method, text } = request;
+    const origin: CallOrigin = { server: modern.name, era: 'modern', principal };
+    return new OpenCall(calls, origin, { method, text, name: nameOfCall(request) });
+  };
+  const request = (message: Message, headers: RequestHeaders, { identity, principal }: Who, reply: Reply): void => {
     const hidesServerErrors = message.method === 'server/discover';
-    const answer = new Answer({ reply, id: message.id as RequestId, commitAfterMs, slowReaderMs, hidesServerErrors });
+    const answer = new Answer({
+      ...{ reply, id: message.id as RequestId, commitAfterMs, slowReaderMs, hidesServerErrors },
+      watch: watch(message, identity.principal),
+    });
     const read = readEnvelope(message);
     if (!read.ok) return answer.fault('bad_envelope', { missing: read.missing });
     const { envelope } = read;

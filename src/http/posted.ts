@@ -6,6 +6,7 @@ import { type Message, readBody } from '../protocol/message.ts';
 import { namesModernRevision } from '../protocol/revisions.ts';
 import { readRequestBody } from './body.ts';
 import { headerOf } from './guard.ts';
+import { noteMessages } from './refused-calls.ts';
 
 /** What a POST brought, or why it is refused: `id` is that of the request that the error answers. */
 export type Posted =
@@ -49,8 +50,11 @@ export function readPosted(
   const refused = refuseHeaders(incoming) ?? (isAcceptable ? undefined : 'not_acceptable');
   if (refused !== undefined) return done(refusal(refused));
   readRequestBody(incoming, limits.maxBodyBytes, (body) => {
-    if (body.ok) done(readMessages(body.bytes, limits.maxDepth, headerOf(incoming, 'mcp-protocol-version')));
-    else if (body.reason !== 'aborted') done(refusal(body.reason));
+    if (body.ok) {
+      const posted = readMessages(body.bytes, limits.maxDepth, headerOf(incoming, 'mcp-protocol-version'));
+      if (posted.ok) noteMessages(incoming, posted.messages);
+      done(posted);
+    } else if (body.reason !== 'aborted') done(refusal(body.reason));
   });
 }
 

@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { entryOf, faultMessage, type Reason, type RequestId } from '../protocol/faults.ts';
 import { namesModernRevision } from '../protocol/revisions.ts';
 import type { Challenge } from './auth/identity.ts';
+import { tellRefusal } from './refused-calls.ts';
 
 /**
  * The one place that turns an entry of the catalogue of faults into an HTTP response. The client is of the era that its
@@ -13,6 +14,7 @@ export function respondWithFault(
   id: RequestId | null = null,
   data?: Record<string, unknown>,
 ): void {
+  tellRefusal(outgoing.req, reason);
   const { status, retryAfterS, allow } = entryOf(reason);
   const headers: Record<string, string> = {};
   if (retryAfterS !== undefined) headers['retry-after'] = String(retryAfterS);

@@ -1,6 +1,7 @@
 import type { Groups } from '../era/groups/groups.ts';
 import { Answer } from '../modern/answer.ts';
 import { isServedRevision } from '../protocol/revisions.ts';
+import { type CallObserver, nameOfCall, watcherFor } from '../session/call-observer.ts';
 import type { Reply } from '../session/reply.ts';
 import type { Sender } from './admission.ts';
 import type { Posted } from './posted.ts';
@@ -10,6 +11,9 @@ export interface SessionlessFaceOptions {
   readonly groups: Groups;
   readonly commitAfterMs: number;
   readonly slowReaderMs: number;
+  readonly server: { readonly name: string };
+  /** Is told of the calls; absent if nobody wants to know. */
+  readonly calls?: CallObserver | undefined;
 }
 
 /** What a POST of the legacy era brought. */
@@ -29,13 +33,16 @@ export interface SessionlessFace {
  * it, but there is nobody whom they would tell anything: what a client cancels cannot be known by its id alone, which others use
  * as well. An answer is to a question that nobody asked, and batches are left to sessions.
  */
-export function createSessionlessFace({ groups, ...limits }: SessionlessFaceOptions): SessionlessFace {
+export function createSessionlessFace({ groups, server, calls, ...limits }: SessionlessFaceOptions): SessionlessFace {
   return {
     post({ messages: [message], isBatch, id }, version, { principal }, reply) {
       if (version !== undefined && !isServedRevision(version)) return reply.fault('unsupported_version', id);
       if (message === undefined || isBatch || message.kind === 'response') return reply.fault('session_required', id);
       if (message.kind === 'notification') return reply.accepted();
-      const answer = new Answer({ ...limits, reply, id: message.id ?? '', era: 'legacy' });
+      const watch = watcherFor(calls, principal, { server: server.name })?.({
+        ...{ method: message.method, text: message.text, name: nameOfCall(message) },
+      });
+      const answer = new Answer({ ...limits, reply, id: message.id ?? '', era: 'legacy', watch });
       groups.sessionless(message, { principal, forwarded: reply.forwarded }, answer);
     },
   };

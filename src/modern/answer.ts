@@ -1,6 +1,8 @@
 import { entryOf, faultMessage, type Reason, type RequestId } from '../protocol/faults.ts';
+import { readOwn } from '../protocol/message.ts';
 import type { Era } from '../protocol/revisions.ts';
 import { encodeMessage } from '../protocol/sse.ts';
+import type { OpenCall } from '../session/call-observer.ts';
 import type { EventSink, Reply } from '../session/reply.ts';
 
 /** Where the messages and the response of a request go. */
@@ -28,6 +30,8 @@ export interface AnswerOptions {
   readonly era?: Era;
   /** Errors of the server are told in band, with 200: a client that asks for the era takes a 5xx for the end of it. */
   readonly hidesServerErrors?: boolean;
+  /** Set if somebody is to be told how the call ends. Of a fault that is the whole answer its endpoint tells. */
+  readonly watch?: OpenCall | undefined;
 }
 
 /**
@@ -85,7 +89,8 @@ export class Answer implements CallAnswer {
   }
 
   response(text: Buffer, status: number): void {
-    const { reply } = this.#options;
+    const { reply, watch } = this.#options;
+    watch?.answered(readOwn(text));
     if (this.#state === 'waiting' && (reply.accepts.json || status !== 200)) {
       this.#end();
       reply.json(text, {}, status);
@@ -99,8 +104,9 @@ export class Answer implements CallAnswer {
   }
 
   fault(reason: Reason, data?: Record<string, unknown>): void {
-    const { reply, id, era = 'modern', hidesServerErrors = false } = this.#options;
+    const { reply, id, era = 'modern', hidesServerErrors = false, watch } = this.#options;
     const isInBand = this.#state !== 'waiting' || (hidesServerErrors && entryOf(reason).status >= 500);
+    if (isInBand) watch?.failed(reason);
     if (isInBand) return this.response(Buffer.from(faultMessage(reason, id, data, era)), 200);
     this.#end();
     reply.fault(reason, id, data);
@@ -156,6 +162,7 @@ export class Answer implements CallAnswer {
   #go(why: 'left' | 'slow'): void {
     if (this.#state === 'over') return;
     this.#end();
+    this.#options.watch?.left();
     this.#onGone?.(why);
   }
 

@@ -22,8 +22,11 @@ export interface CallAnswer {
   message(text: Buffer): void;
   /** Takes the response to one of the requests; with the last one the answer is complete. */
   response(id: RequestId, text: Buffer): void;
-  /** Ends one of the requests with an error of the catalogue. */
-  fail(id: RequestId, reason: Reason): void;
+  /**
+   * Ends one of the requests with an error of the catalogue.
+   * @returns true if that is a refusal of the whole POST, of which its endpoint tells (`CallObserver`)
+   */
+  fail(id: RequestId, reason: Reason): boolean;
   /**
    * Another instance has the session now: an answer that is a stream is its to complete, from what the log has of it
    * (`Streams.abandonAll`). A client that still waits for the answer to begin is told that the outcome is not known (P3).
@@ -114,12 +117,14 @@ export class Answer implements OpeningAnswer {
    * Ends one of the requests with an error of the catalogue: as the HTTP status where the answer has not begun, else
    * in band.
    */
-  fail(id: RequestId, reason: Reason): void {
-    if (this.#state === 'waiting' && !this.#options.isBatch) {
+  fail(id: RequestId, reason: Reason): boolean {
+    const isRefusal = this.#state === 'waiting' && !this.#options.isBatch;
+    if (isRefusal) {
       this.#missing -= 1;
       this.#settle('done');
       this.#options.reply.fault(reason, id);
     } else this.response(id, Buffer.from(faultMessage(reason, id)));
+    return isRefusal;
   }
 
   abandon(id: RequestId): void {

@@ -1,9 +1,10 @@
 import type { RequestIds } from '../backend/backend.ts';
-import type { RequestId } from '../protocol/faults.ts';
+import type { Reason, RequestId } from '../protocol/faults.ts';
 import type { ForwardedHeaders } from '../protocol/forwarded-headers.ts';
 import type { Message } from '../protocol/message.ts';
 import type { LogLevel } from '../protocol/modern/log-levels.ts';
 import type { CallAnswer } from './answer.ts';
+import type { OpenCall } from './call-observer.ts';
 import { isPoll, type TaskNews, Tasks } from './tasks.ts';
 
 /** A client's request that its backend has not answered yet. */
@@ -24,6 +25,8 @@ export interface Call {
   readonly logLevel?: LogLevel | undefined;
   /** The gateway itself asks, and nobody waits for the answer. */
   readonly isOwn?: boolean;
+  /** Set if somebody is to be told how the call ends. */
+  readonly watch?: OpenCall | undefined;
   /** The server has asked its client something on behalf of the call. */
   hasAsked?: boolean;
   /** The newest progress that the client was told. */
@@ -179,4 +182,10 @@ export class Calls {
     const asking = this.all().filter(({ taskId }) => taskId === message.taskId);
     return asking.find(({ method }) => !isPoll(method)) ?? asking[0];
   }
+}
+
+/** Answers a call that was taken out with an error of the gateway's own. */
+export function failCall({ answer, id, watch }: Call, reason: Reason): void {
+  const isRefusal = answer.fail(id, reason);
+  if (!isRefusal) watch?.failed(reason);
 }

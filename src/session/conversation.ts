@@ -1,5 +1,4 @@
 import type { BackendEnd } from '../backend/backend.ts';
-import type { RequestId } from '../protocol/faults.ts';
 import { declaredListChanges, type Handshake } from '../protocol/handshake.ts';
 import { type Message, readOwn } from '../protocol/message.ts';
 import { isChange } from '../protocol/modern/subscription-filter.ts';
@@ -8,6 +7,7 @@ import type { Registration } from '../store/session-records.ts';
 import { Activity } from './activity.ts';
 import type { Adoption } from './adoption.ts';
 import type { OpeningAnswer } from './answer.ts';
+import { watcherFor } from './call-observer.ts';
 import { type Call, Calls } from './calls.ts';
 import type { ClientState } from './client-state.ts';
 import type { Refusal } from './event-writer.ts';
@@ -42,7 +42,7 @@ export interface ConversationOptions {
   readonly signal: AbortSignal;
   protocolVersion(): string;
   /** The response to `initialize`, and where its client is to be answered. */
-  onInitialized(answer: OpeningAnswer, id: RequestId, text: Buffer): void;
+  onInitialized(answer: OpeningAnswer, call: Call, response: Message): void;
   /** What the client has told its server is no longer what it was. */
   onClientChanged(): void;
   /** The log does not know the session any more: says what it is again. */
@@ -96,7 +96,7 @@ export class Conversation {
       toServer: (text) => void this.upstream.send(text),
       incarnation: () => this.upstream.incarnation,
       onAnswered: (call, response) => this.#answered(call, response),
-      onInitialized: ({ id }, text) => options.onInitialized(this.#opening as OpeningAnswer, id, text),
+      onInitialized: (call, response) => options.onInitialized(this.#opening as OpeningAnswer, call, response),
       onDropped: (what, text) => this.drop(what, text),
     });
     this.outbound = new Outbound({
@@ -147,8 +147,8 @@ export class Conversation {
       reruns: this.#reruns,
       client,
       oneStream: this.#oneStream,
-      limits,
-      primes,
+      ...{ limits, primes },
+      watch: client.isGroup ? undefined : watcherFor(observer.calls, parts.principal, options.name),
       tellsRequests: () => this.#router.tellsRequests,
       onDropped: (what) => this.drop(what),
       onClientChanged: options.onClientChanged,
@@ -219,9 +219,11 @@ export class Conversation {
   }
 
   /** A call has its answer: what it changed or told is remembered for a restore. */
-  #answered({ method, text }: Call, response: Buffer): void {
-    if (text !== undefined && this.#options.client.answered(method, text, response)) this.#options.onClientChanged();
-    this.#reruns.answered(method, response);
+  #answered({ method, text, watch }: Call, response: Message): void {
+    watch?.answered(response);
+    if (text !== undefined && this.#options.client.answered(method, text, response.text))
+      this.#options.onClientChanged();
+    this.#reruns.answered(method, response.text);
   }
 
   /**

@@ -4,7 +4,8 @@ import type { Message } from '../protocol/message.ts';
 import type { PendingCall } from '../store/event-log.ts';
 import type { LeftCall } from './adoption.ts';
 import { Answer, type CallAnswer } from './answer.ts';
-import type { Call, Calls } from './calls.ts';
+import { type CallRequest, nameOfCall, type OpenCall } from './call-observer.ts';
+import { type Call, type Calls, failCall } from './calls.ts';
 import type { ClientState } from './client-state.ts';
 import { Holds } from './holds.ts';
 import { LoggedAnswer } from './logged-answer.ts';
@@ -34,6 +35,8 @@ export interface InboundOptions {
   /** Set for a client that hears everything on one stream. */
   readonly oneStream: OneStream | undefined;
   readonly limits: SessionOptions;
+  /** Who is to be told how a call ends; absent for nobody. */
+  readonly watch?: ((request: CallRequest) => OpenCall) | undefined;
   /** True if streams begin with a priming event. */
   primes(): boolean;
   /** True if the server tells for which request it asks something. */
@@ -142,13 +145,15 @@ export class Inbound {
       emit: (stream: number, text: Buffer, last: boolean, settles?: RequestId) =>
         this.#options.outbound.add(stream, text, last, { settles }),
     };
-    return left.map(({ stream, id, method, text, progressToken, taskId, hasAsked, lastProgress }) => {
+    return left.map(({ stream, id, method, name, text, progressToken, taskId, hasAsked, lastProgress }) => {
       const answer =
         answers.get(stream) ??
         new LoggedAnswer(host, stream, missing.get(stream) as number, this.#options.limits.maxEventBytes);
       answers.set(stream, answer);
       const now = performance.now();
-      const call: Call = { id, method, progressToken, taskId, answer, text, hasAsked, activeAt: now, startedAt: now };
+      const watch = this.#options.watch?.({ method, name, text });
+      const of = { id, method, progressToken, taskId, text, hasAsked, watch };
+      const call: Call = { ...of, answer, activeAt: now, startedAt: now };
       if (lastProgress !== undefined) call.lastProgress = lastProgress;
       this.#options.calls.add(call);
       return call;
@@ -161,7 +166,7 @@ export class Inbound {
     if (calls.get(call.id) !== call) return;
     if (reason === 'cancelled' || reason === 'request_timeout') calls.retire(call.id);
     else calls.take(call.id);
-    call.answer.fail(call.id, reason);
+    failCall(call, reason);
     outbound.flush();
     if (call.answer.stream !== undefined) outbound.tellUnlogged(call.answer.stream, faultMessage(reason, call.id));
   }
@@ -205,7 +210,10 @@ export class Inbound {
   /** The calls that a stream has yet to answer: whoever takes the session over finds them in its log. */
   #pendingOn(stream: number, ids: readonly RequestId[]): readonly PendingCall[] {
     const calls = ids.map((id) => this.#options.calls.get(id)).filter((call) => call !== undefined);
-    return calls.map(({ id, method, text }) => ({ stream, id, method, text }));
+    return calls.map(({ id, method, text, watch }) => ({
+      ...{ stream, id, method, text },
+      ...(watch?.name !== undefined && { name: watch.name }),
+    }));
   }
 
   /** A server says nothing of what no client has asked for; what it says then is chosen for each request. */
@@ -218,6 +226,8 @@ export class Inbound {
   #toCall(request: Message, answer: CallAnswer, forwarded: ForwardedHeaders, group?: GroupWishes): Call {
     const method = request.method as string;
     const now = performance.now();
+    const isOwn = answer === silentAnswer;
+    const { reruns, watch } = this.#options;
     return {
       activeAt: now,
       startedAt: now,
@@ -227,10 +237,11 @@ export class Inbound {
       taskId: request.taskId,
       taskNews: taskNewsOf(request),
       answer,
-      text: this.#options.reruns.mayNeed(method, request.text) ? request.text : undefined,
+      text: reruns.mayNeed(method, request.text) ? request.text : undefined,
       forwarded,
       logLevel: group?.logLevel,
-      isOwn: answer === silentAnswer,
+      isOwn,
+      watch: isOwn ? undefined : watch?.({ method, name: nameOfCall(request), text: request.text }),
     };
   }
 

@@ -33,8 +33,9 @@ export class LoggedAnswer implements CallAnswer {
     this.#host.emit(this.stream, asEvent(id, text, this.#maxEventBytes), isLast, id);
   }
 
-  fail(id: RequestId, reason: Reason): void {
+  fail(id: RequestId, reason: Reason): boolean {
     this.response(id, Buffer.from(faultMessage(reason, id)));
+    return false;
   }
 
   abandon(): void {

@@ -1,4 +1,5 @@
 import type { BackendEnd } from '../backend/backend.ts';
+import type { CallObserver } from './call-observer.ts';
 import type { SessionEnd } from './session-end.ts';
 
 /**
@@ -30,6 +31,8 @@ export const nameOf = (key: string, server: string): SessionName => ({ server, s
 
 /** Is told what happens to sessions, so that it can be logged and counted. Contents and ids are never passed. */
 export interface SessionObserver {
+  /** Is told of the calls of sessions; absent if nobody wants to know. */
+  readonly calls?: CallObserver | undefined;
   started(name: SessionName, details: { protocolVersion: string; startMs: number; pid: number | undefined }): void;
   ended(
     name: SessionName,

@@ -82,7 +82,10 @@ export class OneStream {
           this.confirm([id], reply);
         }),
       refused: (_id, text) => answer(() => reply.json(text)),
-      fail: (id, reason) => answer(() => reply.fault(reason, id)),
+      fail: (id, reason) => {
+        answer(() => reply.fault(reason, id));
+        return true;
+      },
       abandon: (id) => answer(() => reply.fault('outcome_unknown', id)),
     };
   }

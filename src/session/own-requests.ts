@@ -18,6 +18,6 @@ export const silentAnswer: CallAnswer = {
   hasStream: false,
   message: () => undefined,
   response: () => undefined,
-  fail: () => undefined,
+  fail: () => false,
   abandon: () => undefined,
 };

@@ -19,7 +19,7 @@ export interface RouterOptions {
   /** Which of the session's backends speaks; empty for the very first one. */
   incarnation(): string;
   /** A call is about to be answered with this response. */
-  onAnswered(call: Call, response: Buffer): void;
+  onAnswered(call: Call, response: Message): void;
   /** True if a client listens to the GET stream. */
   hasGetStream(): boolean;
   /** False if nothing more can be kept for the GET stream. */
@@ -29,7 +29,7 @@ export interface RouterOptions {
   /** Answers the server itself, in place of its client. */
   toServer(text: Buffer): void;
   /** The response to `initialize`, which decides what becomes of the session. */
-  onInitialized(call: Call, text: Buffer): void;
+  onInitialized(call: Call, response: Message): void;
   onDropped(what: Dropped, text?: Buffer): void;
 }
 
@@ -65,14 +65,15 @@ export class Router {
     else destination.answer.message(text);
   }
 
-  #routeResponse({ id, text }: Message): void {
+  #routeResponse(response: Message): void {
+    const { id, text } = response;
     const { calls, onInitialized, onAnswered, onDropped } = this.#options;
     const call = id == null ? undefined : calls.take(id);
     if (call === undefined) onDropped('unknown_response', text);
-    else if (call.method === 'initialize') onInitialized(call, text);
+    else if (call.method === 'initialize') onInitialized(call, response);
     else {
       if (call.taskNews !== undefined) calls.tasks.answered(call.taskNews, call.taskId, text);
-      onAnswered(call, text);
+      onAnswered(call, response);
       call.answer.response(call.id, text);
     }
   }

@@ -1,5 +1,5 @@
 import type { Reason } from '../protocol/faults.ts';
-import type { Call } from './calls.ts';
+import { type Call, failCall } from './calls.ts';
 
 /** Why a session ended. */
 export type SessionEnd =
@@ -42,9 +42,11 @@ export const faultAtEnd: Readonly<Record<SessionEnd, Reason>> = {
  * Ends a call with its session. One that its client has cancelled gets no response any more (2025-11-25,
  * basic/utilities/cancellation) but where its POST has to be answered still; the next owner of a released one tells what became of it.
  */
-export function endCall({ id, answer, cancelTimer }: Call, reason: SessionEnd): void {
+export function endCall(call: Call, reason: SessionEnd): void {
+  const { id, answer, cancelTimer, watch } = call;
   const isCancelled = cancelTimer !== undefined && reason !== 'released';
   if (reason === 'moved') answer.abandon(id);
-  else if (!isCancelled) answer.fail(id, faultAtEnd[reason]);
-  else if (answer.stream === undefined) answer.fail(id, 'cancelled');
+  else if (!isCancelled) failCall(call, faultAtEnd[reason]);
+  else if (answer.stream === undefined) failCall(call, 'cancelled');
+  else watch?.failed('cancelled');
 }

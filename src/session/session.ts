@@ -1,12 +1,12 @@
 import type { EventId } from '../protocol/event-id.ts';
-import type { RequestId } from '../protocol/faults.ts';
 import { type Handshake, readHandshake, readRefusal } from '../protocol/handshake.ts';
-import { readOwn } from '../protocol/message.ts';
+import { type Message, readOwn } from '../protocol/message.ts';
 import { allowsBatches, assumedRevision } from '../protocol/revisions.ts';
 import { type Principal, type Registration, SessionExists } from '../store/session-records.ts';
 import { StoreUnavailable } from '../store/store-unavailable.ts';
 import type { Adoption } from './adoption.ts';
 import type { OpeningAnswer } from './answer.ts';
+import { type Call, failCall } from './calls.ts';
 import { type ClientKind, ClientState } from './client-state.ts';
 import { Conversation } from './conversation.ts';
 import type { Refusal } from './event-writer.ts';
@@ -84,7 +84,7 @@ export class Session implements SessionHandle {
     this.#talk = new Conversation({
       ...{ parts, name: this.name, epoch, client: this.#client, adoption, signal: this.#over.signal },
       protocolVersion: () => this.protocolVersion,
-      onInitialized: (answer, id, text) => void this.#initialized(answer, id, text),
+      onInitialized: (answer, call, response) => void this.#initialized(answer, call, response),
       onClientChanged: () => this.#record.amend(),
       register: () => this.register(),
       onRefused: (why, cause) => this.#refused(why, cause),
@@ -209,10 +209,7 @@ export class Session implements SessionHandle {
     this.#forgotten = this.#try(
       reason === 'moved' ? undefined : () => this.#talk.outbound.close(reason === 'released'),
     ).then(() => this.#try(this.#forget(reason)));
-    await Promise.all([
-      this.#forgotten,
-      this.#forgotten.then(() => this.#try(() => this.#talk.upstream.close(reason === 'deleted'))),
-    ]);
+    await this.#forgotten.then(() => this.#try(() => this.#talk.upstream.close(reason === 'deleted')));
     observer.ended(this.name, { reason, dropped: this.#talk.dropped, errorCode: this.#refusedWith });
     onEnded();
   }
@@ -228,41 +225,43 @@ export class Session implements SessionHandle {
   }
 
   /** The server has answered `initialize`: only now there is a session for others to see. */
-  async #initialized(answer: OpeningAnswer, id: RequestId, text: Buffer): Promise<void> {
+  async #initialized(answer: OpeningAnswer, call: Call, response: Message): Promise<void> {
     clearTimeout(this.#startTimer);
-    const handshake = readHandshake(text);
+    const handshake = readHandshake(response.text);
     if (handshake === undefined) {
-      answer.refused(id, text);
-      this.#refusedWith = readRefusal(text);
+      call.watch?.answered(response);
+      answer.refused(call.id, response.text);
+      this.#refusedWith = readRefusal(response.text);
       await this.end('refused');
       return;
     }
     this.protocolVersion = handshake.protocolVersion;
     const tooLate = setTimeout(() => this.#over.abort(), this.#parts.options.storeWaitMs);
     try {
-      await this.#record.create(text, handshake.protocolVersion);
+      await this.#record.create(response.text, handshake.protocolVersion);
     } catch (cause) {
       // Where the key is not made here, only the store knows all that there are and were.
       const isTaken = hasGivenKey(this.#client) && cause instanceof SessionExists;
       if (!isTaken) this.#report(cause);
-      if (isTaken) answer.fail(id, 'already_initialized');
-      else answer.fail(id, cause instanceof StoreUnavailable ? 'store_unavailable' : 'internal');
+      if (isTaken) failCall(call, 'already_initialized');
+      else failCall(call, cause instanceof StoreUnavailable ? 'store_unavailable' : 'internal');
       await this.end(isTaken ? 'refused' : 'internal');
       return;
     } finally {
       clearTimeout(tooLate);
     }
     if (this.#ending !== undefined) {
-      answer.fail(id, 'internal');
+      failCall(call, 'internal');
       await this.#record.end(); // the end did not know of the record
       return;
     }
     this.#isOpen = true;
     this.#parts.onReady();
-    answer.response(id, text);
+    call.watch?.answered(response);
+    answer.response(call.id, response.text);
     this.#talk.open(handshake);
     const startMs = Math.round(performance.now() - this.#startedAt);
-    const { protocolVersion } = handshake;
+    const { protocolVersion } = this;
     this.#parts.observer.started(this.name, { protocolVersion, startMs, pid: this.#talk.upstream.pid });
   }
 

@@ -6,6 +6,8 @@ export interface PendingCall {
   readonly stream: number;
   readonly id: RequestId;
   readonly method: string;
+  /** The tool or prompt that it names, where somebody is to be told of its end. */
+  readonly name?: string;
   /** The request as it was sent, where it may be run again. */
   readonly text: Buffer | undefined;
 }

@@ -28,7 +28,7 @@ function createFixture({ hasGet = false } = {}) {
     hasGetStream: () => hasGet,
     toGetStream: (text) => void toGet.push(text.toString()),
     toServer: (text) => void toServer.push(text.toString()),
-    onInitialized: (_call, text) => void initialized.push(text.toString()),
+    onInitialized: (_call, { text }) => void initialized.push(text.toString()),
     onDropped: (what) => void dropped.push(what),
   });
   const receive = (...lines: unknown[]): void => {

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { onTestFinished, TestRunner } from 'vitest';
+import { environmentCanaries, expectNoLeak, expectNoLeakInChildren } from './canaries.ts';
 import { descendantsOf, type ProcessInfo } from './processes.ts';
 import { type Waiting, withDeadline } from './wait-for.ts';
 
@@ -62,7 +63,10 @@ export interface Gateway extends AsyncDisposable {
   logs(): Record<string, unknown>[];
   /** The living processes that it started, and theirs. */
   descendants(): Promise<ProcessInfo[]>;
-  /** Sends the signal (SIGTERM) and waits for the end; after the deadline it kills the process and rejects. Idempotent. */
+  /**
+   * Sends the signal (SIGTERM) and waits for the end; after the deadline it kills the process and rejects. Rejects as well if
+   * a secret of the test run is in its log, or with a server of it (`canaries.ts`). Idempotent.
+   */
   stop(signal?: NodeJS.Signals, waiting?: Waiting): Promise<Exit>;
 }
 
@@ -90,6 +94,8 @@ export async function startGateway({
   isStoppedWithTest = true,
 }: GatewayOptions = {}): Promise<Gateway> {
   const [file = process.execPath, ...programArgs] = program;
+  // What stands in for the gateway promises nothing of what it starts.
+  const carried = program === defaultProgram ? environmentCanaries : {};
   const child = spawn(
     file,
     [
@@ -98,7 +104,7 @@ export async function startGateway({
       ...args,
       ...(command.length > 0 ? ['--', ...command] : []),
     ],
-    { cwd, env: definedOnly({ ...process.env, ...env }), stdio: ['ignore', 'pipe', 'pipe'] },
+    { cwd, env: definedOnly({ ...process.env, ...carried, ...env }), stdio: ['ignore', 'pipe', 'pipe'] },
   );
   const stdout = collectText(child.stdout);
   const stderr = collectText(child.stderr);
@@ -114,11 +120,14 @@ export async function startGateway({
   child.once('exit', () => running.delete(pid));
 
   const stop = async (signal: NodeJS.Signals = 'SIGTERM', waiting: Waiting = {}) => {
-    child.kill(signal);
     try {
+      expectNoLeakInChildren(pid);
+      child.kill(signal);
       return await withDeadline(exited, { deadlineMs: 30_000, what: `the gateway to end after ${signal}`, ...waiting });
     } finally {
       child.kill('SIGKILL');
+      const isDetailed = /--log-level (debug|trace)/.test(args.join(' '));
+      expectNoLeak('the log of a gateway', stderr.text() + stdout.text(), { allowsContent: isDetailed });
     }
   };
   if (isStoppedWithTest && TestRunner.getCurrentTest() !== undefined) onTestFinished(async () => void (await stop()));

@@ -5,6 +5,7 @@ import {
   type IncomingMessage,
   type OutgoingHttpHeaders,
 } from 'node:http';
+import { canary, expectNoLeak, headerCanaries, noteIssued } from './canaries.ts';
 import { createSseReader, type SseEvent } from './sse-reader.ts';
 import { createInbox, type Inbox, type Waiting, withDeadline } from './wait-for.ts';
 
@@ -59,7 +60,7 @@ export function open(
 ): Promise<Exchange> {
   return new Promise((resolve, reject) => {
     // Without an agent each request has a connection of its own, which `drop` can cut without harm to others.
-    const request = httpRequest(url, { method, headers, agent: agent ?? false });
+    const request = httpRequest(url, { method, headers: { ...headerCanaries, ...headers }, agent: agent ?? false });
     request.on('error', reject);
     request.on('response', (response) => resolve(readExchange(response, () => request.destroy())));
     if (body === undefined) request.end();
@@ -93,6 +94,7 @@ function readExchange(response: IncomingMessage, destroy: () => void): Exchange 
     : undefined;
   let text = '';
   let isDropped = false;
+  noteIssued(headers['mcp-session-id']);
 
   response.setEncoding('utf8');
   response.on('data', (chunk: string) => {
@@ -121,6 +123,8 @@ function readExchange(response: IncomingMessage, destroy: () => void): Exchange 
     },
     answer: async (waiting = {}) => {
       await withDeadline(events.ended, { deadlineMs: 60_000, what: 'the end of the answer', ...waiting });
+      // Of what its client has said a server may repeat anything; of what is for the gateway it knows nothing.
+      if (status >= 400) expectNoLeak(`the body of a ${status}`, text, { allowsContent: true });
       const json = type.startsWith('application/json') && text !== '' ? JSON.parse(text) : undefined;
       const messages = json === undefined ? messagesOf(events.items) : [json].flat();
       return { status, headers, text, json, events: events.items, messages };
@@ -185,7 +189,7 @@ export async function initialize(
   url: string,
   { version = '2025-11-25', capabilities = {}, headers = {}, agent }: SessionOptions = {},
 ): Promise<Session> {
-  const clientInfo = { name: 'raw-test-client', version: '1.0.0' };
+  const clientInfo = { name: 'raw-test-client', version: canary('content') };
   const params = { protocolVersion: version, capabilities, clientInfo };
   const answer = await post(url, { jsonrpc: '2.0', id: 0, method: 'initialize', params }, headers, agent);
   const initialized = answer.messages.find(({ id }) => id === 0)?.result;

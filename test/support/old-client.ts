@@ -1,4 +1,5 @@
 import type { OutgoingHttpHeaders } from 'node:http';
+import { noteIssued } from './canaries.ts';
 import { type Answer, type Message, post } from './http-client.ts';
 import { type Listening, listen } from './resuming-client.ts';
 import type { SseEvent } from './sse-reader.ts';
@@ -55,7 +56,10 @@ export async function openOldStream(
   const onEvent = (event: SseEvent): void => {
     events.push(event);
     if (event.id !== undefined) lastEventId = event.id;
-    if (event.event === 'endpoint') endpoint = event.data ?? '';
+    if (event.event === 'endpoint') {
+      endpoint = event.data ?? '';
+      noteIssued(new URL(endpoint, baseUrl).searchParams.get('token'));
+    }
     if (event.event !== 'message') return;
     texts.push(event.data ?? '');
     heard.push(JSON.parse(event.data ?? ''));

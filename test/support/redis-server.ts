@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished, TestRunner } from 'vitest';
 import { freeze, thaw } from './freeze.ts';
+import { expectNoLeakInRedis } from './redis-contents.ts';
 import { findFreePort, PortTaken, type RedisProcess, spawnRedis } from './redis-process.ts';
 import { connectionBroke, openResp, type Reply, sendCommand } from './resp.ts';
 import { createInbox, type Inbox, withDeadline } from './wait-for.ts';
@@ -46,7 +47,7 @@ export interface RedisServer extends AsyncDisposable {
   command(...args: readonly (string | Buffer)[]): Promise<Reply>;
   /** The same, with the reply as text, one line for each value, as `redis-cli --raw` prints it. */
   cli(...args: readonly string[]): Promise<string>;
-  /** Ends it for good and removes its folder. Idempotent. */
+  /** Ends it for good and removes its folder. Rejects if a secret of the test run is in it (`canaries.ts`). Idempotent. */
   stop(): Promise<void>;
   /** SIGKILL; connections break, and new ones are refused until `restart`. */
   kill(): Promise<void>;
@@ -98,8 +99,13 @@ export async function startRedis({ args = [], isDurable = false }: RedisOptions 
     isPaused = false;
   };
   const stop = async (): Promise<void> => {
-    await kill();
-    await rm(folder, { recursive: true, force: true });
+    const isReadable = isRunning && !isPaused;
+    try {
+      if (isReadable) await expectNoLeakInRedis(port);
+    } finally {
+      await kill();
+      await rm(folder, { recursive: true, force: true });
+    }
   };
   if (TestRunner.getCurrentTest() !== undefined) onTestFinished(stop);
 

@@ -69,6 +69,11 @@ export const globalOptions = {
     `Least level to log: ${logLevels.join(', ')}.`,
     { inHelp: true },
   ),
+  audit: text<string | undefined>(
+    undefined,
+    file,
+    'Where a line of JSON is written for each call, without content: stdout, stderr or a file, opened anew at SIGHUP.',
+  ),
   ...sharedOptions,
   ...authOptions,
   ...oauthOptions,

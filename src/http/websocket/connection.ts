@@ -5,6 +5,7 @@ import { closeCodeOf } from '../../protocol/close-codes.ts';
 import { faultMessage, type Reason } from '../../protocol/faults.ts';
 import type { Message } from '../../protocol/message.ts';
 import { decodeEvents } from '../../protocol/sse.ts';
+import type { CallObserver, CallOrigin } from '../../session/call-observer.ts';
 import type { EventSink, Reply } from '../../session/reply.ts';
 import type { Session } from '../../session/session.ts';
 import { faultAtEnd, type SessionEnd } from '../../session/session-end.ts';
@@ -18,6 +19,7 @@ import type { CredentialWatch } from '../auth/credential-watch.ts';
 import { authorized } from '../authorized.ts';
 import { notServedHere } from '../legacy-only.ts';
 import { readMessages } from '../posted.ts';
+import { endRefused } from '../refused-calls.ts';
 import { Outlet } from './outlet.ts';
 
 /** What a connection needs. */
@@ -35,11 +37,18 @@ export interface ConnectionOptions {
   readonly authorization: Authorization;
   /** Ends the connection with the credentials of the handshake. */
   readonly watch: CredentialWatch;
+  /** Is told of calls that are refused; absent if nobody wants to know. */
+  readonly calls?: CallObserver | undefined;
   /** How long a client may take for its first message, and between an `initialize` that failed and the next. */
   readonly initializeTimeoutMs: number;
 }
 
+/** What is said of a fault. */
+type Fault = Parameters<typeof faultMessage>;
+
 interface ReplyOptions {
+  /** What is answered. */
+  readonly messages?: readonly Message[] | undefined;
   onAccepted?(): void;
   /** It was answered. */
   onOver?(): void;
@@ -110,15 +119,16 @@ export class Connection {
     if (isBinary) return this.close('not_text');
     const { maxDepth, sender, authorization } = this.#options;
     const read = readMessages(bytes, maxDepth);
-    const onOver = sender.visit.next(read.ok ? read.messages : []);
-    if (typeof onOver === 'string') return this.#refuse(onOver, read.id);
+    const messages = read.ok ? read.messages : undefined;
+    const onOver = sender.visit.next(messages ?? []);
+    if (typeof onOver === 'string') return this.#refusePosted(messages, onOver, read.id);
     const posted = authorized(read, sender.identity, authorization, undefined);
     if (!posted.ok) onOver();
-    if (!posted.ok) return this.#refuse(posted.reason, posted.id, posted.data);
+    if (!posted.ok) return this.#refusePosted(messages, posted.reason, posted.id, posted.data);
     const { modern, initialize, isBatch, id } = posted;
     if (this.#session === undefined && modern === undefined && initialize !== undefined && !isBatch)
       return this.#open(initialize, onOver);
-    const reply = this.#createReply({ onOver });
+    const reply = this.#createReply({ messages, onOver });
     if (modern !== undefined) return reply.fault('modern_not_served', id, { ...notServedHere(modern) });
     if (this.#session !== undefined && initialize !== undefined) return reply.fault('already_initialized', id);
     if (this.#session === undefined || !this.#isOpen) return reply.fault('not_initialized', id);
@@ -126,7 +136,18 @@ export class Connection {
     this.#session.post(posted, reply);
   }
 
-  #refuse(...fault: Parameters<typeof faultMessage>): void {
+  /** Calls that are refused end with that; see `CallObserver`. */
+  #refusePosted(messages: readonly Message[] | undefined, ...fault: Fault): void {
+    const { calls, server, sender } = this.#options;
+    const origin: CallOrigin = {
+      ...{ server: server.name, era: 'legacy', principal: sender.identity.principal },
+      session: this.#session?.name.session,
+    };
+    if (calls !== undefined) endRefused(calls, origin, messages, fault[0]);
+    this.#refuse(...fault);
+  }
+
+  #refuse(...fault: Fault): void {
     this.#outlet.reply(faultMessage(...fault));
   }
 
@@ -139,7 +160,7 @@ export class Connection {
       // Priming events are for clients that come back.
       this.#session?.listen(undefined, this.#createReply({ isContinued: true }));
     };
-    const reply = this.#createReply({ onAccepted, onOver });
+    const reply = this.#createReply({ messages: [initialize], onAccepted, onOver });
     const visitor = { server, principal: sender.principal };
     const home = { store, maxEventBytes, onEnding: (reason: SessionEnd) => this.#ended(reason) };
     this.#session = sessions.connected.open(visitor, initialize, reply, home);
@@ -162,7 +183,7 @@ export class Connection {
   }
 
   /** What the session has for the client; to be told that a message was accepted is of no use on a connection. */
-  #createReply({ onAccepted = () => undefined, onOver, isContinued = false }: ReplyOptions = {}): Reply {
+  #createReply({ messages = [], onAccepted = () => undefined, onOver, isContinued = false }: ReplyOptions = {}): Reply {
     const listeners: (() => void)[] = [];
     const answer = (send: () => void): void => {
       for (const listener of listeners) this.#onGone.delete(listener);
@@ -185,7 +206,7 @@ export class Connection {
       accepted: () => answer(onAccepted),
       removed: () => answer(() => undefined),
       nothing: () => answer(() => undefined),
-      fault: (...fault) => answer(() => this.#refuse(...fault)),
+      fault: (...fault) => answer(() => this.#refusePosted(messages, ...fault)),
       stream: () => this.#createSink(),
     };
   }

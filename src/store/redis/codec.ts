@@ -23,8 +23,11 @@ export const formatRequestId = (id: PendingCall['id']): string => JSON.stringify
  * @param opened the place of the event that opened it
  */
 export function formatPending(call: PendingCall, opened: Position, index: number): Buffer {
-  const { stream, method, text } = call;
-  const line = JSON.stringify([opened.epoch, opened.seq, index, stream, method, text !== undefined]);
+  const { stream, method, name, text } = call;
+  const line = JSON.stringify([
+    ...[opened.epoch, opened.seq, index, stream, method, text !== undefined],
+    ...(name === undefined ? [] : [name]),
+  ]);
   return Buffer.concat([Buffer.from(`${line}\n`), text ?? Buffer.alloc(0)]);
 }
 
@@ -45,9 +48,10 @@ export function parseState(newestStream: ScriptReply, tails: ScriptReply, pendin
 
 function parsePending(id: string, value: Buffer): { call: PendingCall; order: readonly [number, number, number] } {
   const end = value.indexOf(0x0a);
-  const [epoch, seq, index, stream, method, hasText] = JSON.parse(value.toString('utf8', 0, end));
+  const [epoch, seq, index, stream, method, hasText, name] = JSON.parse(value.toString('utf8', 0, end));
   const text = hasText ? value.subarray(end + 1) : undefined;
-  return { call: { stream, id: JSON.parse(id), method, text }, order: [epoch, seq, index] };
+  const call = { stream, id: JSON.parse(id), method, text, ...(typeof name === 'string' && { name }) };
+  return { call, order: [epoch, seq, index] };
 }
 
 /** The log's state as the arguments of a script: counted pairs of tails, then of pending requests. */

@@ -30,6 +30,17 @@ it('[P8] accounts of which nothing is in use are forgotten, and no others', () =
   for (const [what, account] of kept) expect(of(what)).toBe(account);
 });
 
+it('an account that was forgotten is not used again, whoever asks', () => {
+  const { accounts, of } = createFixture();
+  const principal = { issuer: '', subject: 'one', client: '' };
+  const forgotten = accounts.of(principal);
+  for (let n = 0; n < 2_000; n++) of(`${n}`);
+  const account = of('one');
+  expect(account).not.toBe(forgotten);
+  expect(accounts.of(principal)).toBe(account);
+  expect(accounts.of(principal)).toBe(account);
+});
+
 it('accounts are kept as long as their rates are not paid, since who was forgotten could begin anew', () => {
   const { accounts, of } = createFixture();
   const used = Array.from({ length: 2_000 }, (_, n) => {

@@ -1,0 +1,71 @@
+import type { IncomingMessage } from 'node:http';
+import type { Reason } from '../protocol/faults.ts';
+import type { Message } from '../protocol/message.ts';
+import { namesModernRevision } from '../protocol/revisions.ts';
+import { type CallObserver, type CallOrigin, nameOfCall, OpenCall } from '../session/call-observer.ts';
+import type { Principal } from '../store/session-records.ts';
+
+/** What is known of a request on its way. */
+interface Note {
+  readonly calls: CallObserver;
+  readonly server: string;
+  readonly startedAt: number;
+  /** Undefined until its sender is let in. */
+  principal: Principal | undefined;
+  /** Undefined until its body was read. */
+  messages: readonly Message[] | undefined;
+}
+
+/** Kept beside the requests: nothing between the door and the fault needs to pass it on. */
+const notes = new WeakMap<IncomingMessage, Note>();
+
+/** With this the client's answer ends, not its call: whoever answers that tells of its end. */
+const endsAnswerOnly: ReadonlySet<Reason> = new Set(['credentials_expired']);
+
+/** A request has come to an endpoint whose calls somebody wants to be told of. */
+export function noteRequest(incoming: IncomingMessage, calls: CallObserver, server: string): void {
+  notes.set(incoming, { calls, server, startedAt: performance.now(), principal: undefined, messages: undefined });
+}
+
+/** Its sender is let in. */
+export function noteSender(incoming: IncomingMessage, principal: Principal): void {
+  const note = notes.get(incoming);
+  if (note !== undefined) note.principal = principal;
+}
+
+/** Its body was read. */
+export function noteMessages(incoming: IncomingMessage, messages: readonly Message[]): void {
+  const note = notes.get(incoming);
+  if (note !== undefined) note.messages = messages;
+}
+
+/**
+ * It is answered with a fault: its calls end with that. Also told of are those who are not let in, whatever they wanted, and a
+ * POST that cannot be read.
+ */
+export function tellRefusal(incoming: IncomingMessage, reason: Reason): void {
+  const note = notes.get(incoming);
+  if (note === undefined || endsAnswerOnly.has(reason)) return;
+  notes.delete(incoming);
+  const { calls, server, startedAt, principal, messages } = note;
+  if (principal !== undefined && incoming.method !== 'POST') return; // opens or ends a stream or session: no call
+  const header = incoming.headers['mcp-protocol-version']?.toString();
+  const isModern = namesModernRevision(header) || messages?.some((message) => message.isModern);
+  endRefused(calls, { server, era: isModern ? 'modern' : 'legacy', principal }, messages, reason, startedAt);
+}
+
+/** Ends the calls among messages that are refused together; undefined for what was not read. */
+export function endRefused(
+  calls: CallObserver,
+  origin: CallOrigin,
+  messages: readonly Message[] | undefined,
+  reason: Reason,
+  startedAt = performance.now(),
+): void {
+  if (messages === undefined) return new OpenCall(calls, origin, undefined, startedAt).failed(reason);
+  for (const message of messages) {
+    if (message.kind !== 'request') continue;
+    const { method, text } = message;
+    new OpenCall(calls, origin, { method, text, name: nameOfCall(message) }, startedAt).failed(reason);
+  }
+}

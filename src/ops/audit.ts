@@ -1,0 +1,78 @@
+import type { Logger } from 'pino';
+import type { CallObserver, CallOutcome, EndedCall } from '../session/call-observer.ts';
+import type { Principal } from '../store/session-records.ts';
+import { LineFile, type LineTarget } from './line-file.ts';
+
+/** What audit lines are written with. */
+export interface AuditOptions {
+  /** `stdout`, `stderr`, or the path of a file. */
+  readonly target: string;
+  /** Which of several gateways writes. */
+  readonly instance: string;
+  readonly logger: Logger;
+}
+
+/** The audit lines of a gateway. */
+export interface Audit extends CallObserver {
+  /** Opens the file anew, after it was moved away. */
+  reopen(): void;
+  /** Resolves when the lines are written, or cannot be. */
+  close(): Promise<void>;
+}
+
+/**
+ * A line of JSON for each call that has ended: who, what, how it ended; no content (docs/decisions/0038). Nobody waits for it:
+ * what becomes of lines that cannot be written says `LineFile`. Throws an error for the operator if the file cannot be opened.
+ */
+export function createAudit({ target, instance, logger }: AuditOptions): Audit {
+  const stamp = (): object => ({ time: new Date().toISOString(), instance });
+  const file = openFile({
+    target: target === 'stdout' ? 1 : target === 'stderr' ? 2 : target,
+    onStuck: (cause) =>
+      logger.error(
+        { detail: (cause as Error).message },
+        'audit lines cannot be written; calls go on, and lines wait as long as there is room',
+      ),
+    onUnstuck: (lost) => logger.warn({ lost }, 'audit lines can be written again'),
+    gapLine: (lost) => JSON.stringify({ ...stamp(), lost }),
+  });
+  return {
+    ended: (call) => file.write(JSON.stringify({ ...stamp(), ...lineOf(call) })),
+    reopen() {
+      try {
+        file.reopen();
+      } catch (cause) {
+        logger.error({ detail: (cause as Error).message }, 'cannot open the audit file anew; the old one stays in use');
+      }
+    },
+    async close() {
+      const lost = await file.close();
+      if (lost > 0) logger.error({ lost }, 'audit lines could not be written and are lost');
+    },
+  };
+}
+
+function openFile(options: ConstructorParameters<typeof LineFile>[0] & { readonly target: LineTarget }): LineFile {
+  try {
+    return new LineFile(options);
+  } catch (cause) {
+    const { message } = cause as Error;
+    throw new Error(`The audit file cannot be opened: ${message}. Correct --audit.`, { cause });
+  }
+}
+
+/** Fields that are not known are left out, as JSON has it. */
+function lineOf({ server, era, principal, session, method, name, outcome, ...sizes }: EndedCall): object {
+  return { server, era, principal: shown(principal), session, method, name, ...wordsOf(outcome), ...sizes };
+}
+
+/** Nobody, where the gateway does no authentication. */
+function shown(principal: Principal | undefined): Partial<Principal> | undefined {
+  const entries = Object.entries(principal ?? {}).filter(([part, value]) => part !== 'credentials' && value !== '');
+  return entries.length === 0 ? undefined : Object.fromEntries(entries);
+}
+
+function wordsOf(outcome: CallOutcome): object {
+  const { kind, ...why } = outcome;
+  return { outcome: kind, ...why };
+}
