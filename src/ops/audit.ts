@@ -66,7 +66,7 @@ function lineOf({ server, era, principal, session, method, name, outcome, ...siz
   return { server, era, principal: shown(principal), session, method, name, ...wordsOf(outcome), ...sizes };
 }
 
-/** Nobody, where the gateway does no authentication. */
+/** Nobody, where the gateway does no authentication. The mark of credentials tells sessions apart, and no users. */
 function shown(principal: Principal | undefined): Partial<Principal> | undefined {
   const entries = Object.entries(principal ?? {}).filter(([part, value]) => part !== 'credentials' && value !== '');
   return entries.length === 0 ? undefined : Object.fromEntries(entries);
