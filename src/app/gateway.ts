@@ -120,7 +120,7 @@ export async function startGateway({ config, environment, logger, onUseless }: G
     });
     allGroups.push(groups);
     const { marks } = keyed;
-    const doors = { originRules, identityHeaders, quotas, marks, watch, calls, ...access.of(own) };
+    const doors = { originRules, identityHeaders, marks, quotas, watch, calls, ...access.of(own) };
     const { sessionless } = own;
     const options = { ...config, server, sessions, modern, groups, sessionless, ...doors };
     const endpoint = createEndpoint(options);

@@ -12,9 +12,6 @@ import type { Reply } from '../session/reply.ts';
 import type { Principal } from '../store/session-records.ts';
 import type { Sender } from './admission.ts';
 
-/** Who sends a request, and to whom belongs what it makes. */
-type Who = Pick<Sender, 'identity' | 'principal'>;
-
 /** What the face needs. */
 export interface ModernFaceOptions {
   readonly modern: ModernServer;
@@ -29,7 +26,7 @@ export interface ModernFaceOptions {
 /** The endpoint of one server for clients of the modern era, who have POST only. */
 export interface ModernFace {
   /** Answers a POST of the modern era, or one that claims to be. */
-  post(message: Message, headers: RequestHeaders, sender: Who, reply: Reply): void;
+  post(message: Message, headers: RequestHeaders, sender: Pick<Sender, 'principal'>, reply: Reply): void;
 }
 
 /** What is wrong with a message, as the catalogue of faults has it. */
@@ -71,11 +68,16 @@ export function createModernFace({
     const origin: CallOrigin = { server: modern.name, era: 'modern', principal };
     return new OpenCall(calls, origin, { method, text, name: nameOfCall(request) });
   };
-  const request = (message: Message, headers: RequestHeaders, { identity, principal }: Who, reply: Reply): void => {
+  const request = (
+    message: Message,
+    headers: RequestHeaders,
+    { principal }: Pick<Sender, 'principal'>,
+    reply: Reply,
+  ): void => {
     const hidesServerErrors = message.method === 'server/discover';
     const answer = new Answer({
       ...{ reply, id: message.id as RequestId, commitAfterMs, slowReaderMs, hidesServerErrors },
-      watch: watch(message, identity.principal),
+      watch: watch(message, principal),
     });
     const read = readEnvelope(message);
     if (!read.ok) return answer.fault('bad_envelope', { missing: read.missing });

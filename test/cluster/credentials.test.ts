@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Cluster } from '../support/cluster.ts';
 import { initialize, type Session } from '../support/http-client.ts';
-import { contentsOfRedis } from '../support/redis-text.ts';
+import { contentsOfRedis } from '../support/redis-contents.ts';
 import { showsVariables, variableOf, variableOfModern } from '../support/shown-variables.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { failuresOf, instancesOf, settle, startFastCluster, statusOf } from './fast.ts';

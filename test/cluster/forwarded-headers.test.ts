@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Cluster } from '../support/cluster.ts';
 import { initialize, type Session } from '../support/http-client.ts';
-import { contentsOfRedis } from '../support/redis-text.ts';
+import { contentsOfRedis } from '../support/redis-contents.ts';
 import { startTokenServer, type TokenServer, toldToken } from '../support/token-server.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { failuresOf, instancesOf, settle, startFastCluster } from './fast.ts';
