@@ -173,8 +173,8 @@ test('[P11] clients that the gateway knows are told apart by who they are, also 
       .map((pair) => pair.join(':'))
       .join(),
   };
-  const args = [...credential, '--credential', 'USER_NAME=user {claim:sub}'];
-  const { url } = await startGateway({ args, env, command: showsVariables });
+  const args = ['--audit', 'stdout', ...credential, '--credential', 'USER_NAME=user {claim:sub}'];
+  const { url, logs } = await startGateway({ args, env, command: showsVariables });
   const of = (name: keyof typeof keys) => ({ ...tokenOf('same'), Authorization: `Bearer ${keys[name]}` });
   const names = ['alice', 'bob'] as const;
   const sessions = await Promise.all(names.map((name) => initialize(url, { headers: of(name) })));
@@ -185,6 +185,10 @@ test('[P11] clients that the gateway knows are told apart by who they are, also 
   expect(stolen.status).toBe(404);
   const modern = await Promise.all(names.map((name) => variableOfModern(url, 'USER_NAME', { headers: of(name) })));
   expect(modern.map(({ value }) => value)).toEqual(['user alice', 'user bob']);
+  // An audit is of users, and tells nothing of what they brought.
+  const audited = logs().flatMap(({ principal }) => (principal === undefined ? [] : [principal]));
+  expect(audited).toContainEqual({ issuer: 'api-key', subject: 'alice' });
+  expect(JSON.stringify(audited)).not.toContain('credentials');
 });
 
 test('[P8] who brings another token at each time has no more sessions than others', async () => {
