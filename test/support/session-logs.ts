@@ -36,8 +36,8 @@ const digestOf = (text: string): string => createHash('sha256').update(text).dig
 
 /**
  * The events of an entry, as `append` writes it: `h` is `<time> <events> <bytes> <stream>:<events>:<1 if it ends>…`, `d` for
- * each event a line `<stream> <1 if last> <bytes> <previous place or nothing>` and its data, and the entry's id is the place
- * of the last one. A marker, as `takeOver` writes it, has `m` alone. The one place here that knows this form; on purpose not
+ * each event a line `<stream> <1 if last> <bytes> <previous place or nothing>`, or `<bytes>` if it goes on where the event
+ * before it ended, and its data, and the entry's id is the place of the last one. A marker, as `takeOver` writes it, has `m` alone. The one place here that knows this form; on purpose not
  * the decoder that is tested.
  */
 export function decodeEntry(id: string, fields: readonly string[]): readonly LogEntry[] {
@@ -53,20 +53,24 @@ export function decodeEntry(id: string, fields: readonly string[]): readonly Log
   }
   const count = Number(head.split(' ')[1]);
   let rest = Buffer.from(fieldOf('d') ?? '');
-  return Array.from({ length: count }, (_, index) => {
+  const entries: LogEntry[] = [];
+  for (let seq = lastSeq - count + 1; seq <= lastSeq; seq += 1) {
     const end = rest.indexOf('\n');
-    const [stream, last, length, previous] = rest.toString('latin1', 0, end).split(' ');
+    const line = rest.toString('latin1', 0, end);
+    const full = line.includes(' ') ? line : `${entries.at(-1)?.stream} 0 ${line} ${epoch}-${seq - 1}`;
+    const [stream, last, length, previous] = full.split(' ');
     const data = rest.toString('utf8', end + 1, end + 1 + Number(length));
     rest = rest.subarray(end + 1 + Number(length));
-    return {
+    entries.push({
       epoch,
-      seq: lastSeq - count + 1 + index,
+      seq,
       stream: Number(stream),
       previous: previous ? placeOf(previous) : undefined,
       data,
       last: last === '1',
-    };
-  });
+    });
+  }
+  return entries;
 }
 
 /** Reads `<epoch>-<seq>`. */
