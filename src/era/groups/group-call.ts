@@ -164,8 +164,8 @@ export class GroupCall {
     if (!askable.has(need.flag)) {
       this.#say(ServerRequests.refusal(message));
       if (!form.isToldWhatItLacks) return;
-      this.#cancel('The client cannot give what the server asks for.');
-      this.#asked.answer.fault('missing_capability', { requiredCapabilities: need.required });
+      this.#cancelAtServer('The client cannot give what the server asks for.');
+      this.#conclude({ reason: 'missing_capability', data: { requiredCapabilities: need.required } });
       return;
     }
     this.#questions.ask(questionOf(message, at), before);
@@ -249,7 +249,7 @@ export class GroupCall {
   #tellOutcome(outcome: Outcome): void {
     const { answer } = this.#asked;
     if (answer.isOver) return;
-    if ('reason' in outcome) answer.fault(outcome.reason);
+    if ('reason' in outcome) answer.fault(outcome.reason, outcome.data);
     else answer.response(outcome.text, outcome.status);
   }
 

@@ -1,8 +1,10 @@
 import { isReason, type Reason, type RequestId } from '../../protocol/faults.ts';
 import type { Outcomes } from '../../store/outcomes.ts';
 
-/** What a client is answered: a response under some id, with its HTTP status, or an error of the gateway. */
-export type Outcome = { readonly text: Buffer; readonly status: number } | { readonly reason: Reason };
+/** What a client is answered: a response under some id, with its HTTP status, or an error of the gateway, with its `data`. */
+export type Outcome =
+  | { readonly text: Buffer; readonly status: number }
+  | { readonly reason: Reason; readonly data?: Record<string, unknown> | undefined };
 
 /** The outcome of a round of input, for all who send the same answers (2026-07-28, basic/patterns/mrtr). */
 export class RoundOutcome {
@@ -41,8 +43,8 @@ function format(digest: string, outcome: Outcome): Buffer {
 
 function read(kept: Buffer, wanted: string): Outcome {
   const end = kept.indexOf(newline);
-  const { digest, status, reason } = JSON.parse(kept.toString('utf8', 0, end)) as Record<string, unknown>;
+  const { digest, status, reason, data } = JSON.parse(kept.toString('utf8', 0, end)) as Record<string, unknown>;
   if (digest !== wanted) return { reason: 'bad_request_state' };
-  if (isReason(reason)) return { reason };
+  if (isReason(reason)) return { reason, data: data as Record<string, unknown> | undefined };
   return { text: kept.subarray(end + 1), status: Number(status) };
 }

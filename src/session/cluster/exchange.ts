@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type EventId, parseEventId } from '../../protocol/event-id.ts';
-import type { RequestId } from '../../protocol/faults.ts';
+import type { Reason, RequestId } from '../../protocol/faults.ts';
 import type { EventSink, Reply } from '../reply.ts';
 import { isHarmless } from '../rerun.ts';
 import type { SessionHandle } from '../session-handle.ts';
@@ -94,10 +94,10 @@ export class Exchange {
     this.#over('answered');
   }
 
-  /** This instance stops now, or nobody can be asked any more. */
+  /** This instance stops now. */
   giveUp(): void {
     if (this.listens && this.#host.isOneStream) this.#reply.endForNow();
-    else this.#reply.fault('outcome_unknown', this.requestId);
+    else this.#abandon('draining');
     this.#over('answered');
   }
 
@@ -108,7 +108,9 @@ export class Exchange {
 
   /** The store was away for as long as a request may be idle: whoever had it has ended it by now (P7). */
   tire(): void {
-    if (!this.listens && !this.#reply.isContinued) this.giveUp();
+    if (this.listens || this.#reply.isContinued) return;
+    this.#abandon('store_unavailable');
+    this.#over('answered');
   }
 
   /** There is a fault of the gateway. */
@@ -161,6 +163,11 @@ export class Exchange {
         this.#reply[letter.kind]();
     }
     this.#over('answered');
+  }
+
+  /** Nobody answers any more. What no owner was asked for has not run, and may be sent again for this reason. */
+  #abandon(unasked: Reason): void {
+    this.#reply.fault(this.#owner === undefined ? unasked : 'outcome_unknown', this.requestId);
   }
 
   /** Ends the owner's part at once: the next letter of the same delivery, behind a hole, must not count. */

@@ -35,6 +35,8 @@ export interface GroupsFixture {
   readonly onBackendExit?: 'restore' | 'end';
   /** The clock of the store, in milliseconds. */
   now?(): number;
+  /** States never expire. */
+  readonly endlessStates?: boolean;
   /** Answers what is sent to a backend, but for `initialize`, which is answered already. */
   onSend?(message: Json, backend: FakeBackend): void;
   /** Answers `initialize`; at once with some capabilities unless given. */
@@ -87,7 +89,7 @@ export function createGroups(options: GroupsFixture) {
       poolMax,
       version: '1',
     },
-    states: new RequestStates(keys),
+    states: new RequestStates(keys, options.endlessStates ? () => 0 : Date.now),
     marks: new CredentialMarks(keys),
     requestIdleMs: limited.requestIdleMs,
     settleMs: 1_000,

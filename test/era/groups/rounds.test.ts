@@ -77,6 +77,23 @@ describe.each(['request', 'principal'] as const)('a round of input, with isolati
     expect([asked(), failures]).toEqual([2, []]);
   });
 
+  it('after which the server needs what the client does not declare ends in that error, again and again', async () => {
+    const { ask, failures } = createGroups({
+      isolation,
+      onSend: ({ method, result }, backend) => {
+        const asks = { jsonrpc: '2.0', params: { message: '?' } };
+        if (method === 'tools/call') backend.says({ ...asks, id: 'q1', method: 'elicitation/create' });
+        else if (result !== undefined) backend.says({ ...asks, id: 'q2', method: 'sampling/createMessage' });
+      },
+    });
+    const call = (params: object = {}) => responseOf(ask('tools/call', { ...asking, params: { name, ...params } }));
+    const first = await call();
+    const outcomes = [await call(retryOf(first)), await call(retryOf(first))];
+    const data = { reason: 'missing_capability', requiredCapabilities: { sampling: {} } };
+    expect(outcomes.map(({ error }) => error.data)).toEqual([data, data]);
+    expect(failures).toEqual([]);
+  });
+
   it('with other answers is refused while the call goes on, and that harms nothing', async () => {
     const { call, answer, fake } = createAsking({ isolation, answersAtOnce: false });
     const first = await responseOf(call());
@@ -121,6 +138,17 @@ describe.each(['request', 'principal'] as const)('a round of input, with isolati
     const first = await responseOf(call());
     fake.backend.ends();
     expect((await responseOf(call(retryOf(first)))).error.data.reason).toBe('outcome_unknown');
+  });
+
+  it('[R4.11] whose call was ended by the time limit tells so, as long as its state holds', async () => {
+    const limits = { requestIdleMs: 50, cancelGraceMs: 1 };
+    const { call, fake } = createAsking({ isolation, answersAtOnce: false, limits, endlessStates: true });
+    const first = await responseOf(call());
+    await waitFor(() => fake.opened[0]?.sent.items.some(({ method }) => method === 'notifications/cancelled'), {
+      what: 'the cancellation',
+    });
+    const outcomes = [await responseOf(call(retryOf(first))), await responseOf(call(retryOf(first)))];
+    expect(outcomes.map(({ error }) => error.data.reason)).toEqual(['request_timeout', 'request_timeout']);
   });
 
   it('[R4.11] that nobody comes for is cancelled at the server by whoever ends the call, and its session is free', async () => {

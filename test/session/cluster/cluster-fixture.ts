@@ -144,11 +144,12 @@ export async function createCluster(options: Partial<SessionsOptions> = {}, fiel
   onTestFinished(() => void vi.useRealTimers());
   const store = createMemoryStore({ maxEvents: 1_000, maxBytes: 10_000_000, maxAgeMs: never, leaseMs });
   const [a, b] = [createInstance(store, options, fields), createInstance(store, options, fields)];
+  const instances = [a, b];
   const pass = async (ms = 300): Promise<void> => void (await vi.advanceTimersByTimeAsync(ms));
   await pass(takeoverMs);
   onTestFinished(async () => {
-    for (const { line } of [a, b]) line.mend();
-    const drained = Promise.all([a, b].map(({ sessions }) => sessions.drain(0)));
+    for (const { line } of instances) line.mend();
+    const drained = Promise.all(instances.map(({ sessions }) => sessions.drain(0)));
     await pass(takeoverMs);
     await drained;
     await store.close();
@@ -164,5 +165,12 @@ export async function createCluster(options: Partial<SessionsOptions> = {}, fiel
     await pass(0);
     return id;
   };
-  return { a, b, store, pass, open };
+  /** One more, that cannot reach the store yet. */
+  const join = (): Instance => {
+    const late = createInstance(store, options, fields);
+    late.line.cut();
+    instances.push(late);
+    return late;
+  };
+  return { a, b, store, pass, open, join };
 }

@@ -271,3 +271,30 @@ describe('letters that are lost', () => {
     expect(call.given).toEqual({ kind: 'fault', reason: 'outcome_unknown', id: 'c' });
   });
 });
+
+describe('a request that no owner was asked for yet', () => {
+  it('[P7] waits at an instance that has just started for the store, and is not given up', async () => {
+    const { join, pass } = await createCluster();
+    const { line, post } = join();
+    const reply = post('no-such-session', request('r'));
+    await pass(1_000);
+    expect(reply.given).toBeUndefined();
+    line.mend();
+    await pass(1_000);
+    expect(reply.given).toEqual({ kind: 'fault', reason: 'unknown_session', id: 'r' });
+  });
+
+  it('[P7] has not run, so whoever gives it up says that it may be sent again', async () => {
+    const { join, pass } = await createCluster({ cluster: { ...cluster, requestIdleMs: 2_000 } });
+    const { post, sessions } = join();
+    const tired = post('no-such-session', request('r'));
+    await pass(3_000);
+    expect(tired.given).toEqual({ kind: 'fault', reason: 'store_unavailable', id: 'r' });
+    const waiting = post('no-such-session', request('s'));
+    await pass(100);
+    const drained = sessions.drain(100);
+    await pass(1_000);
+    await drained;
+    expect(waiting.given).toEqual({ kind: 'fault', reason: 'draining', id: 's' });
+  });
+});
