@@ -33,13 +33,14 @@ import { type CertificateWatch, watchCertificate } from './certificate-watch.ts'
 import { hasAuthentication, isolationOf } from './configuration/authentication.ts';
 import { readCertificate } from './configuration/certificate.ts';
 import type { GatewayConfig } from './configuration/config.ts';
+import { asksClients } from './configuration/credentials.ts';
 import { endpointPathsOf } from './configuration/endpoint-paths.ts';
 import type { Environment } from './configuration/environment.ts';
 import { flagOf } from './configuration/option-names.ts';
+import { createKeyed } from './create-keyed.ts';
 import { createConnectedStore, createStore } from './create-store.ts';
 import { warnOfExpiry, warnOfExposure } from './exposure.ts';
 import { quotasOf } from './quotas.ts';
-import { createRequestStates } from './request-states.ts';
 import { logListeners } from './server-listeners.ts';
 import { missingCommand, type RunningServer, runServer } from './servers.ts';
 import { awaitStart, probeMs } from './start-probe.ts';
@@ -100,7 +101,7 @@ export async function startGateway({ config, environment, logger, onUseless }: G
   const modernServers = new Map(
     servers.map((running) => [running, runModern(running, config, modernObserver, startAheadMs, changes)]),
   );
-  const states = createRequestStates(config, store);
+  const keyed = createKeyed(config, store);
   const allGroups: Groups[] = [];
   const originRules = createOriginRules(config);
   const endpoints = new Map<string, Endpoint>();
@@ -110,8 +111,8 @@ export async function startGateway({ config, environment, logger, onUseless }: G
     const own = running.config;
     const server = { ...running.server, open: openForSessions(running, modern, config) };
     const groups = new Groups({
-      ...{ sessions, records: store.sessions, changes: store.changes, outcomes: store.outcomes },
-      ...{ server, states, version },
+      ...{ sessions, records: store.sessions, changes: store.changes, outcomes: store.outcomes, server, version },
+      ...keyed,
       ...{ isolation: isolationOf(own.isolation, isAuthenticated), poolMax: own.poolMax },
       requestIdleMs: config.requestIdleMs,
       settleMs: own.startTimeoutMs,
@@ -119,7 +120,8 @@ export async function startGateway({ config, environment, logger, onUseless }: G
       onFailed: (cause) => modernObserver.failed(own.name, cause),
     });
     allGroups.push(groups);
-    const doors = { originRules, identityHeaders, quotas, watch, calls, ...access.of(own) };
+    const { marks } = keyed;
+    const doors = { originRules, identityHeaders, marks, quotas, watch, calls, ...access.of(own) };
     const { sessionless } = own;
     const options = { ...config, server, sessions, modern, groups, sessionless, ...doors };
     const endpoint = createEndpoint(options);
@@ -213,8 +215,8 @@ function runModern(
   if (access === undefined) return new ModernServer({ ...common, server, era: 'legacy', openSibling: server.open });
   const { open, ...how } = access;
   const modern = new ModernServer({ ...common, ...how, server: { ...server, open }, era: config.era });
-  // One that is to get headers of clients may answer nobody without.
-  if (config.forwardHeaders.length === 0) setTimeout(() => modern.start(), startAheadMs).unref();
+  // One that is to get something of its clients may answer nobody without.
+  if (!asksClients(config)) setTimeout(() => modern.start(), startAheadMs).unref();
   return modern;
 }
 
@@ -235,8 +237,8 @@ function openForSessions(
 
 async function startServers({ config, environment, logger, onUseless }: GatewayParts): Promise<RunningServer[]> {
   const [only, ...others] = config.servers;
-  // A server that is to get headers of clients may want them from the first connection on: it cannot be tried without.
-  if (only !== undefined && others.length === 0 && only.forwardHeaders.length === 0) {
+  // A server that is to get something of its clients may want it from the first connection on: it cannot be tried without.
+  if (only !== undefined && others.length === 0 && !asksClients(only)) {
     return [await awaitStart({ config: only, gateway: config, environment, logger, onUseless })];
   }
   return config.servers.map((server) => {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { OpenBackend } from '../backend/backend.ts';
+import type { Backend, BackendEvents, OpenBackend } from '../backend/backend.ts';
 import { childEnvironment } from '../backend/stdio/environment.ts';
 import { locate } from '../backend/stdio/locate.ts';
 import { canWatchMemory } from '../backend/stdio/memory-watch.ts';
@@ -8,8 +8,10 @@ import { findSetpriv, launcherOf } from '../backend/stdio/setpriv.ts';
 import { explainSpawnFailure } from '../backend/stdio/spawn-failure.ts';
 import { openStdio } from '../backend/stdio/stdio.ts';
 import { createWarmPool, type WarmPool } from '../backend/warm.ts';
+import { noHeaders } from '../protocol/forwarded-headers.ts';
 import type { Server } from '../session/session-parts.ts';
 import type { GatewayConfig, LocalServer, ServerConfig } from './configuration/config.ts';
+import { credentialsOf } from './configuration/credentials.ts';
 import type { Environment } from './configuration/environment.ts';
 import { flagOf } from './configuration/option-names.ts';
 import { type Openers, openersOfRemote } from './remote.ts';
@@ -64,10 +66,16 @@ function openerOfLocal(
   }
   const launcher = launcherFor(config, environment);
   const program = { command, args, cwd, env: childEnvironment(environment, env), uid, gid, launcher };
-  return (events) => {
+  const credentials = credentialsOf(config);
+  return (events, opening) => {
+    const brought = opening?.headers?.() ?? noHeaders;
+    // No process runs with the credentials of nobody, or with those of the gateway's user in their place.
+    const lacking = credentials && [...credentials.parts.keys()].find((name) => !Object.hasOwn(brought, name));
+    if (lacking !== undefined) return unopened(`It is started with ${lacking} of a client, and there is none.`, events);
     const backend = openStdio(
       {
         ...program,
+        ...(credentials && { env: { ...program.env, ...brought } }),
         stdinCloseGraceMs,
         terminateGraceMs,
         maxMemoryBytes,
@@ -79,6 +87,18 @@ function openerOfLocal(
       events,
     );
     return backend;
+  };
+}
+
+/** A server that is not started, for this reason. */
+function unopened(detail: string, { onEnd }: BackendEvents): Backend {
+  const told = Promise.resolve().then(() => onEnd({ reason: 'failed', detail }));
+  return {
+    pid: undefined,
+    send: () => 'ended',
+    pause: () => undefined,
+    resume: () => undefined,
+    close: () => told,
   };
 }
 
@@ -151,8 +171,10 @@ export function runServer(
   const digest = digestOf(config);
   const isRemote = config.address !== undefined;
   const sharesProcess = era === 'modern';
-  const options = { isRemote, sharesProcess, startTimeoutMs, onBackendExit, rerun, forwardHeaders };
-  const openSibling = sibling.openModern;
+  const credentials = credentialsOf(config);
+  const options = { isRemote, sharesProcess, startTimeoutMs, onBackendExit, rerun, forwardHeaders, credentials };
+  // All clients of the modern era would share one process, which can have the credentials of none (docs/decisions/0037).
+  const openSibling = credentials?.as === 'variables' ? undefined : sibling.openModern;
   return {
     ...{ config, pool, server: { name, digest, open: pool.open, ...options } },
     modern: openModern && openSibling && { isOverHttp, openSibling, open: isOverHttp ? openModern : pool.open },
@@ -173,14 +195,19 @@ function identityOf(config: ServerConfig): unknown[] {
   const { address } = config;
   if (address === undefined) {
     const { command, args, cwd, env } = config;
-    return [command, args, cwd ?? null, Object.keys(env).sort()];
+    return [command, args, cwd ?? null, Object.keys(env).sort(), ...credentialsIn(config)];
   }
   if (!('url' in address)) return [address];
   const { transport, url } = address;
   const headers = Object.keys(config.headers).map((name) => name.toLowerCase());
   const forwarded = [...new Set(config.forwardHeaders)].sort();
-  return [transport, url.origin, url.pathname, [...new Set(url.searchParams.keys())].sort(), headers.sort(), forwarded];
+  const inQuery = [...new Set(url.searchParams.keys())].sort();
+  return [transport, url.origin, url.pathname, inQuery, headers.sort(), forwarded, ...credentialsIn(config)];
 }
+
+/** What is asked of clients is the same for all, and no secret. */
+const credentialsIn = ({ credentials }: ServerConfig): unknown[] =>
+  Object.keys(credentials).length === 0 ? [] : [Object.entries(credentials).sort()];
 
 /** Goes up when what a session's record means changes: an instance of an older version leaves such sessions alone. */
 const recordVersion = 1;

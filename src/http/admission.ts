@@ -1,8 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { CredentialMarks } from '../era/credential-marks.ts';
+import { type Brought, bringCredentials } from '../protocol/credentials.ts';
 import type { ForwardedHeaders } from '../protocol/forwarded-headers.ts';
 import type { CallObserver } from '../session/call-observer.ts';
 import { noQuotas, type Quotas } from '../session/quotas/quotas.ts';
 import type { Visit } from '../session/quotas/visit.ts';
+import type { Principal } from '../store/session-records.ts';
+import { StoreUnavailable } from '../store/store-unavailable.ts';
 import type { Authorization } from './auth/authorization.ts';
 import { type Authenticate, type Challenge, type Identity, isChallenge } from './auth/identity.ts';
 import { createGuard, type GuardOptions } from './guard.ts';
@@ -13,6 +17,8 @@ import { bytesOf, endWith } from './visits.ts';
 /** What stands before every endpoint of a server. */
 export interface AdmissionOptions extends GuardOptions {
   readonly authenticate: Authenticate;
+  /** Marks credentials, so that the same can be recognised; see `CredentialMarks`. */
+  readonly marks: CredentialMarks;
   /** What those who are let in may do. */
   readonly authorization: Authorization;
   /** What principals may have in use; absent for anything. */
@@ -26,6 +32,11 @@ export interface AdmissionOptions extends GuardOptions {
 /** Who sends a request, and what it brings for the server. */
 export interface Sender {
   readonly identity: Identity;
+  /**
+   * To whom what the request makes belongs (P11): the sender, and at a server that is started with credentials of its client
+   * nobody who brings others.
+   */
+  readonly principal: Principal;
   readonly forwarded: ForwardedHeaders;
   /** What the request has in use. */
   readonly visit: Visit;
@@ -42,12 +53,13 @@ export interface Doors {
 
 /**
  * Lets requests in, by their headers alone: first the guard, which costs least and protects the users of browsers, then who
- * sends it, and then whether there may be one more of him. Nothing of a body is read before, so that nobody without credentials can make the gateway hold anything. At once,
- * where the authentication answers at once.
+ * sends it, then whether it brings what its server needs of it, and whether there may be one more of him. Nothing of a body is
+ * read before, so that nobody without credentials can make the gateway hold anything. At once, where nothing needs to be asked.
  */
 export function createAdmission(options: AdmissionOptions): (incoming: IncomingMessage, doors: Doors) => void {
-  const { quotas = noQuotas, maxBodyBytes, calls, server } = options;
-  const authenticate = options.authorization.guard(options.authenticate);
+  const { server, marks, authorization, quotas = noQuotas, maxBodyBytes, calls } = options;
+  const { credentials } = server;
+  const authenticate = authorization.guard(options.authenticate);
   const guard = createGuard(options);
   return (incoming, doors) => {
     if (calls !== undefined) noteRequest(incoming, calls, server.name);
@@ -55,10 +67,25 @@ export function createAdmission(options: AdmissionOptions): (incoming: IncomingM
     if (typeof forwarded === 'string') return doors.refused({ reason: forwarded });
     const judge = (outcome: Identity | Challenge): void => {
       if (isChallenge(outcome)) return doors.refused(outcome);
-      if (calls !== undefined) noteSender(incoming, outcome.principal);
-      const visit = quotas.enter(outcome.principal, bytesOf(incoming, maxBodyBytes));
-      if (typeof visit === 'string') doors.refused({ reason: visit });
-      else doors.admitted({ identity: outcome, forwarded, visit });
+      const { principal } = outcome;
+      if (calls !== undefined) noteSender(incoming, principal);
+      const admit = (owner: Principal, values: ForwardedHeaders): void => {
+        const visit = quotas.enter(principal, bytesOf(incoming, maxBodyBytes));
+        if (typeof visit === 'string') doors.refused({ reason: visit });
+        else doors.admitted({ identity: outcome, principal: owner, forwarded: values, visit });
+      };
+      if (credentials === undefined) return admit(principal, forwarded);
+      const brought = bringCredentials(credentials, incoming.headers, claimsOf(outcome), forwarded);
+      if (!brought.ok) return doors.refused(challengeOf(brought));
+      const { values } = brought;
+      if (credentials.as === 'headers') return admit(principal, values);
+      marks.of(server.name, values).then(
+        (mark) => {
+          if (!incoming.socket.destroyed) admit({ ...principal, credentials: mark }, values);
+        },
+        (cause: unknown) =>
+          doors.refused({ reason: cause instanceof StoreUnavailable ? 'store_unavailable' : 'internal' }),
+      );
     };
     const outcome = authenticate(incoming);
     if (!(outcome instanceof Promise)) return judge(outcome);
@@ -66,6 +93,16 @@ export function createAdmission(options: AdmissionOptions): (incoming: IncomingM
       if (!incoming.socket.destroyed) judge(late);
     });
   };
+}
+
+/** Keys and proxies name a user and have no claims: who it is they say all the same. */
+const claimsOf = ({ principal, claims }: Identity): Identity['claims'] =>
+  principal.subject === '' ? claims : { sub: principal.subject, ...claims };
+
+function challengeOf(brought: Exclude<Brought, { ok: true }>): Challenge {
+  if (brought.lacks === 'room') return { reason: 'forwarded_too_large' };
+  const { lacks, name } = brought;
+  return { reason: lacks === 'header' ? 'credential_missing' : 'claim_missing', data: { [lacks]: name } };
 }
 
 /** An endpoint that serves those who are let in. */

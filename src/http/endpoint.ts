@@ -11,7 +11,6 @@ import type { Sessions } from '../session/sessions.ts';
 import { type AdmissionOptions, behindAdmission, type Sender } from './admission.ts';
 import type { CredentialWatch } from './auth/credential-watch.ts';
 import { endingReply } from './auth/ending-reply.ts';
-import type { Identity } from './auth/identity.ts';
 import { authorized, refuse, withNeeds } from './authorized.ts';
 import { headerOf } from './guard.ts';
 import { createModernFace } from './modern-face.ts';
@@ -57,7 +56,7 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
   const replyTo = (outgoing: ServerResponse, accepts: Accepts, sender: Sender, id: RequestId | null = null): Reply =>
     endingReply(createReply(outgoing, accepts, options, sender), sender.identity, options.watch, id);
 
-  const findSession = (incoming: IncomingMessage, { principal }: Identity): SessionHandle | Reason => {
+  const findSession = (incoming: IncomingMessage, { principal }: Sender): SessionHandle | Reason => {
     const id = incoming.headers['mcp-session-id'];
     if (id === undefined) return 'session_required';
     if (typeof id !== 'string' || !sessionIdForm.test(id)) return 'bad_session_id';
@@ -72,21 +71,20 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
   };
 
   const post: Method = (incoming, outgoing, sender) => {
-    const { identity } = sender;
     const accepts = readAccept(incoming.headers.accept);
     readPosted(incoming, options, accepts.json || accepts.sse, (read) => {
-      const posted = authorized(read, identity, authorization, incoming.url);
+      const posted = authorized(read, sender.identity, authorization, incoming.url);
       const reply = replyTo(outgoing, accepts, withNeeds(sender, posted), posted.id);
       if (!posted.ok) return refuse(posted, outgoing, reply);
       sender.visit.read(posted.messages);
-      if (posted.modern !== undefined) return modernFace.post(posted.modern, incoming.headers, identity, reply);
+      if (posted.modern !== undefined) return modernFace.post(posted.modern, incoming.headers, sender, reply);
       const { messages, isBatch, initialize, id } = posted;
       const namesSession = incoming.headers['mcp-session-id'] !== undefined;
       if (initialize !== undefined && namesSession) return reply.fault('already_initialized', id);
-      if (initialize !== undefined && !isBatch) return sessions.open(server, identity.principal, initialize, reply);
+      if (initialize !== undefined && !isBatch) return sessions.open(server, sender.principal, initialize, reply);
       if (!namesSession && sessionlessFace !== undefined)
-        return sessionlessFace.post(posted, headerOf(incoming, 'mcp-protocol-version'), identity, reply);
-      const session = findSession(incoming, identity);
+        return sessionlessFace.post(posted, headerOf(incoming, 'mcp-protocol-version'), sender, reply);
+      const session = findSession(incoming, sender);
       if (typeof session === 'string') return reply.fault(session, id);
       session.post({ messages, isBatch }, reply);
     });
@@ -95,7 +93,7 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
   const get: Method = (incoming, outgoing, sender) => {
     const accepts = readAccept(incoming.headers.accept);
     if (!accepts.sse) return respondWithFault(outgoing, 'not_acceptable');
-    const session = findSession(incoming, sender.identity);
+    const session = findSession(incoming, sender);
     if (typeof session === 'string') return respondWithFault(outgoing, session);
     const lastEventId = readLastEventId(incoming);
     if (lastEventId === 'malformed') return respondWithFault(outgoing, 'bad_event_id');
@@ -103,7 +101,7 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
   };
 
   const remove: Method = (incoming, outgoing, sender) => {
-    const session = findSession(incoming, sender.identity);
+    const session = findSession(incoming, sender);
     if (typeof session === 'string') return respondWithFault(outgoing, session);
     session.remove(replyTo(outgoing, readAccept(undefined), sender));
   };

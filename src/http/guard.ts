@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import { credentialHeaders } from '../protocol/credentials.ts';
 import type { Reason } from '../protocol/faults.ts';
 import { type ForwardedHeaders, readForwardedHeaders } from '../protocol/forwarded-headers.ts';
 import type { Server } from '../session/session-parts.ts';
@@ -18,7 +19,9 @@ export type Guard = (incoming: IncomingMessage) => ForwardedHeaders | Reason;
 
 /** The guard of a server's endpoints. */
 export function createGuard({ server, originRules, identityHeaders = [] }: GuardOptions): Guard {
-  const single = new Set([...(server.forwardHeaders ?? []), ...identityHeaders]);
+  const { forwardHeaders = [], credentials } = server;
+  const forServer = [...forwardHeaders, ...(credentials ? credentialHeaders(credentials) : [])];
+  const single = new Set([...forServer, ...identityHeaders]);
   // Nearly all requests name the same one.
   let allowedHost: string | undefined;
   return ({ headers, rawHeaders }) => {
@@ -29,7 +32,7 @@ export function createGuard({ server, originRules, identityHeaders = [] }: Guard
       allowedHost = headers.host;
     }
     if (!originRules.allowsOrigin(headers.origin)) return 'origin_not_allowed';
-    const forwarded = readForwardedHeaders(headers, server.forwardHeaders);
+    const forwarded = readForwardedHeaders(headers, forwardHeaders);
     return forwarded === 'too_large' ? 'forwarded_too_large' : forwarded;
   };
 }

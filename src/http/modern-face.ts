@@ -10,7 +10,7 @@ import { type Era, modernRevisions } from '../protocol/revisions.ts';
 import { type CallObserver, type CallOrigin, nameOfCall, OpenCall } from '../session/call-observer.ts';
 import type { Reply } from '../session/reply.ts';
 import type { Principal } from '../store/session-records.ts';
-import type { Identity } from './auth/identity.ts';
+import type { Sender } from './admission.ts';
 
 /** What the face needs. */
 export interface ModernFaceOptions {
@@ -26,7 +26,7 @@ export interface ModernFaceOptions {
 /** The endpoint of one server for clients of the modern era, who have POST only. */
 export interface ModernFace {
   /** Answers a POST of the modern era, or one that claims to be. */
-  post(message: Message, headers: RequestHeaders, identity: Identity, reply: Reply): void;
+  post(message: Message, headers: RequestHeaders, sender: Pick<Sender, 'principal'>, reply: Reply): void;
 }
 
 /** What is wrong with a message, as the catalogue of faults has it. */
@@ -68,7 +68,12 @@ export function createModernFace({
     const origin: CallOrigin = { server: modern.name, era: 'modern', principal };
     return new OpenCall(calls, origin, { method, text, name: nameOfCall(request) });
   };
-  const request = (message: Message, headers: RequestHeaders, { principal }: Identity, reply: Reply): void => {
+  const request = (
+    message: Message,
+    headers: RequestHeaders,
+    { principal }: Pick<Sender, 'principal'>,
+    reply: Reply,
+  ): void => {
     const hidesServerErrors = message.method === 'server/discover';
     const answer = new Answer({
       ...{ reply, id: message.id as RequestId, commitAfterMs, slowReaderMs, hidesServerErrors },
@@ -149,8 +154,8 @@ export function createModernFace({
   };
 
   return {
-    post(message, headers, identity, reply) {
-      if (message.kind === 'request') request(message, headers, identity, reply);
+    post(message, headers, sender, reply) {
+      if (message.kind === 'request') request(message, headers, sender, reply);
       else if (message.kind === 'notification') notify(message, headers, reply);
       else reply.fault('modern_response', null);
     },

@@ -25,9 +25,9 @@ export function respondWithFault(
 }
 
 /** Answers a request that is not let in. */
-export function respondWithChallenge(outgoing: ServerResponse, { reason, wwwAuthenticate }: Challenge): void {
+export function respondWithChallenge(outgoing: ServerResponse, { reason, wwwAuthenticate, data }: Challenge): void {
   if (wwwAuthenticate !== undefined) outgoing.setHeader('www-authenticate', wwwAuthenticate);
-  respondWithFault(outgoing, reason);
+  respondWithFault(outgoing, reason, null, data);
 }
 
 /** Sends one JSON text, whole. */

@@ -3,7 +3,7 @@ import { Answer } from '../modern/answer.ts';
 import { isServedRevision } from '../protocol/revisions.ts';
 import { type CallObserver, nameOfCall, watcherFor } from '../session/call-observer.ts';
 import type { Reply } from '../session/reply.ts';
-import type { Identity } from './auth/identity.ts';
+import type { Sender } from './admission.ts';
 import type { Posted } from './posted.ts';
 
 /** What the face needs. */
@@ -25,7 +25,7 @@ export interface SessionlessFace {
    * Answers a POST without a session id.
    * @param version what the request says of its revision, if it does
    */
-  post(posted: LegacyPost, version: string | undefined, identity: Identity, reply: Reply): void;
+  post(posted: LegacyPost, version: string | undefined, sender: Pick<Sender, 'principal'>, reply: Reply): void;
 }
 
 /**

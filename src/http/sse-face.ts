@@ -20,7 +20,7 @@ export type SseFaceOptions = EndpointOptions & SseStreamOptions;
 export function createSseStream(options: SseFaceOptions): Endpoint {
   const { server, sessions } = options;
   return behindAdmission(options, (incoming, outgoing, sender) => {
-    const { principal } = sender.identity;
+    const { principal } = sender;
     if (incoming.method !== 'GET') return respondWithFault(outgoing, 'only_a_stream');
     if (!readAccept(headerOf(incoming, 'accept')).sse) return respondWithFault(outgoing, 'not_acceptable');
     const place = placeOf(headerOf(incoming, 'last-event-id'));
@@ -44,7 +44,7 @@ export function createSseStream(options: SseFaceOptions): Endpoint {
 export function createMessagesEndpoint(options: SseFaceOptions): Endpoint {
   const { server, sessions, authorization } = options;
   return behindAdmission(options, (incoming, outgoing, sender) => {
-    const { principal } = sender.identity;
+    const { principal } = sender;
     if (incoming.method !== 'POST') return respondWithFault(outgoing, 'only_messages');
     readPosted(incoming, options, true, (read) => {
       const posted = authorized(read, sender.identity, authorization, incoming.url);

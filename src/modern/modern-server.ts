@@ -6,7 +6,7 @@ import { ownRequest } from '../protocol/modern/envelope.ts';
 import type { LogLevel } from '../protocol/modern/log-levels.ts';
 import type { RequestHeaders } from '../protocol/modern/mirrored-headers.ts';
 import { type Era, modernRevisions } from '../protocol/revisions.ts';
-import type { Server } from '../session/session-parts.ts';
+import { differsByClient, type Server } from '../session/session-parts.ts';
 import type { Changes } from '../store/changes.ts';
 import type { Answer, CallAnswer } from './answer.ts';
 import type { Origin } from './calls.ts';
@@ -205,7 +205,7 @@ export class ModernServer {
         return known.era;
       }
       // One that wants to know its clients may have refused this one alone.
-      if (!server.forwardHeaders?.length) {
+      if (!differsByClient(server)) {
         this.#failed = { reason, until: now + (isOverHttp ? retryOverHttpMs : retryMs) };
       }
       return reason;

@@ -6,7 +6,7 @@ import type { LogLevel } from '../protocol/modern/log-levels.ts';
 import { listenResult, renumber } from '../protocol/modern/renumber.ts';
 import { reasonOfLoss } from '../session/lost-calls.ts';
 import { Reruns } from '../session/rerun.ts';
-import type { Server } from '../session/session-parts.ts';
+import { differsByClient, type Server } from '../session/session-parts.ts';
 import type { CallAnswer } from './answer.ts';
 import { newCall, type Origin, type SharedCall, SharedCalls } from './calls.ts';
 import { Deliveries } from './deliveries.ts';
@@ -244,7 +244,7 @@ export class SharedServer {
     const { server, observer, onNotModern } = this.#options;
     observer.startFailed(server.name, end);
     // A server that wants to know its clients may have refused this one alone.
-    const refusesOne = Boolean(server.forwardHeaders?.length);
+    const refusesOne = differsByClient(server);
     for (const call of this.#calls.all()) {
       if (!call.isAcknowledged && (!refusesOne || call.headers === headers)) this.#fail(call, reason);
     }

@@ -66,9 +66,11 @@ function lineOf({ server, era, principal, session, method, name, outcome, ...siz
   return { server, era, principal: shown(principal), session, method, name, ...wordsOf(outcome), ...sizes };
 }
 
-/** Nobody, where the gateway does no authentication. */
+/** Who it is, without the mark of their credentials for a server. Nobody, where the gateway does no authentication. */
 function shown(principal: Principal | undefined): Partial<Principal> | undefined {
-  const entries = Object.entries(principal ?? {}).filter(([, value]) => value !== '');
+  if (principal === undefined) return undefined;
+  const { issuer, subject, client } = principal;
+  const entries = Object.entries({ issuer, subject, client }).filter(([, value]) => value !== '');
   return entries.length === 0 ? undefined : Object.fromEntries(entries);
 }
 

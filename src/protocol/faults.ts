@@ -88,6 +88,18 @@ const catalogue = {
     code: -32000,
     message: 'The headers of this request that go on to the MCP server are larger than this gateway accepts.',
   },
+  credential_missing: {
+    status: 400,
+    code: -32000,
+    message:
+      'The MCP server needs credentials of its client, which this gateway keeps nowhere: send the header that error.data.header names with every request.',
+  },
+  claim_missing: {
+    status: 403,
+    code: -32000,
+    message:
+      'The MCP server needs to know more of its client: the claim that error.data.claim names is missing in its token, or cannot be used.',
+  },
   origin_not_allowed: {
     status: 403,
     code: -32000,

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
 
 /**
- * Headers of a client's request that its server is to get too, by name in small letters. They are secrets of the client:
- * they go with its messages, and into no record, log or error (P12).
+ * What a client's request brings for its server: headers that the server is to get, by name in small letters, or, for one that
+ * is a process of the gateway's, the environment variables that are made of the request (`Credentials`). They are secrets of the
+ * client: they go with its messages, and into no record, log or error (P12).
  */
 export type ForwardedHeaders = Readonly<Record<string, string>>;
 
@@ -31,10 +32,15 @@ export function readForwardedHeaders(
     const value = Object.hasOwn(headers, name) && !forHop.includes(name) ? headers[name] : undefined;
     return typeof value === 'string' && value !== '' ? [[name, value] as const] : [];
   });
-  const bytes = found.reduce((sum, [name, value]) => sum + name.length + value.length, 0);
-  if (bytes > maxForwardedBytes) return 'too_large';
-  return found.length === 0 ? noHeaders : Object.fromEntries(found);
+  if (found.length === 0) return noHeaders;
+  const values = Object.fromEntries(found);
+  return isTooLarge(values) ? 'too_large' : values;
 }
+
+/** True if they have more bytes together than may be. */
+export const isTooLarge = (values: ForwardedHeaders): boolean =>
+  Object.entries(values).reduce((sum, [name, value]) => sum + name.length + Buffer.byteLength(value), 0) >
+  maxForwardedBytes;
 
 /**
  * Says who a server's client is by the headers that it gets of it: the same text for the same headers, from which none can be

@@ -76,8 +76,8 @@ interface Seen {
 
 const nothingKnown = { progressToken: undefined, taskId: undefined };
 
-/** The message in a text of the log, if it is one. */
-function messageIn(text: Buffer): Message | undefined {
+/** The message in a line of a server, or in a text of the log, if it is one. */
+export function messageIn(text: Buffer): Message | undefined {
   const body = readBody(text, Number.POSITIVE_INFINITY);
   const [first] = body.ok ? body.messages : [];
   return first?.ok ? first.message : undefined;

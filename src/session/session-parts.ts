@@ -1,4 +1,5 @@
 import type { OpenBackend } from '../backend/backend.ts';
+import type { Credentials } from '../protocol/credentials.ts';
 import type { Principal } from '../store/session-records.ts';
 import type { Store } from '../store/store.ts';
 import type { SessionObserver } from './observer.ts';
@@ -12,6 +13,8 @@ export interface Server {
   readonly open: OpenBackend;
   /** The headers of its clients that it is to get, in small letters; absent for none. */
   readonly forwardHeaders?: readonly string[];
+  /** What it gets of each of its clients beside that, and does not serve without; absent for nothing. */
+  readonly credentials?: Credentials | undefined;
   /** True if somebody else runs it: it may be away for a while, and is back without the gateway starting it. */
   readonly isRemote: boolean;
   /** True if sessions certainly have no process of their own, but one that all share. */
@@ -23,6 +26,10 @@ export interface Server {
   /** Which calls are run again after a restore; see `Reruns`. */
   readonly rerun: 'safe' | 'hints';
 }
+
+/** True for a server that is not the same to all: what one client brings for it says nothing of another. */
+export const differsByClient = ({ forwardHeaders = [], credentials }: Server): boolean =>
+  forwardHeaders.length > 0 || credentials !== undefined;
 
 /** Times and sizes that hold for every session; `docs/configuration.md` explains each. */
 export interface SessionOptions {

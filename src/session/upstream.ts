@@ -2,7 +2,8 @@ import type { Backend, BackendEnd, BackendEvents, RequestIds, Resume } from '../
 import type { Reason } from '../protocol/faults.ts';
 import { type ForwardedHeaders, noHeaders } from '../protocol/forwarded-headers.ts';
 import { canReplace, type Handshake, readHandshake } from '../protocol/handshake.ts';
-import { type Message, readBody } from '../protocol/message.ts';
+import type { Message } from '../protocol/message.ts';
+import { messageIn } from './adoption.ts';
 import type { ClientState } from './client-state.ts';
 import type { Server } from './session-parts.ts';
 import { Waiting } from './waiting.ts';
@@ -75,8 +76,10 @@ export class Upstream {
   #replayed = 0;
   /** An earlier owner's first backend is gone on with: the server's session is the same as from the start. */
   #isStillFirst = false;
-  /** Of the client's newest request that had any. */
+  /** Of the client's newest request that had any. A process that is started with them keeps them itself: then there are none. */
   #newestHeaders = noHeaders;
+  /** Starts the lost server again, once a request brings what it is started with. */
+  #start: (() => void) | undefined;
   /** Requests of the replay that the server has not answered; the answers are nobody else's. */
   #replayIds: ReadonlySet<string> = new Set();
 
@@ -86,7 +89,7 @@ export class Upstream {
       maxBytes: options.maxQueuedBytes,
       // A local one is started by the gateway, has its own limit for that, and is given up if it does not start.
       maxMs: options.server.isRemote ? maxWaitMs : undefined,
-      onExpired: (message) => options.onUnsent(readOne(message)),
+      onExpired: (message) => options.onUnsent(messageIn(message)),
     });
   }
 
@@ -119,11 +122,26 @@ export class Upstream {
     this.#state = 'live';
     const events = { onMessages: onLines, onUnanswered, onState, onEnd: (end: BackendEnd) => this.#lost(end) };
     this.#backend = this.#openBackend(events, resume);
+    this.#forget();
   }
 
   /** A request of the client brought these. One that brought none changes nothing: not every request of a client may. */
   hear(headers: ForwardedHeaders): void {
-    if (Object.keys(headers).length > 0) this.#newestHeaders = headers;
+    if (Object.keys(headers).length === 0 || (this.#isStartedWithThem && this.#state === 'live')) return;
+    this.#newestHeaders = headers;
+    const start = this.#start;
+    this.#start = undefined;
+    start?.();
+  }
+
+  /** True for a process that has what its client brings in its environment. */
+  get #isStartedWithThem(): boolean {
+    return this.#options.server.credentials?.as === 'variables';
+  }
+
+  /** The server has what it was started with; the next one waits for a request that brings it (docs/decisions/0037). */
+  #forget(): void {
+    if (this.#isStartedWithThem) this.#newestHeaders = noHeaders;
   }
 
   /**
@@ -135,6 +153,7 @@ export class Upstream {
   send(message: Buffer, headers?: ForwardedHeaders): 'sent' | 'full' | 'ended' {
     if (this.#state === 'closed') return 'ended';
     if (this.#state === 'live') return (this.#backend as Backend).send(message, headers ?? this.#newestHeaders);
+    if (this.#start !== undefined && headers !== undefined) this.hear(headers); // of a call that is run again
     return this.#waiting.add({ message, headers }) ? 'sent' : 'full';
   }
 
@@ -160,12 +179,17 @@ export class Upstream {
     // Once for all tries: what the client says from now on waits.
     if (!isRetry) this.#replay = client.replay(() => `mcp-gangway-replay-${epoch}-${++this.#replayed}`);
     this.#state = 'restoring';
-    this.#timer = setTimeout(() => this.#reopen(client, handshake), this.#pauseMs());
+    const start = (): void => {
+      this.#timer = setTimeout(() => this.#reopen(client, handshake), this.#pauseMs());
+    };
+    if (this.#isStartedWithThem && this.#newestHeaders === noHeaders) this.#start = start;
+    else start();
   }
 
   /** Ends the backend, `isForGood` as `Backend.close` has it. What waits for it is dropped. */
   async close(isForGood = false): Promise<void> {
     this.#state = 'closed';
+    this.#start = undefined;
     clearTimeout(this.#timer);
     this.#waiting.takeAll();
     await this.#backend?.close({ isForGood });
@@ -197,7 +221,7 @@ export class Upstream {
   #reopen(client: ClientState, handshake: Handshake): void {
     const { server, onLines, onUnanswered, onState } = this.#options;
     this.losses += 1;
-    const initializeId = readOne(client.initialize)?.id;
+    const initializeId = messageIn(client.initialize)?.id;
     const early: Buffer[] = [];
     let earlyBytes = 0;
     let isReady = false;
@@ -216,7 +240,7 @@ export class Upstream {
       onMessages: (lines, of) => {
         if (isReady) return onLines(this.#withoutReplays(lines), of);
         for (const [index, line] of lines.entries()) {
-          const message = readOne(line);
+          const message = messageIn(line);
           if (message?.kind !== 'response' || message.id !== initializeId) {
             early.push(line);
             earlyBytes += line.length;
@@ -253,6 +277,7 @@ export class Upstream {
     const backend = this.#backend as Backend;
     for (const text of texts) backend.send(text, this.#newestHeaders);
     for (const { message, headers } of this.#waiting.takeAll()) backend.send(message, headers ?? this.#newestHeaders);
+    this.#forget();
     this.#options.onRestored();
     if (this.#isPaused) backend.pause();
     return true;
@@ -262,17 +287,10 @@ export class Upstream {
     if (this.#replayIds.size === 0) return lines;
     const left = new Set(this.#replayIds);
     const others = lines.filter((line) => {
-      const message = readOne(line);
+      const message = messageIn(line);
       return !(message?.kind === 'response' && typeof message.id === 'string' && left.delete(message.id));
     });
     this.#replayIds = left;
     return others;
   }
-}
-
-/** The message in a line, if it is one. */
-function readOne(line: Buffer): Message | undefined {
-  const body = readBody(line, Number.POSITIVE_INFINITY);
-  const [first] = body.ok ? body.messages : [];
-  return first?.ok ? first.message : undefined;
 }

@@ -21,7 +21,10 @@ export interface Visitor extends ClientKind {
 export const anonymous: Principal = { issuer: '', subject: '', client: '' };
 
 /** True if both are the same in all their parts. */
-export const isSame = (a: Principal, b: Principal): boolean =>
+export const isSame = (a: Principal, b: Principal): boolean => isSameUser(a, b) && a.credentials === b.credentials;
+
+/** True if both are the same user, with whatever credentials for a server. */
+export const isSameUser = (a: Principal, b: Principal): boolean =>
   a.issuer === b.issuer && a.subject === b.subject && a.client === b.client;
 
 /** True if a request may name this revision in a session: it is the negotiated one, or one that is served. */

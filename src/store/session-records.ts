@@ -6,6 +6,11 @@ export interface Principal {
   readonly issuer: string;
   readonly subject: string;
   readonly client: string;
+  /**
+   * The mark of the credentials that the session's server was started with: who brings others is somebody else to it. Absent
+   * where it was started with none.
+   */
+  readonly credentials?: string;
 }
 
 /** What is known of a session, beside its events. */

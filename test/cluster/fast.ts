@@ -1,3 +1,4 @@
+import type { OutgoingHttpHeaders } from 'node:http';
 import { expect } from 'vitest';
 import { type Cluster, type ClusterOptions, startCluster } from '../support/cluster.ts';
 import { open } from '../support/http-client.ts';
@@ -45,19 +46,25 @@ export const call = (id: string | number, name: string, args: object = {}) => ({
  * Resolves when the instances take a session for unknown that Redis does not know: while its data are young, owners may
  * have to register theirs again, and a request waits.
  */
-export async function settle(cluster: Cluster): Promise<void> {
-  const asked = cluster.instances.map(({ url }) => statusOf(url, 'no-such-session'));
+export async function settle(cluster: Cluster, headers: OutgoingHttpHeaders = {}): Promise<void> {
+  const asked = cluster.instances.map(({ url }) => statusOf(url, 'no-such-session', 'POST', headers));
   expect(new Set(await Promise.all(asked))).toEqual(new Set([404]));
 }
 
 /** The status that a ping gets in a session. */
-export async function statusOf(url: string, sessionId: string, method = 'POST'): Promise<number> {
+export async function statusOf(
+  url: string,
+  sessionId: string,
+  method = 'POST',
+  headers: OutgoingHttpHeaders = {},
+): Promise<number> {
   const exchange = await open(url, {
     method,
     headers: {
       'Content-Type': 'application/json',
       Accept: method === 'GET' ? 'text/event-stream' : 'application/json, text/event-stream',
       'Mcp-Session-Id': sessionId,
+      ...headers,
     },
     ...(method === 'POST' && { body: { jsonrpc: '2.0', id: 'status', method: 'ping' } }),
   });

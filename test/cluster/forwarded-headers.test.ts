@@ -1,7 +1,7 @@
-import { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Cluster } from '../support/cluster.ts';
 import { initialize, type Session } from '../support/http-client.ts';
+import { contentsOfRedis } from '../support/redis-contents.ts';
 import { startTokenServer, type TokenServer, toldToken } from '../support/token-server.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { failuresOf, instancesOf, settle, startFastCluster } from './fast.ts';
@@ -28,27 +28,6 @@ async function tokenOfCall(session: Session, token: string): Promise<string> {
   return toldToken(messages[0]?.result?.content[0].text ?? '');
 }
 
-/** Everything that Redis holds, as text; of a stream the entries that are not deleted. */
-async function contentsOfRedis(): Promise<string> {
-  const redis = new Redis(cluster.redis.url);
-  const read: Record<string, (key: string) => Promise<unknown>> = {
-    string: (key) => redis.get(key),
-    hash: (key) => redis.hgetall(key),
-    stream: (key) => redis.xrange(key, '-', '+'),
-    list: (key) => redis.lrange(key, 0, -1),
-    zset: (key) => redis.zrange(key, '0', '-1'),
-    set: (key) => redis.smembers(key),
-  };
-  const keys = await redis.keys('*');
-  const values = keys.map(async (key) => {
-    const type = await redis.type(key);
-    return type === 'none' ? undefined : (read[type] as (key: string) => Promise<unknown>)(key);
-  });
-  const text = JSON.stringify([keys, await Promise.all(values)]);
-  redis.disconnect();
-  return text;
-}
-
 test('[P11] [P12] by way of any instance each request has its own token, and no token stays anywhere', async () => {
   const urls = instancesOf(cluster);
   const clients = await Promise.all(
@@ -65,7 +44,9 @@ test('[P11] [P12] by way of any instance each request has its own token, and no 
   );
   await Promise.all(calls);
   // Letters between instances have them; each is deleted once it was acted on.
-  await waitFor(async () => !/-secret|Bearer/.test(await contentsOfRedis()), { what: 'no token to be in Redis' });
+  await waitFor(async () => !/-secret|Bearer/.test(await contentsOfRedis(cluster.redis.url)), {
+    what: 'no token to be in Redis',
+  });
   for (const gateway of cluster.instances) expect(gateway.stdout() + gateway.stderr()).not.toMatch(/-secret|Bearer/);
   await Promise.all(clients.map(({ session }) => session.delete()));
 });

@@ -32,6 +32,8 @@ export const elsewhere: Readonly<Record<string, readonly Reason[]>> = {
   'fault/storms': ['too_many_calls'],
   'hardening/bad-inputs': ['history_lost'],
   'hardening/raw-sockets': ['request_too_slow'],
+  'http/admission': ['claim_missing'],
+  'integration/credentials': ['credential_missing'],
   'integration/forwarded-headers': ['forwarded_too_large'],
   'integration/groups': ['bad_request_state'],
   'integration/http-faults': ['server_refused', 'server_unreachable'],

@@ -75,7 +75,7 @@ describe('[S20] [F26] a user who opens sessions', () => {
     expect(await statusOf(others[0])).toBe(200);
   });
 
-  test('in a storm holds no more children than --principal-processes, beside an honest neighbour, and leaves none', async () => {
+  test('[F26b] in a storm holds no more children than --principal-processes, beside an honest neighbour, and leaves none', async () => {
     const gateway = await startForUsers(['--principal-processes', '4', '--on-backend-exit', 'end']);
     const honest = await openAs(gateway, bob);
     const before = (await gateway.descendants()).length;

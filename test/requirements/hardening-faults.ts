@@ -102,7 +102,6 @@ export const faults: readonly Requirement[] = [
   {
     id: 'F26b',
     text: 'A storm of new sessions meets the limits of its principal with 429.',
-    deferredTo: openIssues.safe,
   },
   {
     id: 'F27',

@@ -3,7 +3,6 @@
  * deferred to it then fails.
  */
 export const openIssues = {
-  safe: 'Safe to put on the internet',
   pleasure: 'A pleasure to run: seen, measured, looked at',
   proof: 'Proof: as fast as a pipe, nothing lost, and what a machine can hold, shown by runs that anyone can repeat',
 } as const;

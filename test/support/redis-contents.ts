@@ -38,3 +38,8 @@ const textOf = (reply: Reply | undefined): string => {
   if (Array.isArray(reply)) return reply.map(textOf).join('\n');
   return Buffer.isBuffer(reply) ? reply.toString('latin1') : String(reply);
 };
+
+/** Everything that a Redis holds, as text. */
+export async function contentsOfRedis(url: string): Promise<string> {
+  return textOf(await sendCommand(Number(new URL(url).port), ['EVAL', readAll, '0', `${maxValues}`]));
+}

@@ -1,7 +1,10 @@
 import type { Isolation } from '../../era/groups/groups.ts';
 import type { ApiKey } from '../../http/auth/api-keys.ts';
+import { type Credentials, credentialHeaders } from '../../protocol/credentials.ts';
+import { credentialsOf } from './credentials.ts';
 import type { Report } from './fault.ts';
 import type { GlobalOptions, ServerOptions } from './options.ts';
+import type { ServerAddress } from './server-url.ts';
 
 /** What is configured of who may use the gateway. */
 export type Authentication = Pick<
@@ -20,7 +23,10 @@ export const isolationOf = (isolation: ServerOptions['isolation'], isAuthenticat
 /** Reports what of the authentication would not do what it seems to. */
 export function checkAuthentication(
   authentication: Authentication,
-  servers: readonly (Pick<ServerOptions, 'forwardHeaders' | 'isolation'> & { readonly name: string })[],
+  servers: readonly (Pick<ServerOptions, 'forwardHeaders' | 'isolation' | 'credentials'> & {
+    readonly name: string;
+    readonly address?: ServerAddress | undefined;
+  })[],
   report: Report,
 ): void {
   const { proxyIdentityHeader, proxyScopesHeader, trustedProxy } = authentication;
@@ -34,13 +40,34 @@ export function checkAuthentication(
   if (proxyScopesHeader !== undefined && proxyScopesHeader === proxyIdentityHeader)
     report('proxyScopesHeader', 'must be another header than proxyIdentityHeader');
   const isAuthenticated = hasAuthentication(authentication);
-  for (const { name, forwardHeaders, isolation } of servers) {
+  for (const server of servers) {
+    const { name, forwardHeaders, isolation } = server;
+    const credentials = credentialsOf(server);
+    const fault = credentials && credentialsFault(credentials, isAuthenticated, proxyIdentityHeader);
+    if (fault !== undefined) report(`server ${name}`, fault);
     if (isAuthenticated && forwardHeaders.includes('authorization'))
       report(
         `server ${name}`,
         'has authorization in forwardHeaders, and the gateway does authentication: a token for the gateway must not reach a server',
       );
-    if (!isAuthenticated && isolation === 'principal')
+    // Credentials tell clients apart as well.
+    if (!isAuthenticated && isolation === 'principal' && credentials?.as !== 'variables')
       report(`server ${name}`, 'has isolation principal, which needs authentication: else all clients are one');
   }
+}
+
+/** What is wrong with what a server gets of its clients, by how these are authenticated. */
+function credentialsFault(
+  credentials: Credentials,
+  isAuthenticated: boolean,
+  proxyIdentityHeader: string | undefined,
+): string | undefined {
+  const headers = credentialHeaders(credentials);
+  const hasClaim = [...credentials.parts.values()].flat().some(({ kind }) => kind === 'claim');
+  if (hasClaim && !isAuthenticated) return 'has a claim in credentials, which needs authentication';
+  if (isAuthenticated && headers.includes('authorization'))
+    return 'has authorization in credentials, and the gateway does authentication: a token for the gateway must not reach a server';
+  if (proxyIdentityHeader !== undefined && headers.includes(proxyIdentityHeader.toLowerCase()))
+    return 'has the header of a proxy in credentials, which anybody may send; {claim:sub} is whom a trusted proxy named';
+  return undefined;
 }

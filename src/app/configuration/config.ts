@@ -5,6 +5,7 @@ import { checkAuthorization } from './authorization.ts';
 import { readCertificate } from './certificate.ts';
 import { type CommandLine, forms, readCommandLine } from './command-line.ts';
 import { type ConfigFile, readConfigFile } from './config-file.ts';
+import { checkCredentials } from './credentials.ts';
 import { hasDoublePath } from './endpoint-paths.ts';
 import { configFileVariable, type Environment, environmentWarnings, givenByEnvironment } from './environment.ts';
 import type { Fault, Report } from './fault.ts';
@@ -211,7 +212,7 @@ function readSingleServer(
   const [first = '', ...rest] = words;
   checkUser(common, '--', context.report);
   const server: LocalServer = { ...common, name: deriveServerName(words, path), command: first, args: rest };
-  return [checkForwarding(server, false, '--', context.report)];
+  return [checkForClients(server, new Set(['credentials']), '--', context.report)];
 }
 
 function readRemoteServer(
@@ -224,8 +225,25 @@ function readRemoteServer(
   const address = readAddress(url, common, report);
   if (address === undefined) return [];
   const server: RemoteServer = { ...common, name: nameOfAddress(address, path), address };
-  return [checkForwarding(server, true, url.path, report)];
+  return [checkForClients(server, new Set(['forwardHeaders', 'credentials']), url.path, report)];
 }
+
+/**
+ * Checks what of a client goes on to its server.
+ * @param own the options that are given for this server
+ */
+const checkForClients = <T extends ServerConfig>(
+  server: T,
+  own: Pick<ReadonlySet<string>, 'has'>,
+  path: string,
+  report: Report,
+): T =>
+  checkCredentials(
+    checkForwarding(server, own.has('forwardHeaders'), path, report),
+    own.has('credentials'),
+    path,
+    report,
+  );
 
 function readAddress(
   { path, text }: { readonly path: string; readonly text: string },
@@ -261,12 +279,13 @@ function resolveFileServers(
     if (url !== undefined) {
       const address = readAddress(url, own, report);
       if (address === undefined) return [];
-      return checkForwarding<RemoteServer>({ ...own, name, address }, given.has('forwardHeaders'), path, report);
+      return checkForClients<RemoteServer>({ ...own, name, address }, given, path, report);
     }
     if (words === undefined) return [];
     const [command, ...args] = words;
     checkUser(own, path, report);
     // Merged, so that a proxy set for all servers is not lost in one that has a token of its own.
-    return { ...own, forwardHeaders: [], env: { ...common.env, ...own.env }, name, command, args };
+    const env = { ...common.env, ...own.env };
+    return checkForClients<LocalServer>({ ...own, forwardHeaders: [], env, name, command, args }, given, path, report);
   });
 }

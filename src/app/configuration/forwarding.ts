@@ -1,13 +1,10 @@
 import type { Report } from './fault.ts';
 import type { ServerOptions } from './options.ts';
-import type { ServerAddress } from './server-url.ts';
+import { hasHeaders, type ServerAddress } from './server-url.ts';
 
 interface Configured extends ServerOptions {
   readonly address?: ServerAddress | undefined;
 }
-
-/** True for a server that can be sent headers. */
-const takesHeaders = ({ address }: Configured): boolean => address !== undefined && 'url' in address;
 
 /**
  * Checks which headers of clients go on to a server. A client's `Authorization` may be among them where the gateway does no
@@ -19,7 +16,7 @@ const takesHeaders = ({ address }: Configured): boolean => address !== undefined
 export function checkForwarding<T extends Configured>(server: T, isOwn: boolean, path: string, report: Report): T {
   const { forwardHeaders, headers, warm } = server;
   if (forwardHeaders.length === 0) return server;
-  if (!takesHeaders(server)) {
+  if (!hasHeaders(server.address)) {
     if (isOwn) report(path, 'has forwardHeaders, which are only for a server at an http(s):// or ws(s):// URL');
     return { ...server, forwardHeaders: [] };
   }

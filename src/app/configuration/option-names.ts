@@ -5,6 +5,7 @@
 const flagNames = new Map([
   ['headers', '--header'],
   ['forwardHeaders', '--forward-header'],
+  ['credentials', '--credential'],
   ['apiKeysFile', '--api-keys'],
   ['sse', '--no-sse'],
   ['ws', '--no-ws'],

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { Isolation } from '../../era/groups/groups.ts';
 import type { Era } from '../../protocol/revisions.ts';
 import { authOptions } from './auth-options.ts';
+import { credentialOptions } from './credentials.ts';
 import { oauthOptions, scopeOptions } from './oauth-options.ts';
 import { file, integer, list, matching, type Option, systemText, text, turnedOff } from './option-kinds.ts';
 import { quotaOptions } from './quota-options.ts';
@@ -258,6 +259,7 @@ export const serverOptions = {
   ...scopeOptions,
   ...resourceOptions,
   ...remoteOptions,
+  ...credentialOptions,
 } as const satisfies OptionTable;
 
 /** Pairs of which the first must not be larger than the second, and why. */

@@ -94,6 +94,9 @@ Headers of clients reach no server unless \`forwardHeaders\` names them. A messa
 had none; what the gateway asks the server by itself, such as a stream, goes with the client's newest. They cannot be combined with \`warm\`, nor
 stand in \`headers\` as well, and have no more than 8 KiB in all. \`mcp-gangway --forward-header Authorization https://mcp.example.com/mcp\`
 
+What \`credentials\` names is required of every client: \`{header:X-Token}\` of its request, or \`{claim:sub}\` of its verified token, with text around it. A
+STDIO server has it in its environment, a server at an \`http(s)://\` or \`ws(s)://\` URL in a header: [credentials.md](credentials.md).
+
 Headers and certificates are for \`http(s)://\` and \`ws(s)://\` servers, the times of HTTP+SSE for \`http(s)://\` alone. Headers of a
 server stand in place of those for all servers. The endpoint that an HTTP+SSE server names must have the origin of its URL, and no redirect is followed.
 

@@ -43,14 +43,19 @@ const headers = z
     if (own !== undefined) report(`has ${own}, which the gateway sets itself`);
   });
 
+/** Why a header of this name, in small letters, cannot go on from a client to a server. */
+export function headerFault(name: string): string | undefined {
+  if (!nameForm.test(name)) return 'is a name that no header can have';
+  if (isOwn(name)) return `is ${name}, which the gateway sets itself`;
+  return name === 'proxy-authorization' ? `is ${name}, which is for the next proxy alone` : undefined;
+}
+
 const forwardHeader = z
   .string({ error: 'must be the name of a header' })
   .toLowerCase()
   .superRefine((name, context) => {
-    const report = (message: string) => context.addIssue({ code: 'custom', message });
-    if (!nameForm.test(name)) report('is a name that no header can have');
-    else if (isOwn(name)) report(`is ${name}, which the gateway sets itself`);
-    else if (name === 'proxy-authorization') report(`is ${name}, which is for the next proxy alone`);
+    const message = headerFault(name);
+    if (message !== undefined) context.addIssue({ code: 'custom', message });
   });
 
 /** Options of one server that is reached by a URL. */

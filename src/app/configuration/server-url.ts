@@ -7,6 +7,9 @@ export type ServerAddress =
 /** How a URL of http or https is spoken to: Streamable HTTP, HTTP+SSE, or what is found out. */
 export type TransportChoice = 'auto' | 'http' | 'sse';
 
+/** True for a server that can be sent headers. */
+export const hasHeaders = (address: ServerAddress | undefined): boolean => address !== undefined && 'url' in address;
+
 /** An address, or what is wrong with the text; never the text, which may hold a secret (P12). */
 export type ReadUrl =
   | { readonly ok: true; readonly address: ServerAddress }

@@ -1,21 +1,22 @@
 import { randomBytes } from 'node:crypto';
 import type { Answer } from '../../modern/answer.ts';
 import type { Reason } from '../../protocol/faults.ts';
-import { credentialsOf, type ForwardedHeaders, noHeaders } from '../../protocol/forwarded-headers.ts';
+import { type ForwardedHeaders, noHeaders } from '../../protocol/forwarded-headers.ts';
 import { type Message, placeOf } from '../../protocol/message.ts';
 import { type Askable, capabilitiesOf, readAskable } from '../../protocol/modern/askable.ts';
 import { clientCapabilitiesKey, type Envelope } from '../../protocol/modern/envelope.ts';
 import { discoveryOf } from '../../protocol/modern/legacy-discovery.ts';
-import { digestOf, type Retry, readRetry } from '../../protocol/modern/retry.ts';
+import { type Retry, readRetry } from '../../protocol/modern/retry.ts';
 import { modernRevisions } from '../../protocol/revisions.ts';
 import { canAsk } from '../../session/rerun.ts';
 import { keyOfPlace } from '../../session/session-key.ts';
-import { anonymous } from '../../session/visitor.ts';
+import { anonymous, isSame } from '../../session/visitor.ts';
 import type { Changes } from '../../store/changes.ts';
 import type { Outcomes } from '../../store/outcomes.ts';
 import type { Principal } from '../../store/session-records.ts';
 import { StoreUnavailable } from '../../store/store-unavailable.ts';
-import type { RequestStates, StateBinding, StateContent } from '../request-state.ts';
+import type { CredentialMarks } from '../credential-marks.ts';
+import type { RequestStates, StateContent } from '../request-state.ts';
 import type { Asked } from './asked.ts';
 import { legacyForm, modernForm } from './client-form.ts';
 import { GroupCall } from './group-call.ts';
@@ -23,6 +24,7 @@ import { Listeners } from './listeners.ts';
 import type { ParkedCall } from './parked.ts';
 import { type OpenPlace, Place, type PlaceHost, type PlaceOf } from './place.ts';
 import { SessionReply } from './session-reply.ts';
+import { bindingOf, topicOf, type Whose } from './whose.ts';
 
 /** Which clients share sessions, of those who declare the same (docs/decisions/0028): none, those of one principal, or all. */
 export type Isolation = 'request' | 'principal' | 'shared';
@@ -30,6 +32,8 @@ export type Isolation = 'request' | 'principal' | 'shared';
 /** What the groups of a server need. */
 export interface GroupsOptions extends PlaceHost {
   readonly states: RequestStates;
+  /** Who brings other credentials for the server is somebody else (P11). */
+  readonly marks: CredentialMarks;
   readonly isolation: Isolation;
   /** The most sessions of one group. */
   readonly poolMax: number;
@@ -92,12 +96,23 @@ export class Groups {
    * Serves a request of the legacy era that names no session, of a server of either era (docs/decisions/0031). Its client can be
    * asked nothing, and what only a session could remember is refused.
    */
-  sessionless(request: Message, { principal, forwarded }: Asker, answer: Answer): void {
+  sessionless(request: Message, asker: Asker, answer: Answer): void {
     if (needsSession(request)) return answer.fault('session_required');
+    this.#watch(this.#serveSessionless(request, asker, answer), answer);
+  }
+
+  async #serveSessionless(request: Message, asker: Asker, answer: Answer): Promise<void> {
+    const by = await this.#whose(asker);
+    if (answer.isOver) return;
+    const { forwarded } = asker;
     const asked: Asked = { request, form: legacyForm, askable: nothing, logLevel: undefined, answer, forwarded };
-    const of = { principal: this.#sharerOf(principal), capabilitiesText: capabilitiesOf(nothing), forwarded };
-    const places = this.#placesFor(of, false);
-    this.#watch(this.#call(asked, principal).run(places), answer);
+    const of = { ...this.#sharerOf(by), capabilitiesText: capabilitiesOf(nothing), forwarded };
+    await this.#call(asked, by).run(this.#placesFor(of, false));
+  }
+
+  async #whose({ principal, forwarded = noHeaders }: Asker): Promise<Whose> {
+    const { marks, server } = this.#options;
+    return { principal, credentials: await marks.of(server.name, forwarded) };
   }
 
   #watch(served: Promise<void>, answer: Answer): void {
@@ -113,40 +128,43 @@ export class Groups {
     return 'internal';
   }
 
-  async #serve(
-    request: Message,
-    logLevel: Envelope['logLevel'],
-    { principal, forwarded }: Asker,
-    answer: Answer,
-  ): Promise<void> {
+  async #serve(request: Message, logLevel: Envelope['logLevel'], asker: Asker, answer: Answer): Promise<void> {
     const { method } = request;
     if (untranslated.has(method)) return answer.fault('method_removed');
     const declared = placeOf(request, 'meta', clientCapabilitiesKey) as { start: number; end: number };
     const askable = readAskable(request.text.subarray(declared.start, declared.end));
-    const of = { principal: this.#sharerOf(principal), capabilitiesText: capabilitiesOf(askable), forwarded };
+    const by = await this.#whose(asker);
+    if (answer.isOver) return;
+    const { forwarded } = asker;
+    const of = { ...this.#sharerOf(by), capabilitiesText: capabilitiesOf(askable), forwarded };
     if (method === 'server/discover') return this.#discover(request, of, answer);
     if (method === 'subscriptions/listen') return this.#listen(request, of, answer);
     const asked: Asked = { request, form: modernForm, askable, logLevel, answer, forwarded };
     const retry = canAsk(method as string) ? readRetry(request) : undefined;
-    if (retry !== undefined) return this.#retry(asked, retry, principal);
-    await this.#call(asked, principal).run(this.#placesFor(of, askable.size > 0));
+    if (retry !== undefined) return this.#retry(asked, retry, by);
+    await this.#call(asked, by).run(this.#placesFor(of, askable.size > 0));
   }
 
-  async #retry(asked: Asked, { state, answers }: Retry, principal: Principal): Promise<void> {
-    const { answer, request, forwarded } = asked;
-    const binding = this.#binding(request, principal, forwarded);
+  async #retry(asked: Asked, { state, answers }: Retry, by: Whose): Promise<void> {
+    const { answer, request } = asked;
+    const binding = bindingOf(this.#options.server, request, by);
     const content = state && (await this.#options.states.open<ParkedCall>(binding, state));
     if (answer.isOver) return;
     if (!content) return answer.fault('bad_request_state');
     const { place: key } = content.value;
     // It is not opened anew for a retry, so what its server would be told does not matter; nor is it remembered.
-    const sharer = this.#sharerOf(principal);
-    const of = { key, principal: sharer, capabilitiesText: '{}', topic: this.#topicOf(sharer, forwarded) };
+    const sharer = this.#sharerOf(by);
+    const of = {
+      key,
+      principal: sharer.principal,
+      capabilitiesText: '{}',
+      topic: topicOf(this.#options.server, sharer),
+    };
     const place = this.#places.get(key) ?? new Place(this.#options, of, () => undefined);
-    await this.#call(asked, principal).resume(place, content, answers);
+    await this.#call(asked, by).resume(place, content, answers);
   }
 
-  #call(asked: Asked, principal: Principal): GroupCall {
+  #call(asked: Asked, by: Whose): GroupCall {
     const { states, outcomes, requestIdleMs, isolation } = this.#options;
     return new GroupCall(
       {
@@ -154,7 +172,7 @@ export class Groups {
         newId: () => this.#newId(),
         seal: (request, round, value) => {
           const content: StateContent<ParkedCall> = { round, expiresAtMs: Date.now() + requestIdleMs, value };
-          return states.seal(this.#binding(request, principal, asked.forwarded), content);
+          return states.seal(bindingOf(this.#options.server, request, by), content);
         },
         reasonOf: (cause) => this.#reasonOf(cause),
         onOver: (place) => {
@@ -171,22 +189,16 @@ export class Groups {
     return `mcp-gangway-${this.#mark}-${this.#lastId}`;
   }
 
-  /** As whom a client has sessions. What it parks stays its own in any case (`#binding`). */
-  #sharerOf(principal: Principal): Principal {
-    return this.#options.isolation === 'shared' ? anonymous : principal;
-  }
-
-  /** Who shares sessions, or could if isolation let it, hears of the same changes: all of one principal and credentials. */
-  #topicOf({ issuer, subject, client }: Principal, forwarded = noHeaders): string {
-    const { name, digest } = this.#options.server;
-    return JSON.stringify([name, digest, issuer, subject, client, credentialsOf(forwarded)]);
+  /** As whom a client has sessions. What it parks stays its own in any case (`bindingOf`). */
+  #sharerOf(by: Whose): Whose {
+    return this.#options.isolation === 'shared' ? { ...by, principal: anonymous } : by;
   }
 
   #listen(request: Message, of: GroupOf, answer: Answer): Promise<void> {
     const [place] = this.#placesFor(of, false) as [Place];
     return this.#listeners.listen({
       ...{ request, answer, place, forwarded: of.forwarded, name: this.#newId() },
-      topic: this.#topicOf(of.principal, of.forwarded),
+      topic: topicOf(this.#options.server, of),
       onOver: () => {
         if (this.#options.isolation === 'request') this.#leave(place);
       },
@@ -196,8 +208,7 @@ export class Groups {
   /** What the server said at `initialize`, as an answer to `server/discover`. */
   async #discover(request: Message, of: GroupOf, answer: Answer): Promise<void> {
     const known =
-      this.#opened.get(openedKey(this.#topicOf(of.principal, of.forwarded), of.capabilitiesText)) ??
-      (await this.#open(of));
+      this.#opened.get(openedKey(topicOf(this.#options.server, of), of.capabilitiesText)) ?? (await this.#open(of));
     if (answer.isOver) return;
     if (typeof known === 'string') return answer.fault(known);
     const id = placeOf(request, 'message', 'id') as { start: number; end: number };
@@ -215,25 +226,25 @@ export class Groups {
 
   /** The places of a group: the first is its home. */
   #placesFor(of: GroupOf, mayWait: boolean): readonly Place[] {
-    const { principal, capabilitiesText, forwarded } = of;
+    const { principal, capabilitiesText, credentials } = of;
     const newest = this.#newest;
-    const isSame =
-      newest?.principal === principal && newest.capabilitiesText === capabilitiesText && newest.mayWait === mayWait;
-    if (isSame && forwarded === newest.forwarded) return newest.places;
+    const isOfGroup = newest?.capabilitiesText === capabilitiesText && newest.credentials === credentials;
+    if (isOfGroup && newest.mayWait === mayWait && isSame(newest.principal, principal)) return newest.places;
     const places = this.#findPlaces(of, mayWait);
     if (this.#options.isolation !== 'request') this.#newest = { ...of, mayWait, places };
     return places;
   }
 
-  #findPlaces({ principal, capabilitiesText, forwarded = noHeaders }: GroupOf, mayWait: boolean): readonly Place[] {
+  #findPlaces(of: GroupOf, mayWait: boolean): readonly Place[] {
+    const { principal, capabilitiesText, credentials } = of;
     const { server, isolation, poolMax } = this.#options;
-    const topic = this.#topicOf(principal, forwarded);
+    const topic = topicOf(this.#options.server, of);
     if (isolation === 'request') {
       const key = keyOfPlace([server.name, server.digest, randomBytes(32).toString('base64url')]);
       return [this.#place({ key, principal, capabilitiesText, topic })];
     }
     const { issuer, subject, client } = principal;
-    const group = [server.name, server.digest, issuer, subject, client, capabilitiesText, credentialsOf(forwarded)];
+    const group = [server.name, server.digest, issuer, subject, client, capabilitiesText, credentials];
     return Array.from({ length: mayWait ? poolMax : 1 }, (_, slot) => {
       const key = keyOfPlace([...group, String(slot)]);
       return this.#place({ key, principal, capabilitiesText, topic });
@@ -257,12 +268,6 @@ export class Groups {
     void place.find().then((handle) => {
       if (typeof handle !== 'string') handle.remove(nobody);
     });
-  }
-
-  /** Who brings other credentials for the server is somebody else to a parked call, too (P11). */
-  #binding(request: Message, principal: Principal, forwarded = noHeaders): StateBinding {
-    const digest = `${digestOf(request)} ${credentialsOf(forwarded)}`;
-    return { principal, server: this.#options.server.name, digest };
   }
 }
 
@@ -289,8 +294,7 @@ function keepNewest<V>(entries: Map<string, V>, key: string, value: V): void {
 const openedKey = (topic: string, capabilitiesText: string): string => JSON.stringify([topic, capabilitiesText]);
 
 /** What clients of one group have in common. */
-interface GroupOf {
-  readonly principal: Principal;
+interface GroupOf extends Whose {
   readonly capabilitiesText: string;
   readonly forwarded: ForwardedHeaders | undefined;
 }

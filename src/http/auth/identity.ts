@@ -22,6 +22,8 @@ export interface Challenge {
   readonly reason: Reason;
   /** The value of `WWW-Authenticate` (RFC 9110, section 11.6.1), where one belongs to the reason. */
   readonly wwwAuthenticate?: string | undefined;
+  /** What the fault names beside its reason. */
+  readonly data?: Record<string, unknown>;
 }
 
 /**

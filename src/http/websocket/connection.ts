@@ -161,7 +161,7 @@ export class Connection {
       this.#session?.listen(undefined, this.#createReply({ isContinued: true }));
     };
     const reply = this.#createReply({ messages: [initialize], onAccepted, onOver });
-    const visitor = { server, principal: sender.identity.principal };
+    const visitor = { server, principal: sender.principal };
     const home = { store, maxEventBytes, onEnding: (reason: SessionEnd) => this.#ended(reason) };
     this.#session = sessions.connected.open(visitor, initialize, reply, home);
     if (this.#session === undefined) this.#awaitInitialize();

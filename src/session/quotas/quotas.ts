@@ -2,7 +2,7 @@ import type { Reason } from '../../protocol/faults.ts';
 import type { Rates } from '../../store/rates.ts';
 import type { Principal } from '../../store/session-records.ts';
 import type { Server } from '../session-parts.ts';
-import { anonymous, isSame } from '../visitor.ts';
+import { anonymous, isSameUser } from '../visitor.ts';
 import { Account, type AccountLimits, type AccountReasons } from './account.ts';
 import { Accounts } from './accounts.ts';
 import type { Rate } from './rate.ts';
@@ -83,7 +83,7 @@ export function createQuotas({ own, all, rates, onFailed }: QuotasOptions): Quot
 
   /** Whoever is nobody in particular has no account: else each would be throttled by what the others do. */
   const accountsOf = (principal: Principal): readonly Account[] =>
-    isSame(principal, anonymous) ? onlyTogether : [accounts.of(principal), together];
+    isSameUser(principal, anonymous) ? onlyTogether : [accounts.of(principal), together];
 
   return {
     enter(principal, bytes) {

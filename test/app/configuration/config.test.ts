@@ -72,6 +72,7 @@ describe('one server', () => {
         transport: 'auto',
         headers: {},
         forwardHeaders: [],
+        credentials: {},
         upstreamCa: undefined,
         upstreamCert: undefined,
         upstreamKey: undefined,

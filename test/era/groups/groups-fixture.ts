@@ -1,4 +1,5 @@
 import { onTestFinished } from 'vitest';
+import { CredentialMarks } from '../../../src/era/credential-marks.ts';
 import { Groups, type GroupsOptions } from '../../../src/era/groups/groups.ts';
 import { RequestStates } from '../../../src/era/request-state.ts';
 import { configuredKeys } from '../../../src/era/state-keys.ts';
@@ -74,6 +75,7 @@ export function createGroups(options: GroupsFixture) {
   };
   const sessions = new Sessions(limited);
   const failures: unknown[] = [];
+  const keys = configuredKeys(['k'.repeat(32)]);
   const groups = new Groups({
     ...{
       sessions,
@@ -85,7 +87,8 @@ export function createGroups(options: GroupsFixture) {
       poolMax,
       version: '1',
     },
-    states: new RequestStates(configuredKeys(['k'.repeat(32)])),
+    states: new RequestStates(keys),
+    marks: new CredentialMarks(keys),
     requestIdleMs: limited.requestIdleMs,
     settleMs: 1_000,
     maxListeners: 100,

@@ -1,0 +1,123 @@
+import { z } from 'zod';
+import { type Credentials, parseCredential } from '../../protocol/credentials.ts';
+import type { Report } from './fault.ts';
+import type { Option } from './option-kinds.ts';
+import { headerFault } from './remote-options.ts';
+import { hasHeaders, type ServerAddress } from './server-url.ts';
+
+const entries = z
+  .record(
+    z.string(),
+    z.string({ error: 'must be a string' }).refine((text) => parseCredential(text) !== undefined, {
+      error:
+        'must name a header or a claim of the client, as in {header:X-Token} or Bearer {claim:token}, and have no other braces',
+    }),
+    { error: 'must be NAME=VALUE on the command line and an object of strings in the file' },
+  )
+  .refine((value) => Object.values(value).every((text) => /^[\x20-\x7e]*$/.test(text)), {
+    error: 'must be visible ASCII on one line',
+  });
+
+/** What a server gets of each of its clients. */
+export const credentialOptions = {
+  credentials: {
+    kind: 'map',
+    schema: entries,
+    default: {},
+    description:
+      "What a server gets of each client: NAME={header:X-Token} or NAME={claim:sub}; NAME is a variable of a STDIO server's process, a header of an HTTP or ws server; repeatable.",
+    bounds: '',
+    inHelp: false,
+  } as Option<Readonly<Record<string, string>>>,
+} as const;
+
+/**
+ * Variables whose values say what code runs, or where it comes from: who may send them may do anything as the server's user.
+ */
+const runsCode =
+  /^(?:PATH|HOME|SHELL|IFS|ENV|BASH_.*|LD_.*|DYLD_.*|NODE_(?:OPTIONS|PATH|EXTRA_CA_CERTS)|NPM_CONFIG_.*|PYTHON.*|PERL5.*|RUBY(?:OPT|LIB)|JAVA_TOOL_OPTIONS|_JAVA_OPTIONS|JDK_JAVA_OPTIONS|GIT_(?:SSH|EXEC|CONFIG|EXTERNAL|PROXY|ASKPASS|EDITOR|PAGER).*|.*_(?:PRELOAD|LIBRARY_PATH))$/i;
+
+/** A server as far as it has to do with this. */
+interface Configured {
+  readonly credentials: Readonly<Record<string, string>>;
+  readonly address?: ServerAddress | undefined;
+  readonly env: Readonly<Record<string, string>>;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly forwardHeaders: readonly string[];
+  readonly warm: number;
+  readonly era: string;
+  readonly isolation: string;
+}
+
+/** What a server gets of its clients, ready for use; undefined for nothing. */
+export function credentialsOf({
+  credentials,
+  address,
+}: Pick<Configured, 'credentials' | 'address'>): Credentials | undefined {
+  const given = Object.entries(credentials);
+  if (given.length === 0) return undefined;
+  const isLocal = address === undefined;
+  const parts = given.map(
+    ([name, text]) => [isLocal ? name : name.toLowerCase(), parseCredential(text) ?? []] as const,
+  );
+  return { as: isLocal ? 'variables' : 'headers', parts: new Map(parts) };
+}
+
+/** True if what one client brings makes the server another one than it is for others. */
+export const asksClients = ({
+  credentials,
+  forwardHeaders,
+}: Pick<Configured, 'credentials' | 'forwardHeaders'>): boolean =>
+  Object.keys(credentials).length > 0 || forwardHeaders.length > 0;
+
+/**
+ * Checks what a server gets of its clients: a process that several share can have the credentials of none.
+ * @param isOwn the option is given for this server; one for all servers is none for those that can be handed nothing
+ * @param path where the server stands
+ * @returns the server as it is to be run
+ */
+export function checkCredentials<T extends Configured>(server: T, isOwn: boolean, path: string, report: Report): T {
+  const { credentials, address, env, headers, forwardHeaders, warm, era, isolation } = server;
+  const names = Object.keys(credentials);
+  if (names.length === 0) return server;
+  if (address !== undefined && !hasHeaders(address)) {
+    if (isOwn) report(path, 'has credentials, which lines on a socket have no place for');
+    return { ...server, credentials: {} };
+  }
+  const tell = (message: string | undefined): void => {
+    if (message !== undefined) report(path, message);
+  };
+  if (address === undefined) {
+    for (const name of names) tell(variableFault(name, env));
+    if (era === 'modern') {
+      tell(
+        'has credentials and era modern, where all clients share one process; leave era out, or give it to one client',
+      );
+    }
+    if (isolation === 'shared') {
+      tell('has credentials and isolation shared, where all clients share processes; principal shares those of one');
+    }
+  } else {
+    const own = [...Object.keys(headers), ...forwardHeaders].map((name) => name.toLowerCase());
+    for (const name of names) tell(credentialHeaderFault(name.toLowerCase(), own));
+    if (new Set(names.map((name) => name.toLowerCase())).size < names.length) tell('has a header twice in credentials');
+  }
+  if (warm > 0) tell('has credentials and warm: nothing can be started before its client is known; set warm to 0');
+  return server;
+}
+
+function variableFault(name: string, env: Readonly<Record<string, string>>): string | undefined {
+  if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name)) return 'has a name in credentials that is none of a variable';
+  if (runsCode.test(name)) return `has ${name} in credentials: its value says which code runs, and must be no client's`;
+  return Object.hasOwn(env, name)
+    ? `has ${name} in env and in credentials: it is either the gateway's or the client's`
+    : undefined;
+}
+
+function credentialHeaderFault(name: string, own: readonly string[]): string | undefined {
+  const fault = headerFault(name);
+  if (fault !== undefined) return `has a name in credentials that ${fault}`;
+  return own.includes(name)
+    ? `has ${name} in credentials and in headers or forwardHeaders: one of them must say what it is`
+    : undefined;
+}
