@@ -13,7 +13,7 @@ import { CredentialWatch } from '../http/auth/credential-watch.ts';
 import { addResourceMetadata } from '../http/auth/oauth/metadata-routes.ts';
 import { createCors } from '../http/cors.ts';
 import { createEndpoint, type Endpoint } from '../http/endpoint.ts';
-import { createOriginRules, isLoopback } from '../http/origin.ts';
+import { createOriginRules } from '../http/origin.ts';
 import { createMessagesEndpoint, createSseStream } from '../http/sse-face.ts';
 import { createWebServer, type ServerCertificate, type WebServer } from '../http/web-server.ts';
 import { createWebSocketFace, webSocketOnly } from '../http/websocket/face.ts';
@@ -39,6 +39,7 @@ import type { Environment } from './configuration/environment.ts';
 import { flagOf } from './configuration/option-names.ts';
 import { createKeyed } from './create-keyed.ts';
 import { createConnectedStore, createStore } from './create-store.ts';
+import { warnOfExpiry, warnOfExposure } from './exposure.ts';
 import { quotasOf } from './quotas.ts';
 import { logListeners } from './server-listeners.ts';
 import { missingCommand, type RunningServer, runServer } from './servers.ts';
@@ -165,15 +166,8 @@ export async function startGateway({ config, environment, logger, onUseless }: G
     throw new Error(explainListenFailure(cause, config), { cause });
   }
 
-  if (!isLoopback(host) && !isAuthenticated) {
-    const detail =
-      'Configure authentication (docs/authentication.md), or listen on 127.0.0.1 behind a proxy that authenticates. --require-auth makes this an error.';
-    logger.warn(
-      { host, port, detail },
-      'whoever reaches this address can use the servers: no authentication is configured',
-    );
-  }
-
+  warnOfExposure(config, logger);
+  if (certificate !== undefined) warnOfExpiry(certificate, Date.now(), logger);
   const certificateWatch = watchFor(certificate, config, web, logger);
   const readAgain = [authentication.reload, certificateWatch?.look, calls?.reopen].filter((read) => read !== undefined);
   const base = `${certificate === undefined ? 'http' : 'https'}://${displayHost(host)}:${(http.address() as AddressInfo).port}`;
@@ -275,6 +269,7 @@ function watchFor(
     onRenewed(certificate) {
       web.renew(certificate);
       logger.info('new connections get the renewed certificate');
+      warnOfExpiry(certificate, Date.now(), logger);
     },
     onRefused: (detail) =>
       logger.warn({ detail }, 'kept the certificate in use: its files have changed, and are of no use'),

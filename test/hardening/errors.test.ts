@@ -1,29 +1,20 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { entryOf, isReason, type Reason } from '../../src/protocol/faults.ts';
-import { type Gateway, startGateway } from '../support/gateway.ts';
-import { initialize, type Message, open, post } from '../support/http-client.ts';
+import { allReasons, type Reason } from '../../src/protocol/faults.ts';
+import { everythingFixture, type Gateway, root, startGateway } from '../support/gateway.ts';
+import { initialize, open, post } from '../support/http-client.ts';
+import { answerWith, type Issuer, startIssuer } from '../support/issuer.ts';
+import { callModern } from '../support/modern-client.ts';
+import { initializeRequest } from '../support/old-client.ts';
 import { startUsedRedis } from '../support/used-redis.ts';
-import { requestText, sendRaw } from './raw-http.ts';
+import { waitFor } from '../support/wait-for.ts';
+import { refusedHandshake, webSocketUrlOf } from '../support/websocket-client.ts';
+import { disclosing, elsewhere, expectFromCatalogue, provoked } from './error-reasons.ts';
+import { connectRaw, requestText, sendRaw } from './raw-http.ts';
 import { openRecorded, type RecordedSession, withRecorder } from './recorder.ts';
-
-/** What servers, paths and addresses of these tests hold, and what only a stack, a library or Redis would say. */
-const disclosing =
-  /canary|node:|\bat [\w.<]+ \(|\.[cm]?[jt]s\b|\/(?:tmp|home|usr|root|work|proc|no)\/|127\.0\.0\.1|localhost|::1|redis|ECONN|ENOENT|EPIPE|SIG[A-Z]{3}|exit code|\bpid\b|undici|ioredis|hono/i;
-
-/** Checks an error as a client gets it: the catalogue's words and nothing else; what is in `data` beside says nothing of the inside. */
-function expectFromCatalogue(error: Message, status: number): Reason {
-  const { reason } = error.data;
-  if (!isReason(reason)) throw new Error(`${reason} is not of the catalogue`);
-  const entry = entryOf(reason);
-  expect(error.message).toBe(entry.message);
-  expect([200, entry.status]).toContain(status);
-  expect(Object.keys(error).toSorted()).toEqual(['code', 'data', 'message']);
-  expect(JSON.stringify(error)).not.toMatch(disclosing);
-  return reason;
-}
+import { alice, startForUsers } from './users.ts';
 
 describe('[S15] an error says what the catalogue says, and nothing of the inside', () => {
   let gateway: Gateway;
@@ -188,4 +179,122 @@ describe('[S15] an error of a server or of Redis', () => {
     const ready = await (await open(`${gateway.baseUrl}/readyz`, { method: 'GET' })).answer();
     expect(ready.text).not.toMatch(disclosing);
   });
+});
+
+describe('[S15] an error of authentication', () => {
+  const ping = { jsonrpc: '2.0', id: 1, method: 'ping' };
+  let issuer: Issuer;
+  let away: Issuer;
+  let gateway: Gateway;
+  beforeAll(async () => {
+    [issuer, away] = [await startIssuer(), await startIssuer()];
+    away.instead.set('/keys', answerWith(500));
+    const tokens = ['--auth-issuer', issuer.url, '--auth-issuer', away.url, '--public-url', 'https://mcp.example.com'];
+    const proxy = ['--proxy-identity-header', 'x-user', '--trusted-proxy', '10.0.0.0/8'];
+    const args = [...tokens, ...proxy, '--required-scopes', 'use', '--auth-clock-skew-ms', '0'];
+    gateway = await startGateway({ args, command: everythingFixture });
+  });
+  afterAll(async () => {
+    await gateway?.stop();
+    await Promise.all([issuer.close(), away.close()]);
+  });
+  const bearer = (token: string) => ({ Authorization: `Bearer ${token}` });
+
+  const refusals: readonly [Reason, string, () => Promise<Record<string, string>>][] = [
+    ['credentials_required', '', async () => ({})],
+    ['credentials_invalid', '', async () => bearer('canary')],
+    ['credentials_in_query', '?access_token=canary', async () => ({})],
+    ['untrusted_proxy', '', async () => ({ 'X-User': 'canary' })],
+    ['insufficient_scope', '', async () => bearer(await issuer.token({ claims: { scope: 'canary' } }))],
+    ['token_not_checked', '', async () => bearer(await away.token({ claims: { scope: 'use' } }))],
+  ];
+  it.each(refusals)('%s', async (reason, query, headers) => {
+    const answer = await post(gateway.url + query, ping, await headers());
+    expect(expectFromCatalogue(answer.json.error, answer.status)).toBe(reason);
+    expect(JSON.stringify(answer.headers)).not.toMatch(/canary|127\.0\.0\.1/);
+  });
+
+  it('credentials_expired', async () => {
+    const exp = Math.floor(Date.now() / 1_000) + 3;
+    const headers = bearer(await issuer.token({ claims: { scope: 'use', exp } }));
+    const session = await initialize(gateway.url, { headers });
+    const call = { ...ping, method: 'tools/call', params: { name: 'slow', arguments: { ms: 60_000 } } };
+    const answer = await (await session.send(call, { Accept: 'application/json' })).answer();
+    expect(expectFromCatalogue(answer.json.error, answer.status)).toBe('credentials_expired');
+  });
+});
+
+describe('[S15] an error of a limit', () => {
+  const initializeBody = initializeRequest('2025-11-25');
+  const limits: readonly [Reason, readonly string[]][] = [
+    ['quota_sessions', ['--principal-sessions', '1']],
+    ['quota_processes', ['--principal-processes', '1']],
+    ['quota_starts', ['--principal-starts-per-minute', '1']],
+    ['quota_requests', ['--principal-requests-per-s', '1', '--principal-request-burst', '1']],
+    ['too_many_sessions', ['--max-sessions', '1']],
+    ['too_many_starts', ['--max-starts-per-minute', '1']],
+    ['gateway_busy', ['--max-requests-per-s', '1']],
+  ];
+  it.each(limits)('%s', async (reason, args) => {
+    const gateway = await startForUsers(args);
+    const answers = [await post(gateway.url, initializeBody, alice), await post(gateway.url, initializeBody, alice)];
+    const refused = answers.find(({ status }) => status !== 200);
+    expect(expectFromCatalogue(refused?.json.error, refused?.status ?? 0)).toBe(reason);
+  });
+
+  it('quota_streams', async () => {
+    const gateway = await startForUsers(['--principal-streams', '1']);
+    const stream = await (await initialize(gateway.url, { headers: alice })).getStream();
+    const answer = await post(gateway.url, initializeBody, alice);
+    expect(expectFromCatalogue(answer.json.error, answer.status)).toBe('quota_streams');
+    stream.drop();
+  });
+
+  it('quota_bytes', async () => {
+    const gateway = await startForUsers(['--principal-bytes', '60000', '--max-body-bytes', '60000']);
+    const upload = await connectRaw(gateway.port);
+    const lines = ['Host: 127.0.0.1', `Authorization: ${alice.Authorization}`, 'Content-Type: application/json'];
+    upload.write(['POST /mcp HTTP/1.1', ...lines, 'Content-Length: 60000', '', '{'].join('\r\n'));
+    const answer = await waitFor(
+      async () => {
+        const tried = await post(gateway.url, initializeBody, alice);
+        return tried.status !== 200 && tried;
+      },
+      { what: 'the upload' },
+    );
+    expect(expectFromCatalogue(answer.json.error, answer.status)).toBe('quota_bytes');
+    upload.drop();
+  });
+});
+
+describe('[S15] an error of an endpoint that is asked in the wrong way', () => {
+  const stream = { method: 'GET', headers: { Accept: 'text/event-stream' } };
+
+  it('sessionless_post_only', async () => {
+    const gateway = await startGateway(withRecorder('--sessionless', 'serve'));
+    const answer = await (await open(gateway.url, stream)).answer();
+    expect(expectFromCatalogue(answer.json.error, answer.status)).toBe('sessionless_post_only');
+  });
+
+  it('modern_response, missing_capability and subprotocol_required', async () => {
+    const gateway = await startGateway({ command: everythingFixture });
+    const response = { jsonrpc: '2.0', id: 1, result: { canary: 1 } };
+    const answer = await post(gateway.url, response, { 'MCP-Protocol-Version': '2026-07-28' });
+    expect(expectFromCatalogue(answer.json.error, answer.status)).toBe('modern_response');
+    const unable = await callModern(gateway.url, 'test_elicitation');
+    expect(expectFromCatalogue(unable.json.error, unable.status)).toBe('missing_capability');
+    const refused = await refusedHandshake(webSocketUrlOf(gateway.url), { protocols: ['canary'] });
+    expect(expectFromCatalogue(refused.json.error, refused.status)).toBe('subprotocol_required');
+  });
+});
+
+it.each(Object.entries(elsewhere))('[S15] test/%s.test.ts has what is not provoked here', async (name, reasons) => {
+  const text = await readFile(`${root}test/${name}.test.ts`, 'utf8');
+  expect(reasons.filter((reason) => !new RegExp(`\\b${reason}\\b`).test(text))).toEqual([]);
+});
+
+it('[S15] every reason of the catalogue is provoked here, or said to be elsewhere', () => {
+  const named = Object.values(elsewhere).flat();
+  expect(named.filter((reason) => provoked.has(reason))).toEqual([]);
+  expect([...provoked, ...named].toSorted()).toEqual(allReasons.toSorted());
 });

@@ -1,5 +1,9 @@
-import { describe, expect, it } from 'vitest';
+import { readFileSync } from 'node:fs';
+import { pino } from 'pino';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { warnOfExpiry } from '../../src/app/exposure.ts';
 import { type GatewayOptions, root, startGateway } from '../support/gateway.ts';
+import { certificateFolder, type ServerCertificate } from '../support/server-certificate.ts';
 import { withRecorder } from './recorder.ts';
 
 /** The environment of a gateway that `startGateway` would bind to 127.0.0.1. */
@@ -8,10 +12,12 @@ const onAllAddresses = { NODE_OPTIONS: `--import=${root}test/hardening/on-all-ad
 const warning = { level: 40, detail: expect.stringContaining('--require-auth') };
 const authenticated = ['--proxy-identity-header', 'x-user', '--trusted-proxy', '10.0.0.1'];
 
-describe('a gateway that everybody can reach', () => {
-  const warningsOf = async (options: GatewayOptions) =>
-    (await startGateway(options)).logs().filter(({ msg }) => String(msg).includes('no authentication is configured'));
+const days = 24 * 3_600_000;
 
+const warningsOf = async (options: GatewayOptions, about = 'no authentication is configured') =>
+  (await startGateway(options)).logs().filter(({ msg }) => String(msg).includes(about));
+
+describe('a gateway that everybody can reach', () => {
   it('warns without authentication, and says what to do', async () => {
     expect(await warningsOf({ ...withRecorder(), env: onAllAddresses })).toMatchObject([warning]);
   });
@@ -33,5 +39,52 @@ describe('a gateway that everybody can reach', () => {
   it('with --require-auth starts with authentication', async () => {
     const gateway = await startGateway(withRecorder('--require-auth', ...authenticated));
     expect(gateway.url).toContain('/mcp');
+  });
+});
+
+describe('a gateway whose clients send keys or tokens', () => {
+  const folder = certificateFolder();
+  let certificate: ServerCertificate;
+  beforeAll(async () => {
+    certificate = await folder.make('short');
+  });
+  afterAll(() => folder.remove());
+
+  const keys = { GANGWAY_API_KEYS: 'ada:key-of-ada-0123456789-0123456789-0123456789' };
+  const unencrypted = (env: Record<string, string>, ...args: string[]) =>
+    warningsOf({ ...withRecorder(...args), env: { ...keys, ...env } }, 'has no TLS');
+
+  it('warns where others can reach it and nothing encrypts them, and says what to do', async () => {
+    const detail = expect.stringMatching(/--tls-cert.*--public-url/);
+    expect(await unencrypted(onAllAddresses)).toMatchObject([{ level: 40, detail }]);
+    expect(await unencrypted(onAllAddresses, '--public-url', 'http://mcp.example.com')).toHaveLength(1);
+  });
+
+  it('does not with TLS of its own or of a proxy, nor on this machine alone', async () => {
+    const { cert, key } = certificate;
+    expect(await unencrypted(onAllAddresses, '--tls-cert', cert, '--tls-key', key)).toEqual([]);
+    expect(await unencrypted(onAllAddresses, '--public-url', 'https://mcp.example.com')).toEqual([]);
+    expect(await unencrypted(onAllAddresses, ...authenticated)).toEqual([]);
+    expect(await unencrypted({})).toEqual([]);
+  });
+
+  it('warns of a certificate that expires within 7 days', async () => {
+    const { cert, key } = certificate;
+    const options = withRecorder('--tls-cert', cert, '--tls-key', key);
+    const detail = expect.stringContaining('--tls-cert');
+    expect(await warningsOf(options, 'expires within 7 days')).toMatchObject([{ level: 40, detail }]);
+  });
+
+  it.each([
+    ['more than 7 days before its end', -5.1 * days, []],
+    ['less than 7 days before its end', -4.9 * days, ['the certificate expires within 7 days']],
+    ['when it is made', 0, ['the certificate expires within 7 days']],
+    ['after its end', 2.1 * days, ['the certificate has expired: clients refuse it']],
+  ])('warns of one that holds for 2 days: %s', (_, afterMs, expected) => {
+    const lines: string[] = [];
+    const { cert, key } = certificate;
+    const pair = { cert: readFileSync(cert, 'utf8'), key: readFileSync(key, 'utf8') };
+    warnOfExpiry(pair, Date.now() + afterMs, pino({}, { write: (line: string) => void lines.push(line) }));
+    expect(lines.map((line) => JSON.parse(line).msg)).toEqual(expected);
   });
 });

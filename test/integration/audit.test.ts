@@ -203,6 +203,35 @@ test('a line says whose key was shown, and that none was', async () => {
   expect(audit.text()).not.toMatch(/canary/);
 });
 
+test('a call that is refused for a quota leaves a line with its user and the reason', async () => {
+  const audit = createAuditFile();
+  const quota = ['--principal-requests-per-s', '1', '--principal-request-burst', '2'];
+  const env = { GANGWAY_API_KEYS: 'ada:0123456789abcdef0123456789abcdef' };
+  const gateway = await startGateway({ args: [...audit.args, ...quota], command: everythingFixture, env });
+  const headers = { Authorization: 'Bearer 0123456789abcdef0123456789abcdef' };
+  const answers = [];
+  for (let id = 0; id < 6; id++) answers.push(await post(gateway.url, call(id, 'echo'), headers));
+  const refused = answers.filter(({ status }) => status === 429);
+  expect(refused.length).toBeGreaterThanOrEqual(1);
+  const words = await audit.words(answers.length);
+  const told = audit.lines().filter(({ reason }) => reason === 'quota_requests');
+  expect([words.length, told.length]).toEqual([answers.length, refused.length]);
+  for (const line of told) expect(line).toMatchObject({ principal: { subject: 'ada' }, outcome: 'fault' });
+});
+
+test('requests of the legacy era without a session leave one line each, and none for what opens their session', async () => {
+  const audit = createAuditFile();
+  const gateway = await startGateway({ args: [...audit.args, '--sessionless', 'serve'], command: everythingFixture });
+  expect((await post(gateway.url, call(1, 'echo', { text: 'canary' }))).status).toBe(200);
+  await post(gateway.url, { jsonrpc: '2.0', id: 2, method: 'no/such' });
+  await open(gateway.url, { method: 'GET', headers: { Accept: 'text/event-stream' } });
+  expect(await audit.words(2)).toEqual(['tools/call echo ok', 'no/such error -32601']);
+  for (const line of audit.lines()) expect(line).toMatchObject({ era: 'legacy' });
+  await gateway.stop();
+  expect(audit.lines()).toHaveLength(2);
+  expect(audit.text()).not.toMatch(/canary/);
+});
+
 describe('lines that cannot be written', () => {
   test('are told of, wait, and are written when the file is opened anew at SIGHUP', async () => {
     const audit = createAuditFile();

@@ -1,6 +1,6 @@
 import { scanList } from '../json-scan.ts';
 import { findPlace, replaceParts } from '../splice.ts';
-import { annotation, readParamHeaders } from './param-headers.ts';
+import { mayMirror, readParamHeaders } from './param-headers.ts';
 
 /** A list of tools as a client over HTTP may offer it, and the names of those that were left out. */
 export interface OfferedTools {
@@ -13,14 +13,14 @@ export interface OfferedTools {
  * offer them (2026-07-28, basic/transports/streamable-http, "Schema Extension"). The text of all others stays as it is (P1).
  */
 export function offeredTools(text: Buffer): OfferedTools {
-  const place = text.includes(annotation) ? findPlace(text, ['result', 'tools']) : 'absent';
+  const place = mayMirror(text) ? findPlace(text, ['result', 'tools']) : 'absent';
   if (typeof place !== 'object') return { text, hidden: [] };
   const list = text.subarray(place.start, place.end);
   const offered: string[] = [];
   const hidden: string[] = [];
   for (const { start, end } of scanList(list) ?? []) {
     const tool = list.toString('utf8', start, end);
-    if (tool.includes(annotation) && !isOffered(tool)) hidden.push(nameOf(tool));
+    if (mayMirror(tool) && !isOffered(tool)) hidden.push(nameOf(tool));
     else offered.push(tool);
   }
   return hidden.length === 0

@@ -11,7 +11,8 @@ export interface ParamHeader {
 }
 
 /** What marks a parameter in a tool's schema. */
-export const annotation = 'x-mcp-header';
+const annotation = 'x-mcp-header';
+const escapedAscii = /\\u00([2-7][0-9a-f])/gi;
 const tokenForm = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}$/;
 
 /** A schema with more subschemas than this is not looked through, and its tool not offered (P8). */
@@ -19,6 +20,19 @@ const maxSchemas = 10_000;
 
 /** A tool that wants a value mirrored which lies deeper is not offered (P8): each level of the way is read by itself. */
 const maxPathLength = 32;
+
+/**
+ * False for a text of JSON in which no key is the annotation, however it is written: `\u0078-mcp-header` is the same key.
+ * Only texts with such escapes cost more than a search.
+ */
+export function mayMirror(json: string | Buffer): boolean {
+  if (json.includes(annotation)) return true;
+  if (!json.includes('\\u00')) return false;
+  const plain = json
+    .toString()
+    .replace(escapedAscii, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
+  return plain.includes(annotation);
+}
 
 /** Keywords below which there are schemas to which no path of `properties` alone leads. */
 const lists = ['prefixItems', 'oneOf', 'anyOf', 'allOf'];

@@ -23,7 +23,16 @@ test.each([
   expect(offeredTools(listed(tool, good))).toEqual({ text: listed(good), hidden: ['odd'] });
 });
 
+test.each(['\\u0078-mcp-header', 'x-mcp\\u002dheader', 'x-mcp\\u002Dheader', '\\u0078\\u002dmcp-heade\\u0072'])(
+  '[R9.13] an annotation is the same one where it is written %s',
+  (key) => {
+    const escaped = (tool: string) => tool.replace('x-mcp-header', key);
+    expect(offeredTools(listed(escaped(odd), escaped(good)))).toEqual({ text: listed(escaped(good)), hidden: ['odd'] });
+  },
+);
+
 test.each([
+  ['a list with other escapes', listed('{"name":"\\u0078\\u00e9"}', '{"name":"x-mcp\\u00ddheader"}')],
   ['a list without such tools', listed(good, '{"name":"x"}')],
   ['no list of tools', Buffer.from('{"jsonrpc":"2.0","id":1,"result":{"tools":"x-mcp-header"}}')],
   ['tools that are none', listed('1', '"x-mcp-header"', 'null', '{"inputSchema":"x-mcp-header"}')],

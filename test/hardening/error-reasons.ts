@@ -1,0 +1,54 @@
+import { expect } from 'vitest';
+import { entryOf, isReason, type Reason } from '../../src/protocol/faults.ts';
+import type { Message } from '../support/http-client.ts';
+
+/** What servers, paths and addresses of these tests hold, and what only a stack, a library or Redis would say. */
+export const disclosing =
+  /canary|node:|\bat [\w.<]+ \(|\.[cm]?[jt]s\b|\/(?:tmp|home|usr|root|work|proc|no)\/|127\.0\.0\.1|localhost|::1|redis|ECONN|ENOENT|EPIPE|SIG[A-Z]{3}|exit code|\bpid\b|undici|ioredis|hono/i;
+
+/** What `expectFromCatalogue` has seen in this run of a file. */
+export const provoked = new Set<Reason>();
+
+/** Checks an error as a client gets it: the catalogue's words and nothing else; what is in `data` beside says nothing of the inside. */
+export function expectFromCatalogue(error: Message, status: number): Reason {
+  const { reason } = error.data;
+  if (!isReason(reason)) throw new Error(`${reason} is not of the catalogue`);
+  const entry = entryOf(reason);
+  expect(error.message).toBe(entry.message);
+  expect([200, entry.status]).toContain(status);
+  expect(Object.keys(error).toSorted()).toEqual(['code', 'data', 'message']);
+  expect(JSON.stringify(error)).not.toMatch(disclosing);
+  provoked.add(reason);
+  return reason;
+}
+
+/** Reasons that need more than `errors.test.ts` has, by the test that provokes them or asserts when they are said. */
+export const elsewhere: Readonly<Record<string, readonly Reason[]>> = {
+  'cluster/fault-redis-net': ['owner_busy'],
+  'era/rounds': ['input_too_large', 'too_many_rounds', 'unserved_result'],
+  'era/translator': ['method_of_other_era', 'bad_log_level', 'bad_uri', 'slow_reader'],
+  'fault/hangs': ['request_timeout', 'cancelled'],
+  'fault/memory-limit': ['memory_limit'],
+  'fault/storms': ['too_many_calls'],
+  'hardening/bad-inputs': ['history_lost'],
+  'hardening/raw-sockets': ['request_too_slow'],
+  'http/admission': ['claim_missing'],
+  'integration/credentials': ['credential_missing'],
+  'integration/forwarded-headers': ['forwarded_too_large'],
+  'integration/groups': ['bad_request_state'],
+  'integration/http-faults': ['server_refused', 'server_unreachable'],
+  'integration/legacy-on-modern': ['server_not_modern', 'input_refused'],
+  'integration/lifecycle': ['outcome_unknown', 'draining'],
+  'integration/modern-starts': ['server_crash_loop'],
+  'integration/sse-face': ['duplicate_id', 'modern_not_served', 'used_token'],
+  'integration/sse-hostile': ['server_silent'],
+  'integration/websocket-ends': ['not_initialized', 'not_text', 'initialize_timeout', 'client_silent'],
+  'modern/change-feed': ['subscription_refused', 'too_many_subscriptions'],
+  'modern/shared-server': ['server_full'],
+  'session/answer': ['event_too_large'],
+  'session/cluster/directory': ['other_configuration'],
+  'session/cluster/exchange': ['internal'],
+  'session/cluster/two-instances': ['server_busy', 'session_ended'],
+  'session/server-requests': ['server_request_refused'],
+  'session/turns': ['group_busy'],
+};
