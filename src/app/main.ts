@@ -79,7 +79,9 @@ async function serve(config: GatewayConfig, logger: Logger): Promise<void> {
     return giveUp((error as Error).message);
   }
   for (const urls of gateway.urls) logger.info(urls, 'endpoint ready');
-  process.stdout.write(renderBanner(gateway.urls, hasAuthentication(config)));
+  // Where audit lines go to stdout there is nothing else.
+  const output = config.audit === 'stdout' ? process.stderr : process.stdout;
+  output.write(renderBanner(gateway.urls, hasAuthentication(config)));
 }
 
 /**

@@ -474,7 +474,7 @@ const catalogue = {
     status: 400,
     code: -32602,
     message:
-      'Invalid params: requestState is not from this gateway, belongs to another request or client, or has expired. Send the request without it.',
+      'Invalid params: requestState is not from this gateway, belongs to another request or client, was used with other answers, or has expired. Send the newest one, or the request without it.',
   },
   method_of_other_era: {
     status: 200,

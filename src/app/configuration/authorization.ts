@@ -42,7 +42,7 @@ export function checkAuthorization(
     const key = ['requiredScopes', 'toolScopes'].find((each) => firstGiven(sources, each) !== undefined);
     report(
       at(key ?? 'requiredScopes'),
-      'asks for scopes, but nobody is asked who they are; give authIssuer or apiKeysFile',
+      'asks for scopes, but nobody is asked who they are; give authIssuer, apiKeysFile (--api-keys) or proxyIdentityHeader',
     );
   }
 }

@@ -91,7 +91,8 @@ export function readConfiguration({
   if (command === 'help' || command === 'version') return { ok: true, command };
   if (command === 'key') {
     const { keyFor: name = '' } = line;
-    if (!keyName.safeParse(name).success) report('key', 'must be followed by who is to have the key, such as alice');
+    if (!keyName.safeParse(name).success)
+      report('key', 'must be followed by who is to have the key, such as alice: letters, digits and . _ @ + -');
     return faults.length > 0 ? { ok: false, faults } : { ok: true, command, name };
   }
 

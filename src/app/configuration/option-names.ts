@@ -32,8 +32,13 @@ export function nearestName(unknown: string, known: Iterable<string>): string | 
     const distance = editDistance(plain(unknown), plain(name));
     if (distance < least) [nearest, least] = [name, distance];
   }
-  return nearest;
+  return (
+    nearest ?? [...known].find((name) => unknown.length >= minStartLength && plain(name).startsWith(plain(unknown)))
+  );
 }
+
+/** Shorter ones are the beginning of too many names. */
+const minStartLength = 4;
 
 /** What `max_body_bytes`, `MaxBodyBytes` and `--max-body-bytes` have in common. */
 const plain = (name: string): string => name.toLowerCase().replace(/[-_]/g, '');
