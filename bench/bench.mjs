@@ -2,8 +2,8 @@
 //
 // Runs each scenario against each target, in turn, so that what the machine does meanwhile falls on all of them alike;
 // writes bench/results/<time>.jsonl as it goes, one cell a line, and prints the report. --quick is a smoke run of ours
-// and ideal. --warm: milliseconds of load before each measurement (600), for a machine that is busy with other things, where
-// code takes longer to get fast. Exits with 1 if ours or ideal gave any answer that was not right. See docs/benchmarks.md.
+// and ideal. --warm: milliseconds of load before each measurement (4000); on a machine that is busy with other things, code takes
+// longer to get fast. Exits with 1 if ours or ideal gave any answer that was not right. See docs/benchmarks.md.
 import { parseArgs } from 'node:util';
 import { installPeers } from './lib/peers.mjs';
 import { runRounds } from './lib/rounds.mjs';

@@ -44,9 +44,16 @@ export const targets = {
     runs: ({ kind }) => kind === 'sessions',
     argv: (port, { command }) => startOurs(port, command, '--warm', '4'),
   },
-  'ours-jwt': {
+  // The same requests as those of `ours-jwt`, whose token nobody looks at.
+  'ours-bearer': {
     usesToken: true,
     reference: 'ours',
+    runs: ({ name }) => /^echo-16x8-100-/.test(name),
+    argv: (port, { command }) => startOurs(port, command),
+  },
+  'ours-jwt': {
+    usesToken: true,
+    reference: 'ours-bearer',
     runs: ({ name }) => /^echo-16x8-100-/.test(name),
     argv: (port, { command, issuer }) =>
       startOurs(port, command, '--auth-issuer', issuer, '--public-url', publicUrl, '--required-scopes', 'mcp:use'),
