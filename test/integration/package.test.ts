@@ -36,7 +36,9 @@ it('has the built program, with its Lua scripts, and what a reader needs; no sou
     .filter((entry) => entry.isFile() && !entry.name.endsWith('.map'))
     .map(({ parentPath, name }) => relative(root, join(parentPath, name)));
   expect(built.filter((path) => path.endsWith('.lua')).length).toBeGreaterThan(5);
-  expect(packed.toSorted()).toEqual([...built, 'CHANGELOG.md', 'LICENSE', 'README.md', 'package.json'].sort());
+  expect(packed.toSorted()).toEqual(
+    [...built, 'CHANGELOG.md', 'LICENSE', 'README.md', 'SECURITY.md', 'package.json'].sort(),
+  );
 });
 
 it('brings its libraries and nothing for development', () => {

@@ -133,10 +133,13 @@ export async function startGateway({
   if (isStoppedWithTest && TestRunner.getCurrentTest() !== undefined) onTestFinished(async () => void (await stop()));
 
   const ready = new Promise<string>((resolve, reject) => {
-    stdout.onText(() => {
-      const url = /https?:\/\/127\.0\.0\.1:\d+\/[^\s"']*/.exec(stdout.wholeLines())?.[0];
-      if (url !== undefined) resolve(url);
-    });
+    // Where audit lines have stdout for themselves, the URLs are on stderr.
+    for (const output of [stdout, stderr]) {
+      output.onText(() => {
+        const [, url] = /^ {2}.*?(https?:\/\/127\.0\.0\.1:\d+\/\S*)/m.exec(output.wholeLines()) ?? [];
+        if (url !== undefined) resolve(url);
+      });
+    }
     exited.then(({ code, signal }) =>
       reject(new Error(`The gateway ended (${code ?? signal}) before it was ready:\n${stdout.text()}${stderr.text()}`)),
     );
