@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Backend, BackendEvents, OpenBackend } from '../backend/backend.ts';
+import type { OpenBackend } from '../backend/backend.ts';
 import { childEnvironment } from '../backend/stdio/environment.ts';
 import { locate } from '../backend/stdio/locate.ts';
 import { canWatchMemory } from '../backend/stdio/memory-watch.ts';
@@ -7,6 +7,7 @@ import { findNice, findPrlimit, limitFlags, limitOptions, niceFlags } from '../b
 import { findSetpriv, launcherOf } from '../backend/stdio/setpriv.ts';
 import { explainSpawnFailure } from '../backend/stdio/spawn-failure.ts';
 import { openStdio } from '../backend/stdio/stdio.ts';
+import { unopened } from '../backend/unopened.ts';
 import { createWarmPool, type WarmPool } from '../backend/warm.ts';
 import { noHeaders } from '../protocol/forwarded-headers.ts';
 import type { Server } from '../session/session-parts.ts';
@@ -71,7 +72,10 @@ function openerOfLocal(
     const brought = opening?.headers?.() ?? noHeaders;
     // No process runs with the credentials of nobody, or with those of the gateway's user in their place.
     const lacking = credentials && [...credentials.parts.keys()].find((name) => !Object.hasOwn(brought, name));
-    if (lacking !== undefined) return unopened(`It is started with ${lacking} of a client, and there is none.`, events);
+    if (lacking !== undefined) {
+      const detail = `It is started with ${lacking} of a client, and there is none.`;
+      return unopened(Promise.resolve({ reason: 'failed', detail }), events);
+    }
     const backend = openStdio(
       {
         ...program,
@@ -87,18 +91,6 @@ function openerOfLocal(
       events,
     );
     return backend;
-  };
-}
-
-/** A server that is not started, for this reason. */
-function unopened(detail: string, { onEnd }: BackendEvents): Backend {
-  const told = Promise.resolve().then(() => onEnd({ reason: 'failed', detail }));
-  return {
-    pid: undefined,
-    send: () => 'ended',
-    pause: () => undefined,
-    resume: () => undefined,
-    close: () => told,
   };
 }
 

@@ -7,7 +7,7 @@ import { type Message, memberValue, protocolVersionKey } from '../protocol/messa
 import { type Envelope, readEnvelope } from '../protocol/modern/envelope.ts';
 import { disagreeingHeader, missingHeader, type RequestHeaders } from '../protocol/modern/mirrored-headers.ts';
 import { type Era, modernRevisions } from '../protocol/revisions.ts';
-import { type CallObserver, type CallOrigin, nameOfCall, OpenCall } from '../session/call-observer.ts';
+import { type CallObserver, type CallOrigin, callRequestOf, OpenCall } from '../session/call-observer.ts';
 import type { Reply } from '../session/reply.ts';
 import type { Principal } from '../store/session-records.ts';
 import type { Sender } from './admission.ts';
@@ -64,9 +64,8 @@ export function createModernFace({
 }: ModernFaceOptions): ModernFace {
   const watch = (request: Message, principal: Principal): OpenCall | undefined => {
     if (calls === undefined) return undefined;
-    const { method, text } = request;
     const origin: CallOrigin = { server: modern.name, era: 'modern', principal };
-    return new OpenCall(calls, origin, { method, text, name: nameOfCall(request) });
+    return new OpenCall(calls, origin, callRequestOf(request));
   };
   const request = (
     message: Message,

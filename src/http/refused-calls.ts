@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Reason } from '../protocol/faults.ts';
 import type { Message } from '../protocol/message.ts';
 import { namesModernRevision } from '../protocol/revisions.ts';
-import { type CallObserver, type CallOrigin, nameOfCall, OpenCall } from '../session/call-observer.ts';
+import { type CallObserver, type CallOrigin, callRequestOf, OpenCall } from '../session/call-observer.ts';
 import type { Principal } from '../store/session-records.ts';
 
 /** What is known of a request on its way. */
@@ -65,7 +65,6 @@ export function endRefused(
   if (messages === undefined) return new OpenCall(calls, origin, undefined, startedAt).failed(reason);
   for (const message of messages) {
     if (message.kind !== 'request') continue;
-    const { method, text } = message;
-    new OpenCall(calls, origin, { method, text, name: nameOfCall(message) }, startedAt).failed(reason);
+    new OpenCall(calls, origin, callRequestOf(message), startedAt).failed(reason);
   }
 }

@@ -59,13 +59,19 @@ const named: ReadonlySet<string | undefined> = new Set(['tools/call', 'prompts/g
 export const maxNameLength = 128;
 
 /** The tool or prompt that a request names; undefined if it names none. */
-export function nameOfCall(request: Message): string | undefined {
+function nameOfCall(request: Message): string | undefined {
   const place = named.has(request.method) ? placeOf(request, 'params', 'name') : undefined;
   // Nothing is built of what is too long for a name: six characters are the longest escape of one.
   if (place === undefined || place.end - place.start > 6 * maxNameLength + 2) return undefined;
   const name = memberValue(request, 'params', 'name');
   return typeof name === 'string' ? name.slice(0, maxNameLength) : undefined;
 }
+
+/** What a request says of the call that it is. */
+export const callRequestOf = (request: Message): CallRequest => {
+  const { method, text } = request;
+  return { method, text, name: nameOfCall(request) };
+};
 
 /** One call that somebody wants to be told of. Only the first end counts. */
 export class OpenCall {

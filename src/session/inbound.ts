@@ -4,7 +4,7 @@ import type { Message } from '../protocol/message.ts';
 import type { PendingCall } from '../store/event-log.ts';
 import type { LeftCall } from './adoption.ts';
 import { Answer, type CallAnswer } from './answer.ts';
-import { type CallRequest, nameOfCall, type OpenCall } from './call-observer.ts';
+import { type CallRequest, callRequestOf, type OpenCall } from './call-observer.ts';
 import { type Call, type Calls, failCall } from './calls.ts';
 import type { ClientState } from './client-state.ts';
 import { Holds } from './holds.ts';
@@ -241,7 +241,7 @@ export class Inbound {
       forwarded,
       logLevel: group?.logLevel,
       isOwn,
-      watch: isOwn ? undefined : watch?.({ method, name: nameOfCall(request), text: request.text }),
+      watch: isOwn ? undefined : watch?.(callRequestOf(request)),
     };
   }
 

@@ -1,5 +1,6 @@
 import { createLineSplitter, flattenLineBreaks } from '../../protocol/lines.ts';
 import type { Backend, BackendEnd, BackendEvents } from '../backend.ts';
+import { unopened } from '../unopened.ts';
 import { drained } from './drained.ts';
 import { describeExit, type Exit } from './exit.ts';
 import { adoptGroup } from './groups.ts';
@@ -50,15 +51,11 @@ export function openStdio(options: StdioOptions, events: BackendEvents): Backend
   return 'failure' in spawned ? failedBackend(spawned.failure, options, events) : liveBackend(spawned, options, events);
 }
 
-function failedBackend(failure: Promise<unknown>, program: Program, { onEnd }: BackendEvents): Backend {
-  const told = failure.then((cause) => onEnd({ reason: 'failed', detail: explainSpawnFailure(cause, program), cause }));
-  return {
-    pid: undefined,
-    send: () => 'ended',
-    pause: () => undefined,
-    resume: () => undefined,
-    close: () => told,
-  };
+function failedBackend(failure: Promise<unknown>, program: Program, events: BackendEvents): Backend {
+  const why = failure.then(
+    (cause) => ({ reason: 'failed', detail: explainSpawnFailure(cause, program), cause }) as const,
+  );
+  return unopened(why, events);
 }
 
 function liveBackend(

@@ -1,0 +1,13 @@
+import type { Backend, BackendEnd, BackendEvents } from './backend.ts';
+
+/** A backend that never was: it takes nothing, and ends as soon as it is known why. */
+export function unopened(why: Promise<BackendEnd>, { onEnd }: BackendEvents): Backend {
+  const told = why.then((end) => onEnd(end));
+  return {
+    pid: undefined,
+    send: () => 'ended',
+    pause: () => undefined,
+    resume: () => undefined,
+    close: () => told,
+  };
+}
