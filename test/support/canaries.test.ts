@@ -12,7 +12,7 @@ const id = `${'A'.repeat(20) + '_-'.repeat(10)}xyz`;
 
 /** Something that says it is a gateway, and then does what a gateway must not do. */
 const start = (deed: string, options: GatewayOptions = {}) => {
-  const code = `${deed}; console.log('http://127.0.0.1:1/mcp'); setInterval(() => {}, 1_000)`;
+  const code = `${deed}; console.log('  http://127.0.0.1:1/mcp'); setInterval(() => {}, 1_000)`;
   return startGateway({
     env: environmentCanaries,
     ...options,
