@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
-import { hostname } from 'node:os';
+import { promisify } from 'node:util';
 import type { Logger } from 'pino';
 import type { OpenBackend } from '../backend/backend.ts';
 import { Groups } from '../era/groups/groups.ts';
@@ -19,14 +19,12 @@ import { createWebServer, type ServerCertificate, type WebServer } from '../http
 import { createWebSocketFace, webSocketOnly } from '../http/websocket/face.ts';
 import { ModernServer } from '../modern/modern-server.ts';
 import type { ModernObserver } from '../modern/observer.ts';
-import { type Audit, createAudit } from '../ops/audit.ts';
 import { addHealth } from '../ops/health.ts';
-import { createModernLog } from '../ops/modern-log.ts';
-import { createSessionLog } from '../ops/session-log.ts';
 import { Sessions } from '../session/sessions.ts';
 import { anyChange, ChangeTeller } from '../store/change-teller.ts';
 import type { Changes } from '../store/changes.ts';
 import { createAccess } from './access.ts';
+import { startAdmin } from './admin.ts';
 import { createAuthentication } from './authentication.ts';
 import type { Urls } from './banner.ts';
 import { type CertificateWatch, watchCertificate } from './certificate-watch.ts';
@@ -40,8 +38,8 @@ import { flagOf } from './configuration/option-names.ts';
 import { createKeyed } from './create-keyed.ts';
 import { createConnectedStore, createStore } from './create-store.ts';
 import { warnOfExpiry, warnOfExposure } from './exposure.ts';
+import { createObservers, type Observers } from './observers.ts';
 import { quotasOf } from './quotas.ts';
-import { logListeners } from './server-listeners.ts';
 import { missingCommand, type RunningServer, runServer } from './servers.ts';
 import { awaitStart, probeMs } from './start-probe.ts';
 import { version } from './version.ts';
@@ -78,9 +76,9 @@ export async function startGateway({ config, environment, logger, onUseless }: G
   const watch = new CredentialWatch();
   const authentication = createAuthentication(config, watch, logger);
   const { identityHeaders } = authentication;
-  const calls = auditOf(config, logger);
-  const store = await createStore(config, logger);
-  const observer = { ...createSessionLog(logger), calls };
+  const observers = createObservers(config, logger);
+  const { sessions: observer, modern: modernObserver, calls, audit, metrics } = observers;
+  const store = await createStore(config, logger, metrics);
   const storeWaitMs = config.redisWaitMs;
   const cluster = config.redis === undefined ? undefined : { ...config, storeWaitMs };
   const connectedStore = createConnectedStore(config);
@@ -88,13 +86,12 @@ export async function startGateway({ config, environment, logger, onUseless }: G
   const onGroupChange = (topic: string, text = anyChange): void => teller.tell(topic, text);
   const quotas = quotasOf(config, store.rates, (cause) => observer.clusterFailed(cause));
   const sessions = new Sessions({ ...config, storeWaitMs, cluster, store, observer, onGroupChange, quotas });
-  const servers = await startServers({ config, environment, logger, onUseless });
+  const servers = await startServers({ config, environment, logger, onUseless }, observers);
   const closeParts = async (): Promise<void> => {
     await Promise.all(servers.map(({ pool }) => pool.close()));
     await Promise.all([store.close(), connectedStore.close()]);
   };
 
-  const modernObserver = createModernLog(logger);
   // Whoever uses the process of an only server excuses its end: before it is proven, only a client does.
   const startAheadMs = servers.length === 1 ? probeMs : 0;
   const changes = config.redis === undefined ? undefined : store.changes;
@@ -121,7 +118,8 @@ export async function startGateway({ config, environment, logger, onUseless }: G
     });
     allGroups.push(groups);
     const { marks } = keyed;
-    const doors = { originRules, identityHeaders, marks, quotas, watch, calls, ...access.of(own) };
+    const traffic = observers.trafficOf(own.name);
+    const doors = { originRules, identityHeaders, marks, quotas, watch, calls, traffic, ...access.of(own) };
     const { sessionless } = own;
     const options = { ...config, server, sessions, modern, groups, sessionless, ...doors };
     const endpoint = createEndpoint(options);
@@ -139,7 +137,8 @@ export async function startGateway({ config, environment, logger, onUseless }: G
   }
   const app = createHttpApp(endpoints);
   addResourceMetadata(app, access.metadata);
-  addHealth(app, { readiness: () => sessions.readiness });
+  const readiness = () => sessions.readiness;
+  addHealth(app, { readiness });
 
   const listener = createListener(app, endpoints, createCors(originRules));
   const certificate = certificateOf(config);
@@ -169,7 +168,14 @@ export async function startGateway({ config, environment, logger, onUseless }: G
   warnOfExposure(config, logger);
   if (certificate !== undefined) warnOfExpiry(certificate, Date.now(), logger);
   const certificateWatch = watchFor(certificate, config, web, logger);
-  const readAgain = [authentication.reload, certificateWatch?.look, calls?.reopen].filter((read) => read !== undefined);
+  const readAgain = [authentication.reload, certificateWatch?.look, audit?.reopen].filter((read) => read !== undefined);
+  const state = {
+    ...{ version, maxSessions: config.maxSessions, servers: config.servers.map(({ name }) => name), readiness },
+    sessions: () => sessions.all,
+    connections: () => promisify(http.getConnections.bind(http))(),
+    isStoreUp: () => (config.redis === undefined ? undefined : store.healthyForMs() > 0),
+  };
+  const admin = metrics && (await startAdmin({ config, logger, metrics, state, readiness }));
   const base = `${certificate === undefined ? 'http' : 'https'}://${displayHost(host)}:${(http.address() as AddressInfo).port}`;
   return {
     urls: [...modernServers].map(([{ config: own }, { era = 'legacy' }]) => {
@@ -192,15 +198,9 @@ export async function startGateway({ config, environment, logger, onUseless }: G
       watch.close();
       authentication.close();
       await Promise.all([webSockets.close(connectionGraceMs), web.close(connectionGraceMs)]);
-      await calls?.close();
+      await Promise.all([audit?.close(), admin?.close(connectionGraceMs)]);
     },
   };
-}
-
-/** Who is told of calls; throws an error for the operator if that cannot be. */
-function auditOf({ audit }: GatewayConfig, logger: Logger): Audit | undefined {
-  if (audit === undefined) return undefined;
-  return createAudit({ target: audit, instance: `${hostname()}:${process.pid}`, logger });
 }
 
 /** A server as clients of the modern era meet it. */
@@ -235,17 +235,21 @@ function openForSessions(
   return openEitherEra({ direct: server.open, translated, eras: modern, isOverHttp, silentMs });
 }
 
-async function startServers({ config, environment, logger, onUseless }: GatewayParts): Promise<RunningServer[]> {
+async function startServers(
+  { config, environment, logger, onUseless }: GatewayParts,
+  { listenersOf }: Observers,
+): Promise<RunningServer[]> {
   const [only, ...others] = config.servers;
   // A server that is to get something of its clients may want it from the first connection on: it cannot be tried without.
   if (only !== undefined && others.length === 0 && !asksClients(only)) {
-    return [await awaitStart({ config: only, gateway: config, environment, logger, onUseless })];
+    const listeners = listenersOf(only.name);
+    return [await awaitStart({ config: only, gateway: config, environment, listeners, onUseless })];
   }
   return config.servers.map((server) => {
-    const log = logger.child({ server: server.name });
     const missing = missingCommand(server, environment);
-    if (missing !== undefined) log.warn({ detail: missing }, 'server cannot be started; its sessions will fail');
-    return runServer(server, config, environment, logListeners(log));
+    const told = { server: server.name, detail: missing };
+    if (missing !== undefined) logger.warn(told, 'server cannot be started; its sessions will fail');
+    return runServer(server, config, environment, listenersOf(server.name));
   });
 }
 

@@ -133,13 +133,17 @@ export class Session implements SessionHandle {
 
   /** True if the client has but one stream, has not listened to it for so long, and waits for no answer. */
   isDesertedSince(ms: number): boolean {
-    const { calls, outbound } = this.#talk;
-    return this.#client.isOneStream && calls.size === 0 && outbound.streams.unheardMs >= ms;
+    return this.#client.isOneStream && this.callsInFlight === 0 && this.#talk.outbound.streams.unheardMs >= ms;
   }
 
   /** Ends calls that take too long. */
   endOverdueCalls(): void {
     this.#talk.inbound.endOverdue();
+  }
+
+  /** How many requests are in flight. */
+  get callsInFlight(): number {
+    return this.#talk.calls.size;
   }
 
   /** Resolves when no request is in flight, and no task unfinished. */

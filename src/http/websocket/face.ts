@@ -34,8 +34,8 @@ export interface WebSocketFace {
 export function createWebSocketFace(options: WebSocketFaceOptions): WebSocketFace {
   const { servers, sessions, maxBodyBytes, slowReaderMs } = options;
   const guarded = [...servers].map(([path, of]) => {
-    const { server, authorization } = of;
-    return [path, { server, authorization, admit: createAdmission(of) }] as const;
+    const { server, authorization, traffic } = of;
+    return [path, { server, authorization, traffic, admit: createAdmission(of) }] as const;
   });
   const byPath = new Map(guarded);
   const connections = new Map<Connection, Promise<void>>();
@@ -51,13 +51,15 @@ export function createWebSocketFace(options: WebSocketFaceOptions): WebSocketFac
     incoming: IncomingMessage,
     socket: Socket,
     head: Buffer,
-    of: Pick<ConnectionOptions, OfConnection>,
+    { traffic, ...of }: Pick<ConnectionOptions, OfConnection> & Pick<AdmissionOptions, 'traffic'>,
   ): void =>
     sockets.handleUpgrade(incoming, socket, head, (peer) => {
       const connection = new Connection(peer, socket, { ...options, ...of });
+      const onClosed = traffic?.onWebSocket();
       const closed = new Promise<void>((resolve) => {
         peer.once('close', () => {
           connections.delete(connection);
+          onClosed?.();
           resolve();
         });
       });
@@ -67,7 +69,7 @@ export function createWebSocketFace(options: WebSocketFaceOptions): WebSocketFac
   const take = (incoming: IncomingMessage, socket: Socket, head: Buffer): void => {
     const found = byPath.get(pathOf(incoming));
     if (found === undefined) return refuse(incoming, socket, { reason: 'no_such_path' });
-    const { server, authorization, admit } = found;
+    const { server, authorization, traffic, admit } = found;
     const onError = (): void => void socket.destroy(); // the client left while it was asked who it is
     socket.on('error', onError);
     admit(incoming, {
@@ -77,7 +79,7 @@ export function createWebSocketFace(options: WebSocketFaceOptions): WebSocketFac
         socket.once('close', () => sender.visit.leave());
         const reason = sessions.isDraining ? 'draining' : refuseSubprotocols(incoming);
         if (reason !== undefined) return refuse(incoming, socket, { reason });
-        accept(incoming, socket, head, { server, authorization, sender });
+        accept(incoming, socket, head, { server, authorization, traffic, sender });
       },
     });
   };
