@@ -18,7 +18,7 @@ FROM manifest AS build
 RUN --mount=type=cache,target=/root/.npm,sharing=locked --mount=type=secret,id=npmrc,target=/root/.npmrc \
     npm ci --ignore-scripts --prefer-offline
 COPY tsconfig.json tsconfig.build.json ./
-COPY scripts/clean.mjs scripts/copy-lua.mjs scripts/
+COPY scripts/clean.mjs scripts/copy-assets.mjs scripts/
 COPY src src
 RUN npm run build
 

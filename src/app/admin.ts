@@ -5,6 +5,7 @@ import { addMetrics } from '../ops/admin/metrics-route.ts';
 import { addHealth, type HealthOptions } from '../ops/health.ts';
 import { type InstanceState, watchInstance } from '../ops/metrics/instance-metrics.ts';
 import type { Metrics } from '../ops/metrics/metrics.ts';
+import type { StatusPage } from '../ops/status/status-page.ts';
 import type { GatewayConfig } from './configuration/config.ts';
 
 /** What the server for operators shows. */
@@ -13,6 +14,7 @@ export interface AdminParts extends HealthOptions {
   readonly logger: Logger;
   readonly metrics: Metrics;
   readonly state: InstanceState;
+  readonly status: StatusPage;
 }
 
 /**
@@ -24,6 +26,7 @@ export async function startAdmin({
   logger,
   metrics,
   state,
+  status,
   ...health
 }: AdminParts): Promise<AdminServer | undefined> {
   const { adminHost: host, adminPort: port } = config;
@@ -34,7 +37,7 @@ export async function startAdmin({
   try {
     const admin = await startAdminServer({
       ...{ host, port },
-      routes: [(app) => addHealth(app, health), (app) => addMetrics(app, exposition)],
+      routes: [(app) => addHealth(app, health), (app) => addMetrics(app, exposition), status.addTo],
     });
     logger.info({ url: `${admin.url}/metrics` }, 'metrics ready');
     warnOfOpenMetrics(host, port, logger);

@@ -38,10 +38,12 @@ import { flagOf } from './configuration/option-names.ts';
 import { createKeyed } from './create-keyed.ts';
 import { createConnectedStore, createStore } from './create-store.ts';
 import { warnOfExpiry, warnOfExposure } from './exposure.ts';
+import { displayHost, explainListenFailure } from './listen-address.ts';
 import { createObservers, type Observers } from './observers.ts';
 import { quotasOf } from './quotas.ts';
 import { missingCommand, type RunningServer, runServer } from './servers.ts';
 import { awaitStart, probeMs } from './start-probe.ts';
+import { createStatus } from './status.ts';
 import { version } from './version.ts';
 
 /** What a gateway is started with. */
@@ -51,6 +53,8 @@ export interface GatewayParts {
   readonly logger: Logger;
   /** The only server does not start; the gateway is of no use. One clear sentence. */
   onUseless(message: string): void;
+  /** Somebody who may asks that the gateway ends in order, as at SIGTERM. */
+  onDrain(): void;
 }
 
 /** A running gateway. */
@@ -70,7 +74,13 @@ const exitMarginMs = 500;
 const connectionGraceMs = 250;
 
 /** Starts a gateway. Rejects with an error for the operator if it cannot listen, or if its only server cannot be started. */
-export async function startGateway({ config, environment, logger, onUseless }: GatewayParts): Promise<Gateway> {
+export async function startGateway({
+  config,
+  environment,
+  logger,
+  onUseless,
+  onDrain,
+}: GatewayParts): Promise<Gateway> {
   const { host, port } = config;
   const isAuthenticated = hasAuthentication(config);
   const watch = new CredentialWatch();
@@ -86,7 +96,7 @@ export async function startGateway({ config, environment, logger, onUseless }: G
   const onGroupChange = (topic: string, text = anyChange): void => teller.tell(topic, text);
   const quotas = quotasOf(config, store.rates, (cause) => observer.clusterFailed(cause));
   const sessions = new Sessions({ ...config, storeWaitMs, cluster, store, observer, onGroupChange, quotas });
-  const servers = await startServers({ config, environment, logger, onUseless }, observers);
+  const servers = await startServers({ config, environment, logger, onUseless, onDrain }, observers);
   const closeParts = async (): Promise<void> => {
     await Promise.all(servers.map(({ pool }) => pool.close()));
     await Promise.all([store.close(), connectedStore.close()]);
@@ -175,8 +185,15 @@ export async function startGateway({ config, environment, logger, onUseless }: G
     connections: () => promisify(http.getConnections.bind(http))(),
     isStoreUp: () => (config.redis === undefined ? undefined : store.healthyForMs() > 0),
   };
-  const admin = metrics && (await startAdmin({ config, logger, metrics, state, readiness }));
   const base = `${certificate === undefined ? 'http' : 'https'}://${displayHost(host)}:${(http.address() as AddressInfo).port}`;
+  const page =
+    observers.status &&
+    createStatus({
+      ...{ config, logger, record: observers.status, store, sessions, authentication, base, drain: onDrain },
+      endpointAt: (path) => endpoints.get(path),
+      servers: () => Array.from(modernServers, ([running, modern]) => ({ running, modern })),
+    });
+  const admin = metrics && page && (await startAdmin({ config, logger, metrics, state, readiness, status: page }));
   return {
     urls: [...modernServers].map(([{ config: own }, { era = 'legacy' }]) => {
       const [{ mcp, ws, old }] = endpointPathsOf(config, own);
@@ -198,6 +215,7 @@ export async function startGateway({ config, environment, logger, onUseless }: G
       watch.close();
       authentication.close();
       await Promise.all([webSockets.close(connectionGraceMs), web.close(connectionGraceMs)]);
+      await page?.close();
       await Promise.all([audit?.close(), admin?.close(connectionGraceMs)]);
     },
   };
@@ -278,19 +296,4 @@ function watchFor(
     onRefused: (detail) =>
       logger.warn({ detail }, 'kept the certificate in use: its files have changed, and are of no use'),
   });
-}
-
-/** An address that a person can open. */
-function displayHost(host: string): string {
-  if (host === '0.0.0.0' || host === '::') return '127.0.0.1';
-  return host.includes(':') ? `[${host}]` : host;
-}
-
-function explainListenFailure(cause: unknown, { host, port }: GatewayConfig): string {
-  const code = (cause as NodeJS.ErrnoException).code;
-  if (code === 'EADDRINUSE')
-    return `Port ${port} on ${host} is in use. Choose another one with --port or GANGWAY_PORT; 0 is any free one.`;
-  if (code === 'EACCES') return `Port ${port} may not be opened by this user. Choose one above 1023 with --port.`;
-  if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND') return `${host} is no address of this machine. Correct --host.`;
-  return `Cannot listen on ${host}:${port}: ${(cause as Error).message}`;
 }

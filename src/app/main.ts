@@ -70,11 +70,13 @@ async function serve(config: GatewayConfig, logger: Logger): Promise<void> {
     logger.fatal({ err: error }, 'the gateway failed');
     process.exit(failed);
   });
+  // The handler of the signal does the rest.
+  const onDrain = (): void => void process.kill(process.pid, 'SIGTERM');
   let gateway: Gateway | undefined;
   endOnSignals(() => gateway, config, logger);
   if (await cleanUp(logger)) noteGroups((why) => logger.warn({ why }, 'cannot note the processes of servers'));
   try {
-    gateway = await startGateway({ config, environment: process.env, logger, onUseless: giveUp });
+    gateway = await startGateway({ config, environment: process.env, logger, onUseless: giveUp, onDrain });
   } catch (error) {
     return giveUp((error as Error).message);
   }

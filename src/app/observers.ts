@@ -13,6 +13,7 @@ import { countModern, countSessions } from '../ops/metrics/session-metrics.ts';
 import { countTraffic } from '../ops/metrics/traffic-metrics.ts';
 import { createModernLog } from '../ops/modern-log.ts';
 import { createSessionLog } from '../ops/session-log.ts';
+import { StatusRecord } from '../ops/status/record.ts';
 import { bothTold, type CallObserver } from '../session/call-observer.ts';
 import type { SessionObserver } from '../session/observer.ts';
 import type { GatewayConfig } from './configuration/config.ts';
@@ -27,6 +28,8 @@ export interface Observers {
   readonly audit: Audit | undefined;
   /** Undefined if there is nowhere to show them. */
   readonly metrics: Metrics | undefined;
+  /** What the status page shows; undefined if there is none. */
+  readonly status: StatusRecord | undefined;
   /** What is told of a server's processes. */
   listenersOf(server: string): ServerListeners;
   /** What is told of a server's clients. */
@@ -42,17 +45,30 @@ export function createObservers(config: GatewayConfig, logger: Logger): Observer
   if (config.adminPort === 0) {
     const sessions = { ...sessionLog, calls: audit };
     const trafficOf = (): undefined => undefined;
-    return { sessions, modern: modernLog, calls: audit, audit, metrics: undefined, listenersOf, trafficOf };
+    return {
+      sessions,
+      modern: modernLog,
+      calls: audit,
+      audit,
+      metrics: undefined,
+      status: undefined,
+      listenersOf,
+      trafficOf,
+    };
   }
   const metrics = new Metrics();
-  const calls = bothTold(audit, new CallMetrics(metrics));
+  const status = new StatusRecord(config.inspect);
+  const calls = bothTold(audit, bothTold(new CallMetrics(metrics), status.rates));
   const backends = new BackendMetrics(metrics);
   watchProcesses(metrics, { live: backends.live, usageOf });
   return {
-    sessions: { ...both(sessionLog, countSessions(metrics)), calls },
-    modern: both(modernLog, countModern(metrics)),
-    ...{ calls, audit, metrics },
-    listenersOf: (server) => ({ ...listenersOf(server), counted: (open) => backends.counted(server, open) }),
+    sessions: { ...status.withSessions(both(sessionLog, countSessions(metrics))), calls },
+    modern: status.withShared(both(modernLog, countModern(metrics))),
+    ...{ calls, audit, metrics, status },
+    listenersOf: (server) => ({
+      ...both(listenersOf(server), { onStderr: (line, pid) => status.stderr.add(server, line, pid) }),
+      counted: (open) => backends.counted(server, open),
+    }),
     trafficOf: (server) => countTraffic(metrics, server),
   };
 }

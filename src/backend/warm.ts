@@ -15,6 +15,8 @@ export interface WarmPool {
   readonly open: OpenBackend;
   /** Starts one more spare than `size` asks for; it is ended if nobody has used it after `expireMs`. */
   addSpare(expireMs: number): void;
+  /** Ends all spares and starts others in their place. */
+  renew(): void;
   /** Ends all spares and starts none any more. */
   close(): Promise<void>;
 }
@@ -84,6 +86,10 @@ export function createWarmPool({ open, size, onSpareEnd }: WarmPoolOptions): War
         remove(spare);
         void spare.backend.close();
       }, expireMs).unref();
+    },
+    renew() {
+      for (const { backend } of spares.splice(0)) void backend.close();
+      fill();
     },
     async close() {
       isClosed = true;

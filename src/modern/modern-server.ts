@@ -75,8 +75,9 @@ export class ModernServer {
     const { server, version, limits, observer, era, changes } = options;
     if (era !== 'auto') this.#found = { era, believedMs: forEver, until: forEver };
     this.#tools = new ToolHeaders({ list: (cursor, headers) => this.#listTools(cursor, headers) });
+    const open = observer.seeBackends?.(server.name, server.open) ?? server.open;
     this.#shared = new SharedServer({
-      ...{ server, version, limits, observer },
+      ...{ server: { ...server, open }, version, limits, observer },
       onReady: (revisions) => {
         this.#revisions = revisions;
         this.#tools.forget();
@@ -115,6 +116,11 @@ export class ModernServer {
   /** The era as far as it is known. */
   get era(): Era | undefined {
     return this.#found !== undefined && performance.now() < this.#found.until ? this.#found.era : undefined;
+  }
+
+  /** What its clients have in flight: calls, and streams of subscriptions. */
+  get inFlight(): { readonly calls: number; readonly streams: number } {
+    return this.#shared.inFlight;
   }
 
   /** Starts the process ahead, if it is known that there will be one. */

@@ -1,4 +1,4 @@
-import type { BackendEnd } from '../backend/backend.ts';
+import type { BackendEnd, OpenBackend } from '../backend/backend.ts';
 import type { Era } from '../protocol/revisions.ts';
 
 /**
@@ -22,6 +22,8 @@ export type Dropped =
 
 /** Is told what happens to the servers of the modern era, so that it can be logged and counted. Never contents or ids. */
 export interface ModernObserver {
+  /** Sees the backends that all clients of a server share, and what passes them; absent if nobody wants to. */
+  seeBackends?(server: string, open: OpenBackend): OpenBackend;
   /** It was found out, after so many milliseconds, of which era a server is. */
   eraFound(server: string, details: { readonly era: Era; readonly probeMs: number }): void;
   /** Its process answered `server/discover`. */

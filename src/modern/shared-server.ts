@@ -131,6 +131,13 @@ export class SharedServer {
     return this.#process.send(notification.text, headers) === 'sent' ? undefined : 'server_busy';
   }
 
+  /** As `ModernServer.inFlight`. */
+  get inFlight(): { readonly calls: number; readonly streams: number } {
+    const all = this.#calls.all();
+    const streams = all.reduce((sum, { isListen }) => sum + Number(isListen), 0);
+    return { calls: all.length - streams, streams };
+  }
+
   /**
    * Ends the server in order (P9): subscriptions at once, with the result that says so, requests when they are answered or
    * the grace is over; what is of sessions when those have ended. Resolves when no process is left.

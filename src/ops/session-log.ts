@@ -20,6 +20,7 @@ const otherEra =
 const isExpected: ReadonlySet<SessionEnd> = new Set([
   'deleted',
   'idle',
+  'operator',
   'client_gone',
   'refused',
   'draining',

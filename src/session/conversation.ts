@@ -22,7 +22,7 @@ import { Reruns } from './rerun.ts';
 import { Router } from './router.ts';
 import { cancellationOf, ServerRequests } from './server-requests.ts';
 import type { SessionEnd } from './session-end.ts';
-import type { SessionParts } from './session-parts.ts';
+import { type SessionParts, seenBy } from './session-parts.ts';
 import { getStream } from './streams.ts';
 import { createOpeningAnswer } from './unlogged-stream.ts';
 import { Upstream } from './upstream.ts';
@@ -111,7 +111,7 @@ export class Conversation {
         options.onClientChanged();
       },
       route: (line) => (line.state === undefined ? this.#router.receive(line) : this.#noteState(line.state)),
-      ...{ isOneStream, primes, observer: observer.streamsOf?.(server.name) },
+      ...{ isOneStream, primes, observer: observer.streamsOf?.(server.name, options.name.session) },
       pause: () => this.upstream.pause(),
       resume: () => this.upstream.resume(),
       register: options.register,
@@ -120,7 +120,7 @@ export class Conversation {
       onFailed: (cause) => observer.failed(options.name, cause),
     });
     this.upstream = new Upstream({
-      server,
+      server: seenBy(observer, server, options.name),
       epoch,
       isAdopted: adoption !== undefined,
       maxQueuedBytes: limits.maxQueuedBytes / 2,

@@ -1,4 +1,4 @@
-import type { BackendEnd } from '../backend/backend.ts';
+import type { BackendEnd, OpenBackend } from '../backend/backend.ts';
 import type { CallObserver } from './call-observer.ts';
 import type { SessionEnd } from './session-end.ts';
 
@@ -46,8 +46,10 @@ export interface StreamObserver {
 export interface SessionObserver {
   /** Is told of the calls of sessions; absent if nobody wants to know. */
   readonly calls?: CallObserver | undefined;
-  /** Who is told of the streams of a server's clients; absent if nobody wants to know. */
-  streamsOf?(server: string): StreamObserver;
+  /** Who is told of the streams of a server's clients, or of a session's; absent if nobody wants to know. */
+  streamsOf?(server: string, session?: string): StreamObserver;
+  /** Sees the backends of a session and what passes them; absent if nobody wants to. */
+  seeBackends?(name: SessionName, open: OpenBackend): OpenBackend;
   started(name: SessionName, details: { protocolVersion: string; startMs: number; pid: number | undefined }): void;
   ended(
     name: SessionName,

@@ -5,6 +5,7 @@ import { type Call, failCall } from './calls.ts';
 export type SessionEnd =
   | 'deleted'
   | 'idle'
+  | 'operator'
   | 'client_gone'
   | 'refused'
   | 'server_start_failed'
@@ -19,10 +20,14 @@ export type SessionEnd =
   | 'moved'
   | 'internal';
 
+/** Ends after which a server that keeps sessions by itself is told that this one is over. */
+export const isForGood: ReadonlySet<SessionEnd> = new Set(['deleted', 'operator']);
+
 /** What clients get for their open requests when a session ends. */
 export const faultAtEnd: Readonly<Record<SessionEnd, Reason>> = {
   deleted: 'session_ended',
   idle: 'session_ended',
+  operator: 'session_ended',
   client_gone: 'session_ended',
   refused: 'session_ended',
   server_start_failed: 'server_start_failed',

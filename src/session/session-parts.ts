@@ -2,7 +2,7 @@ import type { OpenBackend } from '../backend/backend.ts';
 import type { Credentials } from '../protocol/credentials.ts';
 import type { Principal } from '../store/session-records.ts';
 import type { Store } from '../store/store.ts';
-import type { SessionObserver } from './observer.ts';
+import type { SessionName, SessionObserver } from './observer.ts';
 import type { SessionEnd } from './session-end.ts';
 
 /** One configured server, as sessions use it. */
@@ -30,6 +30,10 @@ export interface Server {
 /** True for a server that is not the same to all: what one client brings for it says nothing of another. */
 export const differsByClient = ({ forwardHeaders = [], credentials }: Server): boolean =>
   forwardHeaders.length > 0 || credentials !== undefined;
+
+/** A server whose backends the observer sees, in the session of this name. */
+export const seenBy = (observer: SessionObserver, server: Server, name: SessionName): Server =>
+  observer.seeBackends === undefined ? server : { ...server, open: observer.seeBackends(name, server.open) };
 
 /** Times and sizes that hold for every session; `docs/configuration.md` explains each. */
 export interface SessionOptions {

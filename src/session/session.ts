@@ -7,25 +7,19 @@ import { StoreUnavailable } from '../store/store-unavailable.ts';
 import type { Adoption } from './adoption.ts';
 import type { OpeningAnswer } from './answer.ts';
 import { type Call, failCall } from './calls.ts';
-import { type ClientKind, ClientState } from './client-state.ts';
+import { ClientState } from './client-state.ts';
 import { Conversation } from './conversation.ts';
 import type { Refusal } from './event-writer.ts';
+import { type Glance, glanceAt } from './glance.ts';
 import { nameOf, type SessionName } from './observer.ts';
 import { RecordKeeper } from './record-keeper.ts';
 import type { Headers, Reply } from './reply.ts';
-import { endCall, type SessionEnd } from './session-end.ts';
+import { endCall, isForGood, type SessionEnd } from './session-end.ts';
 import type { Post, SessionHandle } from './session-handle.ts';
 import type { Server, SessionParts } from './session-parts.ts';
+import type { SessionStart } from './session-start.ts';
 import { UsedScopes } from './used-scopes.ts';
 import { hasGivenKey } from './visitor.ts';
-
-/** How a session begins: with a client's `initialize`, or where an earlier owner left it. */
-export interface SessionStart extends ClientKind {
-  readonly epoch: number;
-  /** The client's request, as it was sent. */
-  readonly initialize: Buffer;
-  readonly adoption?: Adoption;
-}
 
 /**
  * One client of a legacy-era revision and its backend, from `initialize` to the end, or from where an earlier owner left it:
@@ -151,6 +145,11 @@ export class Session implements SessionHandle {
     return this.#talk.activity.whenIdle();
   }
 
+  /** What a person sees who looks at it. */
+  get glance(): Glance {
+    return glanceAt(this.#client, this.#talk, { startedAt: this.#startedAt, lastActivityAt: this.#lastActivityAt });
+  }
+
   /** Which scopes its requests needed; who has fewer is not to use it. */
   get usedScopes(): ReadonlySet<string> {
     return this.#client.usedScopes;
@@ -213,7 +212,7 @@ export class Session implements SessionHandle {
     this.#forgotten = this.#try(
       reason === 'moved' ? undefined : () => this.#talk.outbound.close(reason === 'released'),
     ).then(() => this.#try(this.#forget(reason)));
-    await this.#forgotten.then(() => this.#try(() => this.#talk.upstream.close(reason === 'deleted')));
+    await this.#forgotten.then(() => this.#try(() => this.#talk.upstream.close(isForGood.has(reason))));
     observer.ended(this.name, { reason, dropped: this.#talk.dropped, errorCode: this.#refusedWith });
     onEnded();
   }

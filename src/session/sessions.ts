@@ -13,11 +13,12 @@ import { noQuotas, type Quotas, type SessionOf } from './quotas/quotas.ts';
 import { type Readiness, readinessOf } from './readiness.ts';
 import { Renewal } from './renewal.ts';
 import type { Headers, Reply } from './reply.ts';
-import { Session, type SessionStart } from './session.ts';
+import { Session } from './session.ts';
 import type { SessionEnd } from './session-end.ts';
 import type { SessionHandle } from './session-handle.ts';
 import { keyOfId, keyOfToken } from './session-key.ts';
 import { alone, type Server, type SessionOptions, type SessionParts } from './session-parts.ts';
+import type { SessionStart } from './session-start.ts';
 import { hasGivenKey, isRevisionOf, isSame, type Visitor } from './visitor.ts';
 
 /** What the sessions of an instance share. */

@@ -91,6 +91,11 @@ export class Streams {
     return this.hasGet ? 0 : performance.now() - this.#unheardSince;
   }
 
+  /** How many connections are fed. */
+  get size(): number {
+    return this.#feeds.size;
+  }
+
   /** True if a client listens to the GET stream. */
   get hasGet(): boolean {
     return this.#feeds.has(getStream);

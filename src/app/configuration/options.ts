@@ -4,7 +4,7 @@ import type { Era } from '../../protocol/revisions.ts';
 import { authOptions } from './auth-options.ts';
 import { credentialOptions } from './credentials.ts';
 import { oauthOptions, scopeOptions } from './oauth-options.ts';
-import { file, integer, list, matching, type Option, systemText, text, turnedOff } from './option-kinds.ts';
+import { file, integer, list, matching, type Option, systemText, text, turnedOff, turnedOn } from './option-kinds.ts';
 import { quotaOptions } from './quota-options.ts';
 import { remoteOptions } from './remote-options.ts';
 import { resourceOptions } from './resource-options.ts';
@@ -78,6 +78,9 @@ export const globalOptions = {
     undefined,
     file,
     'Where a line of JSON is written for each call, without content: stdout, stderr or a file, opened anew at SIGHUP.',
+  ),
+  inspect: turnedOn(
+    'Whether the status page shows what messages say, cut and without what looks like a credential; for your own gateway.',
   ),
   ...sharedOptions,
   ...authOptions,

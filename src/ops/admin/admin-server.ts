@@ -26,6 +26,13 @@ export interface AdminServer {
 /** A scraper, a probe and a few people: whoever wants more of it wants to keep the gateway from its work (P8). */
 const maxConnections = 100;
 
+/**
+ * True for a page that this very server has served: its requests are no other page's. On an address that is not loopback any name
+ * may be called, so that is no protection by itself: what acts there needs credentials, which no other page has.
+ */
+const isOrigin = (origin: string | undefined, host: string | undefined): boolean =>
+  origin !== undefined && URL.canParse(origin) && new URL(origin).host === host?.toLowerCase();
+
 /** Requests here have no bodies, or small ones. */
 const bodyTimeoutMs = 10_000;
 
@@ -45,7 +52,7 @@ export async function startAdminServer({ host, port, routes }: AdminServerOption
       ? 'bad_host'
       : !rules.allowsHost(name)
         ? 'host_not_allowed'
-        : !rules.allowsOrigin(origin)
+        : !rules.allowsOrigin(origin) && !isOrigin(origin, name)
           ? 'origin_not_allowed'
           : undefined;
     if (refused === undefined) return next();

@@ -1,0 +1,154 @@
+import type { CallObserver, EndedCall } from '../../session/call-observer.ts';
+
+/** How far back the plots go, in slots of a second. */
+export const slotCount = 120;
+const slotMs = 1_000;
+
+/** The upper ends of the groups of latencies, in milliseconds: enough to see a slow server, and cheap to count. */
+const bounds = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 30_000, 60_000] as const;
+const groups = bounds.length + 1;
+
+/** What the plots of a server show, a value for each second, oldest first. */
+export interface Plots {
+  readonly calls: readonly number[];
+  readonly errors: readonly number[];
+  /** The latency that so many in 100 calls kept to, in milliseconds; null for a second without calls. */
+  readonly p50: readonly (number | null)[];
+  readonly p95: readonly (number | null)[];
+}
+
+/** The calls of one server in the last seconds. Asked with every call: it adds to numbers, and makes nothing. */
+class Rates {
+  readonly #calls = new Uint32Array(slotCount);
+  readonly #errors = new Uint32Array(slotCount);
+  readonly #latencies = new Uint32Array(slotCount * groups);
+  /** The newest second that the slots know. */
+  #second = 0;
+
+  add(second: number, durationMs: number, isError: boolean): void {
+    this.#turnTo(second);
+    const slot = second % slotCount;
+    (this.#calls[slot] as number) += 1;
+    if (isError) (this.#errors[slot] as number) += 1;
+    let group = 0;
+    while (group < bounds.length && durationMs > (bounds[group] as number)) group += 1;
+    (this.#latencies[slot * groups + group] as number) += 1;
+  }
+
+  plots(second: number): Plots {
+    this.#turnTo(second);
+    const slots = Array.from({ length: slotCount }, (_, index) => (second + 1 + index) % slotCount);
+    return {
+      calls: slots.map((slot) => this.#calls[slot] as number),
+      errors: slots.map((slot) => this.#errors[slot] as number),
+      p50: slots.map((slot) => this.#quantile([slot], 0.5)),
+      p95: slots.map((slot) => this.#quantile([slot], 0.95)),
+    };
+  }
+
+  /** Over the last seconds: so many in 100 calls took at most so long; null without calls. */
+  #quantile(slots: readonly number[], share: number): number | null {
+    const counts = Array.from({ length: groups }, (_, group) =>
+      slots.reduce((sum, slot) => sum + (this.#latencies[slot * groups + group] as number), 0),
+    );
+    return quantileOf(counts, share);
+  }
+
+  /** How many calls took how long in the last `seconds`, by group. */
+  addLatencies(to: number[], second: number, seconds: number): void {
+    this.#turnTo(second);
+    for (let back = 1; back <= seconds; back += 1) {
+      const slot = (second - back + slotCount) % slotCount;
+      for (let group = 0; group < groups; group += 1)
+        (to[group] as number) += this.#latencies[slot * groups + group] as number;
+    }
+  }
+
+  /** Empties the slots of the seconds since the newest one that is known. */
+  #turnTo(second: number): void {
+    const passed = Math.min(slotCount, second - this.#second);
+    for (let step = 0; step < passed; step += 1) {
+      const slot = (second - step) % slotCount;
+      this.#calls[slot] = 0;
+      this.#errors[slot] = 0;
+      this.#latencies.fill(0, slot * groups, (slot + 1) * groups);
+    }
+    this.#second = Math.max(this.#second, second);
+  }
+}
+
+/** Within which so many of the calls are; the end of the group is said, and of the last one its beginning. */
+function quantileOf(counts: readonly number[], share: number): number | null {
+  const total = counts.reduce((sum, count) => sum + count, 0);
+  if (total === 0) return null;
+  let seen = 0;
+  const group = counts.findIndex((count) => {
+    seen += count;
+    return seen >= total * share;
+  });
+  return bounds[Math.min(group, bounds.length - 1)] as number;
+}
+
+/** All servers together, in the last seconds that are over. */
+export interface Totals {
+  readonly callsPerSecond: number;
+  readonly errorsPerSecond: number;
+  readonly p95Ms: number | null;
+}
+
+/** Totals are of so many seconds, so that a person can read them. */
+const totalSeconds = 5;
+
+/** How many calls servers answered in each of the last seconds, and how fast. */
+export class CallRates implements CallObserver {
+  readonly wantsNames = false;
+  readonly #byServer = new Map<string, Rates>();
+  readonly #now: () => number;
+
+  /** @param now in milliseconds, on a clock that only goes forward */
+  constructor(now: () => number = () => performance.now()) {
+    this.#now = now;
+  }
+
+  ended({ origin, durationMs, outcome }: EndedCall): void {
+    const isError = outcome.kind === 'error' || outcome.kind === 'fault';
+    this.#of(origin.server).add(this.#second, durationMs, isError);
+  }
+
+  refused(): void {
+    // A request that was never a call is no part of what a server does.
+  }
+
+  plots(server: string): Plots {
+    return this.#of(server).plots(this.#second);
+  }
+
+  totals(servers: readonly Plots[]): Totals {
+    const sum = (of: readonly number[]): number =>
+      of.slice(-totalSeconds - 1, -1).reduce((total, value) => total + value, 0) / totalSeconds;
+    const latencies = new Array<number>(groups).fill(0);
+    for (const rates of this.#byServer.values()) rates.addLatencies(latencies, this.#second, totalSeconds);
+    return {
+      callsPerSecond: servers.reduce((total, { calls }) => total + sum(calls), 0),
+      errorsPerSecond: servers.reduce((total, { errors }) => total + sum(errors), 0),
+      p95Ms: quantileOf(latencies, 0.95),
+    };
+  }
+
+  /** A server is not configured any more. */
+  forget(server: string): void {
+    this.#byServer.delete(server);
+  }
+
+  get #second(): number {
+    return Math.floor(this.#now() / slotMs);
+  }
+
+  #of(server: string): Rates {
+    const known = this.#byServer.get(server);
+    if (known !== undefined) return known;
+    const created = new Rates();
+    this.#byServer.set(server, created);
+    return created;
+  }
+}

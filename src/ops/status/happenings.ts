@@ -1,0 +1,88 @@
+import type { ModernObserver } from '../../modern/observer.ts';
+import type { SessionName, SessionObserver } from '../../session/observer.ts';
+
+/** What happens seldom enough to be looked at one by one. */
+export type HappeningKind =
+  | 'session_started'
+  | 'session_ended'
+  | 'session_adopted'
+  | 'session_worn_out'
+  | 'resumed'
+  | 'history_lost'
+  | 'backend_ended'
+  | 'backend_restored'
+  | 'shared_ready'
+  | 'shared_ended'
+  | 'start_failed'
+  | 'crash_loop'
+  | 'redis_away'
+  | 'redis_back';
+
+/** One thing that happened; no content and no id (P12). */
+export interface Happening {
+  /** Counts them from 1. */
+  readonly number: number;
+  /** In milliseconds since 1970. */
+  readonly at: number;
+  readonly kind: HappeningKind;
+  readonly server?: string;
+  /** The short name of the session. */
+  readonly session?: string;
+  readonly detail?: string;
+}
+
+/** So many are kept for who looks later (P8). */
+const maxKept = 200;
+
+/** While Redis is away it is asked all the time; that is one thing that happens. */
+const outageMs = 10_000;
+
+/** The newest things that happened. */
+export class Happenings {
+  readonly #kept: Happening[] = [];
+  #newest = 0;
+  #awayAt = Number.NEGATIVE_INFINITY;
+
+  /** Those behind this number that are still kept, oldest first. */
+  after(number: number): readonly Happening[] {
+    return this.#kept.filter((happening) => happening.number > number);
+  }
+
+  /** Tells of a stream that a client came back to. */
+  resumed(name: Partial<SessionName>): void {
+    this.#add('resumed', name);
+  }
+
+  /** What sessions tell. */
+  readonly ofSessions: Partial<SessionObserver> = {
+    started: (name, { protocolVersion, startMs }) =>
+      this.#add('session_started', name, `Revision ${protocolVersion.slice(0, 32)}, after ${startMs} ms.`),
+    ended: (name, { reason }) => this.#add('session_ended', name, `Reason: ${reason}.`),
+    adopted: (name, { pending }) => this.#add('session_adopted', name, `Calls that were left unanswered: ${pending}.`),
+    wornOut: (name) => this.#add('session_worn_out', name),
+    backendEnded: (name, { reason }) => this.#add('backend_ended', name, `Reason: ${reason}.`),
+    restored: (name, { losses }) => this.#add('backend_restored', name, `Losses of the session so far: ${losses}.`),
+    dropped: (name, what) => what === 'history_lost' && this.#add('history_lost', name),
+    clusterJoined: () => this.#add('redis_back'),
+    clusterFailed: () => {
+      const now = performance.now();
+      if (now - this.#awayAt >= outageMs) this.#add('redis_away');
+      this.#awayAt = now;
+    },
+  };
+
+  /** What servers tell whose process all clients share. */
+  readonly ofShared: Partial<ModernObserver> = {
+    ready: (server, { startMs }) => this.#add('shared_ready', { server }, `After ${startMs} ms.`),
+    ended: (server, { reason }, { inFlight }) =>
+      this.#add('shared_ended', { server }, `Reason: ${reason}. Calls in flight: ${inFlight}.`),
+    startFailed: (server, { reason }) => this.#add('start_failed', { server }, `Reason: ${reason}.`),
+    crashLoop: (server) => this.#add('crash_loop', { server }),
+  };
+
+  #add(kind: HappeningKind, of: Partial<SessionName> = {}, detail?: string): void {
+    this.#newest += 1;
+    this.#kept.push({ number: this.#newest, at: Date.now(), kind, ...of, ...(detail !== undefined && { detail }) });
+    if (this.#kept.length > maxKept) this.#kept.shift();
+  }
+}

@@ -1,0 +1,73 @@
+import { h, say, setText, showList } from './dom.js';
+import { snippetsFor } from './snippets.js';
+
+/** The view that says what to write where, for each client. */
+export function createConnect(section, { servers, needsToken }) {
+  const server = h(
+    'select',
+    { id: 'connect-server' },
+    ...servers.map(({ name }) => h('option', { value: name }, name)),
+  );
+  const url = h('input', { id: 'connect-url', type: 'url', spellcheck: 'false', autocomplete: 'off' });
+  const list = h('div.snippets');
+  const draw = () =>
+    showList(
+      list,
+      snippetsFor({ name: server.value, url: url.value, needsToken }),
+      ({ title }) => title,
+      createSnippet,
+    );
+  const choose = () => {
+    url.value = servers.find(({ name }) => name === server.value)?.url ?? '';
+    draw();
+  };
+  server.addEventListener('change', choose);
+  url.addEventListener('input', draw);
+  section.append(
+    h(
+      'div.heading',
+      {},
+      h(
+        'div',
+        {},
+        h('h1', { id: 'connect-title', tabindex: '-1' }, 'Connect'),
+        h('p.muted.lead', {}, 'What to write where, ready to copy.'),
+      ),
+    ),
+    h(
+      'div.card.inline',
+      {},
+      h('div.field', {}, h('label', { for: 'connect-server' }, 'Server'), server),
+      h('div.field.wide', {}, h('label', { for: 'connect-url' }, 'URL, as its clients reach it'), url),
+    ),
+    list,
+  );
+  choose();
+}
+
+function createSnippet({ title, where }) {
+  const code = h('code');
+  const copy = async () => {
+    try {
+      await navigator.clipboard.writeText(code.textContent);
+      say(`Copied for ${title}.`);
+    } catch {
+      getSelection().selectAllChildren(code);
+      say('Selected: copy it with the keyboard.');
+    }
+  };
+  return {
+    element: h(
+      'section.card',
+      {},
+      h(
+        'div.heading',
+        {},
+        h('div', {}, h('h2', {}, title), h('p.muted', {}, where)),
+        h('button', { type: 'button', 'aria-label': `Copy for ${title}`, onclick: () => void copy() }, 'Copy'),
+      ),
+      h('pre', { tabindex: '0', 'aria-label': `For ${title}` }, code),
+    ),
+    update: ({ text }) => setText(code, text),
+  };
+}

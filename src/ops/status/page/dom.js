@@ -1,0 +1,56 @@
+/**
+ * An element. Text is always text, never markup: what servers and clients say is shown here.
+ * @param {string} tag with its classes: `p.muted`
+ * @param {Record<string, unknown>} props attributes, properties that are no text, and `on…` listeners; undefined and false are left out
+ * @param {...(Node | string | undefined)} children
+ */
+export function h(tag, props = {}, ...children) {
+  const [name, ...classes] = tag.split('.');
+  const element = document.createElement(name);
+  if (classes.length > 0) element.className = classes.join(' ');
+  for (const [key, value] of Object.entries(props)) {
+    if (value === undefined || value === false) continue;
+    if (key.startsWith('on')) element.addEventListener(key.slice(2), value);
+    else element.setAttribute(key, value === true ? '' : String(value));
+  }
+  element.append(...children.filter((child) => child !== undefined));
+  return element;
+}
+
+/** Sets a text, and touches the page only where it is another one: nothing is announced or selected anew for nothing. */
+export function setText(element, text) {
+  if (element.textContent !== text) element.textContent = text;
+}
+
+/** The views of the items that a parent shows, by key. */
+const viewsOf = new WeakMap();
+
+/**
+ * Makes the children of a parent stand for items. An item's element stays as long as its key does, so that focus, open
+ * details and selections outlive an update.
+ * @param {(item: any) => { element: Element, update(item: any): void }} create
+ */
+export function showList(parent, items, keyOf, create) {
+  const old = viewsOf.get(parent) ?? new Map();
+  const views = new Map();
+  for (const item of items) {
+    const key = keyOf(item);
+    const view = old.get(key) ?? create(item);
+    view.update(item);
+    views.set(key, view);
+  }
+  for (const [key, { element }] of old) if (!views.has(key)) element.remove();
+  let at = parent.firstElementChild;
+  for (const { element } of views.values()) {
+    if (element === at) at = at.nextElementSibling;
+    else parent.insertBefore(element, at);
+  }
+  viewsOf.set(parent, views);
+}
+
+/** Says something once, for eyes and screen readers, and takes it away after a while. */
+export function say(text, isBad = false) {
+  const toast = h(isBad ? 'p.toast.bad' : 'p.toast', {}, text);
+  document.getElementById('toasts').append(toast);
+  setTimeout(() => toast.remove(), 8_000);
+}

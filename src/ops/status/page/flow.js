@@ -1,0 +1,93 @@
+import { endSession } from './actions.js';
+import { h, setText, showList } from './dom.js';
+import { bytes, duration, time } from './words.js';
+
+/** More messages are not kept in the page. */
+const maxShown = 200;
+
+/** The messages of one session as they pass, newest first. */
+export function createFlow(live) {
+  const title = h('h2', { id: 'flow-title', tabindex: '-1' });
+  const about = h('p.muted');
+  const rows = h('ol.rows.flow', { 'aria-labelledby': 'flow-title' });
+  const waiting = h('p.muted', {}, 'Messages appear here as they pass, from now on.');
+  const element = h(
+    'section.card',
+    { 'aria-labelledby': 'flow-title', hidden: true },
+    h(
+      'div.heading',
+      {},
+      h('div', {}, title, about),
+      h(
+        'div.buttons',
+        {},
+        h('button', { type: 'button', onclick: () => endSession(current) }, 'End session…'),
+        h('a.button', { href: '#sessions' }, 'Close'),
+      ),
+    ),
+    waiting,
+    rows,
+  );
+  let current = { server: '', session: '' };
+  let shown = [];
+  let numbered = 0;
+  const draw = () => {
+    waiting.hidden = shown.length > 0;
+    showList(rows, shown, ({ number }) => number, createMessage);
+  };
+  live.on('flow', ({ server, session, messages, skipped }) => {
+    if (server !== current.server || session !== current.session) return;
+    const news = messages.map((message) => ({ ...message, number: numbered++ }));
+    if (skipped > 0) news.push({ number: numbered++, skipped });
+    shown = [...news.toReversed(), ...shown].slice(0, maxShown);
+    draw();
+  });
+  return {
+    element,
+    /** Watches this session; undefined for none. */
+    show(server = '', session = '') {
+      if (server === current.server && session === current.session) return;
+      current = { server, session };
+      shown = [];
+      draw();
+      element.hidden = session === '';
+      setText(title, session === '' ? '' : `Session ${session}`);
+      setText(about, server);
+      live.wish(current);
+    },
+    update(sessions) {
+      const of = sessions.find(({ server, session }) => server === current.server && session === current.session);
+      if (of !== undefined)
+        setText(
+          about,
+          `${of.server} · ${of.revision} · started ${duration(of.upMs)} ago${of.pid === undefined ? '' : ` · pid ${of.pid}`}`,
+        );
+    },
+  };
+}
+
+function createMessage(message) {
+  if (message.skipped !== undefined) {
+    const text = `${message.skipped} more passed in that moment and are not shown.`;
+    return { element: h('li.muted', {}, text), update: () => undefined };
+  }
+  const { at, from, kind, method, size, ms, isError, text } = message;
+  const isClient = from === 'client';
+  const what =
+    kind === 'response' ? `${isError ? 'error' : 'result'}${method ? ` of ${method}` : ''}` : (method ?? kind);
+  const element = h(
+    'li',
+    {},
+    h('time', { datetime: new Date(at).toISOString() }, time(at)),
+    h(
+      'span',
+      { class: isClient ? 'way' : 'way back' },
+      isClient ? '→' : '←',
+      h('span.unseen', {}, isClient ? 'to the server' : 'to the client'),
+    ),
+    h('span', { class: isError ? 'bad' : undefined }, what),
+    h('span.muted.figure', {}, ms === undefined ? bytes(size) : `${bytes(size)} · ${duration(ms)}`),
+    text === undefined ? undefined : h('details', {}, h('summary', {}, 'Content'), h('pre', { tabindex: '0' }, text)),
+  );
+  return { element, update: () => undefined };
+}

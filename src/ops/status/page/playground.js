@@ -1,0 +1,189 @@
+import { h, setText, showList } from './dom.js';
+import { McpClient } from './mcp-client.js';
+import { createSchemaForm } from './schema-form.js';
+import { createTranscript } from './transcript.js';
+
+/** The view in which a person tries a server. */
+export function createPlayground(section, { servers }) {
+  const server = h('select', { id: 'play-server' }, ...servers.map(({ name }) => h('option', { value: name }, name)));
+  const token = h('input', {
+    id: 'play-token',
+    type: 'password',
+    autocomplete: 'off',
+    placeholder: 'Only where clients need one',
+  });
+  const connect = h('button.primary', { type: 'submit' }, 'Connect');
+  const said = h('p', { role: 'status' });
+  const tools = h('ul.choices', { 'aria-label': 'Tools' });
+  const cut = h('button', { type: 'button', disabled: true }, 'Cut the connection');
+  const workshop = h('div.workshop', { hidden: true });
+  const bench = h('div.card');
+  const asked = h('div', { 'aria-live': 'polite' });
+  const transcript = createTranscript();
+  const form = h(
+    'form.card.inline',
+    {},
+    h('div.field', {}, h('label', { for: 'play-server' }, 'Server'), server),
+    h('div.field', {}, h('label', { for: 'play-token' }, 'Token or API key'), token),
+    h('div.buttons', {}, connect),
+  );
+  workshop.append(h('div', {}, h('h2', {}, 'Tools'), tools), h('div', {}, bench, asked));
+  section.append(
+    h(
+      'div.heading',
+      {},
+      h(
+        'div',
+        {},
+        h('h1', { id: 'playground-title', tabindex: '-1' }, 'Playground'),
+        h(
+          'p.muted.lead',
+          {},
+          'Be a client of your gateway: call a tool, cut the connection, and see that nothing is lost.',
+        ),
+      ),
+    ),
+    form,
+    said,
+    workshop,
+    h('div.heading', {}, h('h2', {}, 'What passes'), h('div.buttons', {}, cut)),
+    transcript.element,
+  );
+
+  let client;
+  cut.addEventListener('click', () => client?.cut());
+
+  const choose = (tool) => {
+    for (const button of tools.querySelectorAll('button'))
+      button.setAttribute('aria-pressed', String(button.dataset.tool === tool.name));
+    bench.replaceChildren(...createBench(tool, () => client));
+  };
+
+  form.addEventListener('submit', async (event) => {
+    event.preventDefault();
+    connect.disabled = true;
+    await client?.close();
+    transcript.clear();
+    asked.replaceChildren();
+    workshop.hidden = true;
+    setText(said, 'Connecting …');
+    client = new McpClient({
+      path: `status/play/${encodeURIComponent(server.value)}`,
+      token: token.value.trim(),
+      told(entry) {
+        cut.disabled = client?.hasStream !== true;
+        transcript.add(entry);
+      },
+      onAsked: (request) => ask(asked, request),
+    });
+    try {
+      const { serverInfo, protocolVersion } = await client.open();
+      const offered = await client.list('tools/list', 'tools');
+      setText(
+        said,
+        `Connected to ${serverInfo.title ?? serverInfo.name} ${serverInfo.version}, revision ${protocolVersion}.`,
+      );
+      showList(tools, offered, ({ name }) => `${server.value} ${name}`, createTool(choose));
+      workshop.hidden = false;
+      if (offered.length > 0) choose(offered[0]);
+      else bench.replaceChildren(h('p.muted', {}, 'This server has no tools.'));
+    } catch (error) {
+      setText(said, `Not connected: ${error.message}`);
+    } finally {
+      connect.disabled = false;
+    }
+  });
+}
+
+const createTool = (choose) => (first) => {
+  let tool = first;
+  const button = h(
+    'button',
+    { type: 'button', 'data-tool': first.name, 'aria-pressed': 'false', onclick: () => choose(tool) },
+    first.title ?? first.name,
+  );
+  return {
+    element: h('li', {}, button),
+    update(of) {
+      tool = of;
+    },
+  };
+};
+
+/** The form of a tool, and what came of its calls. */
+function createBench({ name, title, description, inputSchema }, clientOf) {
+  const fields = createSchemaForm(inputSchema);
+  const call = h('button.primary', { type: 'submit' }, 'Call');
+  const result = h('div', { role: 'status' });
+  const form = h('form', {}, fields.element, h('div.buttons', {}, call));
+  form.addEventListener('submit', async (event) => {
+    event.preventDefault();
+    const startedAt = performance.now();
+    try {
+      const values = fields.read();
+      call.disabled = true;
+      result.replaceChildren(h('p.muted', {}, 'Called …'));
+      // Progress is wanted: it is what a stream carries meanwhile.
+      const params = { name, arguments: values, _meta: { progressToken: `play-${Math.round(startedAt)}` } };
+      const answer = await clientOf().request('tools/call', params);
+      const ms = Math.round(performance.now() - startedAt);
+      result.replaceChildren(
+        h(answer.isError ? 'p.bad' : 'p.good', {}, `${answer.isError ? 'The tool failed' : 'Answered'} after ${ms} ms`),
+        h('pre', { tabindex: '0', 'aria-label': 'Result' }, shown(answer)),
+      );
+    } catch (error) {
+      result.replaceChildren(h('p.bad', {}, error.message));
+    } finally {
+      call.disabled = false;
+    }
+  });
+  return [h('h2', {}, title ?? name), h('p.muted', {}, description ?? ''), form, result];
+}
+
+/** Texts as they are, if there is nothing else. */
+function shown({ content = [], structuredContent }) {
+  const isText = structuredContent === undefined && content.length > 0 && content.every(({ type }) => type === 'text');
+  return isText
+    ? content.map(({ text }) => text).join('\n')
+    : JSON.stringify(structuredContent ?? content, undefined, 2);
+}
+
+/** Puts what a server asks before the person, and resolves with the answer (2025-11-25, client/elicitation). */
+function ask(place, { method, params }) {
+  if (method === 'ping') return Promise.resolve({});
+  if (method !== 'elicitation/create' || (params.mode ?? 'form') !== 'form')
+    return Promise.reject(new Error('Method not found'));
+  return new Promise((resolve) => {
+    const fields = createSchemaForm(params.requestedSchema);
+    const wrong = h('p.bad', { role: 'alert' });
+    const settle = (result) => {
+      form.remove();
+      resolve(result);
+    };
+    const form = h(
+      'form.card.asked',
+      { 'aria-labelledby': 'asked-title' },
+      h('h2', { id: 'asked-title', tabindex: '-1' }, 'The server asks'),
+      h('p', {}, params.message),
+      fields.element,
+      wrong,
+      h(
+        'div.buttons',
+        {},
+        h('button', { type: 'button', onclick: () => settle({ action: 'cancel' }) }, 'Cancel'),
+        h('button', { type: 'button', onclick: () => settle({ action: 'decline' }) }, 'Decline'),
+        h('button.primary', { type: 'submit' }, 'Answer'),
+      ),
+    );
+    form.addEventListener('submit', (event) => {
+      event.preventDefault();
+      try {
+        settle({ action: 'accept', content: fields.read() });
+      } catch (error) {
+        setText(wrong, error.message);
+      }
+    });
+    place.append(form);
+    form.querySelector('h2').focus();
+  });
+}

@@ -1,0 +1,115 @@
+import type { Glance } from '../../session/glance.ts';
+import type { Plots, Totals } from './call-rates.ts';
+import type { InstanceSummary } from './instances.ts';
+import type { StderrLine } from './stderr-lines.ts';
+
+/** What the page shows, as it is told every second. */
+export interface Snapshot {
+  readonly instance: InstanceSummary &
+    Totals & {
+      readonly maxSessions: number;
+      /** Calls in flight. */
+      readonly calls: number;
+      readonly memoryBytes: number;
+      readonly upMs: number;
+    };
+  readonly servers: readonly ServerView[];
+  readonly sessions: SessionViews;
+  readonly instances: readonly (InstanceSummary & { readonly isThis: boolean })[];
+}
+
+/** One server. */
+export interface ServerView {
+  readonly name: string;
+  readonly transport: string;
+  readonly era: string;
+  readonly health: ServerHealthView;
+  readonly sessions: number;
+  readonly streams: number;
+  /** Calls in flight. */
+  readonly calls: number;
+  readonly plots: Plots;
+  /** Those that use the most memory. */
+  readonly children: readonly ChildView[];
+  readonly childCount: number;
+  readonly childBytes: number;
+  readonly restarts: number;
+  readonly stderr: readonly StderrLine[];
+}
+
+/** How a server does. */
+export interface ServerHealthView {
+  readonly state: 'up' | 'down' | 'unknown';
+  /** In words of the gateway's own. */
+  readonly said?: string | undefined;
+  /** Of what was seen last, in milliseconds since 1970. */
+  readonly at?: number | undefined;
+}
+
+/** One process of a server. */
+export interface ChildView {
+  readonly pid: number;
+  readonly memoryBytes: number | undefined;
+  readonly restarts: number;
+  /** Whose it is; undefined if all clients share it. */
+  readonly session: string | undefined;
+  readonly upMs: number;
+}
+
+/** Sessions: those used last, of those that were asked for. */
+export interface SessionViews {
+  readonly total: number;
+  readonly found: number;
+  readonly shown: readonly SessionView[];
+}
+
+/** One session, by its short name. */
+export interface SessionView {
+  readonly server: string;
+  readonly session: string;
+  readonly revision: string;
+  readonly kind: string;
+  readonly calls: number;
+  readonly streams: number;
+  readonly messages: number;
+  readonly idleMs: number;
+  readonly upMs: number;
+  readonly pid: number | undefined;
+}
+
+/** What is looked at of a session. */
+export interface LookedAtSession {
+  readonly name: { readonly server: string; readonly session: string };
+  readonly protocolVersion: string;
+  readonly glance: Glance;
+}
+
+/** A list is no longer than this, however many sessions there are (P8). */
+const maxSessionsShown = 50;
+const maxChildrenShown = 5;
+
+/** The sessions that a text is found in, those used last first. */
+export function showSessions(
+  all: readonly LookedAtSession[],
+  search: string,
+  of: (name: LookedAtSession['name']) => { readonly messages: number; readonly pid: number | undefined },
+  now = performance.now(),
+): SessionViews {
+  const wanted = search.toLowerCase();
+  const isFound = ({ name, protocolVersion, glance }: LookedAtSession): boolean =>
+    `${name.server} ${name.session} ${protocolVersion} ${glance.kind}`.toLowerCase().includes(wanted);
+  const found = wanted === '' ? [...all] : all.filter(isFound);
+  const shown = found
+    .sort((a, b) => b.glance.lastActivityAt - a.glance.lastActivityAt)
+    .slice(0, maxSessionsShown)
+    .map(({ name, protocolVersion, glance }): SessionView => {
+      const { kind, calls, streams, startedAt, lastActivityAt } = glance;
+      const times = { idleMs: calls > 0 ? 0 : Math.round(now - lastActivityAt), upMs: Math.round(now - startedAt) };
+      return { ...name, revision: protocolVersion, kind, calls, streams, ...times, ...of(name) };
+    });
+  return { total: all.length, found: found.length, shown };
+}
+
+/** Those that use the most memory. */
+export const showChildren = (children: readonly ChildView[]): readonly ChildView[] =>
+  [...children].sort((a, b) => (b.memoryBytes ?? 0) - (a.memoryBytes ?? 0)).slice(0, maxChildrenShown);

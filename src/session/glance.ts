@@ -1,0 +1,24 @@
+import type { ClientState } from './client-state.ts';
+import type { Conversation } from './conversation.ts';
+
+/** What a person sees who looks at a session: no content and no id (P12). */
+export interface Glance {
+  readonly kind: 'session' | 'group' | 'one stream';
+  /** Requests in flight. */
+  readonly calls: number;
+  /** Connections that are fed. */
+  readonly streams: number;
+  /** On the monotonic clock, in milliseconds. */
+  readonly startedAt: number;
+  readonly lastActivityAt: number;
+}
+
+/** Looks at a session. */
+export function glanceAt(
+  { isGroup, isOneStream }: ClientState,
+  { calls, outbound }: Conversation,
+  times: Pick<Glance, 'startedAt' | 'lastActivityAt'>,
+): Glance {
+  const kind = isGroup ? 'group' : isOneStream ? 'one stream' : 'session';
+  return { kind, calls: calls.size, streams: outbound.streams.size, ...times };
+}

@@ -1,0 +1,80 @@
+import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import { expect, onTestFinished } from 'vitest';
+import { freePort } from '../support/free-port.ts';
+import { everythingFixture, type Gateway, type GatewayOptions, startGateway } from '../support/gateway.ts';
+
+/** Debian's Chromium, or the one that CHROMIUM names. */
+const executablePath = process.env['CHROMIUM'] ?? '/usr/bin/chromium';
+
+const flags = [
+  ...['--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run'],
+  ...['--disable-background-networking', '--disable-component-update', '--disable-sync'],
+];
+
+let browser: Promise<Browser> | undefined;
+
+/** The browser of a test file; every page has a context of its own. */
+export function openBrowser(): Promise<Browser> {
+  browser ??= chromium.launch({ executablePath, args: flags });
+  return browser;
+}
+
+export async function closeBrowser(): Promise<void> {
+  await (await browser)?.close();
+  browser = undefined;
+}
+
+/** A gateway with its port for operators. */
+export interface WatchedGateway {
+  readonly gateway: Gateway;
+  /** `http://127.0.0.1:<port>/` */
+  readonly admin: string;
+  /** Starts it again, at the same port for operators. */
+  restart(): Promise<Gateway>;
+}
+
+/** How a page is opened. */
+export interface PageOptions extends BrowserContextOptions {
+  /** What a browser reports as an error of the page, and is what the test is about: a gateway that is away, a 401. */
+  readonly expected?: string;
+}
+
+export async function startWatched({
+  args = [],
+  command = everythingFixture,
+  ...options
+}: GatewayOptions = {}): Promise<WatchedGateway> {
+  const adminPort = await freePort();
+  const restart = () => startGateway({ ...options, command, adminPort, args });
+  return { gateway: await restart(), admin: `http://127.0.0.1:${adminPort}/`, restart };
+}
+
+/**
+ * Opens a view of the status page. When the test has finished, the page must have asked nobody but its gateway, and have had
+ * no error.
+ */
+export async function openPage(
+  admin: string,
+  view = 'overview',
+  { expected, ...options }: PageOptions = {},
+): Promise<Page> {
+  const context = await (await openBrowser()).newContext({ viewport: { width: 1280, height: 900 }, ...options });
+  context.setDefaultTimeout(15_000);
+  const page = await context.newPage();
+  const faults: string[] = [];
+  page.on('pageerror', (error) => faults.push(String(error)));
+  page.on('console', (message) => {
+    const isExpected = expected !== undefined && message.text().includes(expected);
+    if (['error', 'warning'].includes(message.type()) && !isExpected) faults.push(message.text());
+  });
+  page.on('request', (request) => {
+    if (!request.url().startsWith(admin)) faults.push(`asked ${request.url()}`);
+  });
+  onTestFinished(async () => {
+    await context.close();
+    expect(faults).toEqual([]);
+  });
+  await page.goto(`${admin}#${view}`);
+  await page.getByRole('status').getByText('Live').waitFor();
+  return page;
+}

@@ -1,0 +1,276 @@
+import { afterAll, describe, expect, test } from 'vitest';
+import { everythingFixture, modernFixture } from '../support/gateway.ts';
+import { initialize } from '../support/http-client.ts';
+import { withDeadline } from '../support/wait-for.ts';
+import { closeBrowser, openPage, startWatched } from './browser.ts';
+
+/** The status page in a real browser, in front of a real gateway. */
+
+afterAll(closeBrowser);
+
+describe('the overview', () => {
+  test('shows the server, its process and what it does, as it happens', async () => {
+    const { gateway, admin } = await startWatched();
+    const page = await openPage(admin);
+    const server = page.getByRole('article', { name: 'everything-server' });
+    await server.getByText('stdio').waitFor();
+    await server.getByText('0 sessions').waitFor();
+    const session = await initialize(gateway.url);
+    for (let call = 0; call < 20; call += 1) await session.callTool('echo', { text: 'hello' });
+    await server.getByText('1 session').waitFor();
+    await server.getByText(/^1 process, /).click();
+    await server.getByText(/^pid \d+/).waitFor();
+    const short = gateway.logs().find(({ msg }) => msg === 'session started')?.['session'] as string;
+    await page.getByText(`everything-server · ${short}`).waitFor();
+    await server.getByRole('img', { name: /Calls per second .* at most [1-9]/ }).waitFor();
+    await server.getByRole('img', { name: /Latency .* last at most/ }).waitFor();
+  });
+
+  test('says why a server fails, and what it wrote to stderr last', async () => {
+    const { admin, gateway } = await startWatched({
+      command: [
+        process.execPath,
+        '-e',
+        'console.error("no such database, password=hunter2"); setTimeout(() => process.exit(3), 2500)',
+      ],
+    });
+    const page = await openPage(admin);
+    await fetch(gateway.url, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}',
+    });
+    const server = page.getByRole('article');
+    await server.getByText(/^Down: .*3/).waitFor();
+    await server.getByText('Last lines of stderr').click();
+    await server.getByText('no such database').waitFor();
+  });
+
+  test('drains the instance when it is asked twice', async () => {
+    const { admin, gateway } = await startWatched();
+    const page = await openPage(admin, 'overview', { expected: 'net::ERR' });
+    await page.getByRole('button', { name: 'Drain…' }).click();
+    await page.keyboard.press('Escape');
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    await page.getByRole('button', { name: 'Drain…' }).click();
+    await page.getByRole('button', { name: 'Drain and exit' }).click();
+    await page.getByText('takes no new sessions, and ends').waitFor();
+    expect(await withDeadline(gateway.exited, { what: 'the end of the gateway' })).toEqual({ code: 0, signal: null });
+    await page.getByText('Not connected').waitFor();
+  });
+
+  test('restarts the backends of a server: its session goes on with another process', async () => {
+    const { admin, gateway } = await startWatched();
+    const session = await initialize(gateway.url);
+    const pidOf = async (): Promise<number> =>
+      JSON.parse((await session.callTool('describe_process', {})).content[0].text).pid;
+    const before = await pidOf();
+    const page = await openPage(admin);
+    await page.getByRole('button', { name: 'Restart the backends of everything-server' }).click();
+    await page.getByRole('button', { name: 'Restart', exact: true }).click();
+    await page.getByText('Backends of everything-server that are started again: 1.').waitFor();
+    await page.getByText('Server restored').waitFor();
+    expect(await pidOf()).not.toBe(before);
+  });
+});
+
+describe('sessions', () => {
+  test('are found, watched without contents, and ended', async () => {
+    const { admin, gateway } = await startWatched();
+    const [session, other] = [await initialize(gateway.url), await initialize(gateway.url)];
+    const [short, otherShort] = gateway
+      .logs()
+      .filter(({ msg }) => msg === 'session started')
+      .map(({ session: name }) => name as string) as [string, string];
+    const page = await openPage(admin, 'sessions');
+    await page.getByText('2 sessions on this instance').waitFor();
+    await page.getByLabel('Search').fill(short);
+    await page.getByText('1 of 2 sessions found').waitFor();
+    expect(await page.getByRole('link', { name: otherShort }).count()).toBe(0);
+    await page.getByRole('link', { name: short }).click();
+    await page.getByRole('heading', { name: `Session ${short}` }).waitFor();
+    await session.callTool('echo', { text: 'canary-content' });
+    await page.getByText('result of tools/call').waitFor();
+    await page.getByText('tools/call', { exact: true }).waitFor();
+    expect(await page.content()).not.toContain('canary-content');
+    expect(await page.content()).not.toContain(session.id);
+    await page.getByRole('button', { name: 'End session…' }).click();
+    await page.getByRole('button', { name: 'End the session', exact: true }).click();
+    await page.getByText(`Session ${short} is ended.`).waitFor();
+    await page.getByText('0 of 1 session found').waitFor();
+    expect((await session.send(JSON.stringify({ jsonrpc: '2.0', id: 9, method: 'ping' }))).status).toBe(404);
+    expect((await other.request('ping')).json.result).toEqual({});
+    expect(gateway.logs().find(({ msg }) => msg === 'done from the status page')).toMatchObject({
+      action: 'end-session',
+      session: short,
+    });
+  });
+
+  test('show contents with --inspect, and no credential', async () => {
+    const { admin, gateway } = await startWatched({ args: ['--inspect'] });
+    const session = await initialize(gateway.url);
+    const page = await openPage(admin, 'sessions');
+    await page.getByRole('rowheader').getByRole('link').click();
+    await page.getByText('Messages appear here').waitFor();
+    await session.callTool('echo', { text: 'visible-content', password: 'hunter2' });
+    await page.getByText('Content', { exact: true }).first().click();
+    await page.getByText('visible-content').first().waitFor();
+    expect(await page.content()).not.toContain('hunter2');
+  });
+});
+
+describe('the playground', () => {
+  test('calls a tool, is cut off, and resumes without a loss', async () => {
+    const { admin, gateway } = await startWatched({ args: ['--retry-ms', '300'] });
+    const page = await openPage(admin, 'playground');
+    await page.getByRole('button', { name: 'Connect', exact: true }).click();
+    await page.getByText(/^Connected to /).waitFor();
+    await page.getByRole('button', { name: 'progress', exact: true }).click();
+    await page.getByLabel('count').fill('12');
+    await page.getByLabel('gapMs').fill('150');
+    await page.getByLabel('marker').fill('all-there');
+    await page.getByRole('button', { name: 'Call', exact: true }).click();
+    await page.getByText('notifications/progress 3 of 12').waitFor();
+    await page.getByRole('button', { name: 'Cut the connection' }).click();
+    await page.getByText('You cut the connection').waitFor();
+    await page.getByText(/^Resumes with Last-Event-ID: \d+\./).waitFor();
+    await page.getByText(/^Answered after/).waitFor();
+    expect(await page.getByLabel('Result').textContent()).toBe('all-there');
+    const steps = await page.getByText(/notifications\/progress \d+ of 12/).allTextContents();
+    expect(steps.map((text) => Number(/(\d+) of/.exec(text)?.[1]))).toEqual(
+      Array.from({ length: 12 }, (_, index) => index + 1),
+    );
+    expect(gateway.logs().filter(({ msg }) => msg === 'session ended')).toEqual([]);
+    await page.getByRole('link', { name: 'Overview' }).click();
+    await page.getByText('Stream resumed').waitFor();
+  });
+
+  test('answers what the server asks, from a form made of its schema', async () => {
+    const { admin } = await startWatched();
+    const page = await openPage(admin, 'playground');
+    await page.getByRole('button', { name: 'Connect', exact: true }).click();
+    await page.getByRole('button', { name: 'test_elicitation_sep1034_defaults' }).click();
+    await page.getByRole('button', { name: 'Call', exact: true }).click();
+    await page.getByRole('heading', { name: 'The server asks' }).waitFor();
+    await page.getByLabel('name', { exact: true }).fill('Ada');
+    await page.getByLabel('age').fill('36');
+    await page.getByLabel('status').selectOption('pending');
+    await page.getByRole('button', { name: 'Answer', exact: true }).click();
+    const result = page.getByLabel('Result');
+    await result.waitFor();
+    expect(JSON.parse((await result.textContent())?.split('content=')[1] as string)).toEqual({
+      ...{ name: 'Ada', age: 36, score: 95.5, status: 'pending', verified: true },
+    });
+    await page.getByRole('button', { name: 'test_elicitation_sep1330_enums' }).click();
+    await page.getByRole('button', { name: 'Call', exact: true }).click();
+    await page.getByLabel('titledSingle', { exact: true }).selectOption({ label: 'Second Option' });
+    await page.getByLabel('option1').check();
+    await page.getByLabel('Third Choice').check();
+    await page.getByRole('button', { name: 'Decline' }).click();
+    await page.getByText('action=decline').waitFor();
+  });
+
+  test('says what is wrong with an argument, and shows the error of a tool', async () => {
+    const { admin } = await startWatched();
+    const page = await openPage(admin, 'playground');
+    await page.getByRole('button', { name: 'Connect', exact: true }).click();
+    await page.getByRole('button', { name: 'ask_client' }).click();
+    await page.getByLabel('params').fill('{');
+    await page.getByRole('button', { name: 'Call', exact: true }).click();
+    await page.getByText('params is no JSON').waitFor();
+    await page.getByLabel('method').fill('sampling/createMessage');
+    await page.getByLabel('params').fill('{}');
+    await page.getByRole('button', { name: 'Call', exact: true }).click();
+    await page.getByText('Method not found').first().waitFor();
+  });
+
+  test('is let in with the token of a user, and not without', async () => {
+    const key = 'a-key-of-alice-with-enough-characters';
+    const { admin } = await startWatched({ env: { GANGWAY_API_KEYS: `alice:${key}` } });
+    const page = await openPage(admin, 'playground', { expected: '401 (Unauthorized)' });
+    await page.getByRole('button', { name: 'Connect', exact: true }).click();
+    await page.getByText(/^Not connected: /).waitFor();
+    await page.getByLabel('Token or API key').fill(key);
+    await page.getByRole('button', { name: 'Connect', exact: true }).click();
+    await page.getByText(/^Connected to /).waitFor();
+  });
+
+  test('speaks to a server of the modern era as well', async () => {
+    const { admin } = await startWatched({ command: modernFixture });
+    const page = await openPage(admin, 'playground');
+    await page.getByRole('button', { name: 'Connect', exact: true }).click();
+    await page.getByText(/^Connected to /).waitFor();
+    await page.getByRole('button', { name: 'echo', exact: true }).click();
+    await page.getByLabel('text').fill('over there');
+    await page.getByRole('button', { name: 'Call', exact: true }).click();
+    await page.getByLabel('Result').getByText('over there').waitFor();
+  });
+});
+
+describe('the page', () => {
+  test('has snippets that are copied with the URL that clients use', async () => {
+    const { admin, gateway } = await startWatched();
+    const page = await openPage(admin, 'connect', { permissions: ['clipboard-read', 'clipboard-write'] });
+    await page.getByRole('button', { name: 'Copy for Claude Code' }).click();
+    await page.getByText('Copied for Claude Code.').waitFor();
+    const copied = () => page.evaluate('navigator.clipboard.readText()');
+    expect(await copied()).toBe(`claude mcp add --transport http everything-server ${gateway.url}`);
+    await page.getByLabel('URL, as its clients reach it').fill('https://mcp.example.com/mcp');
+    await page.getByRole('button', { name: 'Copy for Cursor' }).click();
+    await page.getByText('Copied for Cursor.').waitFor();
+    expect(JSON.parse((await copied()) as string)).toEqual({
+      mcpServers: { 'everything-server': { url: 'https://mcp.example.com/mcp' } },
+    });
+  });
+
+  test('can be used with the keyboard alone', async () => {
+    const { admin } = await startWatched();
+    const page = await openPage(admin);
+    await page.getByRole('link', { name: 'Skip to the content' }).focus();
+    await page.keyboard.press('Enter');
+    expect(await page.evaluate('document.activeElement.id')).toBe('content');
+    await page.getByRole('link', { name: 'Playground' }).focus();
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'Playground' }).waitFor();
+    expect(await page.evaluate('document.activeElement.id')).toBe('playground-title');
+    await page.getByRole('button', { name: 'Connect', exact: true }).focus();
+    await page.keyboard.press('Enter');
+    await page.getByText(/^Connected to /).waitFor();
+  });
+
+  test('changes its colours when it is told to, and remembers that', async () => {
+    const { admin } = await startWatched();
+    const page = await openPage(admin, 'overview', { colorScheme: 'light' });
+    const ground = () => page.evaluate('getComputedStyle(document.documentElement).backgroundColor');
+    const light = await ground();
+    await page.getByRole('button', { name: /^Colours: auto/ }).click();
+    expect(await ground()).toBe(light);
+    await page.getByRole('button', { name: /^Colours: light/ }).click();
+    expect(await ground()).not.toBe(light);
+    await page.reload();
+    await page.getByRole('button', { name: /^Colours: dark/ }).waitFor();
+    expect(await ground()).not.toBe(light);
+  });
+
+  test('comes back by itself when its gateway does', async () => {
+    const { admin, gateway, restart } = await startWatched();
+    const page = await openPage(admin, 'overview', { expected: 'net::ERR' });
+    await gateway.stop('SIGKILL');
+    await page.getByText('Not connected').waitFor();
+    await restart();
+    await page.getByRole('status').getByText('Live').waitFor();
+    await page.getByText('Ready', { exact: true }).waitFor();
+  });
+
+  test('shows names and messages of servers as text, whatever they are', async () => {
+    const script = '<img src=x onerror="document.title=1">';
+    const { admin } = await startWatched({ command: [...everythingFixture, script] });
+    const page = await openPage(admin, 'playground');
+    await page.getByRole('button', { name: 'Connect', exact: true }).click();
+    await page.getByRole('button', { name: 'echo', exact: true }).click();
+    await page.getByLabel('text').fill(script);
+    await page.getByRole('button', { name: 'Call', exact: true }).click();
+    await page.getByLabel('Result').getByText(script).waitFor();
+    expect(await page.locator('img').count()).toBe(0);
+  });
+});
