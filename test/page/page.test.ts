@@ -167,7 +167,7 @@ describe('the playground', () => {
     await page.getByLabel('option1').check();
     await page.getByLabel('Third Choice').check();
     await page.getByRole('button', { name: 'Decline' }).click();
-    await page.getByText('action=decline').waitFor();
+    await page.getByLabel('Result').getByText('action=decline').waitFor();
   });
 
   test('says what is wrong with an argument, and shows the error of a tool', async () => {
