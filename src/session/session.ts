@@ -7,19 +7,27 @@ import { StoreUnavailable } from '../store/store-unavailable.ts';
 import type { Adoption } from './adoption.ts';
 import type { OpeningAnswer } from './answer.ts';
 import { type Call, failCall } from './calls.ts';
-import { ClientState } from './client-state.ts';
+import { type ClientKind, ClientState } from './client-state.ts';
 import { Conversation } from './conversation.ts';
 import type { Refusal } from './event-writer.ts';
 import { type Glance, glanceAt } from './glance.ts';
+import { Idleness } from './idleness.ts';
 import { nameOf, type SessionName } from './observer.ts';
 import { RecordKeeper } from './record-keeper.ts';
 import type { Headers, Reply } from './reply.ts';
 import { endCall, isForGood, type SessionEnd } from './session-end.ts';
 import type { Post, SessionHandle } from './session-handle.ts';
 import type { Server, SessionParts } from './session-parts.ts';
-import type { SessionStart } from './session-start.ts';
 import { UsedScopes } from './used-scopes.ts';
 import { hasGivenKey } from './visitor.ts';
+
+/** How a session begins: with a client's `initialize`, or where an earlier owner left it. */
+export interface SessionStart extends ClientKind {
+  readonly epoch: number;
+  /** The client's request, as it was sent. */
+  readonly initialize: Buffer;
+  readonly adoption?: Adoption;
+}
 
 /**
  * One client of a legacy-era revision and its backend, from `initialize` to the end, or from where an earlier owner left it:
@@ -32,6 +40,7 @@ export class Session implements SessionHandle {
   readonly principal: Principal;
   readonly server: Server;
   readonly name: SessionName;
+  readonly idleness: Idleness;
   /** The negotiated revision; until the server has answered `initialize`, the one that the specification assumes. */
   protocolVersion: string = assumedRevision;
   readonly #parts: SessionParts;
@@ -45,7 +54,6 @@ export class Session implements SessionHandle {
   /** The server has answered `initialize`, and the record is there. */
   #isOpen = false;
   #startTimer: NodeJS.Timeout | undefined;
-  #lastActivityAt = performance.now();
   #ending: Promise<void> | undefined;
   /** With which error the server refused `initialize`. */
   #refusedWith: number | undefined;
@@ -84,6 +92,7 @@ export class Session implements SessionHandle {
       onRefused: (why, cause) => this.#refused(why, cause),
       onOver: (reason) => void this.end(reason),
     });
+    this.idleness = new Idleness(this.#client, this.#talk);
     if (adoption !== undefined) this.#adopt(adoption);
   }
 
@@ -115,19 +124,12 @@ export class Session implements SessionHandle {
     });
   }
 
-  /**
-   * True if no request is in flight, no task unfinished, and the client has sent nothing for so long. An open GET alone is
-   * no activity, unless it is all that the client has.
-   */
-  isIdleSince(ms: number): boolean {
-    if (this.#client.isOneStream && this.#talk.outbound.streams.hasGet) return false;
-    const { idleSince } = this.#talk.activity;
-    return idleSince !== undefined && performance.now() - Math.max(this.#lastActivityAt, idleSince) >= ms;
-  }
-
-  /** True if the client has but one stream, has not listened to it for so long, and waits for no answer. */
-  isDesertedSince(ms: number): boolean {
-    return this.#client.isOneStream && this.callsInFlight === 0 && this.#talk.outbound.streams.unheardMs >= ms;
+  /** Lets go of a backend that nobody uses, where its server is configured so (docs/decisions/0045). */
+  hibernateIfUnused(): void {
+    const { hibernateAfterMs } = this.server;
+    if (hibernateAfterMs === undefined || !this.isReady || !this.idleness.isUnusedSince(hibernateAfterMs)) return;
+    this.#talk.upstream.hibernate();
+    this.#parts.observer.hibernated(this.name);
   }
 
   /** Ends calls that take too long. */
@@ -135,19 +137,14 @@ export class Session implements SessionHandle {
     this.#talk.inbound.endOverdue();
   }
 
-  /** How many requests are in flight. */
-  get callsInFlight(): number {
-    return this.#talk.calls.size;
+  /** What a person sees who looks at it. */
+  get glance(): Glance {
+    return glanceAt(this.#client, this.#talk, { startedAt: this.#startedAt, lastActivityAt: this.idleness.heardAt });
   }
 
   /** Resolves when no request is in flight, and no task unfinished. */
   whenIdle(): Promise<void> {
     return this.#talk.activity.whenIdle();
-  }
-
-  /** What a person sees who looks at it. */
-  get glance(): Glance {
-    return glanceAt(this.#client, this.#talk, { startedAt: this.#startedAt, lastActivityAt: this.#lastActivityAt });
   }
 
   /** Which scopes its requests needed; who has fewer is not to use it. */
@@ -270,7 +267,7 @@ export class Session implements SessionHandle {
 
   /** The client has sent something. What it brings for the server goes with what the gateway asks of it from now on. */
   #hear({ forwarded, isContinued }: Reply): void {
-    this.#lastActivityAt = performance.now();
+    this.idleness.heard();
     // A stream that goes on where an earlier owner left it is no news: its client opened it long ago.
     if (forwarded !== undefined && !isContinued) this.#talk.upstream.hear(forwarded);
   }

@@ -1,11 +1,11 @@
 import { request } from 'node:http';
 import { expect, test } from 'vitest';
 import { catalogue, type Metric } from '../../src/ops/metrics/catalogue.ts';
-import { freePort } from '../support/free-port.ts';
 import { everythingFixture, modernFixture, startGateway } from '../support/gateway.ts';
 import { initialize, open, post } from '../support/http-client.ts';
 import { scrape, waitForMetric } from '../support/metrics.ts';
 import { callModern } from '../support/modern-client.ts';
+import { findFreePort } from '../support/redis-process.ts';
 import { connectWebSocket, webSocketUrlOf } from '../support/websocket-client.ts';
 
 /** What labels may say. */
@@ -15,7 +15,7 @@ const words = new Set(
 
 /** A gateway in front of one server, with its metrics. */
 async function startMeasured(command: readonly string[], args: readonly string[] = []) {
-  const adminPort = await freePort();
+  const adminPort = await findFreePort();
   const gateway = await startGateway({ adminPort, args, command });
   const server = gateway.logs().find(({ msg }) => msg === 'endpoint ready')?.['server'] as string;
   return { gateway, adminPort, server };

@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { freePort } from '../support/free-port.ts';
 import { everythingFixture, everythingReference, modernFixture } from '../support/gateway.ts';
+import { findFreePort } from '../support/redis-process.ts';
 import {
   type Feature,
   featuresOfFixture,
@@ -73,7 +73,7 @@ const ofReference = (transport: string, ready: ServerKind['ready']): ServerKind 
 /** Starts `server-everything` on a port that was free a moment ago: it does not tell the one it gets. */
 async function readyReference(transport: 'sse' | 'streamableHttp', path: string): Promise<ReadyServer> {
   const [file = '', program = ''] = everythingReference;
-  const port = await freePort();
+  const port = await findFreePort();
   const env = { ...process.env, PORT: `${port}` };
   const child = spawn(file, [program, transport], { env, stdio: ['ignore', 'ignore', 'pipe'] });
   const exited = once(child, 'exit');

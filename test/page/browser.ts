@@ -1,7 +1,7 @@
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 import { expect, onTestFinished } from 'vitest';
-import { freePort } from '../support/free-port.ts';
 import { everythingFixture, type Gateway, type GatewayOptions, startGateway } from '../support/gateway.ts';
+import { findFreePort } from '../support/redis-process.ts';
 
 /** Debian's Chromium, or the one that CHROMIUM names. */
 const executablePath = process.env['CHROMIUM'] ?? '/usr/bin/chromium';
@@ -44,7 +44,7 @@ export async function startWatched({
   command = everythingFixture,
   ...options
 }: GatewayOptions = {}): Promise<WatchedGateway> {
-  const adminPort = await freePort();
+  const adminPort = await findFreePort();
   const restart = () => startGateway({ ...options, command, adminPort, args });
   return { gateway: await restart(), admin: `http://127.0.0.1:${adminPort}/`, restart };
 }

@@ -1,6 +1,9 @@
 import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { Agent, request } from 'node:http';
-import { afterAll, expect, test } from 'vitest';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, expect, onTestFinished, test } from 'vitest';
 import { modernFixture } from '../support/gateway.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { closeBrowser, openPage, startWatched } from './browser.ts';
@@ -8,6 +11,8 @@ import { closeBrowser, openPage, startWatched } from './browser.ts';
 afterAll(closeBrowser);
 
 const streams = 5_000;
+/** A server made with the SDK takes 1,024 subscriptions. */
+const names = ['one', 'two', 'three', 'four', 'five'];
 /** Opened at once; the others wait. */
 const atOnce = 200;
 
@@ -42,18 +47,24 @@ async function openStream(url: string, agent: Agent, id: number): Promise<void> 
 }
 
 test('with 5,000 open streams the page stays live, and counts them', { timeout: 180_000 }, async () => {
-  const { admin, gateway } = await startWatched({
-    command: modernFixture,
-    args: ['--max-connections', '6000', '--max-shared-calls', '6000'],
-  });
+  const folder = mkdtempSync(join(tmpdir(), 'gangway-page-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const [command, ...args] = modernFixture;
+  const mcpServers = Object.fromEntries(names.map((name) => [name, { command, args, era: 'modern' }]));
+  writeFileSync(join(folder, 'gangway.json'), JSON.stringify({ mcpServers }));
+  const { admin, gateway } = await startWatched({ command: [], args: ['--config', join(folder, 'gangway.json')] });
   const page = await openPage(admin);
   const agent = new Agent();
   let opened = 0;
   const openSome = async (): Promise<void> => {
-    while (opened < streams) await openStream(gateway.url, agent, ++opened);
+    while (opened < streams) {
+      opened += 1;
+      await openStream(`${gateway.baseUrl}/${names[opened % names.length]}/mcp`, agent, opened);
+    }
   };
   await Promise.all(Array.from({ length: atOnce }, openSome));
-  await new Promise(r=>setTimeout(r,3000)); console.log(await page.locator('dl').innerText(), gateway.stderr().slice(-600));
+  await new Promise((r) => setTimeout(r, 3000));
+  console.log(await page.locator('dl').innerText(), gateway.stderr().slice(-600));
   await page.getByText('5,000', { exact: true }).waitFor({ timeout: 3_000 });
   // What is told each second is told each second, and what is done is seen in the next.
   const seen: number[] = [];

@@ -10,7 +10,7 @@ export interface InstanceState {
   readonly servers: readonly string[];
   readiness(): Readiness;
   /** Its sessions. */
-  sessions(): Iterable<{ readonly name: { readonly server: string }; readonly callsInFlight: number }>;
+  sessions(): Iterable<{ readonly name: { readonly server: string }; readonly glance: { readonly calls: number } }>;
   /** Connections of clients that are open. */
   connections(): Promise<number>;
   /** Whether Redis answers; undefined where there is none. */
@@ -31,11 +31,11 @@ export function watchInstance(metrics: Metrics, state: InstanceState): void {
     const readiness = state.readiness();
     for (const one of states) set('readiness', Number(one === readiness), one);
     const counts = new Map(state.servers.map((server) => [server, { sessions: 0, calls: 0 }]));
-    for (const { name, callsInFlight } of state.sessions()) {
+    for (const { name, glance } of state.sessions()) {
       const count = counts.get(name.server);
       if (count === undefined) continue;
       count.sessions += 1;
-      count.calls += callsInFlight;
+      count.calls += glance.calls;
     }
     for (const [server, { sessions, calls }] of counts) {
       set('sessions', sessions, server);
