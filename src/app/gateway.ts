@@ -43,7 +43,6 @@ import { createObservers, type Observers } from './observers.ts';
 import { quotasOf } from './quotas.ts';
 import { missingCommand, type RunningServer, runServer } from './servers.ts';
 import { awaitStart, probeMs } from './start-probe.ts';
-import { createStatus } from './status.ts';
 import { version } from './version.ts';
 
 /** What a gateway is started with. */
@@ -188,7 +187,7 @@ export async function startGateway({
   const base = `${certificate === undefined ? 'http' : 'https'}://${displayHost(host)}:${(http.address() as AddressInfo).port}`;
   const page =
     observers.status &&
-    createStatus({
+    (await import('./status.ts')).createStatus({
       ...{ config, logger, record: observers.status, store, sessions, authentication, base, drain: onDrain },
       endpointAt: (path) => endpoints.get(path),
       servers: () => Array.from(modernServers, ([running, modern]) => ({ running, modern })),

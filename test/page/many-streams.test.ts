@@ -63,9 +63,7 @@ test('with 5,000 open streams the page stays live, and counts them', { timeout: 
     }
   };
   await Promise.all(Array.from({ length: atOnce }, openSome));
-  await new Promise((r) => setTimeout(r, 3000));
-  console.log(await page.locator('dl').innerText(), gateway.stderr().slice(-600));
-  await page.getByText('5,000', { exact: true }).waitFor({ timeout: 3_000 });
+  await page.getByText('5,000', { exact: true }).waitFor({ timeout: 60_000 });
   // What is told each second is told each second, and what is done is seen in the next.
   const seen: number[] = [];
   await page.exposeFunction('seen', (at: number) => seen.push(at));

@@ -1,0 +1,32 @@
+import type { IncomingMessage } from 'node:http';
+import { expect, test } from 'vitest';
+import { ApiKeys, digestOfKey } from '../../../src/http/auth/api-keys.ts';
+import { createAuthenticate } from '../../../src/http/auth/authenticate.ts';
+import { closedDoor, guardedDoor, openDoor } from '../../../src/ops/status/door.ts';
+
+const incoming = (key?: string): IncomingMessage =>
+  ({ url: '/status/about', headers: key === undefined ? {} : { authorization: `Bearer ${key}` } }) as IncomingMessage;
+
+const keys = new ApiKeys([
+  { name: 'viewer', sha256: digestOfKey('viewer-key'), scopes: ['gangway:status'] },
+  { name: 'operator', sha256: digestOfKey('operator-key'), scopes: ['gangway:status', 'gangway:sessions'] },
+  { name: 'client', sha256: digestOfKey('client-key') },
+]);
+const door = guardedDoor(createAuthenticate({ authenticators: [keys.authenticator] }));
+
+test.each([
+  ['nobody', undefined, 'gangway:status', 401],
+  ['an unknown key', 'other-key', 'gangway:status', 401],
+  ['who may look', 'viewer-key', 'gangway:status', undefined],
+  ['who may look and wants to end a session', 'viewer-key', 'gangway:sessions', 403],
+  ['who may end sessions', 'operator-key', 'gangway:sessions', undefined],
+  ['who may end sessions and wants to end the instance', 'operator-key', 'gangway:drain', 403],
+  ['a client whose key allows everything at servers', 'client-key', 'gangway:status', 403],
+] as const)('at the guarded door %s is let in by scopes that are named', async (_, key, scope, status) => {
+  expect((await door(incoming(key), scope))?.status).toBe(status);
+});
+
+test('the other doors are open for all, or for nobody', async () => {
+  expect(await openDoor(incoming(), 'gangway:drain')).toBeUndefined();
+  expect((await closedDoor(incoming('viewer-key'), 'gangway:status'))?.status).toBe(403);
+});
