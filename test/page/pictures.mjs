@@ -1,0 +1,103 @@
+// Makes the pictures of docs/images from a real gateway: npm run build && node test/page/pictures.mjs
+// Its clients are of the SDK, its servers those of the tests.
+import { spawn } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import { chromium } from 'playwright-core';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const [port, adminPort] = [18_080, 19_464];
+const server = (name, ...args) => ({ command: process.execPath, args: [`${root}test/fixtures/${name}`, ...args] });
+const folder = mkdtempSync(join(tmpdir(), 'gangway-pictures-'));
+writeFileSync(
+  join(folder, 'gangway.json'),
+  JSON.stringify({
+    mcpServers: {
+      everything: server('everything-server.mjs'),
+      notes: { ...server('modern-server.mjs'), era: 'modern' },
+      database: {
+        command: process.execPath,
+        args: ['-e', 'console.error("connect ECONNREFUSED 127.0.0.1:5432"); process.exit(1)'],
+      },
+    },
+  }),
+);
+const gateway = spawn(
+  process.execPath,
+  [
+    `${root}dist/main.js`,
+    '--port',
+    `${port}`,
+    '--admin-port',
+    `${adminPort}`,
+    '--config',
+    join(folder, 'gangway.json'),
+  ],
+  { stdio: 'inherit' },
+);
+const browser = await chromium.launch({
+  executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
+  args: ['--headless', '--no-sandbox', '--disable-gpu', '--no-first-run', '--disable-background-networking'],
+});
+
+async function connect(name) {
+  const client = new Client({ name: 'pictures', version: '1' });
+  await client.connect(new StreamableHTTPClientTransport(new URL(`http://127.0.0.1:${port}/${name}/mcp`)));
+  return client;
+}
+
+async function picture(name, view, options, use = () => undefined) {
+  const context = await browser.newContext({ ...options, deviceScaleFactor: 1 });
+  const page = await context.newPage();
+  await page.goto(`http://127.0.0.1:${adminPort}/#${view}`);
+  await page.getByText('Live').waitFor();
+  await use(page);
+  await delay(1_200);
+  await page.screenshot({ path: `${root}docs/images/${name}.png` });
+  await context.close();
+}
+
+const desk = { viewport: { width: 1200, height: 860 } };
+const phone = { viewport: { width: 390, height: 780 } };
+try {
+  mkdirSync(`${root}docs/images`, { recursive: true });
+  await delay(2_000);
+  const clients = await Promise.all(['everything', 'everything', 'everything', 'notes', 'notes'].map(connect));
+  await connect('database').catch(() => undefined);
+  let isOver = false;
+  const work = clients.map(async (client, index) => {
+    while (!isOver) {
+      await client.callTool({ name: 'echo', arguments: { text: 'hello' } }).catch(() => undefined);
+      await delay(20 + 60 * index + 200 * Math.abs(Math.sin(Date.now() / 7_000 + index)));
+    }
+  });
+  await delay(Number(process.env.WARM_MS ?? 60_000));
+  await picture('playground-desktop-dark', 'playground', { ...desk, colorScheme: 'dark' }, async (page) => {
+    await page.getByRole('button', { name: 'Connect', exact: true }).click();
+    await page.getByRole('button', { name: 'progress', exact: true }).click();
+    await page.getByLabel('count').fill('6');
+    await page.getByLabel('gapMs').fill('700');
+    await page.getByLabel('marker').fill('nothing is lost');
+    await page.getByRole('button', { name: 'Call', exact: true }).click();
+    await page.getByText('notifications/progress 2 of 6').waitFor();
+    await page.getByRole('button', { name: 'Cut the connection' }).click();
+    await page.getByText(/^Answered after/).waitFor();
+    await page.evaluate('scrollTo(0, 330)');
+  });
+  await picture('status-desktop-light', 'overview', { ...desk, colorScheme: 'light' });
+  await picture('status-phone-dark', 'overview', { ...phone, colorScheme: 'dark' });
+  await picture('sessions-phone-light', 'sessions', { ...phone, colorScheme: 'light' }, async (page) => {
+    await page.getByRole('rowheader').getByRole('link').first().click();
+    await page.getByText('result of tools/call').first().waitFor();
+  });
+  isOver = true;
+  await Promise.all(work);
+} finally {
+  await browser.close();
+  gateway.kill();
+  rmSync(folder, { recursive: true });
+}
