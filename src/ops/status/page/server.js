@@ -51,11 +51,12 @@ export function createServer(first) {
     element,
     update(server) {
       current = server;
-      const { health: state, plots } = server;
+      const { health: state } = server;
+      const plots = secondsThatAreOver(server.plots);
       dot.className = `dot ${{ up: 'good', down: 'bad' }[state.state] ?? ''}`;
       setText(health, saidOf(state));
       showList(chips, chipsOf(server), (text) => text, createChip);
-      const rate = plots.calls.at(-2) ?? 0;
+      const rate = plots.calls.at(-1) ?? 0;
       setText(callsNow, number(rate));
       calls.update(
         [plots.calls],
@@ -82,6 +83,13 @@ export function createServer(first) {
     },
   };
 }
+
+/** The newest second is not over: a plot with it would always end in a drop. */
+const secondsThatAreOver = ({ calls, p50, p95 }) => ({
+  calls: calls.slice(0, -1),
+  p50: p50.slice(0, -1),
+  p95: p95.slice(0, -1),
+});
 
 /** The health of a server in a sentence. */
 const saidOf = ({ state, said, at }) =>
