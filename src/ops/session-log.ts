@@ -22,6 +22,7 @@ const isExpected: ReadonlySet<SessionEnd> = new Set([
   'idle',
   'client_gone',
   'refused',
+  'reconfigured',
   'draining',
   'released',
 ]);

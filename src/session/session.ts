@@ -38,6 +38,8 @@ export class Session implements SessionHandle {
   readonly principal: Principal;
   readonly server: Server;
   readonly name: SessionName;
+  /** True if it is one that the gateway opens for modern clients. */
+  readonly isOfGroup: boolean;
   /** The negotiated revision; until the server has answered `initialize`, the one that the specification assumes. */
   protocolVersion: string = assumedRevision;
   readonly #parts: SessionParts;
@@ -68,6 +70,7 @@ export class Session implements SessionHandle {
     this.name = nameOf(key, server.name);
     this.#parts = parts;
     this.#client = new ClientState(initialize, adoption?.record.clientState, start);
+    this.isOfGroup = this.#client.isGroup;
     this.#record = new RecordKeeper({
       ...{ sessions: store.sessions, key, server, principal, epoch, client: this.#client, instance },
       signal: this.#over.signal,

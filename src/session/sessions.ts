@@ -13,8 +13,8 @@ import { noQuotas, type Quotas, type SessionOf } from './quotas/quotas.ts';
 import { type Readiness, readinessOf } from './readiness.ts';
 import { Renewal } from './renewal.ts';
 import type { Headers, Reply } from './reply.ts';
+import { endInOrder, Retirements } from './retirements.ts';
 import { Session, type SessionStart } from './session.ts';
-import type { SessionEnd } from './session-end.ts';
 import type { SessionHandle } from './session-handle.ts';
 import { keyOfId, keyOfToken } from './session-key.ts';
 import { alone, type Server, type SessionOptions, type SessionParts } from './session-parts.ts';
@@ -32,6 +32,8 @@ export interface SessionsOptions extends SessionOptions {
   readonly quotas?: Quotas;
   /** Set if other instances share the store. */
   readonly cluster?: ClusterLimits | undefined;
+  /** A server by its name and digest, as it was configured before; undefined for none. */
+  formerServer?(name: string, digest: string): Server | undefined;
 }
 
 /** How often idle sessions and overdue calls are looked for, at least. */
@@ -41,6 +43,8 @@ const maxSweepMs = 30_000;
 export class Sessions {
   /** Those that have no key for others: each has one connection. */
   readonly connected: ConnectedSessions;
+  /** Ends those of servers that are configured in another way by now. */
+  readonly retirements: Retirements;
   readonly #options: SessionsOptions;
   readonly #quotas: Quotas;
   readonly #byKey = new Map<string, Session>();
@@ -70,9 +74,11 @@ export class Sessions {
       quotas: this.#quotas,
       refuses: (of) => this.#refuses(of),
     });
+    this.retirements = new Retirements([this.#byKey, this.#ending, this.connected]);
     if (cluster === undefined) return;
     this.#cluster = new Cluster({
       store,
+      formerServer: (name, digest) => options.formerServer?.(name, digest),
       limits: cluster,
       sessions: () => this.#byKey.values(),
       find: (key) => this.#byKey.get(key),
@@ -163,6 +169,7 @@ export class Sessions {
    */
   async drain(graceMs: number): Promise<void> {
     this.#isDraining = true;
+    this.retirements.close();
     clearInterval(this.#sweep);
     this.#expected.close();
     const reason = this.#cluster === undefined ? 'draining' : 'released';
@@ -170,14 +177,9 @@ export class Sessions {
     const deadline = new Promise<void>((resolve) => {
       timer = setTimeout(resolve, graceMs);
     });
-    const drainOne = async (session: Session, to: SessionEnd): Promise<void> => {
-      await Promise.race([session.whenIdle(), deadline]);
-      if (to === 'released' && session.hasPlaceless) await deadline;
-      await session.end(session.isReady ? to : 'draining');
-    };
     await Promise.all([
-      ...Array.from(this.#byKey.values(), (session) => drainOne(session, reason)),
-      ...Array.from(this.connected.values(), (session) => drainOne(session, 'draining')),
+      ...Array.from(this.#byKey.values(), (session) => endInOrder(session, reason, deadline)),
+      ...Array.from(this.connected.values(), (session) => endInOrder(session, 'draining', deadline)),
     ]);
     await this.#cluster?.leave(deadline);
     clearTimeout(timer);
@@ -198,7 +200,7 @@ export class Sessions {
   #find(visitor: Visitor): SessionHandle | Reason {
     const { key, server, principal, version } = visitor;
     const session = this.#byKey.get(key);
-    const isTheirs = session?.server === server && isSame(session.principal, principal);
+    const isTheirs = session?.server.name === server.name && isSame(session.principal, principal);
     // Others do not know of one that is not ready, whose client waits; to whom it does not belong it is unknown (P11).
     if (!isTheirs || (hasGivenKey(visitor) && !session.isReady))
       return this.#cluster?.handleOf(visitor) ?? 'unknown_session';
@@ -246,6 +248,7 @@ export class Sessions {
   /** Why no session more is opened here. */
   #refuses(of: SessionOf): Reason | undefined {
     if (this.#isDraining) return 'draining';
+    if (this.retirements.includes(of.server)) return 'server_reconfigured';
     const count = this.#byKey.size + this.#ending.size + this.connected.size;
     return this.#quotas.refusesSession(of) ?? (count < this.#options.maxSessions ? undefined : 'too_many_sessions');
   }
