@@ -24,6 +24,9 @@ export interface ServerChanges {
   readonly removed: readonly string[];
 }
 
+/** So many configurations that a server had go on for their sessions: whoever writes the file all the time fills no memory (P8). */
+const maxFormer = 8;
+
 /**
  * The servers of a gateway: those that are configured, and those that were, for as long as sessions of them go on
  * (docs/decisions/0041).
@@ -67,8 +70,8 @@ export class ServerSet {
 
   /** A server as sessions have it that were opened before it was configured in another way. */
   former(name: string, digest: string): Server | undefined {
-    for (const { server } of this.#former) if (server.name === name && server.digest === digest) return server;
-    return undefined;
+    const newestFirst = [...this.#former].reverse();
+    return newestFirst.find(({ server }) => server.name === name && server.digest === digest)?.server;
   }
 
   /**
@@ -147,6 +150,8 @@ export class ServerSet {
     const { sessions, config: gateway, onGone } = this.#parts;
     const lingerMs = this.#current.has(config.name) ? gateway.replacedServerMs : 0;
     this.#former.add(served);
+    const ofThis = [...this.#former].filter((other) => other.config.name === config.name);
+    for (const old of ofThis.slice(0, -maxFormer)) sessions.retirements.hurry(old.server);
     this.#probes.get(served)?.stop();
     this.#probes.delete(served);
     groups.close();

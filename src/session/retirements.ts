@@ -34,31 +34,41 @@ interface SessionSource {
  */
 export class Retirements {
   readonly #sessions: readonly SessionSource[];
-  readonly #retired = new WeakSet<object>();
+  readonly #isShared: boolean;
+  /** Until when sessions of a server may go on that nobody uses, on the monotonic clock. */
+  readonly #lingerUntil = new WeakMap<object, number>();
   #isClosed = false;
 
-  /** @param sessions where those of this instance are, as they come and go */
-  constructor(sessions: readonly SessionSource[]) {
+  /**
+   * @param sessions where those of this instance are, as they come and go
+   * @param isShared others have sessions too, which may have to be taken over
+   */
+  constructor(sessions: readonly SessionSource[], isShared: boolean) {
     this.#sessions = sessions;
+    this.#isShared = isShared;
   }
 
   /** True for a server whose sessions are not opened any more. */
   includes(server: object): boolean {
-    return this.#retired.has(server);
+    return this.#lingerUntil.has(server);
   }
 
-  /** Resolves when nothing of the server's sessions is left, or all sessions of the instance are being ended. */
+  /** Resolves when nothing of the server's sessions is left and none can come, or all sessions are being ended. */
   async retire(server: Server, { lingerMs, graceMs }: Retirement): Promise<void> {
-    this.#retired.add(server);
+    this.#lingerUntil.set(server, performance.now() + lingerMs);
     const left = (): Session[] =>
       this.#sessions.flatMap((some) => [...some.values()]).filter((session) => session.server === server);
-    const lingersUntil = performance.now() + lingerMs;
     void Promise.all(left().map((session) => session.isOfGroup && endInOrder(session, 'reconfigured', after(graceMs))));
-    while (!this.#isClosed && left().length > 0 && performance.now() < lingersUntil) await after(lookMs);
+    const mayGoOn = (): boolean => !this.#isClosed && performance.now() < (this.#lingerUntil.get(server) ?? 0);
+    while (mayGoOn() && (this.#isShared || left().length > 0)) await after(lookMs);
     const deadline = after(graceMs);
-    // Some may be taken over from an instance that is lost meanwhile.
     while (!this.#isClosed && left().length > 0)
       await Promise.all(left().map((session) => endInOrder(session, 'reconfigured', deadline)));
+  }
+
+  /** Sessions of a retired server that nobody uses end now. */
+  hurry(server: Server): void {
+    this.#lingerUntil.set(server, 0);
   }
 
   /** All sessions of the instance are being ended, by whoever says so. */

@@ -74,7 +74,7 @@ export class Sessions {
       quotas: this.#quotas,
       refuses: (of) => this.#refuses(of),
     });
-    this.retirements = new Retirements([this.#byKey, this.#ending, this.connected]);
+    this.retirements = new Retirements([this.#byKey, this.#ending, this.connected], cluster !== undefined);
     if (cluster === undefined) return;
     this.#cluster = new Cluster({
       store,

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { type ChangingFile, changingFile } from '../support/changing-file.ts';
 import { everythingFixture, type Gateway, modernFixture, root, startGateway } from '../support/gateway.ts';
-import { initialize, post } from '../support/http-client.ts';
+import { initialize, post, type Session } from '../support/http-client.ts';
 import { callModern } from '../support/modern-client.ts';
 import { showsVariables, variableOf } from '../support/shown-variables.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -97,6 +97,19 @@ describe('a changed file', () => {
     await change({ one: showing('new'), two: mini });
     await waitFor(async () => (await session.request('ping')).status === 404, { what: 'the end of the session' });
     expect((await variableOf(await initialize(urlOf('one')), 'VALUE')).value).toBe('new');
+  });
+
+  it('[P8] keeps a server as it was for the last eight changes, and no more', async () => {
+    const { gateway, urlOf, change } = await start({ one: showing('0'), two: mini });
+    const sessions: Session[] = [];
+    for (let version = 0; version < 10; version++) {
+      sessions.push(await initialize(urlOf('one')));
+      await change({ one: showing(`${version + 1}`), two: mini });
+    }
+    const statuses = () => Promise.all(sessions.map(async (session) => (await session.request('ping')).status));
+    const kept = [404, 404, ...Array.from({ length: 8 }, () => 200)];
+    await waitFor(async () => String(await statuses()) === String(kept), { what: 'the oldest two to end' });
+    expect(await gateway.descendants()).toHaveLength(8);
   });
 
   it('gives clients of the modern era the new process at once', async () => {
