@@ -39,7 +39,8 @@ export function createAuthentication(config: GatewayConfig, watch: CredentialWat
       const ofFile = loadKeys(apiKeysFile);
       keys.replace([...apiKeys, ...ofFile]);
       watch.sweep();
-      logger.info({ keys: ofFile.length }, 'the file of API keys was read again');
+      const level = ofFile.length === 0 ? 'warn' : 'info'; // which lets nobody in
+      logger[level]({ keys: ofFile.length }, 'the file of API keys was read again');
     } catch (error) {
       logger.error(
         { why: (error as Error).message },

@@ -4,8 +4,8 @@ import { version } from '../version.ts';
 import type { CheckedRedis, CheckedServer, CheckListener } from './check.ts';
 import { lists } from './examine.ts';
 
-/** Names shown of one list: the rest is counted. */
-const maxShown = 20;
+/** Characters of names shown of one list, and one name at least: the rest is counted. */
+const maxShownLength = 160;
 
 /** What is said beside a line begins so. */
 const indent = '      ';
@@ -39,10 +39,14 @@ function linesOf(checked: CheckedServer): string {
 }
 
 function namesLine(what: string, names: readonly string[]): string {
-  if (names.length === 0) return '';
-  const shown = names.slice(0, maxShown).map(safe).join(', ');
-  const more = names.length > maxShown ? `, and ${names.length - maxShown} more` : '';
-  return `${indent}${what}: ${shown}${more}\n`;
+  let text = '';
+  for (const [index, name] of names.entries()) {
+    const longer = index === 0 ? safe(name) : `${text}, ${safe(name)}`;
+    if (index > 0 && longer.length > maxShownLength)
+      return `${indent}${what}: ${text}, and ${names.length - index} more\n`;
+    text = longer;
+  }
+  return text === '' ? '' : `${indent}${what}: ${text}\n`;
 }
 
 function redisLine(checked: CheckedRedis): string {
