@@ -160,9 +160,8 @@ function endOnSignals(started: () => Gateway | undefined, config: GatewayConfig,
   };
   for (const signal of endSignals) {
     process.on(signal, () => {
-      const gateway = signal === 'SIGHUP' && !hasTerminal && !isEnding ? started() : undefined;
-      if (gateway === undefined) void end(signal);
-      else gateway.reload();
+      if (signal !== 'SIGHUP' || hasTerminal) void end(signal);
+      else if (!isEnding) started()?.reload(); // before it is ready everything is new
     });
   }
 }

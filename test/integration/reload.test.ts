@@ -5,6 +5,7 @@ import { initialize, post, type Session } from '../support/http-client.ts';
 import { callModern } from '../support/modern-client.ts';
 import { showsVariables, variableOf } from '../support/shown-variables.ts';
 import { waitFor } from '../support/wait-for.ts';
+import { connectWebSocket, webSocketUrlOf } from '../support/websocket-client.ts';
 
 const [node, ...everythingArgs] = everythingFixture;
 const everything = { command: node, args: everythingArgs };
@@ -97,6 +98,16 @@ describe('a changed file', () => {
     await change({ one: showing('new'), two: mini });
     await waitFor(async () => (await session.request('ping')).status === 404, { what: 'the end of the session' });
     expect((await variableOf(await initialize(urlOf('one')), 'VALUE')).value).toBe('new');
+  });
+
+  it('closes WebSockets of a changed server when their time is up, for their clients to connect again', async () => {
+    const { urlOf, change } = await start({ one: showing('old'), two: mini }, { replacedServerMs: 500 });
+    const client = await connectWebSocket(webSocketUrlOf(urlOf('one')));
+    await client.initialize();
+    await change({ one: showing('new'), two: mini });
+    expect(await client.closed()).toEqual({ code: 1012, reason: 'server_reconfigured' });
+    const again = await connectWebSocket(webSocketUrlOf(urlOf('one')));
+    expect(await again.initialize()).toHaveProperty('result');
   });
 
   it('[P8] keeps a server as it was for the last eight changes, and no more', async () => {
