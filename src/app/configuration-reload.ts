@@ -4,12 +4,15 @@ import type { Configuration, GatewayConfig, ServerConfig } from './configuration
 import { oauthOptions } from './configuration/oauth-options.ts';
 import { flagOf } from './configuration/option-names.ts';
 import { globalOptions } from './configuration/options.ts';
+import type { FileStates } from './file-watch.ts';
 import type { ServerChanges } from './server-set.ts';
 
 /** Where the configuration comes from. */
 export interface ConfigurationSource {
   /** The file, if there is one. */
   readonly file: string | undefined;
+  /** Its state when it was read. */
+  readonly states: FileStates;
   /** Reads everything again. Never throws. */
   read(): Configuration;
 }

@@ -156,7 +156,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     return changes;
   };
   const reload = (): void => reloadConfiguration({ source, started: config, replace, logger });
-  const file = watchFiles(source.file === undefined ? [] : [source.file], reload);
+  const file = watchFiles(source.file === undefined ? [] : [source.file], reload, source.states);
   return {
     get urls() {
       return set.current.map((served) => urlsOf(served, set.config, base, source.file !== undefined));

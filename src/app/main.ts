@@ -15,6 +15,7 @@ import { hasAuthentication } from './configuration/authentication.ts';
 import { type Configuration, type GatewayConfig, readConfiguration } from './configuration/config.ts';
 import { renderHelp } from './configuration/help.ts';
 import type { ConfigurationSource } from './configuration-reload.ts';
+import { statesOf } from './file-watch.ts';
 import { type Gateway, startGateway } from './gateway.ts';
 import { makeKey } from './make-key.ts';
 import { version } from './version.ts';
@@ -66,7 +67,7 @@ export async function main(): Promise<void> {
   }
   const logger = createLogger(config.logLevel);
   for (const warning of warnings) logger.warn(warning);
-  await serve(config, { file, read }, logger);
+  await serve(config, { file, states: statesOf(file === undefined ? [] : [file]), read }, logger);
 }
 
 async function serve(config: GatewayConfig, source: ConfigurationSource, logger: Logger): Promise<void> {
