@@ -1,5 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { Logger } from 'pino';
+import type { Metrics } from '../ops/metrics/metrics.ts';
+import { countedLog, measureCommands } from '../ops/metrics/store-metrics.ts';
 import { createMemoryStore } from '../store/memory/memory-store.ts';
 import type { Store } from '../store/store.ts';
 import type { GatewayConfig } from './configuration/config.ts';
@@ -7,8 +9,14 @@ import type { GatewayConfig } from './configuration/config.ts';
 /**
  * The store of a gateway: in Redis if one is configured, else in memory. Rejects for a certificate that cannot be read.
  * What speaks to Redis is loaded only then: it is a good part of a start.
+ * @param metrics is told of what is stored; undefined for nobody
  */
-export async function createStore(config: GatewayConfig, logger: Logger): Promise<Store> {
+export async function createStore(config: GatewayConfig, logger: Logger, metrics: Metrics | undefined): Promise<Store> {
+  const store = await openStore(config, logger, metrics);
+  return metrics === undefined ? store : { ...store, log: countedLog(store.log, metrics) };
+}
+
+async function openStore(config: GatewayConfig, logger: Logger, metrics: Metrics | undefined): Promise<Store> {
   const { redis, redisPrefix, redisCa, redisCert, redisKey, redisTimeoutMs, logTotalMaxBytes } = config;
   const { leaseMs, recordTtlMs, mailboxMaxBytes } = config;
   const limits = { maxEvents: config.logMaxEvents, maxBytes: config.logMaxBytes, maxAgeMs: config.logMaxAgeMs };
@@ -27,6 +35,7 @@ export async function createStore(config: GatewayConfig, logger: Logger): Promis
     mailboxMaxBytes,
     commandTimeoutMs: redisTimeoutMs,
     onError: (cause) => logger.debug({ err: cause }, 'Redis connection'),
+    observer: metrics && measureCommands(metrics),
   });
 }
 

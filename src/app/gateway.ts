@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { hostname } from 'node:os';
+import { promisify } from 'node:util';
 import type { Logger } from 'pino';
 import { createListener } from '../http/app.ts';
 import { CredentialWatch } from '../http/auth/credential-watch.ts';
@@ -7,15 +7,12 @@ import { createCors } from '../http/cors.ts';
 import { createOriginRules } from '../http/origin.ts';
 import { createWebServer, type ServerCertificate, type WebServer } from '../http/web-server.ts';
 import { createWebSocketFace } from '../http/websocket/face.ts';
-import { type Audit, createAudit } from '../ops/audit.ts';
-import { notingModern, notingSessions } from '../ops/health/noting-observers.ts';
 import { failureOf } from '../ops/health/server-failure.ts';
 import { ServerHealth } from '../ops/health/server-health.ts';
-import { createModernLog } from '../ops/modern-log.ts';
-import { createSessionLog } from '../ops/session-log.ts';
 import { Sessions } from '../session/sessions.ts';
 import { anyChange, ChangeTeller } from '../store/change-teller.ts';
 import { createAccess } from './access.ts';
+import { startAdmin } from './admin.ts';
 import { createAuthentication } from './authentication.ts';
 import type { Urls } from './banner.ts';
 import { type CertificateWatch, watchCertificate } from './certificate-watch.ts';
@@ -32,13 +29,15 @@ import { createConnectedStore, createStore } from './create-store.ts';
 import { warnOfExpiry, warnOfExposure } from './exposure.ts';
 import { watchFiles } from './file-watch.ts';
 import { displayHost, listen } from './listen.ts';
+import { createObservers } from './observers.ts';
 import { quotasOf } from './quotas.ts';
 import { createRoutes, type RouteParts } from './routes.ts';
 import type { ServedServer } from './served-server.ts';
-import { listenTo, type ServerListeners } from './server-listeners.ts';
+import type { ServerListeners } from './server-listeners.ts';
 import { ServerSet } from './server-set.ts';
 import { missingCommand, type RunningServer, runServer } from './servers.ts';
 import { awaitStart, probeMs } from './start-probe.ts';
+import { version } from './version.ts';
 
 /** What a gateway is started with. */
 export interface GatewayParts {
@@ -74,10 +73,10 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   const watch = new CredentialWatch();
   const authentication = createAuthentication(config, watch, logger);
   const { identityHeaders } = authentication;
-  const calls = auditOf(config, logger);
-  const store = await createStore(config, logger);
   const health = new ServerHealth();
-  const observer = notingSessions({ ...createSessionLog(logger), calls }, health);
+  const observers = createObservers(config, logger, health);
+  const { sessions: observer, calls, audit, metrics, trafficOf } = observers;
+  const store = await createStore(config, logger, metrics);
   const storeWaitMs = config.redisWaitMs;
   const cluster = config.redis === undefined ? undefined : { ...config, storeWaitMs };
   const connectedStore = createConnectedStore(config);
@@ -93,13 +92,13 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   const listenersOf = (server: ServerConfig): ServerListeners => {
     const { name, address, probeRequired: isRequired } = server;
     health.add(name, { transport: address?.transport ?? 'stdio', isRequired, era: () => set.eraOf(name) });
-    return listenTo(server, logger, health);
+    return observers.listenersOf(server);
   };
   const running = await startServers(parts, listenersOf);
   const set: ServerSet = new ServerSet(
     {
       ...{ config, sessions, store, keyed, health },
-      observer: notingModern(createModernLog(logger), health),
+      observer: observers.modern,
       run: (server) => runServer(server, config, environment, listenersOf(server)),
       onAdded: (server) => warnOfMissing(server, parts, health),
       onGone(server) {
@@ -116,10 +115,11 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   };
 
   const originRules = createOriginRules(config);
+  const readiness = () => sessions.readiness;
   const routeParts: RouteParts = {
-    ...{ sessions, keyed, originRules, identityHeaders, quotas, watch, calls },
+    ...{ sessions, keyed, originRules, identityHeaders, quotas, watch, calls, trafficOf },
     accessTo: await createAccess(config, authentication.authenticators, logger),
-    health: { readiness: () => sessions.readiness, servers: health, showsServers: !hasAuthentication(config) },
+    health: { readiness, servers: health, showsServers: !hasAuthentication(config) },
   };
   const webSockets = createWebSocketFace({
     ...{ ...config, sessions, store: connectedStore, watch, calls },
@@ -149,6 +149,15 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   warnOfExposure(config, logger);
   if (certificate !== undefined) warnOfExpiry(certificate, Date.now(), logger);
   const certificateWatch = watchFor(certificate, config, web, logger);
+  const state = {
+    ...{ version, maxSessions: config.maxSessions, readiness },
+    servers: () => set.current.map((served) => served.config.name),
+    sessions: () => sessions.all,
+    connections: () => promisify(web.server.getConnections.bind(web.server))(),
+    isStoreUp: () => (config.redis === undefined ? undefined : store.healthyForMs() > 0),
+  };
+  const shown = { readiness, servers: health, showsServers: true };
+  const admin = metrics && (await startAdmin({ config, logger, metrics, state, ...shown }));
   const base = `${certificate === undefined ? 'http' : 'https'}://${displayHost(host)}:${port}`;
   const replace: ServerSet['replace'] = (servers) => {
     const changes = set.replace(servers);
@@ -164,7 +173,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     reload() {
       authentication.reload?.();
       certificateWatch?.look();
-      calls?.reopen();
+      audit?.reopen();
       reload();
     },
     async close() {
@@ -176,15 +185,9 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
       watch.close();
       authentication.close();
       await Promise.all([webSockets.close(connectionGraceMs), web.close(connectionGraceMs)]);
-      await calls?.close();
+      await Promise.all([audit?.close(), admin?.close(connectionGraceMs)]);
     },
   };
-}
-
-/** Who is told of calls; throws an error for the operator if that cannot be. */
-function auditOf({ audit }: GatewayConfig, logger: Logger): Audit | undefined {
-  if (audit === undefined) return undefined;
-  return createAudit({ target: audit, instance: `${hostname()}:${process.pid}`, logger });
 }
 
 async function startServers(

@@ -5,6 +5,7 @@ import { addResourceMetadata } from '../http/auth/oauth/metadata-routes.ts';
 import { createEndpoint, type Endpoint } from '../http/endpoint.ts';
 import type { OriginRules } from '../http/origin.ts';
 import { createMessagesEndpoint, createSseStream } from '../http/sse-face.ts';
+import type { Traffic } from '../http/traffic.ts';
 import { webSocketOnly } from '../http/websocket/face.ts';
 import { addHealth, type HealthOptions } from '../ops/health/routes.ts';
 import type { CallObserver } from '../session/call-observer.ts';
@@ -25,6 +26,7 @@ export interface RouteParts {
   readonly quotas: Quotas;
   readonly watch: CredentialWatch;
   readonly calls: CallObserver | undefined;
+  trafficOf(server: string): Traffic | undefined;
   readonly accessTo: AccessTo;
   readonly health: HealthOptions;
 }
@@ -40,7 +42,7 @@ export interface AllRoutes extends Routes {
  * @param served in this order: of two servers with one path the first has it
  */
 export function createRoutes(config: GatewayConfig, served: readonly ServedServer[], parts: RouteParts): AllRoutes {
-  const { sessions, keyed, accessTo, health, ...doors } = parts;
+  const { sessions, keyed, accessTo, health, trafficOf, ...doors } = parts;
   const endpoints = new Map<string, Endpoint>();
   const onWebSocket = new Map<string, AdmissionOptions>();
   const configs = served.map((each) => each.config);
@@ -48,7 +50,19 @@ export function createRoutes(config: GatewayConfig, served: readonly ServedServe
   for (const { config: own, server, modern, groups } of served) {
     const { sessionless } = own;
     const { marks } = keyed;
-    const options = { ...config, server, sessions, modern, groups, sessionless, marks, ...doors, ...access.of(own) };
+    const traffic = trafficOf(own.name);
+    const options = {
+      ...config,
+      server,
+      sessions,
+      modern,
+      groups,
+      sessionless,
+      marks,
+      traffic,
+      ...doors,
+      ...access.of(own),
+    };
     const endpoint = createEndpoint(options);
     for (const { mcp, ws, old } of endpointPathsOf(config, own)) {
       if (endpoints.has(mcp)) continue;

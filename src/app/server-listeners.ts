@@ -1,11 +1,13 @@
 import type { Logger } from 'pino';
-import type { BackendEnd } from '../backend/backend.ts';
+import type { BackendEnd, OpenBackend } from '../backend/backend.ts';
 import type { WebTransport } from '../backend/detect.ts';
 import type { ServerHealth } from '../ops/health/server-health.ts';
 import type { ServerConfig } from './configuration/config.ts';
 
 /** What is told of a server's processes outside of sessions. */
 export interface ServerListeners {
+  /** Makes what opens its backends tell of them. */
+  counted?(open: OpenBackend): OpenBackend;
   /** A process of the server runs, or a connection to it stands. */
   onStarted?(): void;
   /** A line of its stderr, cut, escaped and rate-limited. */

@@ -49,8 +49,12 @@ export function openersOf(
   environment: Environment,
   listeners: ServerListeners,
 ): Openers {
-  if (config.address !== undefined) return openersOfRemote(config, gateway, listeners);
-  const open = openerOfLocal(config, gateway, environment, listeners);
+  const { counted = (open) => open } = listeners;
+  if (config.address !== undefined) {
+    const { open, openModern, isOverHttp } = openersOfRemote(config, gateway, listeners);
+    return { open: counted(open), openModern: openModern && counted(openModern), isOverHttp };
+  }
+  const open = counted(openerOfLocal(config, gateway, environment, listeners));
   return { open, openModern: open, isOverHttp: false };
 }
 

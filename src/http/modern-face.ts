@@ -7,7 +7,7 @@ import { type Message, memberValue, protocolVersionKey } from '../protocol/messa
 import { type Envelope, readEnvelope } from '../protocol/modern/envelope.ts';
 import { disagreeingHeader, missingHeader, type RequestHeaders } from '../protocol/modern/mirrored-headers.ts';
 import { type Era, modernRevisions } from '../protocol/revisions.ts';
-import { type CallObserver, type CallOrigin, callRequestOf, OpenCall } from '../session/call-observer.ts';
+import { type CallObserver, type CallOrigin, OpenCall } from '../session/call-observer.ts';
 import type { Reply } from '../session/reply.ts';
 import type { Principal } from '../store/session-records.ts';
 import type { Sender } from './admission.ts';
@@ -62,10 +62,10 @@ export function createModernFace({
   slowReaderMs,
   calls,
 }: ModernFaceOptions): ModernFace {
-  const watch = (request: Message, principal: Principal): OpenCall | undefined => {
+  const watchOf = (request: Message, principal: Principal, { receivedAt }: Reply): OpenCall | undefined => {
     if (calls === undefined) return undefined;
     const origin: CallOrigin = { server: modern.name, era: 'modern', principal };
-    return new OpenCall(calls, origin, callRequestOf(request));
+    return new OpenCall(calls, origin, request, receivedAt);
   };
   const request = (
     message: Message,
@@ -74,10 +74,9 @@ export function createModernFace({
     reply: Reply,
   ): void => {
     const hidesServerErrors = message.method === 'server/discover';
-    const answer = new Answer({
-      ...{ reply, id: message.id as RequestId, commitAfterMs, slowReaderMs, hidesServerErrors },
-      watch: watch(message, principal),
-    });
+    const watch = watchOf(message, principal, reply);
+    const id = message.id as RequestId;
+    const answer = new Answer({ reply, id, commitAfterMs, slowReaderMs, hidesServerErrors, watch });
     const read = readEnvelope(message);
     if (!read.ok) return answer.fault('bad_envelope', { missing: read.missing });
     const { envelope } = read;
@@ -89,9 +88,13 @@ export function createModernFace({
       if (refusal !== undefined) return answer.fault(refusal.reason, refusal.data);
       if (message.method === 'subscriptions/listen' && !reply.accepts.sse) return answer.fault('not_acceptable');
       const { forwarded } = reply;
-      if (era === 'legacy') return groups.request(message, envelope, { principal, forwarded }, answer);
-      const pass = (): void => modern.request(message, envelope.logLevel, answer, reply.forwarded);
-      if (message.method === 'tools/call') checkParams(message, headers, answer, reply.forwarded, pass);
+      const pass = (): void => {
+        if (era === 'legacy') groups.request(message, envelope, { principal, forwarded }, answer);
+        else modern.request(message, envelope.logLevel, answer, forwarded);
+        watch?.sent();
+      };
+      if (era === 'legacy') return pass();
+      if (message.method === 'tools/call') checkParams(message, headers, answer, forwarded, pass);
       else pass();
     });
   };

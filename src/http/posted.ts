@@ -6,7 +6,7 @@ import { type Message, readBody } from '../protocol/message.ts';
 import { namesModernRevision } from '../protocol/revisions.ts';
 import { readRequestBody } from './body.ts';
 import { headerOf } from './guard.ts';
-import { noteMessages } from './refused-calls.ts';
+import { noteBody, noteMessages } from './refused-calls.ts';
 
 /** What a POST brought, or why it is refused: `id` is that of the request that the error answers. */
 export type Posted =
@@ -51,6 +51,7 @@ export function readPosted(
   if (refused !== undefined) return done(refusal(refused));
   readRequestBody(incoming, limits.maxBodyBytes, (body) => {
     if (body.ok) {
+      noteBody(incoming);
       const posted = readMessages(body.bytes, limits.maxDepth, headerOf(incoming, 'mcp-protocol-version'));
       if (posted.ok) noteMessages(incoming, posted.messages);
       done(posted);

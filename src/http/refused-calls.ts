@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Reason } from '../protocol/faults.ts';
 import type { Message } from '../protocol/message.ts';
 import { namesModernRevision } from '../protocol/revisions.ts';
-import { type CallObserver, type CallOrigin, callRequestOf, OpenCall } from '../session/call-observer.ts';
+import { type CallObserver, type CallOrigin, OpenCall } from '../session/call-observer.ts';
 import type { Principal } from '../store/session-records.ts';
 
 /** What is known of a request on its way. */
@@ -10,6 +10,8 @@ interface Note {
   readonly calls: CallObserver;
   readonly server: string;
   readonly startedAt: number;
+  /** Undefined until its body has come. */
+  receivedAt: number | undefined;
   /** Undefined until its sender is let in. */
   principal: Principal | undefined;
   /** Undefined until its body was read. */
@@ -24,7 +26,8 @@ const endsAnswerOnly: ReadonlySet<Reason> = new Set(['credentials_expired']);
 
 /** A request has come to an endpoint whose calls somebody wants to be told of. */
 export function noteRequest(incoming: IncomingMessage, calls: CallObserver, server: string): void {
-  notes.set(incoming, { calls, server, startedAt: performance.now(), principal: undefined, messages: undefined });
+  const startedAt = performance.now();
+  notes.set(incoming, { calls, server, startedAt, receivedAt: undefined, principal: undefined, messages: undefined });
 }
 
 /** Its sender is let in. */
@@ -32,6 +35,15 @@ export function noteSender(incoming: IncomingMessage, principal: Principal): voi
   const note = notes.get(incoming);
   if (note !== undefined) note.principal = principal;
 }
+
+/** Its body has come whole. */
+export function noteBody(incoming: IncomingMessage): void {
+  const note = notes.get(incoming);
+  if (note !== undefined) note.receivedAt = performance.now();
+}
+
+/** When its body had come, on the monotonic clock in milliseconds; undefined if nobody wants to know. */
+export const receivedAt = (incoming: IncomingMessage): number | undefined => notes.get(incoming)?.receivedAt;
 
 /** Its body was read. */
 export function noteMessages(incoming: IncomingMessage, messages: readonly Message[]): void {
@@ -48,6 +60,7 @@ export function tellRefusal(incoming: IncomingMessage, reason: Reason): void {
   if (note === undefined || endsAnswerOnly.has(reason)) return;
   notes.delete(incoming);
   const { calls, server, startedAt, principal, messages } = note;
+  calls.refused(server, reason);
   if (principal !== undefined && incoming.method !== 'POST') return; // opens or ends a stream or session: no call
   const header = incoming.headers['mcp-protocol-version']?.toString();
   const isModern = namesModernRevision(header) || messages?.some((message) => message.isModern);
@@ -65,6 +78,6 @@ export function endRefused(
   if (messages === undefined) return new OpenCall(calls, origin, undefined, startedAt).failed(reason);
   for (const message of messages) {
     if (message.kind !== 'request') continue;
-    new OpenCall(calls, origin, callRequestOf(message), startedAt).failed(reason);
+    new OpenCall(calls, origin, message, startedAt).failed(reason);
   }
 }

@@ -4,7 +4,9 @@ import type { Accepts } from '../protocol/media-types.ts';
 import { keepAliveComment } from '../protocol/sse.ts';
 import type { EventSink, Headers, Reply } from '../session/reply.ts';
 import type { Sender } from './admission.ts';
+import { receivedAt } from './refused-calls.ts';
 import { respondWithFault, respondWithJson } from './respond.ts';
+import type { Traffic } from './traffic.ts';
 
 /** Without it, Node.js would announce a chunked body. */
 const noBody = { 'content-length': 0 };
@@ -18,12 +20,13 @@ const pipeBytes = 64 * 1024;
  */
 const unsentBytes = 128 * 1024;
 
-/** Times of a reply. */
+/** Times of a reply, and who is told of its stream. */
 export interface ReplyTimes {
   /** How often an idle stream gets a comment. */
   readonly keepAliveMs: number;
   /** How long a client may leave the rest of a complete answer unread. */
   readonly slowReaderMs: number;
+  readonly traffic?: Pick<Traffic, 'onStream'> | undefined;
 }
 
 /** A session's reply on a Node.js response: a class, since every request gets one. */
@@ -42,6 +45,10 @@ export class HttpReply implements Reply {
     this.needs = sender.needs;
     this.outgoing = outgoing;
     this.#times = times;
+  }
+
+  get receivedAt(): number | undefined {
+    return receivedAt(this.outgoing.req);
   }
 
   get isGone(): boolean {
@@ -104,7 +111,11 @@ export function openEventStream(outgoing: ServerResponse, times: ReplyTimes, hea
   const keepAlive = setInterval(() => {
     if (!outgoing.writableNeedDrain) outgoing.write(keepAliveComment);
   }, spread(times.keepAliveMs));
-  outgoing.once('close', () => clearInterval(keepAlive));
+  const onClosed = times.traffic?.onStream();
+  outgoing.once('close', () => {
+    clearInterval(keepAlive);
+    onClosed?.();
+  });
   return {
     write: (text) => outgoing.write(text) || outgoing.writableLength < unsentBytes,
     onDrain: (listener) => void outgoing.on('drain', listener),

@@ -1,7 +1,7 @@
 import type { Groups } from '../era/groups/groups.ts';
 import { Answer } from '../modern/answer.ts';
 import { isServedRevision } from '../protocol/revisions.ts';
-import { type CallObserver, callRequestOf, watcherFor } from '../session/call-observer.ts';
+import { type CallObserver, watcherFor } from '../session/call-observer.ts';
 import type { Reply } from '../session/reply.ts';
 import type { Sender } from './admission.ts';
 import type { Posted } from './posted.ts';
@@ -39,9 +39,10 @@ export function createSessionlessFace({ groups, server, calls, ...limits }: Sess
       if (version !== undefined && !isServedRevision(version)) return reply.fault('unsupported_version', id);
       if (message === undefined || isBatch || message.kind === 'response') return reply.fault('session_required', id);
       if (message.kind === 'notification') return reply.accepted();
-      const watch = watcherFor(calls, principal, { server: server.name })?.(callRequestOf(message));
+      const watch = watcherFor(calls, principal, { server: server.name })?.(message, reply.receivedAt);
       const answer = new Answer({ ...limits, reply, id: message.id ?? '', era: 'legacy', watch });
       groups.sessionless(message, { principal, forwarded: reply.forwarded }, answer);
+      watch?.sent();
     },
   };
 }

@@ -12,8 +12,9 @@ export interface CallAnswer {
   /**
    * The response, the last thing.
    * @param status the HTTP status, where the answer has not begun
+   * @param isError whether it is an error, where that is known
    */
-  response(text: Buffer, status: number): void;
+  response(text: Buffer, status: number, isError?: boolean): void;
   /** An error of the catalogue in place of the response. */
   fault(reason: Reason, data?: Record<string, unknown>): void;
 }
@@ -88,9 +89,15 @@ export class Answer implements CallAnswer {
     return true;
   }
 
-  response(text: Buffer, status: number): void {
-    const { reply, watch } = this.#options;
-    watch?.answered(readOwn(text));
+  response(text: Buffer, status: number, isError?: boolean): void {
+    const { watch } = this.#options;
+    watch?.heard();
+    this.#respond(text, status);
+    watch?.answered({ text, isError: isError ?? readOwn(text).isError });
+  }
+
+  #respond(text: Buffer, status: number): void {
+    const { reply } = this.#options;
     if (this.#state === 'waiting' && (reply.accepts.json || status !== 200)) {
       this.#end();
       reply.json(text, {}, status);

@@ -83,7 +83,8 @@ export class Deliveries {
     onAnswered(call, response.text);
     const restore = call.isListen ? restoreListenResponse : restoreId;
     const text = restore(response, call.idText);
-    call.answer.response(call.method === 'server/discover' ? withServedVersions(text) : text, statusOf(response));
+    const told = call.method === 'server/discover' ? withServedVersions(text) : text;
+    call.answer.response(told, statusOf(response), response.isError);
   }
 
   #notify(notification: Message, beside: RequestId | undefined): void {

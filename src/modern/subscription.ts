@@ -35,9 +35,9 @@ export class Subscription implements CallAnswer {
     return this.#answer.message(text);
   }
 
-  response(text: Buffer, status: number): void {
+  response(...how: Parameters<CallAnswer['response']>): void {
     this.end();
-    this.#answer.response(text, status);
+    this.#answer.response(...how);
   }
 
   fault(...why: Parameters<CallAnswer['fault']>): void {

@@ -37,7 +37,9 @@ export function createAudit({ target, instance, logger }: AuditOptions): Audit {
     gapLine: (lost) => JSON.stringify({ ...stamp(), lost }),
   });
   return {
+    wantsNames: true,
     ended: (call) => file.write(JSON.stringify({ ...stamp(), ...lineOf(call) })),
+    refused: () => undefined, // its calls are told of
     reopen() {
       try {
         file.reopen();
@@ -62,8 +64,10 @@ function openFile(options: ConstructorParameters<typeof LineFile>[0] & { readonl
 }
 
 /** Fields that are not known are left out, as JSON has it. */
-function lineOf({ server, era, principal, session, method, name, outcome, ...sizes }: EndedCall): object {
-  return { server, era, principal: shown(principal), session, method, name, ...wordsOf(outcome), ...sizes };
+function lineOf({ origin, method, name, outcome, durationMs, bytesIn, bytesOut }: EndedCall): object {
+  const { server, era, principal, session } = origin;
+  const call = { server, era, principal: shown(principal), session, method, name, ...wordsOf(outcome) };
+  return { ...call, durationMs: Math.round(durationMs), bytesIn, bytesOut };
 }
 
 /** Who it is, without the mark of their credentials for a server. Nobody, where the gateway does no authentication. */

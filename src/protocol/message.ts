@@ -21,6 +21,8 @@ export interface Message {
   readonly taskId: string | undefined;
   /** True if `params._meta` names a protocol version: a request of the modern era (2026-07-28, basic/versioning). */
   readonly isModern: boolean;
+  /** True for a response that is an error. */
+  readonly isError: boolean;
   /** Where the members of the routing levels lie. */
   readonly places: Places;
 }
@@ -141,13 +143,14 @@ class ScannedMessage implements Message {
   readonly cancels: RequestId | undefined;
   readonly taskId: string | undefined;
   readonly isModern: boolean;
+  readonly isError: boolean;
   readonly #scanned: Scanned;
   /** Which of all scans it was: the members are there until the next one. */
   readonly #scan: number;
   #places: Places | undefined;
 
   constructor(whole: Buffer, scanned: Scanned, kind: Message['kind'], id: Message['id'], method: string | undefined) {
-    const { start, end, params, meta } = scanned;
+    const { start, end, message, params, meta } = scanned;
     this.kind = kind;
     this.text = start === 0 && end === whole.length ? whole : whole.subarray(start, end);
     this.id = id;
@@ -157,6 +160,7 @@ class ScannedMessage implements Message {
       method === 'notifications/cancelled' ? (decodeId(whole, params, 'requestId') ?? undefined) : undefined;
     this.taskId = decodeTaskId(whole, params, meta);
     this.isModern = meta !== undefined && meta.indexOf(protocolVersionKey) >= 0;
+    this.isError = kind === 'response' && hasMember(message, 'error');
     this.#scanned = scanned;
     this.#scan = scanned.number;
   }

@@ -1,5 +1,5 @@
 import type { Reason } from '../protocol/faults.ts';
-import { type Message, memberValue, placeOf } from '../protocol/message.ts';
+import { type Message, memberValue, placeOf, readOwn } from '../protocol/message.ts';
 import { ownFaultOf } from '../protocol/own-fault.ts';
 import type { Era } from '../protocol/revisions.ts';
 import type { Principal } from '../store/session-records.ts';
@@ -24,14 +24,20 @@ export interface CallOrigin {
 }
 
 /** What is known of a call that has ended; no content. */
-export interface EndedCall extends CallOrigin {
+export interface EndedCall {
+  readonly origin: CallOrigin;
   /** What the client calls; undefined where its request was refused unread. */
   readonly method: string | undefined;
-  /** Of a tool or prompt. The URI of a resource is none: with what a template puts into it, it can be content. */
+  /**
+   * Of a tool or prompt, if the observer wants names. The URI of a resource is none: with what a template puts into it, it can
+   * be content.
+   */
   readonly name: string | undefined;
   readonly outcome: CallOutcome;
   /** Since the gateway, or the instance that took the session over, has had the request. */
   readonly durationMs: number;
+  /** The part of that from the hand-over to the server until its response was read; undefined where the server was not asked. */
+  readonly serverMs: number | undefined;
   /** Of the request as it came; 0 where it is not kept. */
   readonly bytesIn: number;
   /** Of the server's response; 0 for a fault. */
@@ -43,14 +49,17 @@ export interface EndedCall extends CallOrigin {
  * Requests that the gateway itself makes of servers are no calls.
  */
 export interface CallObserver {
+  /** True to be told the names of tools and prompts, which have to be looked for in each request. */
+  readonly wantsNames: boolean;
   ended(call: EndedCall): void;
+  /** An HTTP request to a server's endpoint, whatever it wanted, is answered with a fault. */
+  refused(server: string, reason: Reason): void;
 }
 
-/** A request as far as it is known. */
-export type CallRequest = Pick<Message, 'method'> & {
-  readonly text?: Buffer | undefined;
-  readonly name?: string | undefined;
-};
+/** A request as it came, or what an earlier owner left of it. */
+export type CallRequest =
+  | Message
+  | { readonly method: string; readonly text: Buffer | undefined; readonly name?: string | undefined };
 
 /** Calls whose `params.name` is a name. */
 const named: ReadonlySet<string | undefined> = new Set(['tools/call', 'prompts/get']);
@@ -59,7 +68,8 @@ const named: ReadonlySet<string | undefined> = new Set(['tools/call', 'prompts/g
 export const maxNameLength = 128;
 
 /** The tool or prompt that a request names; undefined if it names none. */
-function nameOfCall(request: Message): string | undefined {
+function nameOfCall(request: CallRequest): string | undefined {
+  if (!('places' in request)) return request.name;
   const place = named.has(request.method) ? placeOf(request, 'params', 'name') : undefined;
   // Nothing is built of what is too long for a name: six characters are the longest escape of one.
   if (place === undefined || place.end - place.start > 6 * maxNameLength + 2) return undefined;
@@ -67,37 +77,49 @@ function nameOfCall(request: Message): string | undefined {
   return typeof name === 'string' ? name.slice(0, maxNameLength) : undefined;
 }
 
-/** What a request says of the call that it is. */
-export const callRequestOf = (request: Message): CallRequest => {
-  const { method, text } = request;
-  return { method, text, name: nameOfCall(request) };
-};
+const ok: CallOutcome = { kind: 'ok' };
+const left: CallOutcome = { kind: 'left' };
 
 /** One call that somebody wants to be told of. Only the first end counts. */
-export class OpenCall {
-  readonly #observer: CallObserver;
-  readonly #origin: CallOrigin;
-  readonly #method: string | undefined;
-  readonly #startedAt: number;
-  readonly #bytesIn: number;
-  /** Of the tool or prompt. */
+export class OpenCall implements EndedCall {
+  readonly origin: CallOrigin;
+  readonly method: string | undefined;
   readonly name: string | undefined;
+  readonly bytesIn: number;
+  bytesOut = 0;
+  outcome = left;
+  durationMs = 0;
+  serverMs: number | undefined;
+  readonly #observer: CallObserver;
+  readonly #startedAt: number;
+  #sentAt: number | undefined;
   #hasEnded = false;
 
-  /** @param startedAt on the monotonic clock, in milliseconds */
+  /** @param startedAt when its request was there, on the monotonic clock, in milliseconds */
   constructor(observer: CallObserver, origin: CallOrigin, request?: CallRequest, startedAt = performance.now()) {
     this.#observer = observer;
-    this.#origin = origin;
-    this.#method = request?.method?.slice(0, maxNameLength);
-    this.name = request?.name;
-    this.#bytesIn = request?.text?.length ?? 0;
+    this.origin = origin;
+    this.method = request?.method?.slice(0, maxNameLength);
+    this.name = request !== undefined && observer.wantsNames ? nameOfCall(request) : undefined;
+    this.bytesIn = request?.text?.length ?? 0;
     this.#startedAt = startedAt;
   }
 
-  /** The server's response, or one that was made of it or in its place. */
-  answered(response: Message): void {
-    const bytesOut = response.text.length;
-    if (placeOf(response, 'message', 'error') === undefined) return this.#end({ kind: 'ok' }, bytesOut);
+  /** The request was handed over to the server, or waits for it; the first time counts. */
+  sent(): void {
+    this.#sentAt ??= performance.now();
+  }
+
+  /** The server's response was read; what follows until the end is the gateway's own. */
+  heard(): void {
+    if (this.#sentAt !== undefined) this.serverMs = performance.now() - this.#sentAt;
+  }
+
+  /** The client has the server's response, or one that was made of it or in its place. */
+  answered({ text, isError }: Pick<Message, 'text' | 'isError'>): void {
+    const bytesOut = text.length;
+    if (!isError) return this.#end(ok, bytesOut);
+    const response = readOwn(text);
     const reason = ownFaultOf(response);
     if (reason !== undefined) return this.failed(reason);
     const error = memberValue(response, 'message', 'error') as { readonly code?: unknown } | null;
@@ -110,17 +132,17 @@ export class OpenCall {
 
   /** Its client is gone. */
   left(): void {
-    this.#end({ kind: 'left' });
+    this.#end(left);
   }
 
   #end(outcome: CallOutcome, bytesOut = 0): void {
     if (this.#hasEnded) return;
     this.#hasEnded = true;
-    this.#observer.ended({
-      ...this.#origin,
-      ...{ method: this.#method, name: this.name, outcome, bytesIn: this.#bytesIn, bytesOut },
-      durationMs: Math.round(performance.now() - this.#startedAt),
-    });
+    this.outcome = outcome;
+    this.bytesOut = bytesOut;
+    if (this.serverMs === undefined) this.heard();
+    this.durationMs = performance.now() - this.#startedAt;
+    this.#observer.ended(this);
   }
 }
 
@@ -129,6 +151,23 @@ export function watcherFor(
   calls: CallObserver | undefined,
   principal: Principal,
   name: Pick<CallOrigin, 'server' | 'session'>,
-): ((request: CallRequest) => OpenCall) | undefined {
-  return calls && ((request) => new OpenCall(calls, { ...name, era: 'legacy', principal }, request));
+): ((request: CallRequest, startedAt?: number) => OpenCall) | undefined {
+  const origin: CallOrigin = { ...name, era: 'legacy', principal };
+  return calls && ((request, startedAt) => new OpenCall(calls, origin, request, startedAt));
+}
+
+/** Both are told, the first one first; either may be absent. */
+export function bothTold(first: CallObserver | undefined, second: CallObserver | undefined): CallObserver | undefined {
+  if (first === undefined || second === undefined) return first ?? second;
+  return {
+    wantsNames: first.wantsNames || second.wantsNames,
+    ended(call) {
+      first.ended(call);
+      second.ended(call);
+    },
+    refused(server, reason) {
+      first.refused(server, reason);
+      second.refused(server, reason);
+    },
+  };
 }

@@ -111,8 +111,7 @@ export class Conversation {
         options.onClientChanged();
       },
       route: (line) => (line.state === undefined ? this.#router.receive(line) : this.#noteState(line.state)),
-      isOneStream,
-      primes,
+      ...{ isOneStream, primes, observer: observer.streamsOf?.(server.name) },
       pause: () => this.upstream.pause(),
       resume: () => this.upstream.resume(),
       register: options.register,
@@ -169,7 +168,7 @@ export class Conversation {
   start(initialize: Message, reply: Reply, headers?: Headers): void {
     this.#opening = this.#oneStream?.opening(reply) ?? this.#answerTo(initialize, reply, headers);
     this.upstream.open();
-    this.inbound.call([initialize], this.#opening, reply.forwarded);
+    this.inbound.call([initialize], this.#opening, reply);
   }
 
   /** The server has answered `initialize`, and there is a log to append to. */
@@ -219,8 +218,7 @@ export class Conversation {
   }
 
   /** A call has its answer: what it changed or told is remembered for a restore. */
-  #answered({ method, text, watch }: Call, response: Message): void {
-    watch?.answered(response);
+  #answered({ method, text }: Call, response: Message): void {
     if (text !== undefined && this.#options.client.answered(method, text, response.text))
       this.#options.onClientChanged();
     this.#reruns.answered(method, response.text);

@@ -19,6 +19,8 @@ export interface FeedOptions {
   onBroken(sink: EventSink): boolean;
   /** A client that lagged has caught up with the log. */
   onCaughtUp(): void;
+  /** So many events were written: as they came, or from the log. */
+  onWritten?(count: number, source: 'live' | 'replayed'): void;
   /** The log could not be read: the connection is cut. */
   onFailed(cause: unknown): void;
   /** The connection is gone; called once. */
@@ -65,7 +67,7 @@ export class Feed {
   /** Takes events of this stream that were just stored. */
   push(events: readonly StoredEvent[]): void {
     if (this.#state === 'live' && follows(events[0]?.previous, this.cursor)) {
-      this.#write(events);
+      this.#write(events, 'live');
       return;
     }
     if (this.#state === 'closed') return;
@@ -103,7 +105,7 @@ export class Feed {
       }
       if (read.broken && !onBroken(sink)) return this.close();
       const events = upTo(read.events, bytesPerWrite);
-      if (events.length > 0) this.#write(events);
+      if (events.length > 0) this.#write(events, 'replayed');
       else this.cursor = read.newest ?? this.cursor; // a break that was told is not told again
       const atTail = read.atTail && events.length === read.events.length;
       if (atTail && read.ended) return this.close();
@@ -117,10 +119,11 @@ export class Feed {
     this.#options.onCaughtUp();
   }
 
-  #write(events: readonly StoredEvent[]): void {
+  #write(events: readonly StoredEvent[], source: 'live' | 'replayed'): void {
     const newest = events.at(-1);
     if (newest === undefined) return;
     const { sink, retryMs, slowReaderMs } = this.#options;
+    this.#options.onWritten?.(events.length, source);
     const keepsUp = sink.write(encodeEvents(events, retryMs), formatEventId(newest.stream, newest));
     this.cursor = { epoch: newest.epoch, seq: newest.seq };
     if (newest.last) this.close();

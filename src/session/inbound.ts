@@ -4,7 +4,7 @@ import type { Message } from '../protocol/message.ts';
 import type { PendingCall } from '../store/event-log.ts';
 import type { LeftCall } from './adoption.ts';
 import { Answer, type CallAnswer } from './answer.ts';
-import { type CallRequest, callRequestOf, type OpenCall } from './call-observer.ts';
+import type { CallRequest, OpenCall } from './call-observer.ts';
 import { type Call, type Calls, failCall } from './calls.ts';
 import type { ClientState } from './client-state.ts';
 import { Holds } from './holds.ts';
@@ -36,7 +36,7 @@ export interface InboundOptions {
   readonly oneStream: OneStream | undefined;
   readonly limits: SessionOptions;
   /** Who is to be told how a call ends; absent for nobody. */
-  readonly watch?: ((request: CallRequest) => OpenCall) | undefined;
+  readonly watch?: ((request: CallRequest, startedAt?: number) => OpenCall) | undefined;
   /** True if streams begin with a priming event. */
   primes(): boolean;
   /** True if the server tells for which request it asks something. */
@@ -45,6 +45,9 @@ export interface InboundOptions {
   /** What the client has told its server is no longer what it was. */
   onClientChanged(): void;
 }
+
+/** What came with requests. */
+type Brought = Pick<Reply, 'forwarded' | 'receivedAt'>;
 
 /** The way of messages from the client to its server: requests get a place in the table of calls and an answer. */
 export class Inbound {
@@ -92,10 +95,9 @@ export class Inbound {
     }
     if (group?.logLevel !== undefined) this.#askForLogs();
     if (requests.length === 0) reply.accepted();
-    else if (oneStream === undefined)
-      this.call(requests, this.#createAnswer(ids, isBatch, reply), reply.forwarded, group);
+    else if (oneStream === undefined) this.call(requests, this.#createAnswer(ids, isBatch, reply), reply, group);
     else {
-      this.call(requests, oneStream.answer(ids.length), reply.forwarded);
+      this.call(requests, oneStream.answer(ids.length), reply);
       oneStream.accept(ids, this.#pendingOn(getStream, ids), reply);
     }
   }
@@ -115,23 +117,21 @@ export class Inbound {
     for (const call of running) call.answer = answer;
     const others = requests.filter((request) => !running.some(({ id }) => id === idOf(request)));
     for (const request of others) if (!isHarmless(request)) answer.fail(idOf(request), 'outcome_unknown');
-    this.call(others.filter(isHarmless), answer, reply.forwarded);
+    this.call(others.filter(isHarmless), answer, reply);
   }
 
   /** Passes requests on that one answer answers, with the headers that came with them. */
-  call(
-    requests: readonly Message[],
-    answer: CallAnswer,
-    forwarded: ForwardedHeaders = noHeaders,
-    group?: GroupWishes,
-  ): void {
+  call(requests: readonly Message[], answer: CallAnswer, brought: Brought = {}, group?: GroupWishes): void {
     const { calls, upstream } = this.#options;
-    const added = requests.map((request) => this.#toCall(request, answer, forwarded, group));
+    const { forwarded = noHeaders } = brought;
+    const added = requests.map((request) => this.#toCall(request, answer, brought, group));
     for (const call of added) calls.add(call);
     for (const [index, request] of requests.entries()) {
       const sent = upstream.send(request.text, forwarded);
+      const call = added[index] as Call;
+      call.watch?.sent();
       // `ended`: the backend is about to report its end, which decides about the call with what is known then.
-      if (sent === 'full') this.fail(added[index] as Call, 'server_busy');
+      if (sent === 'full') this.fail(call, 'server_busy');
     }
   }
 
@@ -223,11 +223,12 @@ export class Inbound {
     this.call([logLevelRequest], silentAnswer);
   }
 
-  #toCall(request: Message, answer: CallAnswer, forwarded: ForwardedHeaders, group?: GroupWishes): Call {
+  #toCall(request: Message, answer: CallAnswer, brought: Brought, group?: GroupWishes): Call {
     const method = request.method as string;
     const now = performance.now();
     const isOwn = answer === silentAnswer;
     const { reruns, watch } = this.#options;
+    const { forwarded = noHeaders, receivedAt } = brought;
     return {
       activeAt: now,
       startedAt: now,
@@ -241,7 +242,7 @@ export class Inbound {
       forwarded,
       logLevel: group?.logLevel,
       isOwn,
-      watch: isOwn ? undefined : watch?.(callRequestOf(request)),
+      watch: isOwn ? undefined : watch?.(request, receivedAt),
     };
   }
 

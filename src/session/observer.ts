@@ -29,10 +29,25 @@ export interface SessionName {
 /** The name of a session by its key. */
 export const nameOf = (key: string, server: string): SessionName => ({ server, session: key.slice(0, 8) });
 
+/**
+ * What came of a client that asked for a stream by its last event id. `resumed`: it goes on. `complete`: nothing will follow.
+ * `history_lost`: it was told of a gap. `unknown`: there is no such stream or event. `failed`: the log could not be read.
+ */
+export type ResumeOutcome = 'resumed' | 'complete' | 'history_lost' | 'unknown' | 'failed';
+
+/** Is told of the streams of a server's clients. */
+export interface StreamObserver {
+  resumed(outcome: ResumeOutcome): void;
+  /** So many events went out to clients: as they came, or from the log. */
+  delivered(count: number, source: 'live' | 'replayed'): void;
+}
+
 /** Is told what happens to sessions, so that it can be logged and counted. Contents and ids are never passed. */
 export interface SessionObserver {
   /** Is told of the calls of sessions; absent if nobody wants to know. */
   readonly calls?: CallObserver | undefined;
+  /** Who is told of the streams of a server's clients; absent if nobody wants to know. */
+  streamsOf?(server: string): StreamObserver;
   started(name: SessionName, details: { protocolVersion: string; startMs: number; pid: number | undefined }): void;
   ended(
     name: SessionName,

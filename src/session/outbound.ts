@@ -4,6 +4,7 @@ import type { EventLog } from '../store/event-log.ts';
 import type { LogState, Registration } from '../store/session-records.ts';
 import { createEventWriter, type EventEffects, type EventWriter, type Refusal } from './event-writer.ts';
 import { Intake, type Line } from './intake.ts';
+import type { StreamObserver } from './observer.ts';
 import type { SessionOptions } from './session-parts.ts';
 import { getStream, Streams } from './streams.ts';
 
@@ -22,6 +23,8 @@ export interface OutboundOptions {
   route(line: Line): void;
   /** The client hears everything on its GET stream; see `StreamsOptions`. */
   readonly isOneStream?: boolean;
+  /** See `StreamsOptions`. */
+  readonly observer?: StreamObserver | undefined;
   /** True if streams begin with a priming event. */
   primes(): boolean;
   /** Stops and starts reading from the server. */
@@ -66,7 +69,7 @@ export class Outbound {
 
   constructor(options: OutboundOptions) {
     const { log, key, epoch, limits, earlier, getCursor, isOneStream = false, route, primes, pause, resume } = options;
-    const { register, onRefused, onHistoryLost, onFailed } = options;
+    const { observer, register, onRefused, onHistoryLost, onFailed } = options;
     const { logMaxEvents, logMaxBytes, retryMs, slowReaderMs, streamMaxAgeMs } = limits;
     this.#limits = limits;
     this.#epoch = epoch;
@@ -90,8 +93,7 @@ export class Outbound {
       slowReaderMs,
       streamMaxAgeMs,
       maxLag: { events: logMaxEvents / 8, bytes: logMaxBytes / 2 },
-      isOneStream,
-      primes,
+      ...{ isOneStream, primes, observer },
       beginning: { epoch, seq: 0 },
       ...(earlier && { earlier: { newestStream: earlier.newestStream, ids: idsOf(earlier) } }),
       getCursor,

@@ -15,6 +15,8 @@ export interface Reply {
   readonly scopes?: ReadonlySet<string> | undefined;
   /** Which scopes the request needs, all of which it has; absent for none. */
   readonly needs?: readonly string[] | undefined;
+  /** When the client's request was there whole, on the monotonic clock in milliseconds, where somebody wants to know. */
+  readonly receivedAt?: number | undefined;
   /** True if the client has an event id of this very stream already, on this connection: it needs no priming event. */
   readonly isContinued?: boolean;
   /** True once the client's connection is gone; answering then does nothing. */

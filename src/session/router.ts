@@ -72,9 +72,11 @@ export class Router {
     if (call === undefined) onDropped('unknown_response', text);
     else if (call.method === 'initialize') onInitialized(call, response);
     else {
+      call.watch?.heard();
       if (call.taskNews !== undefined) calls.tasks.answered(call.taskNews, call.taskId, text);
       onAnswered(call, response);
       call.answer.response(call.id, text);
+      call.watch?.answered(response);
     }
   }
 

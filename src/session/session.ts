@@ -136,13 +136,17 @@ export class Session implements SessionHandle {
 
   /** True if the client has but one stream, has not listened to it for so long, and waits for no answer. */
   isDesertedSince(ms: number): boolean {
-    const { calls, outbound } = this.#talk;
-    return this.#client.isOneStream && calls.size === 0 && outbound.streams.unheardMs >= ms;
+    return this.#client.isOneStream && this.callsInFlight === 0 && this.#talk.outbound.streams.unheardMs >= ms;
   }
 
   /** Ends calls that take too long. */
   endOverdueCalls(): void {
     this.#talk.inbound.endOverdue();
+  }
+
+  /** How many requests are in flight. */
+  get callsInFlight(): number {
+    return this.#talk.calls.size;
   }
 
   /** Resolves when no request is in flight, and no task unfinished. */
@@ -285,12 +289,9 @@ export class Session implements SessionHandle {
   /** The log takes no more events from here: somebody else has the session, it was ended, or there is a fault. */
   #refused(why: Refusal, cause: unknown): void {
     if (this.#ending !== undefined) return; // the log refuses events of a session that was removed from it
-    if (why === 'fenced') void this.end('moved');
-    else if (why === 'ended') void this.end('deleted');
-    else {
-      this.#report(new Error(`the event log answered ${why}`, { cause }));
-      void this.end('internal');
-    }
+    const reason = why === 'fenced' ? 'moved' : why === 'ended' ? 'deleted' : 'internal';
+    if (reason === 'internal') this.#report(new Error(`the event log answered ${why}`, { cause }));
+    void this.end(reason);
   }
 
   #report(cause: unknown): void {

@@ -85,6 +85,7 @@ export class Sessions {
       adopt: (key, server, adoption) => this.#adopt(key, server, adoption),
       mayAdopt: () => !this.#isDraining,
       endingHere: (key) => (this.#ending.get(key)?.leavesNoRecord ? 'unknown_session' : undefined),
+      streamsOf: (server) => options.observer.streamsOf?.(server),
       onWornOut: (key, { name }) => options.observer.wornOut(nameOf(key, name)),
       onTerm: () => options.observer.clusterJoined(),
       onFailed: (cause) => options.observer.clusterFailed(cause),
@@ -92,8 +93,9 @@ export class Sessions {
     this.#cluster.start();
   }
 
-  get size(): number {
-    return this.#byKey.size;
+  /** Those that can be used here. */
+  get all(): readonly Session[] {
+    return [...this.#byKey.values(), ...this.connected.values()];
   }
 
   /** True once `drain` was called: no new sessions. */
@@ -232,12 +234,8 @@ export class Sessions {
     if (!reply.isGone) this.#open(visitor, initialize, reply, headers);
   }
 
-  #open(
-    { key, server, principal, isOneStream, isGroup, topic }: Visitor,
-    initialize: Message,
-    reply: Reply,
-    headers?: Headers,
-  ) {
+  #open(visitor: Visitor, initialize: Message, reply: Reply, headers?: Headers): void {
+    const { key, server, principal, isOneStream, isGroup, topic } = visitor;
     const isTaken = this.#byKey.has(key) || this.#ending.has(key);
     const refused = isTaken ? 'already_initialized' : this.#refuses({ server, principal });
     if (refused !== undefined) return reply.fault(refused, initialize.id ?? null);
@@ -290,7 +288,7 @@ export class Sessions {
   }
 
   #endOverdue(): void {
-    for (const session of [...this.#byKey.values(), ...this.connected.values()]) {
+    for (const session of this.all) {
       session.endOverdueCalls();
       if (session.isIdleSince(this.#options.sessionIdleMs)) void session.end('idle');
       if (session.isDesertedSince(this.#options.sseLingerMs)) void session.end('client_gone');

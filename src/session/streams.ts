@@ -1,8 +1,9 @@
 import { type EventId, formatEventId, type Position } from '../protocol/event-id.ts';
 import { faultMessage, type RequestId } from '../protocol/faults.ts';
 import { encodeEvents, encodeMessage, encodeRetry, gapEvent } from '../protocol/sse.ts';
-import type { EventLog, StoredEvent } from '../store/event-log.ts';
+import type { EventLog, ReadOutcome, StoredEvent } from '../store/event-log.ts';
 import { Feed } from './feed.ts';
+import type { ResumeOutcome, StreamObserver } from './observer.ts';
 import type { EventSink, Reply } from './reply.ts';
 
 /** The number of the standalone GET stream; the streams of POSTs count up from 1. */
@@ -46,6 +47,8 @@ export interface StreamsOptions {
    * session, so it is not ended for its age, nor before the end of a drain.
    */
   readonly isOneStream?: boolean;
+  /** Is told of clients that come back, and what they are sent; absent if nobody wants to know. */
+  readonly observer?: StreamObserver | undefined;
   /** True if streams begin with a priming event; known once `initialize` is answered. */
   primes(): boolean;
   /** A client was told that events which it lacks are no longer kept. */
@@ -119,26 +122,48 @@ export class Streams {
    * "Resumability and Redelivery").
    */
   async resume(reply: Reply, id: EventId): Promise<void> {
-    const { log, key, primes, onFailed } = this.#options;
-    if (id.seq === toldSeq) return reply.nothing();
-    const read = await log.read(key, id.stream, id, 1).catch(onFailed);
+    const { log, key, observer, onFailed } = this.#options;
+    const isTold = id.seq === toldSeq;
+    const read = isTold ? undefined : await log.read(key, id.stream, id, 1).catch(onFailed);
     if (reply.isGone) return;
-    // A listener that heard nothing yet but the priming event of a stream without events.
-    const isBeginning = id.stream === getStream && id.seq === 0 && id.epoch <= this.#options.beginning.epoch;
-    if (read?.outcome === 'unknown_stream' && isBeginning) this.listen(reply, id);
-    else if (read === undefined) reply.fault('internal', null);
-    else if (read.outcome === 'unknown_stream' && this.#ids.has(id.stream)) this.#tellLoss(reply, id);
-    else if (read.outcome === 'unknown_stream') reply.fault('unknown_event_id', null);
-    else if (read.outcome === 'in_future') reply.fault('bad_event_id', null);
-    else if (read.broken && read.ended && !this.#ids.has(id.stream)) reply.fault('unknown_event_id', null);
-    else if (read.ended && read.events.length === 0 && !read.broken) reply.nothing();
-    else {
-      this.#feeds.get(id.stream)?.close();
-      const sink = reply.stream();
-      // A client whose stream is cut again before its first event would reconnect without Last-Event-ID otherwise.
-      if (primes() && !reply.isContinued) this.#prime(sink, id);
-      this.#attach(id.stream, sink, id, false);
+    if (isTold) reply.nothing();
+    const outcome = isTold ? 'complete' : this.#goOn(reply, id, read ?? undefined);
+    observer?.resumed(outcome);
+  }
+
+  /** @param read what the log has of the stream; undefined if it could not be read */
+  #goOn(reply: Reply, id: EventId, read: ReadOutcome | undefined): ResumeOutcome {
+    const isKnown = this.#ids.has(id.stream);
+    if (read === undefined) {
+      reply.fault('internal', null);
+      return 'failed';
     }
+    if (read.outcome === 'in_future') {
+      reply.fault('bad_event_id', null);
+      return 'unknown';
+    }
+    if (read.outcome === 'unknown_stream') {
+      // A listener that heard nothing yet but the priming event of a stream without events.
+      const isBeginning = id.stream === getStream && id.seq === 0 && id.epoch <= this.#options.beginning.epoch;
+      if (isBeginning) this.listen(reply, id);
+      else if (isKnown) this.#tellLoss(reply, id);
+      else reply.fault('unknown_event_id', null);
+      return isBeginning ? 'resumed' : isKnown ? 'history_lost' : 'unknown';
+    }
+    if (read.broken && read.ended && !isKnown) {
+      reply.fault('unknown_event_id', null);
+      return 'unknown';
+    }
+    if (read.ended && read.events.length === 0 && !read.broken) {
+      reply.nothing();
+      return 'complete';
+    }
+    this.#feeds.get(id.stream)?.close();
+    const sink = reply.stream();
+    // A client whose stream is cut again before its first event would reconnect without Last-Event-ID otherwise.
+    if (this.#options.primes() && !reply.isContinued) this.#prime(sink, id);
+    this.#attach(id.stream, sink, id, false);
+    return read.broken ? 'history_lost' : 'resumed';
   }
 
   /** The store lost its data and with them a stream that had ended: its client is told. */
@@ -201,7 +226,7 @@ export class Streams {
   }
 
   #attach(stream: number, sink: EventSink, after: Position | undefined, live: boolean): void {
-    const { log, key, retryMs, slowReaderMs, streamMaxAgeMs, isOneStream, onFailed } = this.#options;
+    const { log, key, retryMs, slowReaderMs, streamMaxAgeMs, isOneStream, observer, onFailed } = this.#options;
     // The answer to a POST can be cut only where its client has an event id to come back with.
     const hasAge = !isOneStream && (stream === getStream || after !== undefined || this.#options.primes());
     const age = hasAge ? setTimeout(() => feed.close(), withJitter(streamMaxAgeMs)) : undefined;
@@ -216,6 +241,7 @@ export class Streams {
         slowReaderMs,
         onBroken: (to) => this.#tellBreak(stream, to),
         onCaughtUp: () => this.#measurePressure(),
+        onWritten: (count, source) => observer?.delivered(count, source),
         onFailed,
         onClosed: () => {
           clearTimeout(age);

@@ -1,10 +1,10 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { everythingFixture, everythingReference, modernFixture } from '../support/gateway.ts';
+import { findFreePort } from '../support/redis-process.ts';
 import {
   type Feature,
   featuresOfFixture,
@@ -73,7 +73,7 @@ const ofReference = (transport: string, ready: ServerKind['ready']): ServerKind 
 /** Starts `server-everything` on a port that was free a moment ago: it does not tell the one it gets. */
 async function readyReference(transport: 'sse' | 'streamableHttp', path: string): Promise<ReadyServer> {
   const [file = '', program = ''] = everythingReference;
-  const port = await freePort();
+  const port = await findFreePort();
   const env = { ...process.env, PORT: `${port}` };
   const child = spawn(file, [program, transport], { env, stdio: ['ignore', 'ignore', 'pipe'] });
   const exited = once(child, 'exit');
@@ -88,15 +88,6 @@ async function readyReference(transport: 'sse' | 'streamableHttp', path: string)
       await exited;
     },
   };
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }
 
 /** Our own fixture on every transport. */

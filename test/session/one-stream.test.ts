@@ -114,7 +114,7 @@ describe('a session of one stream', () => {
     const refusal = { jsonrpc: '2.0', id: 0, error: { code: -32602, message: 'no' } };
     const { open, sessions } = createFixture({}, [refusal]);
     expect(await open().answered()).toMatchObject({ kind: 'json', json: refusal });
-    expect(sessions.size).toBe(0);
+    expect(sessions.all.length).toBe(0);
   });
 
   it('says everything on the one stream: answers of calls, what belongs to them, and what does not', async () => {
@@ -314,6 +314,6 @@ describe('a session of one stream', () => {
     const { store, open, sessions } = createFixture({ storeWaitMs: 20 });
     Object.assign(store.sessions, { create: () => Promise.reject(new StoreUnavailable('unreachable')) });
     expect(await open().answered()).toMatchObject({ kind: 'fault', reason: 'store_unavailable' });
-    expect(sessions.size).toBe(0);
+    expect(sessions.all.length).toBe(0);
   });
 });

@@ -165,7 +165,7 @@ describe('initialize', () => {
       const reply = begin();
       fake.backend.says(response(0, { protocolVersion: '2025-11-25' }));
       expect(await reply.answered()).toEqual({ kind: 'fault', reason, id: 0 });
-      expect([await ended.next(), fake.living, sessions.size]).toEqual(['internal', [], 0]);
+      expect([await ended.next(), fake.living, sessions.all.length]).toEqual(['internal', [], 0]);
     }
   });
 
@@ -187,7 +187,7 @@ describe('initialize', () => {
     begin().leave();
     expect(await ended.next()).toBe('client_gone');
     expect(fake.backend.sent.items).toEqual([initialize]);
-    expect({ living: fake.living, size: sessions.size }).toEqual({ living: [], size: 0 });
+    expect({ living: fake.living, size: sessions.all.length }).toEqual({ living: [], size: 0 });
   });
 
   it('[P3] that the server refuses is passed on without a session id, and its backend ends', async () => {
@@ -202,7 +202,7 @@ describe('initialize', () => {
       headers: undefined,
     });
     expect(await ended.next()).toBe('refused');
-    expect({ living: fake.living, size: sessions.size }).toEqual({ living: [], size: 0 });
+    expect({ living: fake.living, size: sessions.all.length }).toEqual({ living: [], size: 0 });
   });
 
   it.each([
@@ -326,7 +326,7 @@ describe('the answers of a session', () => {
       progress(2),
       { id: 2, error: { data: { reason: 'server_exited' } } },
     ]);
-    expect([await ended.next(), sessions.size]).toEqual(['server_exited', 0]);
+    expect([await ended.next(), sessions.all.length]).toEqual(['server_exited', 0]);
   });
 
   it('are refused while the server does not read, and nothing of them reaches it', async () => {
@@ -433,10 +433,10 @@ describe('sessions', () => {
     const { session, backend } = await open();
     const reply = post(session, call(1));
     await new Promise((resolve) => setTimeout(resolve, 100)); // longer than an idle session may last: nothing happens
-    expect([session.isIdleSince(0), sessions.size]).toEqual([false, 1]);
+    expect([session.isIdleSince(0), sessions.all.length]).toEqual([false, 1]);
     backend.says(response(1));
     await reply.answered();
-    expect([session.isIdleSince(40), sessions.size]).toEqual([false, 1]);
+    expect([session.isIdleSince(40), sessions.all.length]).toEqual([false, 1]);
     expect(await ended.next()).toBe('idle');
   });
 

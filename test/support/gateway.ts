@@ -32,7 +32,9 @@ export interface Exit {
 export interface GatewayOptions {
   /** Port to listen on, where it has to be known before; any free one otherwise. */
   readonly port?: number;
-  /** Options of the gateway; `--host 127.0.0.1 --port <port> --admin-port 0` come before them. */
+  /** The port for operators; 0, as it is if not given, for none. */
+  readonly adminPort?: number;
+  /** Options of the gateway; `--host 127.0.0.1 --port <port> --admin-port <adminPort>` come before them. */
   readonly args?: readonly string[];
   /** The command of the server, put after `--`. */
   readonly command?: readonly string[];
@@ -85,6 +87,7 @@ process.on('exit', () => {
  */
 export async function startGateway({
   port: wantedPort = 0,
+  adminPort = 0,
   args = [],
   command = [],
   env = {},
@@ -100,7 +103,7 @@ export async function startGateway({
     file,
     [
       ...programArgs,
-      ...['--host', '127.0.0.1', '--port', `${wantedPort}`, '--admin-port', '0'],
+      ...['--host', '127.0.0.1', '--port', `${wantedPort}`, '--admin-port', `${adminPort}`],
       ...args,
       ...(command.length > 0 ? ['--', ...command] : []),
     ],

@@ -62,7 +62,12 @@ export const globalOptions = {
   adminPort: integer(
     9464,
     [0, 65535],
-    'Accepted already, but nothing listens there yet: metrics and status page come in a later version; 0 turns it off.',
+    'Port for operators: /metrics for Prometheus, /healthz and /readyz; 0 turns it off, and nothing is measured.',
+  ),
+  adminHost: text(
+    '127.0.0.1',
+    matching(/^[^\s/]+$/, 'must be an address or host name'),
+    'Address of that port. For a Prometheus on another machine or in another container: 0.0.0.0 or ::.',
   ),
   logLevel: text<LogLevel>(
     'info',

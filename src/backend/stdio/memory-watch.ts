@@ -1,15 +1,10 @@
-import { readdirSync, readFileSync } from 'node:fs';
-import { setImmediate as otherWork } from 'node:timers/promises';
-import { readProcess } from './orphans/process-identity.ts';
+import { processesOf, residentBytes } from './usage.ts';
 
 /** Between two looks at all processes. */
 const lookMs = 500;
 
 /** Looking takes no more than this share of the time, however many processes there are. */
 const maxShare = 0.05;
-
-/** So many processes are read in one go, in about a millisecond. */
-const processesPerTurn = 50;
 
 /** A process group and what its processes may use together. */
 interface Watched {
@@ -61,29 +56,13 @@ async function lookAgain(): Promise<void> {
 
 async function look(): Promise<void> {
   const bytes = new Map<number, number>();
-  const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
-  for (const [index, pid] of pids.entries()) {
-    if (index % processesPerTurn === processesPerTurn - 1) await otherWork();
-    const group = readProcess(Number(pid))?.group;
-    if (group === undefined || !watched.has(group)) continue;
-    bytes.set(group, (bytes.get(group) ?? 0) + residentBytes(Number(pid)));
+  for await (const { group, pid } of processesOf(watched)) {
+    bytes.set(group, (bytes.get(group) ?? 0) + residentBytes(pid));
   }
   for (const [group, own] of [...watched]) {
     const used = bytes.get(group) ?? 0;
     if (used <= own.maxBytes || watched.get(group) !== own) continue;
     watched.delete(group);
     own.onOver(used);
-  }
-}
-
-/** 0 for a process that has ended meanwhile, or is a zombie. Throws where /proc cannot be read. */
-function residentBytes(pid: number): number {
-  try {
-    const kilobytes = /^VmRSS:\s*(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'latin1'))?.[1];
-    return Number(kilobytes ?? 0) * 1024;
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === 'ENOENT' || code === 'ESRCH') return 0;
-    throw error;
   }
 }

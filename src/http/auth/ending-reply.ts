@@ -35,6 +35,10 @@ class EndingReply implements Reply {
     return this.#reply.forwarded;
   }
 
+  get receivedAt(): Reply['receivedAt'] {
+    return this.#reply.receivedAt;
+  }
+
   get scopes(): Reply['scopes'] {
     return this.#reply.scopes;
   }

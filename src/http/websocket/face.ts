@@ -47,13 +47,15 @@ export function createWebSocketFace(options: WebSocketFaceOptions): WebSocketFac
     incoming: IncomingMessage,
     socket: Socket,
     head: Buffer,
-    of: Pick<ConnectionOptions, OfConnection>,
+    { traffic, ...of }: Pick<ConnectionOptions, OfConnection> & Pick<AdmissionOptions, 'traffic'>,
   ): void =>
     sockets.handleUpgrade(incoming, socket, head, (peer) => {
       const connection = new Connection(peer, socket, { ...options, ...of });
+      const onClosed = traffic?.onWebSocket();
       const closed = new Promise<void>((resolve) => {
         peer.once('close', () => {
           connections.delete(connection);
+          onClosed?.();
           resolve();
         });
       });
@@ -63,7 +65,7 @@ export function createWebSocketFace(options: WebSocketFaceOptions): WebSocketFac
   const take = (incoming: IncomingMessage, socket: Socket, head: Buffer): void => {
     const found = byPath.get(pathOf(incoming));
     if (found === undefined) return refuse(incoming, socket, { reason: 'no_such_path' });
-    const { server, authorization, admit } = found;
+    const { server, authorization, traffic, admit } = found;
     const onError = (): void => void socket.destroy(); // the client left while it was asked who it is
     socket.on('error', onError);
     admit(incoming, {
@@ -73,7 +75,7 @@ export function createWebSocketFace(options: WebSocketFaceOptions): WebSocketFac
         socket.once('close', () => sender.visit.leave());
         const reason = sessions.isDraining ? 'draining' : refuseSubprotocols(incoming);
         if (reason !== undefined) return refuse(incoming, socket, { reason });
-        accept(incoming, socket, head, { server, authorization, sender });
+        accept(incoming, socket, head, { server, authorization, traffic, sender });
       },
     });
   };
@@ -100,8 +102,8 @@ export function createWebSocketFace(options: WebSocketFaceOptions): WebSocketFac
 }
 
 const guarded = (of: AdmissionOptions) => {
-  const { server, authorization } = of;
-  return { server, authorization, admit: createAdmission(of) };
+  const { server, authorization, traffic } = of;
+  return { server, authorization, traffic, admit: createAdmission(of) };
 };
 
 /** Answers requests to the path of a WebSocket endpoint that do not want one. */

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Store } from '../../store/store.ts';
 import type { Adoption } from '../adoption.ts';
+import type { ResumeOutcome, StreamObserver } from '../observer.ts';
 import { patientLog } from '../patient-log.ts';
 import type { Reply } from '../reply.ts';
 import type { Session } from '../session.ts';
@@ -44,6 +45,8 @@ export interface ClusterOptions extends Pick<DirectoryOptions, Asked> {
   adopt(key: string, server: Server, adoption: Adoption): Session;
   /** The sessions of this instance. */
   sessions(): Iterable<Session>;
+  /** Who is told of streams of a server's clients that were sent from the log, without their owner. */
+  streamsOf?(server: string): StreamObserver | undefined;
   /** The store answers, for the first time or again. */
   onTerm(): void;
   onFailed(cause: unknown): void;
@@ -176,6 +179,7 @@ export class Cluster {
 
   #exchange({ key, ...of }: Visitor, wanted: Wanted, reply: Reply): void {
     const { store, limits } = this.#options;
+    const streams = this.#options.streamsOf?.(of.server.name);
     const visitor = { key, ...of, forwarded: reply.forwarded, scopes: reply.scopes };
     // An owner looks for itself what may be used; who reads the log without one has to know it now.
     const isFresh = wanted.kind === 'listen';
@@ -192,9 +196,17 @@ export class Cluster {
         (await askUntilKnown(() => this.directory.locate(visitor, failed), exchange, to, insistence)) ?? 'none',
       send: (to, letter, body) => this.#mail.send(to, letter, body),
       isAlive: (peer) => isAlive(store.instances, peer, limits.leaseMs),
-      replay: (after, to) => {
+      replay: async (after, to) => {
         const primes = this.directory.primes(key);
-        return replay({ log: patientLog(store.log, gone.signal), key, primes, ...limits }, after, to);
+        const log = patientLog(store.log, gone.signal);
+        let outcome: ResumeOutcome = 'complete';
+        const onWritten = (count: number): void => {
+          outcome = 'resumed';
+          streams?.delivered(count, 'replayed');
+        };
+        const reached = await replay({ log, key, primes, onWritten, ...limits }, after, to);
+        if (reached === 'complete') streams?.resumed(outcome); // else its owner goes on, and tells
+        return reached;
       },
       renumber: () => this.#enter(exchange),
       onOver: () => {

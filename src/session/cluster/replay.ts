@@ -13,6 +13,8 @@ export interface ReplayOptions {
   readonly slowReaderMs: number;
   /** True if streams of the session begin with a priming event. */
   readonly primes: boolean;
+  /** So many events were written. */
+  onWritten?(count: number): void;
 }
 
 const nothing = Buffer.alloc(0);
@@ -23,7 +25,7 @@ const nothing = Buffer.alloc(0);
  * @returns the place that was reached, or `complete` if the stream has ended and was sent, or the client is gone
  */
 export async function replay(
-  { log, key, retryMs, slowReaderMs, primes }: ReplayOptions,
+  { log, key, retryMs, slowReaderMs, primes, onWritten }: ReplayOptions,
   after: EventId,
   reply: ContinuedReply,
 ): Promise<EventId | 'complete'> {
@@ -51,6 +53,7 @@ export async function replay(
     drains ??= watchDrains(sink, slowReaderMs);
     if (newest !== undefined) {
       const keepsUp = sink.write(encodeEvents(events, retryMs));
+      onWritten?.(events.length);
       place = { stream, epoch: newest.epoch, seq: newest.seq };
       reply.isContinued = true;
       if (!keepsUp && !(await drains())) {

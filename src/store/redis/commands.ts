@@ -1,4 +1,5 @@
 import { Cluster } from 'ioredis';
+import type { CommandObserver } from '../command-observer.ts';
 import { StoreUnavailable } from '../store-unavailable.ts';
 import type { RedisClient } from './connect.ts';
 import { createHealth, type Health } from './health.ts';
@@ -22,13 +23,15 @@ export interface CommandsOptions {
   readonly probe: (client: RedisClient) => Promise<unknown>;
   /** Told of each fault of the connection, for logs. */
   readonly onError: (cause: unknown) => void;
+  readonly observer?: CommandObserver | undefined;
 }
 
 /** How much later than its own time-out a command of a cluster is given up. */
 const graceMs = 250;
 
 /** Wraps a client: each outcome tells of the health of the store, and each fault gets its name. */
-export function createCommands({ client, commandTimeoutMs, probe, onError }: CommandsOptions): Commands {
+export function createCommands(options: CommandsOptions): Commands {
+  const { client, commandTimeoutMs, probe, onError, observer } = options;
   let isClosed = false;
   /** Why there is no connection, which the commands that need one do not know. */
   let lost: Error | undefined;
@@ -60,14 +63,18 @@ export function createCommands({ client, commandTimeoutMs, probe, onError }: Com
   };
 
   const run = async <T>(command: (client: RedisClient) => Promise<T>): Promise<T> => {
+    const sentAt = performance.now();
     try {
       const reply = client instanceof Cluster ? await send(client, command) : await command(client);
       health.answered();
+      observer?.answered(performance.now() - sentAt);
       return reply;
     } catch (error) {
       // A script that is not there is an answer too, and no fault.
       if (codeOf(error) === 'NOSCRIPT') throw withoutArguments(error as Error);
-      throw fail(error);
+      const fault = fail(error);
+      observer?.failed(fault.reason);
+      throw fault;
     }
   };
 

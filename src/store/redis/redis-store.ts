@@ -1,3 +1,4 @@
+import type { CommandObserver } from '../command-observer.ts';
 import type { LogLimits } from '../event-log.ts';
 import type { Store } from '../store.ts';
 import { createCommands } from './commands.ts';
@@ -36,6 +37,8 @@ export interface RedisStoreOptions extends ConnectOptions {
   readonly mailboxMaxBytes?: number;
   /** Told of each fault of a connection, for logs; never with the contents of a message. */
   readonly onError?: (cause: unknown) => void;
+  /** Told of each command but those that block, for metrics. */
+  readonly observer?: CommandObserver | undefined;
 }
 
 /**
@@ -62,6 +65,7 @@ export function createRedisStore(options: RedisStoreOptions): Store {
     // A command that writes: a replica, which would answer a PING, refuses it.
     probe: (client) => client.pexpire(keys.birth, lifetimes.birthMs),
     onError,
+    observer: options.observer,
   });
   const runScript = createRunScript(commands);
   const readers = createReaders(() => connect(undefined), onError);

@@ -179,6 +179,7 @@ describe('the order of sources', () => {
       const texts: Record<string, string> = {
         logLevel: 'debug',
         host: '::1',
+        adminHost: '::1',
         onBackendExit: 'end',
         rerun: 'hints',
         era: 'legacy',

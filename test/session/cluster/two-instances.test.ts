@@ -93,7 +93,7 @@ describe('a session by way of an instance that does not hold it', () => {
       { kind: 'removed' },
       { kind: 'fault', reason: 'session_ended', id: 'r' },
     ]);
-    expect([a.fake.living, a.sessions.size]).toEqual([[], 0]);
+    expect([a.fake.living, a.sessions.all.length]).toEqual([[], 0]);
     for (const instance of [a, b]) {
       const late = instance.post(id, request('late'));
       await pass();

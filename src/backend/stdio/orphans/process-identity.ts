@@ -17,6 +17,8 @@ export interface ProcessState extends ProcessIdentity {
   readonly session: number;
   /** It runs no code and holds nothing; it only waits for its parent to notice. */
   readonly isZombie: boolean;
+  /** The processor time that it has used itself, in milliseconds. */
+  readonly cpuMs: number;
 }
 
 /** Where a pid and a start time mean anything. Containers on one host have the boot in common, but not the numbers. */
@@ -46,7 +48,7 @@ export function readProcess(pid: number): ProcessState | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
     // "pid (name) state ppid group session …", and the name may hold blanks and parentheses itself; field 22 is the
-    // start time (proc(5))
+    // start time, 14 and 15 are the processor time in and below the program (proc(5))
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ', 20);
     const [state, , group, session] = fields;
     return {
@@ -55,6 +57,7 @@ export function readProcess(pid: number): ProcessState | undefined {
       group: Number(group),
       session: Number(session),
       isZombie: state === 'Z' || state === 'X',
+      cpuMs: ((Number(fields[11]) + Number(fields[12])) * 1_000) / ticksPerSecond,
     };
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;

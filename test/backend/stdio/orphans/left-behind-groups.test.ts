@@ -5,8 +5,8 @@ import type { ProcessState } from '../../../../src/backend/stdio/orphans/process
 const gateway = { pid: 10, startTicks: 100, bootId: 'b', pidNamespace: 'pid:[1]' };
 const notes = { gateway, aliveTicks: 500, groups: [{ pid: 20, startTicks: 200 }] };
 
-const leader: ProcessState = { pid: 20, startTicks: 200, group: 20, session: 20, isZombie: false };
-const member: ProcessState = { pid: 21, startTicks: 300, group: 20, session: 20, isZombie: false };
+const leader: ProcessState = { pid: 20, startTicks: 200, group: 20, session: 20, isZombie: false, cpuMs: 0 };
+const member: ProcessState = { pid: 21, startTicks: 300, group: 20, session: 20, isZombie: false, cpuMs: 0 };
 
 /** What is found among these processes: the groups to end, and those that are unknown. */
 function find(processes: readonly ProcessState[], ownGroup = 5) {

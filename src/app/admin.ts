@@ -1,0 +1,64 @@
+import type { Logger } from 'pino';
+import { isLoopback } from '../http/origin.ts';
+import { type AdminServer, startAdminServer } from '../ops/admin/admin-server.ts';
+import { addMetrics } from '../ops/admin/metrics-route.ts';
+import { addHealth, type HealthOptions } from '../ops/health/routes.ts';
+import { type InstanceState, watchInstance } from '../ops/metrics/instance-metrics.ts';
+import type { Metrics } from '../ops/metrics/metrics.ts';
+import type { GatewayConfig } from './configuration/config.ts';
+
+/** What the server for operators shows. */
+export interface AdminParts extends HealthOptions {
+  readonly config: GatewayConfig;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+  readonly state: InstanceState;
+}
+
+/**
+ * Starts the server for operators. One that cannot listen keeps nobody from being served: a second gateway on a machine would
+ * not start for want of a port that nobody asked for. The log says what to do; undefined then.
+ */
+export async function startAdmin({
+  config,
+  logger,
+  metrics,
+  state,
+  ...health
+}: AdminParts): Promise<AdminServer | undefined> {
+  const { adminHost: host, adminPort: port } = config;
+  // It is a good part of a start, and nobody needs it before.
+  const { createExposition } = await import('../ops/metrics/exposition.ts');
+  watchInstance(metrics, state);
+  const exposition = createExposition(metrics);
+  try {
+    const admin = await startAdminServer({
+      ...{ host, port },
+      routes: [(app) => addHealth(app, health), (app) => addMetrics(app, exposition)],
+    });
+    logger.info({ url: `${admin.url}/metrics` }, 'metrics ready');
+    warnOfOpenMetrics(host, port, logger);
+    return admin;
+  } catch (cause) {
+    logger.error(
+      { host, port, detail: explain(cause as NodeJS.ErrnoException) },
+      'no metrics: cannot listen for operators',
+    );
+    return undefined;
+  }
+}
+
+function warnOfOpenMetrics(host: string, port: number, logger: Logger): void {
+  if (isLoopback(host)) return;
+  const detail =
+    'They name servers and say how much these are used, and hold no ids, users or content. Let only your monitoring reach this address (docs/metrics.md).';
+  logger.warn({ host, port, detail }, 'whoever reaches this address can read the metrics');
+}
+
+function explain({ code, message }: NodeJS.ErrnoException): string {
+  if (code === 'EADDRINUSE') return 'The port is in use. Choose another one with --admin-port; 0 turns metrics off.';
+  if (code === 'EACCES') return 'The port may not be opened by this user. Choose one above 1023 with --admin-port.';
+  if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND')
+    return 'It is no address of this machine. Correct --admin-host.';
+  return message;
+}

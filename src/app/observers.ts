@@ -1,0 +1,65 @@
+import { hostname } from 'node:os';
+import type { Logger } from 'pino';
+import { usageOf } from '../backend/stdio/usage.ts';
+import type { Traffic } from '../http/traffic.ts';
+import type { ModernObserver } from '../modern/observer.ts';
+import { type Audit, createAudit } from '../ops/audit.ts';
+import { both } from '../ops/both.ts';
+import { noteModern, noteSessions } from '../ops/health/noting-observers.ts';
+import type { ServerHealth } from '../ops/health/server-health.ts';
+import { BackendMetrics } from '../ops/metrics/backend-metrics.ts';
+import { CallMetrics } from '../ops/metrics/call-metrics.ts';
+import { Metrics } from '../ops/metrics/metrics.ts';
+import { watchProcesses } from '../ops/metrics/process-metrics.ts';
+import { countModern, countSessions } from '../ops/metrics/session-metrics.ts';
+import { countTraffic } from '../ops/metrics/traffic-metrics.ts';
+import { createModernLog } from '../ops/modern-log.ts';
+import { createSessionLog } from '../ops/session-log.ts';
+import { bothTold, type CallObserver } from '../session/call-observer.ts';
+import type { SessionObserver } from '../session/observer.ts';
+import type { GatewayConfig, ServerConfig } from './configuration/config.ts';
+import { listenTo, type ServerListeners } from './server-listeners.ts';
+
+/** Who is told what happens in a gateway: its log, its audit lines, its metrics, and what is known of how its servers do. */
+export interface Observers {
+  readonly sessions: SessionObserver;
+  readonly modern: ModernObserver;
+  /** Undefined if nobody wants to know of calls. */
+  readonly calls: CallObserver | undefined;
+  readonly audit: Audit | undefined;
+  /** Undefined if there is nowhere to show them. */
+  readonly metrics: Metrics | undefined;
+  /** What is told of a server's processes. */
+  listenersOf(server: ServerConfig): ServerListeners;
+  /** What is told of a server's clients. */
+  trafficOf(server: string): Traffic | undefined;
+}
+
+/** The observers of a configuration. Throws an error for the operator if audit lines cannot be written. */
+export function createObservers(config: GatewayConfig, logger: Logger, health: ServerHealth): Observers {
+  const audit = auditOf(config, logger);
+  const sessionLog = both(createSessionLog(logger), noteSessions(health));
+  const modernLog = both(createModernLog(logger), noteModern(health));
+  const listenersOf = (server: ServerConfig): ServerListeners => listenTo(server, logger, health);
+  if (config.adminPort === 0) {
+    const sessions = { ...sessionLog, calls: audit };
+    const trafficOf = (): undefined => undefined;
+    return { sessions, modern: modernLog, calls: audit, audit, metrics: undefined, listenersOf, trafficOf };
+  }
+  const metrics = new Metrics();
+  const calls = bothTold(audit, new CallMetrics(metrics));
+  const backends = new BackendMetrics(metrics);
+  watchProcesses(metrics, { live: backends.live, usageOf });
+  return {
+    sessions: { ...both(sessionLog, countSessions(metrics)), calls },
+    modern: both(modernLog, countModern(metrics)),
+    ...{ calls, audit, metrics },
+    listenersOf: (server) => ({ ...listenersOf(server), counted: (open) => backends.counted(server.name, open) }),
+    trafficOf: (server) => countTraffic(metrics, server),
+  };
+}
+
+function auditOf({ audit }: GatewayConfig, logger: Logger): Audit | undefined {
+  if (audit === undefined) return undefined;
+  return createAudit({ target: audit, instance: `${hostname()}:${process.pid}`, logger });
+}

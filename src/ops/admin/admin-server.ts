@@ -1,0 +1,69 @@
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
+import { createHttpApp, createListener, type HttpApp } from '../../http/app.ts';
+import { createOriginRules, isHost } from '../../http/origin.ts';
+import { respondWithFault } from '../../http/respond.ts';
+import { createWebServer } from '../../http/web-server.ts';
+
+/** What operators reach apart from clients. */
+export interface AdminServerOptions {
+  readonly host: string;
+  /** 0 for any free one. */
+  readonly port: number;
+  /** Each adds its routes; what stands before all of them is here. */
+  readonly routes: readonly ((app: HttpApp) => void)[];
+}
+
+/** The running server. */
+export interface AdminServer {
+  /** `http://127.0.0.1:9464` */
+  readonly url: string;
+  /** Takes no more connections; resolves when none is left, after `graceMs` at the latest. */
+  close(graceMs: number): Promise<void>;
+}
+
+/** A scraper, a probe and a few people: whoever wants more of it wants to keep the gateway from its work (P8). */
+const maxConnections = 100;
+
+/** Requests here have no bodies, or small ones. */
+const bodyTimeoutMs = 10_000;
+
+const connectionIdleMs = 75_000;
+
+/**
+ * Starts the HTTP server for operators, apart from that of clients: it can be reached by others, and answers also when the
+ * other one has as many connections as it may have. No web page may use it but its own: Host and Origin are checked as at
+ * the endpoints (docs/decisions/0042). Rejects with what Node.js says if it cannot listen.
+ */
+export async function startAdminServer({ host, port, routes }: AdminServerOptions): Promise<AdminServer> {
+  const app = createHttpApp(new Map());
+  const rules = createOriginRules({ host, allowOrigin: [], allowHost: [] });
+  app.use('*', ({ env: { incoming, outgoing } }, next) => {
+    const { host: name, origin } = incoming.headers;
+    const refused = !isHost(name)
+      ? 'bad_host'
+      : !rules.allowsHost(name)
+        ? 'host_not_allowed'
+        : !rules.allowsOrigin(origin)
+          ? 'origin_not_allowed'
+          : undefined;
+    if (refused === undefined) return next();
+    respondWithFault(outgoing, refused);
+    return Promise.resolve(RESPONSE_ALREADY_SENT);
+  });
+  for (const add of routes) add(app);
+  const reachable = { app, endpoints: new Map() };
+  const listener = createListener(
+    () => reachable,
+    () => false,
+  );
+  const web = createWebServer({ certificate: undefined, bodyTimeoutMs, connectionIdleMs, maxConnections }, listener);
+  web.server.listen(port, host);
+  await once(web.server, 'listening');
+  const { address, family, port: actual } = web.server.address() as AddressInfo;
+  return {
+    url: `http://${family === 'IPv6' ? `[${address}]` : address}:${actual}`,
+    close: web.close,
+  };
+}

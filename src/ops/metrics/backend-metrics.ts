@@ -1,0 +1,71 @@
+import type { Backend, OpenBackend } from '../../backend/backend.ts';
+import type { Metrics } from './metrics.ts';
+
+/** Counts the backends of all servers and what they say. */
+export class BackendMetrics {
+  readonly #metrics: Metrics;
+  /** The backends of each server, spare ones among them. */
+  readonly #live = new Map<string, Set<Backend>>();
+
+  constructor(metrics: Metrics) {
+    this.#metrics = metrics;
+    metrics.onRefresh(() => {
+      for (const [server, backends] of this.#live) metrics.tallies('backends').of(server).value = backends.size;
+    });
+  }
+
+  /** The living backends by server. */
+  get live(): ReadonlyMap<string, ReadonlySet<Backend>> {
+    return this.#live;
+  }
+
+  /** Opens backends of this server that are counted. */
+  counted(server: string, open: OpenBackend): OpenBackend {
+    const live = this.#live.get(server) ?? new Set();
+    this.#live.set(server, live);
+    const starts = this.#metrics.tallies('backendStarts').of(server);
+    const tallies = (direction: string) => ({
+      messages: this.#metrics.tallies('messages').of(server, direction),
+      bytes: this.#metrics.tallies('messageBytes').of(server, direction),
+    });
+    const sent = tallies('sent');
+    const received = tallies('received');
+    return (events, options) => {
+      starts.value += 1;
+      const backend = open(
+        {
+          onMessages(messages, of) {
+            received.messages.value += messages.length;
+            for (const { length } of messages) received.bytes.value += length;
+            events.onMessages(messages, of);
+          },
+          onUnanswered: (ids, reason) => events.onUnanswered(ids, reason),
+          onState: (state) => events.onState?.(state),
+          onEnd: (end) => {
+            live.delete(counted);
+            this.#metrics.tallies('backendEnds').of(server, end.reason).value += 1;
+            events.onEnd(end);
+          },
+        },
+        options,
+      );
+      const counted: Backend = {
+        get pid() {
+          return backend.pid;
+        },
+        send(message, headers) {
+          const outcome = backend.send(message, headers);
+          if (outcome !== 'sent') return outcome;
+          sent.messages.value += 1;
+          sent.bytes.value += message.length;
+          return outcome;
+        },
+        pause: () => backend.pause(),
+        resume: () => backend.resume(),
+        close: (how) => backend.close(how),
+      };
+      live.add(counted);
+      return counted;
+    };
+  }
+}

@@ -1,0 +1,82 @@
+import type { Reason } from '../../protocol/faults.ts';
+import type { Era } from '../../protocol/revisions.ts';
+import type { CallObserver, CallOutcome, EndedCall } from '../../session/call-observer.ts';
+import type { Metrics } from './metrics.ts';
+import type { Distribution, Tally } from './series.ts';
+
+/** The methods of the protocol that clients request, of all revisions; any other is a word that a peer has chosen. */
+const methods: ReadonlySet<string> = new Set([
+  ...['initialize', 'ping', 'server/discover', 'subscriptions/listen', 'logging/setLevel', 'completion/complete'],
+  ...['tools/list', 'tools/call', 'prompts/list', 'prompts/get'],
+  ...['resources/list', 'resources/templates/list', 'resources/read', 'resources/subscribe', 'resources/unsubscribe'],
+  ...['tasks/get', 'tasks/result', 'tasks/list', 'tasks/cancel', 'tasks/update'],
+]);
+
+/** The numbers of one method. */
+interface MethodNumbers {
+  readonly outcomes: Readonly<Record<CallOutcome['kind'], Tally>>;
+  readonly serverSeconds: Distribution;
+}
+
+/** The numbers of a server's clients of one era. */
+class EraNumbers {
+  readonly gatewaySeconds: Distribution;
+  readonly #metrics: Metrics;
+  readonly #labels: readonly [server: string, era: Era];
+  readonly #byMethod = new Map<string, MethodNumbers>();
+
+  constructor(metrics: Metrics, server: string, era: Era) {
+    this.gatewaySeconds = metrics.distributions('requestGatewaySeconds').of(server, era);
+    this.#metrics = metrics;
+    this.#labels = [server, era];
+  }
+
+  of(method: string | undefined): MethodNumbers {
+    const label = method !== undefined && methods.has(method) ? method : 'other';
+    const known = this.#byMethod.get(label);
+    if (known !== undefined) return known;
+    const count = (outcome: string): Tally => this.#metrics.tallies('requests').of(...this.#labels, label, outcome);
+    const created: MethodNumbers = {
+      outcomes: { ok: count('ok'), error: count('error'), fault: count('fault'), left: count('left') },
+      serverSeconds: this.#metrics.distributions('requestServerSeconds').of(...this.#labels, label),
+    };
+    this.#byMethod.set(label, created);
+    return created;
+  }
+}
+
+/** Counts calls as they end, and measures the server's part and the gateway's. It is asked with every call, and only adds. */
+export class CallMetrics implements CallObserver {
+  readonly wantsNames = false;
+  readonly #metrics: Metrics;
+  readonly #byServer = new Map<string, Readonly<Record<Era, EraNumbers>>>();
+
+  constructor(metrics: Metrics) {
+    this.#metrics = metrics;
+  }
+
+  ended({ origin, method, outcome, durationMs, serverMs }: EndedCall): void {
+    const numbers = this.#of(origin.server)[origin.era];
+    const { outcomes, serverSeconds } = numbers.of(method);
+    outcomes[outcome.kind].value += 1;
+    if (outcome.kind === 'fault') this.#metrics.tallies('faults').of(origin.server, outcome.reason).value += 1;
+    if (serverMs === undefined) return;
+    serverSeconds.observe(serverMs / 1_000);
+    if (outcome.kind !== 'left') numbers.gatewaySeconds.observe((durationMs - serverMs) / 1_000);
+  }
+
+  refused(server: string, reason: Reason): void {
+    this.#metrics.tallies('refused').of(server, reason).value += 1;
+  }
+
+  #of(server: string): Readonly<Record<Era, EraNumbers>> {
+    const known = this.#byServer.get(server);
+    if (known !== undefined) return known;
+    const created = {
+      legacy: new EraNumbers(this.#metrics, server, 'legacy'),
+      modern: new EraNumbers(this.#metrics, server, 'modern'),
+    };
+    this.#byServer.set(server, created);
+    return created;
+  }
+}

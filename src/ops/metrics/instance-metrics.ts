@@ -1,0 +1,56 @@
+import type { Readiness } from '../../session/readiness.ts';
+import type { MetricKey } from './catalogue.ts';
+import type { Metrics } from './metrics.ts';
+
+/** What can be looked at of a running gateway. */
+export interface InstanceState {
+  readonly version: string;
+  readonly maxSessions: number;
+  /** The names of the configured servers as they are now: each has its numbers from then on. */
+  servers(): readonly string[];
+  readiness(): Readiness;
+  /** Its sessions. */
+  sessions(): Iterable<{ readonly name: { readonly server: string }; readonly callsInFlight: number }>;
+  /** Connections of clients that are open. */
+  connections(): Promise<number>;
+  /** Whether Redis answers; undefined where there is none. */
+  isStoreUp(): boolean | undefined;
+}
+
+const states: readonly Readiness[] = ['ready', 'degraded', 'unavailable', 'draining'];
+
+/** Looks at a gateway whenever its metrics are asked for. */
+export function watchInstance(metrics: Metrics, state: InstanceState): void {
+  const set = (key: MetricKey, value: number, ...labels: string[]): void => {
+    metrics.tallies(key).of(...labels).value = value;
+  };
+  /** Those that were configured once, too: what is not there any more has none. */
+  const known = new Set<string>();
+  const serversNow = (): Iterable<string> => {
+    const news = state.servers().filter((server) => !known.has(server));
+    if (news.length > 0) metrics.begin(news);
+    for (const server of news) known.add(server);
+    return known;
+  };
+  serversNow();
+  set('info', 1, state.version, process.version);
+  set('sessionsMax', state.maxSessions);
+  metrics.onRefresh(async () => {
+    const readiness = state.readiness();
+    for (const one of states) set('readiness', Number(one === readiness), one);
+    const counts = new Map(Array.from(serversNow(), (server) => [server, { sessions: 0, calls: 0 }]));
+    for (const { name, callsInFlight } of state.sessions()) {
+      const count = counts.get(name.server);
+      if (count === undefined) continue;
+      count.sessions += 1;
+      count.calls += callsInFlight;
+    }
+    for (const [server, { sessions, calls }] of counts) {
+      set('sessions', sessions, server);
+      set('sessionCalls', calls, server);
+    }
+    const isUp = state.isStoreUp();
+    if (isUp !== undefined) set('redisUp', Number(isUp));
+    set('connections', await state.connections());
+  });
+}

@@ -1,0 +1,69 @@
+import { catalogue, type Label, type Metric } from './catalogue.ts';
+
+/** `docs/metrics.md`, from the catalogue; `scripts/write-reference.mjs` writes it. */
+export function renderMetricsReference(): string {
+  return `<!-- Generated from src/ops/metrics: npm run build && node scripts/write-reference.mjs -->
+
+# Metrics
+
+Prometheus reads them at \`http://127.0.0.1:9464/metrics\`, a port apart from that of clients (\`--admin-port\`; 0 turns it off, and then
+nothing is measured). \`/healthz\` and \`/readyz\` are there too, as at the port of clients. A gateway whose port is taken, as that of a second one on the same machine,
+says so in its log and serves without metrics.
+
+The address is that of this machine. For a Prometheus in another container or on another machine set \`--admin-host 0.0.0.0\`, and let nobody else reach
+the port: it asks for no credentials. What it tells are names of your servers and how much these are used; never an id, a user, a name of a tool or
+content ([decision 0042](decisions/0042-metrics.md)). Web pages cannot read it: \`Origin\` is checked, and on a loopback address \`Host\`, too.
+
+\`\`\`yaml
+scrape_configs:
+  - job_name: mcp-gangway
+    static_configs:
+      - targets: ["127.0.0.1:9464"]
+rule_files:
+  - alerts.yml # deploy/prometheus/alerts.yml
+\`\`\`
+
+Each instance tells of itself; sums over instances are for Prometheus to make. [deploy/prometheus/alerts.yml](../deploy/prometheus/alerts.yml) has alerts, each with what to
+look at; [deploy/grafana/dashboard.json](../deploy/grafana/dashboard.json) is a dashboard to import. \`docker compose --profile observability up\` runs both
+with the example of two gateways: Prometheus at port 9090, Grafana at port 3000.
+
+## Of the gateway
+
+| Metric | Type | Labels | What it is |
+| --- | --- | --- | --- |
+${Object.values(catalogue).map(row).join('\n')}
+
+The values of labels:
+
+| Label | Values |
+| --- | --- |
+${labels().map(labelRow).join('\n')}
+
+## Of its process
+
+Those of [prom-client](https://github.com/siimon/prom-client), under the names that Prometheus' clients have in common: \`process_cpu_seconds_total\`,
+\`process_resident_memory_bytes\`, \`process_open_fds\`, \`process_start_time_seconds\` and others, \`nodejs_eventloop_lag_p99_seconds\` with its siblings (how
+late the event loop was since the last look), \`nodejs_heap_size_used_bytes\`, \`nodejs_gc_duration_seconds\`.
+
+## What they are not
+
+- The time of a request ends when its response is on its way to the client, not when the client has it; with an answer that is a stream, when the response is on its
+  way to the log.
+- A request to a session of another instance is counted there, by its owner. Streams and connections are counted where the client is.
+- Requests that the gateway makes by itself are no requests of clients; they are in \`mcp_gangway_server_messages_total\`.
+`;
+}
+
+const row = ({ name, type, help, labels: of }: Metric): string =>
+  `| \`${name}\` | ${type} | ${of.map((label) => `\`${label.name}\``).join(', ')} | ${help} |`;
+
+/** Each once, but where a name means different things. */
+function labels(): Label[] {
+  const all = Object.values<Metric>(catalogue).flatMap(({ labels: of }) => of);
+  return [...new Map(all.map((label) => [`${label.name} ${label.values ?? label.meaning}`, label])).values()].filter(
+    ({ values, meaning }) => values !== undefined || meaning !== undefined,
+  );
+}
+
+const labelRow = ({ name, values, meaning }: Label): string =>
+  `| \`${name}\` | ${values?.map((value) => `\`${value}\``).join(', ') ?? meaning} |`;

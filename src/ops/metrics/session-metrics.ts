@@ -1,0 +1,61 @@
+import type { ModernObserver } from '../../modern/observer.ts';
+import type { SessionObserver } from '../../session/observer.ts';
+import type { Metrics } from './metrics.ts';
+
+/** Counts what happens to sessions. */
+export function countSessions(metrics: Metrics): Partial<SessionObserver> {
+  const { add, startSeconds } = counters(metrics);
+  const live = metrics.tallies('eventsDelivered').of('live');
+  const replayed = metrics.tallies('eventsDelivered').of('replayed');
+  return {
+    started({ server }, { startMs }) {
+      add('sessionStarts', server);
+      startSeconds(server, startMs);
+    },
+    ended({ server }, { reason }) {
+      add('sessionEnds', server, reason);
+      if (reason === 'crash_loop') add('crashLoops', server);
+      if (reason === 'server_start_failed' || reason === 'server_start_timeout') add('startFailures', server);
+    },
+    adopted: ({ server }) => add('takeovers', server),
+    restored: ({ server }) => add('restores', server),
+    dropped: ({ server }, what) => add('dropped', server, what),
+    failed: () => add('internalErrors'),
+    streamsOf(server) {
+      return {
+        resumed: (outcome) => add('resumes', server, outcome),
+        delivered(count, source) {
+          (source === 'live' ? live : replayed).value += count;
+        },
+      };
+    },
+  };
+}
+
+/** Counts what happens to servers of the modern era. */
+export function countModern(metrics: Metrics): Partial<ModernObserver> {
+  const { add, startSeconds } = counters(metrics);
+  return {
+    ready: (server, { startMs }) => startSeconds(server, startMs),
+    startFailed: (server) => add('startFailures', server),
+    crashLoop: (server) => add('crashLoops', server),
+    clientCut: (server) => add('clientsCut', server),
+    failed: () => add('internalErrors'),
+    dropped: (server, what) => add('dropped', server, what),
+  };
+}
+
+/** For what happens too seldom to hold on to a number of it. */
+function counters(metrics: Metrics) {
+  return {
+    add(key: Parameters<Metrics['tallies']>[0], ...labels: string[]): void {
+      metrics.tallies(key).of(...labels).value += 1;
+    },
+    startSeconds(server: string, ms: number): void {
+      metrics
+        .distributions('startSeconds')
+        .of(server)
+        .observe(ms / 1_000);
+    },
+  };
+}

@@ -1,0 +1,16 @@
+import type { Traffic } from '../../http/traffic.ts';
+import type { Metrics } from './metrics.ts';
+import type { Tally } from './series.ts';
+
+/** Counts what is open to a server's clients. */
+export const countTraffic = (metrics: Metrics, server: string): Traffic => ({
+  onStream: countOpen(metrics.tallies('streams').of(server)),
+  onWebSocket: countOpen(metrics.tallies('webSockets').of(server)),
+});
+
+const countOpen = (open: Tally) => () => {
+  open.value += 1;
+  return (): void => {
+    open.value -= 1;
+  };
+};

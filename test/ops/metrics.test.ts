@@ -1,0 +1,172 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { both } from '../../src/ops/both.ts';
+import { CallMetrics } from '../../src/ops/metrics/call-metrics.ts';
+import { catalogue, type Metric } from '../../src/ops/metrics/catalogue.ts';
+import { createExposition } from '../../src/ops/metrics/exposition.ts';
+import { Metrics } from '../../src/ops/metrics/metrics.ts';
+import { watchProcesses } from '../../src/ops/metrics/process-metrics.ts';
+import { renderMetricsReference } from '../../src/ops/metrics/reference.ts';
+import { Distribution } from '../../src/ops/metrics/series.ts';
+import { readOne } from '../../src/protocol/message.ts';
+import { OpenCall } from '../../src/session/call-observer.ts';
+
+describe('the catalogue', () => {
+  it('is what docs/metrics.md says', () => {
+    expect(readFileSync(new URL('../../docs/metrics.md', import.meta.url), 'utf8')).toBe(renderMetricsReference());
+  });
+
+  it.each(Object.values<Metric>(catalogue))(
+    '$name is named as Prometheus has it',
+    ({ name, type, help, labels, bounds }) => {
+      // prometheus.io/docs/practices/naming: base units, and `_total` for what only grows.
+      expect(name).toMatch(/^mcp_gangway_[a-z][a-z_]*[a-z]$/);
+      expect(name.endsWith('_total')).toBe(type === 'counter');
+      expect(name).not.toMatch(/_(ms|milliseconds|kb|mb|percent)(_|$)/);
+      expect(help).toMatch(/^[A-Z].*\.$/);
+      for (const label of labels) expect(label.name).not.toMatch(/id$|session|user|principal|tool|uri/);
+      expect(bounds).toEqual([...bounds].sort((a, b) => a - b));
+      expect(bounds.length > 0).toBe(type === 'histogram');
+    },
+  );
+});
+
+describe('numbers', () => {
+  it('lie in the bucket whose bound they do not exceed, and are summed up', () => {
+    const seconds = new Distribution([0.1, 1]);
+    for (const value of [0.05, 0.1, 0.100001, 1, 7]) seconds.observe(value);
+    expect(seconds.counts).toEqual([2, 2, 1]);
+    expect(seconds.sum).toBeCloseTo(8.250001);
+  });
+
+  it('are the same ones for the same labels', () => {
+    const faults = new Metrics().tallies('faults');
+    faults.of('a', 'b').value += 1;
+    faults.of('a', 'b').value += 1;
+    expect(Array.from(faults.entries(), ({ labels, number }) => [labels, number.value])).toEqual([[['a', 'b'], 2]]);
+  });
+
+  it('whose labels are known begin at zero, and gauges and others do not', () => {
+    const metrics = new Metrics();
+    metrics.begin(['one', 'two']);
+    expect(metrics.samples('resumes')).toHaveLength(10);
+    expect(metrics.samples('internalErrors')).toEqual([
+      { name: 'mcp_gangway_internal_errors_total', labels: {}, value: 0 },
+    ]);
+    expect([metrics.samples('requests'), metrics.samples('redisUp')]).toEqual([[], []]);
+  });
+
+  it('are what Prometheus reads: cumulative buckets, escaped labels', async () => {
+    const metrics = new Metrics();
+    metrics.distributions('startSeconds').of('a "b" \\c').observe(0.2);
+    const text = await createExposition(metrics).render();
+    const name = 'mcp_gangway_server_start_seconds';
+    const server = 'server="a \\"b\\" \\\\c"';
+    for (const line of [
+      `# TYPE ${name} histogram`,
+      `${name}_bucket{${server},le="0.1"} 0`,
+      `${name}_bucket{${server},le="0.25"} 1`,
+      `${name}_bucket{${server},le="60"} 1`,
+      `${name}_bucket{${server},le="+Inf"} 1`,
+      `${name}_sum{${server}} 0.2`,
+      `${name}_count{${server}} 1`,
+    ])
+      expect(text).toContain(`${line}\n`);
+  });
+});
+
+describe('calls', () => {
+  const message = (text: string) => readOne(Buffer.from(text)) as NonNullable<ReturnType<typeof readOne>>;
+  const open = (metrics: Metrics, method: string): OpenCall => {
+    const request = message(`{"jsonrpc":"2.0","id":1,"method":"${method}"}`);
+    return new OpenCall(new CallMetrics(metrics), { server: 's', era: 'legacy', principal: undefined }, request);
+  };
+  const outcomes = (metrics: Metrics) =>
+    metrics
+      .samples('requests')
+      .flatMap(({ labels: { method, outcome }, value }) => (value > 0 ? [`${method} ${outcome} ${value}`] : []));
+
+  it('end once, in the way in which they ended first', () => {
+    const metrics = new Metrics();
+    const call = open(metrics, 'tools/call');
+    call.sent();
+    call.answered(message('{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"no"}}'));
+    call.left();
+    call.failed('internal');
+    expect(outcomes(metrics)).toEqual(['tools/call error 1']);
+    expect(metrics.samples('faults')).toEqual([]);
+  });
+
+  it('that were never handed over have no time of the server', () => {
+    const metrics = new Metrics();
+    open(metrics, 'tools/list').failed('draining');
+    const counts = metrics.samples('requestServerSeconds').filter(({ name }) => name.endsWith('_count'));
+    expect(counts.map(({ value }) => value)).toEqual([0]);
+    expect(outcomes(metrics)).toEqual(['tools/list fault 1']);
+  });
+
+  it('with a method of their own are `other`, so that nobody can make labels', () => {
+    const metrics = new Metrics();
+    for (let n = 0; n < 100; n += 1) open(metrics, `my/method${n}`).left();
+    expect(outcomes(metrics)).toEqual(['other left 100']);
+  });
+});
+
+describe('processes', () => {
+  const live = new Map([['s', new Set([{ pid: 7 }])]]);
+
+  it('add up what is new of their processor time, also where a pid comes again', async () => {
+    const metrics = new Metrics();
+    let found = [{ group: 7, identity: '7 100', residentBytes: 10, cpuMs: 1_000 }];
+    watchProcesses(metrics, { live, usageOf: async () => found });
+    const look = async (next: typeof found) => {
+      found = next;
+      await metrics.refresh();
+      return [metrics.tallies('processCpu').of('s').value, metrics.tallies('processMemory').of('s').value];
+    };
+    expect(await look(found)).toEqual([1, 10]);
+    expect(await look([{ group: 7, identity: '7 100', residentBytes: 30, cpuMs: 1_500 }])).toEqual([1.5, 30]);
+    expect(await look([{ group: 7, identity: '7 900', residentBytes: 5, cpuMs: 200 }])).toEqual([1.7, 5]);
+    expect(await look([])).toEqual([1.7, 0]);
+  });
+
+  it('that cannot be looked at in time do not hold up a scrape', async () => {
+    const metrics = new Metrics();
+    let looks = 0;
+    let end: () => void = () => undefined;
+    const usageOf = async () => {
+      looks += 1;
+      await new Promise<void>((resolve) => {
+        end = resolve;
+      });
+      return [];
+    };
+    watchProcesses(metrics, { live, usageOf });
+    await metrics.refresh();
+    await metrics.refresh();
+    expect(looks).toBe(1); // one at a time
+    end();
+  });
+});
+
+describe('two observers as one', () => {
+  interface Observer {
+    told(what: string): void;
+    alone?(): string;
+  }
+
+  it('are both told, the first one first, and each of what it wants to know', () => {
+    const heard: string[] = [];
+    const one: Observer & { other(): void } = {
+      told: (what) => heard.push(`1 ${what}`),
+      other: () => heard.push('other'),
+    };
+    const merged = both<Observer & { other(): void }>(one, {
+      told: (what) => heard.push(`2 ${what}`),
+      alone: () => 'yes',
+    });
+    merged.told('a');
+    merged.other();
+    expect([heard, merged.alone?.()]).toEqual([['1 a', '2 a', 'other'], 'yes']);
+  });
+});

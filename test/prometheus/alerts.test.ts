@@ -1,0 +1,131 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import { shortLeases } from '../cluster/fast.ts';
+import { freeze, thaw } from '../support/freeze.ts';
+import {
+  everythingFixture,
+  type Gateway,
+  type GatewayOptions,
+  modernFixture,
+  startGateway,
+} from '../support/gateway.ts';
+import { initialize, post } from '../support/http-client.ts';
+import { startNetProxy } from '../support/net-proxy.ts';
+import { findFreePort } from '../support/redis-process.ts';
+import { startRedis } from '../support/redis-server.ts';
+import { type Prometheus, startPrometheus } from './prometheus.ts';
+
+/** A gateway that Prometheus scrapes. */
+async function startScraped(
+  options: GatewayOptions,
+): Promise<{ gateway: Gateway; prometheus: Prometheus; adminPort: number }> {
+  const adminPort = await findFreePort();
+  const gateway = await startGateway({ ...options, adminPort });
+  return { gateway, adminPort, prometheus: await startPrometheus([adminPort]) };
+}
+
+/** Does something every 100 ms until a promise is settled. */
+async function during<T>(promise: Promise<T>, act: () => Promise<unknown>): Promise<T> {
+  let isOver = false;
+  const over = promise.finally(() => {
+    isOver = true;
+  });
+  while (!isOver) {
+    await act();
+    await Promise.race([over, delay(100)]);
+  }
+  return over;
+}
+
+test('GangwayDown: a gateway was killed', async () => {
+  const { gateway, prometheus, adminPort } = await startScraped({ command: modernFixture });
+  await gateway.stop('SIGKILL');
+  expect(await prometheus.fires('GangwayDown')).toMatchObject({
+    instance: `127.0.0.1:${adminPort}`,
+    severity: 'critical',
+  });
+});
+
+test('GangwayServerCrashLoop, GangwayFaults: a server ends with each call', async () => {
+  const { gateway, prometheus } = await startScraped({ command: everythingFixture });
+  const session = await initialize(gateway.url);
+  for (let loss = 0; loss < 6; loss += 1) await session.request('tools/call', { name: 'exit', arguments: {} });
+  expect(await prometheus.fires('GangwayServerCrashLoop')).toMatchObject({ server: 'everything-server' });
+  expect(await prometheus.fires('GangwayFaults')).toMatchObject({ server: 'everything-server' });
+});
+
+test('GangwayServerDoesNotStart: a server does not answer initialize', async () => {
+  const { gateway, prometheus } = await startScraped({
+    command: ['sleep', '1000'],
+    args: ['--start-timeout-ms', '500'],
+  });
+  const open = () =>
+    post(gateway.url, {
+      jsonrpc: '2.0',
+      id: 1,
+      method: 'initialize',
+      params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'c', version: '1' } },
+    });
+  await during(prometheus.fires('GangwayServerDoesNotStart'), open);
+});
+
+test('GangwaySessionsNearLimit, GangwayOverloaded: there are as many sessions as there may be, and more want one', async () => {
+  const { gateway, prometheus } = await startScraped({ command: modernFixture, args: ['--max-sessions', '1'] });
+  await initialize(gateway.url);
+  await prometheus.fires('GangwaySessionsNearLimit');
+  await during(prometheus.fires('GangwayOverloaded'), () => initialize(gateway.url).catch(() => undefined));
+});
+
+test('GangwayHistoryLost: a client comes back for events that are no longer kept', async () => {
+  const args = ['--log-max-events', '8'];
+  const { gateway, prometheus } = await startScraped({ command: everythingFixture, args });
+  const session = await initialize(gateway.url);
+  const params = { name: 'progress', arguments: { count: 50 }, _meta: { progressToken: 'p' } };
+  const { events } = await (await session.send({ jsonrpc: '2.0', id: 9, method: 'tools/call', params })).answer();
+  await (await session.getStream(events[0]?.id)).answer();
+  await prometheus.fires('GangwayHistoryLost');
+});
+
+test('GangwayRedisRefuses, GangwayRedisDown, GangwayUnavailable: Redis is full, and then away', async () => {
+  await using redis = await startRedis();
+  const { gateway, prometheus } = await startScraped({
+    command: modernFixture,
+    args: ['--redis', redis.url, ...shortLeases],
+  });
+  await initialize(gateway.url);
+  await redis.command('CONFIG', 'SET', 'maxmemory', '1');
+  const open = () => initialize(gateway.url).catch(() => undefined);
+  expect(await during(prometheus.fires('GangwayRedisRefuses'), open)).toMatchObject({ reason: 'full' });
+  await redis.kill();
+  await prometheus.fires('GangwayRedisDown');
+  await prometheus.fires('GangwayUnavailable');
+});
+
+test('GangwayRedisSlow: each command takes 150 ms', async () => {
+  await using redis = await startRedis();
+  const proxy = await startNetProxy(redis.port);
+  const { prometheus } = await startScraped({ command: modernFixture, args: ['--redis', proxy.urlOf(redis.url)] });
+  proxy.set({ toClient: { latencyMs: 150 } });
+  await prometheus.fires('GangwayRedisSlow');
+  await proxy.close();
+});
+
+test('GangwayTakeovers: an instance was killed, and a client comes back to the other one', async () => {
+  await using redis = await startRedis();
+  const args = ['--redis', redis.url, ...shortLeases];
+  const lost = await startGateway({ command: everythingFixture, args });
+  const { gateway, prometheus } = await startScraped({ command: everythingFixture, args });
+  const session = await initialize(lost.url);
+  await lost.stop('SIGKILL');
+  await session.at(gateway.url).request('tools/list');
+  expect(await prometheus.fires('GangwayTakeovers')).toMatchObject({ severity: 'info' });
+});
+
+test('GangwayEventLoopLate: the gateway has too little processor time', async () => {
+  const { gateway, prometheus } = await startScraped({ command: modernFixture });
+  await during(prometheus.fires('GangwayEventLoopLate'), async () => {
+    await freeze(gateway.pid);
+    await delay(400);
+    thaw(gateway.pid);
+  });
+});
