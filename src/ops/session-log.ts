@@ -56,6 +56,7 @@ export function createSessionLog(logger: Logger): SessionObserver {
     adopted: (name, details) => logger.info({ ...name, ...details }, 'session taken over'),
     wornOut: (name) => logger.warn({ ...name, reason: 'worn_out' }, 'session ended'),
     clusterJoined: () => logger.info('Redis answers; sessions are shared by it'),
+    hibernated: (name) => logger.info(name, 'session hibernates'),
     restored: (name, details) => logger.info({ ...name, ...details }, 'server restored'),
     dropped(name, what, text) {
       if (!logger.isLevelEnabled('debug')) return;

@@ -58,7 +58,7 @@ it('names what a server offers, of both eras, as JSON', async () => {
   const [command, ...args] = everythingFixture;
   const [program, ...modernArgs] = modernFixture;
   const path = await configOf({
-    old: { command, args },
+    old: { command, args, hibernateAfterMs: 60_000 },
     modern: { command: program, args: [...modernArgs, '--dual'] },
   });
   const { stdout, code } = await check('--config', path, '--json');

@@ -49,7 +49,7 @@ export async function check(
     const checked = await checkServer(server, config, environment);
     listener.onServer(checked);
     isFine &&= checked.isFine;
-    if (checked.isFine) advice.push(...adviceOnServer(checked.server.name, checked.findings));
+    if (checked.isFine) advice.push(...adviceOnServer(checked.server, checked.findings));
   }
   const redis = await checkRedis(config);
   if (redis !== undefined) {
@@ -111,11 +111,10 @@ function explainRedis(error: Error): string {
   return `It cannot be used: ${error.message}`;
 }
 
-function adviceOnServer(about: string, { warning, declares }: Findings): Advice[] {
+function adviceOnServer({ name: about, hibernateAfterMs }: ServerConfig, { warning, declares }: Findings): Advice[] {
   const advice = warning === undefined ? [] : [{ about, text: warning }];
-  if (!declares.includes('tasks')) return advice;
-  const text =
-    'It declares tasks. They live in its process, and end with it; until they are done it is kept, though its client is away.';
+  if (hibernateAfterMs === 0 || !declares.includes('tasks')) return advice;
+  const text = `It declares tasks, and keeps their results in its process: with ${flagOf('hibernateAfterMs')} a client that comes back late for one finds it gone.`;
   return [...advice, { about, text }];
 }
 

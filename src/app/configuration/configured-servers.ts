@@ -4,6 +4,7 @@ import { checkCredentials } from './credentials.ts';
 import type { Report } from './fault.ts';
 import { checkForwarding } from './forwarding.ts';
 import { resolveOptions } from './given-values.ts';
+import { checkHibernation } from './hibernation.ts';
 import { type ServerOptions, serverOptions } from './options.ts';
 import { checkUser } from './resource-options.ts';
 import type { EntryContext } from './server-entry.ts';
@@ -99,13 +100,11 @@ const checkForClients = <T extends ServerConfig>(
   own: Pick<ReadonlySet<string>, 'has'>,
   path: string,
   report: Report,
-): T =>
-  checkCredentials(
-    checkForwarding(server, own.has('forwardHeaders'), path, report),
-    own.has('credentials'),
-    path,
-    report,
-  );
+): T => {
+  const forwarding = checkForwarding(server, own.has('forwardHeaders'), path, report);
+  const withCredentials = checkCredentials(forwarding, own.has('credentials'), path, report);
+  return checkHibernation(withCredentials, own.has('hibernateAfterMs'), path, report);
+};
 
 function readAddress(
   { path, text }: { readonly path: string; readonly text: string },

@@ -114,6 +114,7 @@ export const catalogue = {
     [server],
   ),
   restores: counter('backend_restores_total', 'Lost backends of sessions that were replaced.', [server]),
+  hibernations: counter('hibernations_total', 'Backends that sessions let go of since nobody used them.', [server]),
   crashLoops: counter('crash_loops_total', 'How often a server was given up since it ended again and again.', [server]),
   messages: counter('server_messages_total', 'Messages to and from servers.', [
     ...[server, oneOf('direction', 'sent', 'received')],

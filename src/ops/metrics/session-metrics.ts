@@ -19,6 +19,7 @@ export function countSessions(metrics: Metrics): Partial<SessionObserver> {
     },
     adopted: ({ server }) => add('takeovers', server),
     restored: ({ server }) => add('restores', server),
+    hibernated: ({ server }) => add('hibernations', server),
     dropped: ({ server }, what) => add('dropped', server, what),
     failed: () => add('internalErrors'),
     streamsOf(server) {
