@@ -5,6 +5,8 @@ import type { Traffic } from '../http/traffic.ts';
 import type { ModernObserver } from '../modern/observer.ts';
 import { type Audit, createAudit } from '../ops/audit.ts';
 import { both } from '../ops/both.ts';
+import { noteModern, noteSessions } from '../ops/health/noting-observers.ts';
+import type { ServerHealth } from '../ops/health/server-health.ts';
 import { BackendMetrics } from '../ops/metrics/backend-metrics.ts';
 import { CallMetrics } from '../ops/metrics/call-metrics.ts';
 import { Metrics } from '../ops/metrics/metrics.ts';
@@ -16,10 +18,10 @@ import { createSessionLog } from '../ops/session-log.ts';
 import { StatusRecord } from '../ops/status/record.ts';
 import { bothTold, type CallObserver } from '../session/call-observer.ts';
 import type { SessionObserver } from '../session/observer.ts';
-import type { GatewayConfig } from './configuration/config.ts';
-import { logListeners, type ServerListeners } from './server-listeners.ts';
+import type { GatewayConfig, ServerConfig } from './configuration/config.ts';
+import { listenTo, type ServerListeners } from './server-listeners.ts';
 
-/** Who is told what happens in a gateway: its log, its audit lines, its metrics. */
+/** Who is told what happens in a gateway: its log, its audit lines, its metrics, and what is known of how its servers do. */
 export interface Observers {
   readonly sessions: SessionObserver;
   readonly modern: ModernObserver;
@@ -31,30 +33,22 @@ export interface Observers {
   /** What the status page shows; undefined if there is none. */
   readonly status: StatusRecord | undefined;
   /** What is told of a server's processes. */
-  listenersOf(server: string): ServerListeners;
+  listenersOf(server: ServerConfig): ServerListeners;
   /** What is told of a server's clients. */
   trafficOf(server: string): Traffic | undefined;
 }
 
 /** The observers of a configuration. Throws an error for the operator if audit lines cannot be written. */
-export function createObservers(config: GatewayConfig, logger: Logger): Observers {
+export function createObservers(config: GatewayConfig, logger: Logger, health: ServerHealth): Observers {
   const audit = auditOf(config, logger);
-  const sessionLog = createSessionLog(logger);
-  const modernLog = createModernLog(logger);
-  const listenersOf = (server: string): ServerListeners => logListeners(logger.child({ server }));
+  const sessionLog = both(createSessionLog(logger), noteSessions(health));
+  const modernLog = both(createModernLog(logger), noteModern(health));
+  const listenersOf = (server: ServerConfig): ServerListeners => listenTo(server, logger, health);
   if (config.adminPort === 0) {
     const sessions = { ...sessionLog, calls: audit };
     const trafficOf = (): undefined => undefined;
-    return {
-      sessions,
-      modern: modernLog,
-      calls: audit,
-      audit,
-      metrics: undefined,
-      status: undefined,
-      listenersOf,
-      trafficOf,
-    };
+    const nobody = { metrics: undefined, status: undefined };
+    return { sessions, modern: modernLog, calls: audit, audit, ...nobody, listenersOf, trafficOf };
   }
   const metrics = new Metrics();
   const status = new StatusRecord(config.inspect);
@@ -66,8 +60,8 @@ export function createObservers(config: GatewayConfig, logger: Logger): Observer
     modern: status.withShared(both(modernLog, countModern(metrics))),
     ...{ calls, audit, metrics, status },
     listenersOf: (server) => ({
-      ...both(listenersOf(server), { onStderr: (line, pid) => status.stderr.add(server, line, pid) }),
-      counted: (open) => backends.counted(server, open),
+      ...both(listenersOf(server), { onStderr: (line, pid) => status.stderr.add(server.name, line, pid) }),
+      counted: (open) => backends.counted(server.name, open),
     }),
     trafficOf: (server) => countTraffic(metrics, server),
   };

@@ -1,6 +1,8 @@
 import type { Logger } from 'pino';
 import type { BackendEnd, OpenBackend } from '../backend/backend.ts';
 import type { WebTransport } from '../backend/detect.ts';
+import type { ServerHealth } from '../ops/health/server-health.ts';
+import type { ServerConfig } from './configuration/config.ts';
 
 /** What is told of a server's processes outside of sessions. */
 export interface ServerListeners {
@@ -18,17 +20,34 @@ export interface ServerListeners {
   onToolsHidden?(names: readonly string[]): void;
   /** A spare ended before anybody used it. */
   onSpareEnd?(end: BackendEnd): void;
+  /** It answered the first question, which the gateway asks an only server at its start. */
+  onAnswered?(): void;
 }
 
-/** Logs what is told of one server. */
-export const logListeners = (logger: Logger): ServerListeners => ({
-  onStderr: (line, pid) => logger.debug({ pid, stderr: line }, 'server wrote to stderr'),
-  onPostFailed: (detail, dropped) => logger.debug({ detail, dropped }, 'a message was not taken by the server'),
-  onTransport: (transport) => logger.info({ transport }, 'found out the transport of the server'),
-  onToolsHidden(names) {
-    const detail = 'Their x-mcp-header annotations break the rules of the protocol. Correct them at the server.';
-    logger.warn({ tools: names.length, detail }, 'left tools out of a list');
-    logger.debug({ names }, 'tools that were left out');
-  },
-  onSpareEnd: ({ reason, detail }) => logger.warn({ reason, detail }, 'spare server ended'),
-});
+/** Logs what is told of one server, and notes what it says of its health. */
+export function listenTo(
+  { name }: Pick<ServerConfig, 'name'>,
+  gatewayLogger: Logger,
+  health: ServerHealth,
+): ServerListeners {
+  const logger = gatewayLogger.child({ server: name });
+  return {
+    onStderr: (line, pid) => logger.debug({ pid, stderr: line }, 'server wrote to stderr'),
+    onPostFailed: (detail, dropped) => logger.debug({ detail, dropped }, 'a message was not taken by the server'),
+    onTransport(transport) {
+      logger.info({ transport }, 'found out the transport of the server');
+      health.transportFound(name, transport);
+    },
+    onToolsHidden(names) {
+      const detail = 'Their x-mcp-header annotations break the rules of the protocol. Correct them at the server.';
+      logger.warn({ tools: names.length, detail }, 'left tools out of a list');
+      logger.debug({ names }, 'tools that were left out');
+    },
+    onSpareEnd(end) {
+      const { reason, detail } = end;
+      logger.warn({ reason, detail }, 'spare server ended');
+      health.ended(name, end);
+    },
+    onAnswered: () => health.started(name),
+  };
+}

@@ -5,17 +5,18 @@ import { createAuthenticate } from '../http/auth/authenticate.ts';
 import type { Endpoint } from '../http/endpoint.ts';
 import { isLoopback } from '../http/origin.ts';
 import type { ModernServer } from '../modern/modern-server.ts';
+import type { ServerHealth, ServerStatus } from '../ops/health/server-health.ts';
 import { ChildMemory } from '../ops/status/child-memory.ts';
 import { closedDoor, type Door, guardedDoor, openDoor } from '../ops/status/door.ts';
 import type { LookedAtServer } from '../ops/status/look.ts';
 import type { StatusRecord } from '../ops/status/record.ts';
+import type { ServerHealthView } from '../ops/status/snapshot.ts';
 import { createStatusPage, type StatusPage } from '../ops/status/status-page.ts';
 import type { Sessions } from '../session/sessions.ts';
 import type { Store } from '../store/store.ts';
 import type { Authentication } from './authentication.ts';
 import { hasAuthentication } from './configuration/authentication.ts';
 import type { GatewayConfig, ServerConfig } from './configuration/config.ts';
-import { endpointPathsOf } from './configuration/endpoint-paths.ts';
 import type { RunningServer } from './servers.ts';
 import { version } from './version.ts';
 
@@ -30,23 +31,25 @@ export interface StatusParts {
   readonly config: GatewayConfig;
   readonly logger: Logger;
   readonly record: StatusRecord;
+  readonly health: ServerHealth;
   readonly store: Store;
   readonly sessions: Sessions;
   readonly authentication: Authentication;
   /** `http://127.0.0.1:8080` */
   readonly base: string;
   servers(): readonly StatusServer[];
+  /** Where clients reach a server. */
+  pathOf(server: ServerConfig): string;
   endpointAt(path: string): Endpoint | undefined;
   drain(): void;
 }
 
 /** The status page of a gateway; see `createStatusPage`. */
 export function createStatus(parts: StatusParts): StatusPage {
-  const { config, logger, record, store, sessions, base, servers, endpointAt, drain } = parts;
+  const { config, logger, record, health, store, sessions, base, servers, pathOf, endpointAt, drain } = parts;
   const onFailed = (cause: unknown): void =>
     logger.debug({ err: cause }, 'the status page could not be told something');
   const memory = new ChildMemory(usageOf, onFailed);
-  const pathOf = (server: ServerConfig): string => endpointPathsOf(config, server)[0].mcp;
   const named = (name: string): StatusServer | undefined =>
     servers().find(({ running }) => running.config.name === name);
   return createStatusPage({
@@ -57,7 +60,10 @@ export function createStatus(parts: StatusParts): StatusPage {
     readiness: () => sessions.readiness,
     sessions: () => sessions.all,
     endableSessions: () => sessions.all,
-    servers: () => servers().map(lookedAt),
+    servers() {
+      const inFlight = new Map(servers().map(({ running, modern }) => [running.config.name, modern.inFlight]));
+      return health.statuses.map((status) => lookedAt(status, inFlight.get(status.server)));
+    },
     memoryOf: (pids) => memory.of(pids),
     renewSpares: (server) => named(server)?.running.pool.renew(),
     about: () => ({
@@ -75,10 +81,20 @@ export function createStatus(parts: StatusParts): StatusPage {
   });
 }
 
-function lookedAt({ running: { config }, modern }: StatusServer): LookedAtServer {
-  const transport = config.address?.transport ?? 'stdio';
-  const health = { state: 'unknown' } as const;
-  return { name: config.name, transport, era: modern.era ?? 'unknown', health, shared: modern.inFlight };
+/** A server as it does, with what modern clients have in flight at it. */
+function lookedAt(status: ServerStatus, shared = { calls: 0, streams: 0 }): LookedAtServer {
+  const { server: name, transport, era = 'unknown' } = status;
+  return { name, transport, era, shared, health: healthOf(status) };
+}
+
+/** The newest that is known: what the probe says, else what came of the last try to use it. */
+function healthOf({ last, probe }: ServerStatus): ServerHealthView {
+  const found = last === undefined ? undefined : last.state === 'started' ? 'up' : 'down';
+  return {
+    state: probe ?? found ?? 'unknown',
+    said: last?.state === 'failed' ? last.why : undefined,
+    at: last?.at.getTime(),
+  };
 }
 
 /** Who reaches a loopback address is on this machine; who reaches another one has to show that they may. */

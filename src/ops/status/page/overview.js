@@ -77,7 +77,7 @@ export function createOverview(section, live) {
 const wordOf = {
   ready: 'Ready',
   degraded: 'Degraded: Redis is away',
-  no_store: 'Not ready: Redis is away',
+  unavailable: 'Not ready',
   draining: 'Draining',
 };
 
