@@ -11,6 +11,7 @@ export type HappeningKind =
   | 'history_lost'
   | 'backend_ended'
   | 'backend_restored'
+  | 'hibernated'
   | 'shared_ready'
   | 'shared_ended'
   | 'start_failed'
@@ -61,6 +62,7 @@ export class Happenings {
     adopted: (name, { pending }) => this.#add('session_adopted', name, `Calls that were left unanswered: ${pending}.`),
     wornOut: (name) => this.#add('session_worn_out', name),
     backendEnded: (name, { reason }) => this.#add('backend_ended', name, `Reason: ${reason}.`),
+    hibernated: (name) => this.#add('hibernated', name),
     restored: (name, { losses }) => this.#add('backend_restored', name, `Losses of the session so far: ${losses}.`),
     dropped: (name, what) => what === 'history_lost' && this.#add('history_lost', name),
     clusterJoined: () => this.#add('redis_back'),

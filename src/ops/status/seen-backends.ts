@@ -1,24 +1,35 @@
-import type { Backend, BackendEvents, OpenBackend } from '../../backend/backend.ts';
+import type { Backend, BackendEnd, BackendEvents, OpenBackend } from '../../backend/backend.ts';
 import { type BackendOwner, keyOf } from './backend-owner.ts';
 import type { Flow } from './flow.ts';
 
 /** A backend that lives. */
 export interface SeenBackend extends BackendOwner {
   readonly pid: number | undefined;
-  /** How many the owner had before. */
+  /** How many the owner has lost before. */
   readonly restarts: number;
   /** On the monotonic clock, in milliseconds. */
   readonly openedAt: number;
 }
 
+/** A backend that lives, as it is kept here. */
+interface Live extends SeenBackend {
+  readonly backend: Backend;
+  /** It is being ended for another one to take its place. */
+  isRestarted: boolean;
+}
+
 /** The backends of one owner, which has one at a time, and sometimes the next while the last one still ends. */
 interface Owned {
   readonly owner: BackendOwner;
-  readonly live: Set<SeenBackend & { readonly backend: Backend }>;
-  opened: number;
+  readonly live: Set<Live>;
+  /** How many ended without having been let go of. */
+  losses: number;
   /** Messages in both directions. */
   messages: number;
 }
+
+/** What is told of the end of one that is restarted: whoever has it is to take it for lost, and not for its own doing. */
+const restarted = { reason: 'exited', detail: 'It was restarted from the status page.' } as const;
 
 /** The backends that live, by whose they are, and what passes them, for those who look. */
 export class SeenBackends {
@@ -33,20 +44,19 @@ export class SeenBackends {
   seen(owner: BackendOwner, open: OpenBackend): OpenBackend {
     return (events, options) => {
       const owned = this.#of(owner);
-      const backend = open(
-        this.#watched(owned, events, () => owned.live.delete(entry)),
-        options,
-      );
-      const entry = {
-        ...owner,
-        backend,
-        restarts: owned.opened,
-        openedAt: performance.now(),
+      const onEnd = (end: BackendEnd): void => {
+        owned.live.delete(entry);
+        const told = entry.isRestarted ? { ...end, ...restarted } : end;
+        if (told.reason !== 'closed') owned.losses += 1;
+        events.onEnd(told);
+      };
+      const backend = open(this.#watched(owned, { ...events, onEnd }), options);
+      const entry: Live = {
+        ...{ ...owner, backend, restarts: owned.losses, openedAt: performance.now(), isRestarted: false },
         get pid() {
           return backend.pid;
         },
       };
-      owned.opened += 1;
       owned.live.add(entry);
       return {
         get pid() {
@@ -77,7 +87,7 @@ export class SeenBackends {
   /** What is known of an owner. */
   of(owner: BackendOwner): { readonly messages: number; readonly restarts: number } | undefined {
     const owned = this.#byOwner.get(keyOf(owner));
-    return owned && { messages: owned.messages, restarts: Math.max(0, owned.opened - 1) };
+    return owned && { messages: owned.messages, restarts: owned.losses };
   }
 
   /**
@@ -88,11 +98,14 @@ export class SeenBackends {
     const live = [...this.#byOwner.values()]
       .filter(({ owner }) => owner.server === server)
       .flatMap((owned) => [...owned.live]);
-    for (const { backend } of live) void backend.close();
+    for (const entry of live) {
+      entry.isRestarted = true;
+      void entry.backend.close();
+    }
     return live.length;
   }
 
-  #watched(owned: Owned, events: BackendEvents, onEnd: () => void): BackendEvents {
+  #watched(owned: Owned, events: BackendEvents): BackendEvents {
     return {
       onMessages: (messages, of) => {
         owned.messages += messages.length;
@@ -101,10 +114,7 @@ export class SeenBackends {
       },
       onUnanswered: (ids, reason) => events.onUnanswered(ids, reason),
       onState: (state) => events.onState?.(state),
-      onEnd: (end) => {
-        onEnd();
-        events.onEnd(end);
-      },
+      onEnd: (end) => events.onEnd(end),
     };
   }
 
@@ -112,7 +122,7 @@ export class SeenBackends {
     const key = keyOf(owner);
     const known = this.#byOwner.get(key);
     if (known !== undefined) return known;
-    const created: Owned = { owner, live: new Set(), opened: 0, messages: 0 };
+    const created: Owned = { owner, live: new Set(), losses: 0, messages: 0 };
     this.#byOwner.set(key, created);
     return created;
   }

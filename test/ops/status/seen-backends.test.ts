@@ -77,7 +77,9 @@ test('with contents, what looks like a credential is left out, and a long text i
 
 test('a restart closes the backends of that server alone, and the next ones count as restarts', async () => {
   const { backends, server } = open();
-  const first = backends.seen(owner, server.open);
+  const ends: unknown[] = [];
+  const openFirst = backends.seen(owner, server.open);
+  const first = (events: BackendEvents) => openFirst({ ...events, onEnd: ({ reason }) => ends.push(reason) });
   const other = backends.seen({ server: 'mail' }, server.open);
   first(silent);
   other(silent);
@@ -91,6 +93,7 @@ test('a restart closes the backends of that server alone, and the next ones coun
     ['files', 1],
     ['mail', 0],
   ]);
+  expect(ends).toEqual(['exited']); // as a loss, which is restored
   expect(backends.of(owner)).toEqual({ messages: 0, restarts: 1 });
   backends.forget(owner);
   expect(backends.of(owner)).toBeUndefined();

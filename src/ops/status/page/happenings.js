@@ -14,6 +14,7 @@ const words = {
   history_lost: ['Stream resumed, but events it lacks are no longer kept', 'bad'],
   backend_ended: ['Server ended', 'bad'],
   backend_restored: ['Server restored', 'good'],
+  hibernated: ['Session let go of its process, since nobody uses it', ''],
   shared_ready: ['Shared server ready', 'good'],
   shared_ended: ['Shared server ended', 'bad'],
   start_failed: ['Server did not start', 'bad'],
