@@ -172,6 +172,7 @@ export async function startGateway({ config, environment, logger, onUseless }: G
   const state = {
     ...{ version, maxSessions: config.maxSessions, servers: config.servers.map(({ name }) => name), readiness },
     sessions: () => sessions.all,
+    waitingMail: sessions.waitingMail,
     connections: () => promisify(http.getConnections.bind(http))(),
     isStoreUp: () => (config.redis === undefined ? undefined : store.healthyForMs() > 0),
   };

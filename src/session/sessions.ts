@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { EventId } from '../protocol/event-id.ts';
 import type { Reason } from '../protocol/faults.ts';
 import type { Message } from '../protocol/message.ts';
+import type { WaitingMail } from '../store/instances.ts';
 import type { Principal } from '../store/session-records.ts';
 import type { Store } from '../store/store.ts';
 import type { Adoption } from './adoption.ts';
@@ -49,7 +50,10 @@ export class Sessions {
   /** Clients of one stream, which listen before they open their session. */
   readonly #expected: Expected;
   readonly #closing = new AbortController();
-  #isDraining = false;
+  /** True once `drain` was called: no new sessions. */
+  isDraining = false;
+  /** What other instances have sent to this one and it has not received; undefined if there are none. */
+  readonly waitingMail = (): Promise<WaitingMail> | undefined => this.#cluster?.waitingMail();
   readonly #renewal: Renewal | undefined;
 
   constructor(options: SessionsOptions) {
@@ -75,7 +79,7 @@ export class Sessions {
       sessions: () => this.#byKey.values(),
       find: (key) => this.#byKey.get(key),
       adopt: (key, server, adoption) => this.#adopt(key, server, adoption),
-      mayAdopt: () => !this.#isDraining,
+      mayAdopt: () => !this.isDraining,
       endingHere: (key) => (this.#ending.get(key)?.leavesNoRecord ? 'unknown_session' : undefined),
       streamsOf: (server) => options.observer.streamsOf?.(server),
       onWornOut: (key, { name }) => options.observer.wornOut(nameOf(key, name)),
@@ -90,15 +94,10 @@ export class Sessions {
     return [...this.#byKey.values(), ...this.connected.values()];
   }
 
-  /** True once `drain` was called: no new sessions. */
-  get isDraining(): boolean {
-    return this.#isDraining;
-  }
-
   /** Whether new sessions are welcome. */
   get readiness(): Readiness {
     const { cluster } = this.#options;
-    return this.#isDraining ? 'draining' : readinessOf(this.#cluster?.lease, cluster?.leaseMs ?? 0);
+    return this.isDraining ? 'draining' : readinessOf(this.#cluster?.lease, cluster?.leaseMs ?? 0);
   }
 
   /** Opens a session for a client's `initialize` and answers it. */
@@ -162,7 +161,7 @@ export class Sessions {
    * error for what they wait for. With other instances they are released for them. Resolves when no backend is left.
    */
   async drain(graceMs: number): Promise<void> {
-    this.#isDraining = true;
+    this.isDraining = true;
     this.#sweep.stop();
     this.#expected.close();
     const reason = this.#cluster === undefined ? 'draining' : 'released';
@@ -245,7 +244,7 @@ export class Sessions {
 
   /** Why no session more is opened here. */
   #refuses(of: SessionOf): Reason | undefined {
-    if (this.#isDraining) return 'draining';
+    if (this.isDraining) return 'draining';
     const count = this.#byKey.size + this.#ending.size + this.connected.size;
     return this.#quotas.refusesSession(of) ?? (count < this.#options.maxSessions ? undefined : 'too_many_sessions');
   }

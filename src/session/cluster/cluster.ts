@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import type { WaitingMail } from '../../store/instances.ts';
 import type { Store } from '../../store/store.ts';
 import type { Adoption } from '../adoption.ts';
 import type { ResumeOutcome, StreamObserver } from '../observer.ts';
@@ -63,6 +64,8 @@ export class Cluster {
   readonly guard: Guard;
   readonly lease: Lease;
   readonly directory: Directory;
+  /** What is in the mailbox of this instance and was not received. */
+  readonly waitingMail = (): Promise<WaitingMail> => this.#options.store.instances.waiting(this.lease.name);
   readonly #options: ClusterOptions;
   readonly #desk: OwnerDesk;
   readonly #mail: Mail;
