@@ -48,6 +48,7 @@ import { quotasOf } from './quotas.ts';
 import { logListeners } from './server-listeners.ts';
 import { missingCommand, type RunningServer, runServer } from './servers.ts';
 import { awaitStart, probeMs } from './start-probe.ts';
+import { loadTracing } from './tracing.ts';
 import { version } from './version.ts';
 
 /** What a gateway is started with. */
@@ -93,7 +94,10 @@ export async function startGateway({ config, environment, log, onUseless }: Gate
   const onGroupChange = (topic: string, text = anyChange): void => teller.tell(topic, text);
   const quotas = quotasOf(config, store.rates, (cause) => observer.clusterFailed(cause));
   const sessions = new Sessions({ ...config, storeWaitMs, cluster, store, observer, onGroupChange, quotas });
-  const servers = await startServers({ config, environment, log, onUseless }, processes);
+  const started = await startServers({ config, environment, log, onUseless }, processes);
+  const tracing = await loadTracing(version);
+  const servers = tracing === undefined ? started : started.map(tracing.traceServer);
+  const tracePosts = tracing?.tracePosts;
   const closeParts = async (): Promise<void> => {
     await Promise.all(servers.map(({ pool }) => pool.close()));
     await Promise.all([store.close(), connectedStore.close()]);
@@ -126,7 +130,7 @@ export async function startGateway({ config, environment, log, onUseless }: Gate
     });
     allGroups.push(groups);
     const { marks } = keyed;
-    const doors = { originRules, identityHeaders, marks, quotas, watch, calls, ...access.of(own) };
+    const doors = { originRules, identityHeaders, marks, quotas, watch, calls, tracePosts, ...access.of(own) };
     const { sessionless } = own;
     const options = { ...config, server, sessions, modern, groups, sessionless, ...doors };
     const endpoint = createEndpoint(options);
@@ -158,7 +162,7 @@ export async function startGateway({ config, environment, log, onUseless }: Gate
     servers: onWebSocket,
     sessions,
     store: connectedStore,
-    ...{ watch, calls },
+    ...{ watch, calls, tracePosts },
     maxEventBytes: config.maxLineBytes,
     initializeTimeoutMs: config.bodyTimeoutMs,
   });
@@ -200,7 +204,7 @@ export async function startGateway({ config, environment, log, onUseless }: Gate
       watch.close();
       authentication.close();
       await Promise.all([webSockets.close(connectionGraceMs), web.close(connectionGraceMs)]);
-      await calls?.close();
+      await Promise.all([calls?.close(), tracing?.flush()]);
     },
   };
 }
