@@ -1,4 +1,4 @@
-import { ProxyTracerProvider, type Tracer, trace } from '@opentelemetry/api';
+import { type ProxyTracerProvider, type Tracer, type TracerProvider, trace } from '@opentelemetry/api';
 
 /** What spans are made with. */
 export interface Tracing {
@@ -18,9 +18,8 @@ const lastWordMs = 1_000;
 export function findTracing(version: string): Tracing | undefined {
   const provider = trace.getTracerProvider();
   // The API's own provider stands for the one that an SDK sets; without one its tracers make spans of nothing.
-  const isSet = !(provider instanceof ProxyTracerProvider) || provider.getDelegateTracer(scope) !== undefined;
-  if (!isSet) return undefined;
-  const sdk: object = provider instanceof ProxyTracerProvider ? provider.getDelegate() : provider;
+  if (isProxy(provider) && provider.getDelegateTracer(scope) === undefined) return undefined;
+  const sdk = isProxy(provider) ? provider.getDelegate() : provider;
   return {
     tracer: trace.getTracer(scope, version),
     async flush() {
@@ -34,6 +33,10 @@ export function findTracing(version: string): Tracing | undefined {
 
 /** How backends that read traces call what makes these. */
 const scope = 'mcp-gangway';
+
+/** By what it has, and not by its class: it can be of another copy of the API, of which the SDK was installed with its own. */
+const isProxy = (provider: TracerProvider): provider is ProxyTracerProvider =>
+  'getDelegate' in provider && 'getDelegateTracer' in provider;
 
 /** The API does not have it; providers of SDKs do (OpenTelemetry specification, "TracerProvider", "ForceFlush"). */
 const canFlush = (provider: object): provider is { forceFlush(): Promise<void> } =>
