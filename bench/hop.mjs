@@ -1,8 +1,9 @@
 // node bench/hop.mjs [calls] [--node]
 //
 // What it costs a call that its client is connected to another instance than the one that holds the session: two gateways
-// share a redis-server (it must be on the PATH), and the same sessions are called by way of both in turn. Prints the
-// median and 99th percentile of each way, in milliseconds, and their ratio. --node: with a server in Node.js, not the C one.
+// share a redis-server (it must be on the PATH), and the same sessions are called by way of both in turn: one session, one
+// call at a time, and 16 at once. Prints the median and 99th percentile of each way, in milliseconds, and their ratio.
+// --node: with a server in Node.js, not the C one.
 // BENCH_OURS=<file> measures another build.
 import { nodeBackend, prepareBackend } from './lib/backend.mjs';
 import { McpSession } from './lib/mcp-session.mjs';
@@ -12,6 +13,7 @@ import { targets } from './targets.mjs';
 
 const calls = Number(process.argv.slice(2).find((word) => /^\d+$/.test(word)) ?? 2_000);
 const warmUp = 4_000;
+const rounds = 5;
 const echo = (id) =>
   JSON.stringify({
     jsonrpc: '2.0',
@@ -36,27 +38,46 @@ try {
     );
   }
   const [owner, other] = gateways;
-  const here = new McpSession(owner.port);
-  await here.open();
-  const there = here.by(other.port);
-  const times = { owner: [], other: [] };
-  for (let n = 0; n < warmUp + calls; n += 1) {
-    for (const [name, session] of [
-      ['owner', here],
-      ['other', there],
-    ]) {
-      const sentAt = performance.now();
-      const answer = await session.call(echo(`${name}-${n}`));
-      if (!answer.includes('"result"')) throw new Error(answer.slice(0, 200));
-      if (n >= warmUp) times[name].push(performance.now() - sentAt);
+  for (const count of [1, 16]) {
+    const here = await Promise.all(Array.from({ length: count }, () => openSession(owner.port)));
+    const there = here.map((session) => session.by(other.port));
+    for (let n = 0; n < warmUp; n += calls) for (const sessions of [here, there]) await timesOf(sessions);
+    const times = { owner: [], other: [] };
+    for (let round = 0; round < rounds; round += 1) {
+      times.owner.push(...(await timesOf(here)));
+      times.other.push(...(await timesOf(there)));
     }
+    print(`${count} session${count === 1 ? '' : 's'}:`);
+    for (const [name, all] of Object.entries(times)) {
+      print(`  by way of the ${name}: p50 ${at(all, 0.5).toFixed(2)} ms, p99 ${at(all, 0.99).toFixed(2)} ms`);
+    }
+    print(`  ratio of the medians: ${(at(times.other, 0.5) / at(times.owner, 0.5)).toFixed(2)}`);
+    for (const session of here) await session.close();
   }
-  for (const [name, all] of Object.entries(times)) {
-    print(`by way of the ${name}: p50 ${at(all, 0.5).toFixed(2)} ms, p99 ${at(all, 0.99).toFixed(2)} ms`);
-  }
-  print(`ratio of the medians: ${(at(times.other, 0.5) / at(times.owner, 0.5)).toFixed(2)}`);
-  await here.close();
 } finally {
   for (const gateway of gateways) await stopTarget(gateway);
   await redis.stop();
+}
+
+async function openSession(port) {
+  const session = new McpSession(port);
+  await session.open();
+  return session;
+}
+
+/** How long each of so many calls took, shared by the sessions, each with one in flight. */
+async function timesOf(sessions) {
+  const times = [];
+  const each = Math.ceil(calls / sessions.length);
+  await Promise.all(
+    sessions.map(async (session) => {
+      for (let n = 0; n < each; n += 1) {
+        const sentAt = performance.now();
+        const answer = await session.call(echo(`${n}`));
+        if (!answer.includes('"result"')) throw new Error(answer.slice(0, 200));
+        times.push(performance.now() - sentAt);
+      }
+    }),
+  );
+  return times;
 }

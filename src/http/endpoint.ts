@@ -15,7 +15,7 @@ import { authorized, refuse, withNeeds } from './authorized.ts';
 import { headerOf } from './guard.ts';
 import { createModernFace } from './modern-face.ts';
 import { readPosted } from './posted.ts';
-import { createReply } from './reply.ts';
+import { HttpReply } from './reply.ts';
 import { respondWithFault } from './respond.ts';
 import { createSessionlessFace } from './sessionless.ts';
 
@@ -55,7 +55,7 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
   const modernFace = createModernFace(options);
   const sessionlessFace = options.sessionless === 'serve' ? createSessionlessFace(options) : undefined;
   const replyTo = (outgoing: ServerResponse, accepts: Accepts, sender: Sender, id: RequestId | null = null): Reply =>
-    endingReply(createReply(outgoing, accepts, options, sender), sender.identity, options.watch, id);
+    endingReply(new HttpReply(outgoing, accepts, options, sender), sender.identity, options.watch, id);
 
   const findSession = (incoming: IncomingMessage, { principal }: Sender): SessionHandle | Reason => {
     const id = incoming.headers['mcp-session-id'];

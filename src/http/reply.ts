@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import type { Reason, RequestId } from '../protocol/faults.ts';
 import type { Accepts } from '../protocol/media-types.ts';
 import { keepAliveComment } from '../protocol/sse.ts';
 import type { EventSink, Headers, Reply } from '../session/reply.ts';
@@ -25,36 +26,59 @@ export interface ReplyTimes {
   readonly slowReaderMs: number;
 }
 
-/** A session's reply on a Node.js response. */
-export function createReply(
-  outgoing: ServerResponse,
-  accepts: Accepts,
-  times: ReplyTimes,
-  { identity, forwarded, needs }: Sender,
-): Reply {
-  return {
-    accepts,
-    forwarded,
-    scopes: identity.scopes,
-    needs,
-    get isGone() {
-      return outgoing.destroyed;
-    },
-    onGone(listener) {
-      outgoing.once('close', () => {
-        if (!outgoing.writableFinished) listener();
-      });
-    },
-    json(text, headers, status = 200) {
-      if (text.length > pipeBytes) cutIfUnread(outgoing, times);
-      respondWithJson(outgoing, status, text, headers);
-    },
-    accepted: () => void outgoing.writeHead(202, noBody).end(),
-    removed: () => void outgoing.writeHead(200, noBody).end(),
-    nothing: () => void outgoing.writeHead(204).end(),
-    fault: (reason, id, data) => respondWithFault(outgoing, reason, id, data),
-    stream: (headers) => openEventStream(outgoing, times, headers),
-  };
+/** A session's reply on a Node.js response: a class, since every request gets one. */
+export class HttpReply implements Reply {
+  readonly accepts: Accepts;
+  readonly forwarded: Reply['forwarded'];
+  readonly scopes: Reply['scopes'];
+  readonly needs: Reply['needs'];
+  protected readonly outgoing: ServerResponse;
+  readonly #times: ReplyTimes;
+
+  constructor(outgoing: ServerResponse, accepts: Accepts, times: ReplyTimes, sender: Sender) {
+    this.accepts = accepts;
+    this.forwarded = sender.forwarded;
+    this.scopes = sender.identity.scopes;
+    this.needs = sender.needs;
+    this.outgoing = outgoing;
+    this.#times = times;
+  }
+
+  get isGone(): boolean {
+    return this.outgoing.destroyed;
+  }
+
+  onGone(listener: () => void): void {
+    const { outgoing } = this;
+    outgoing.once('close', () => {
+      if (!outgoing.writableFinished) listener();
+    });
+  }
+
+  json(text: Buffer, headers?: Headers, status = 200): void {
+    if (text.length > pipeBytes) cutIfUnread(this.outgoing, this.#times);
+    respondWithJson(this.outgoing, status, text, headers);
+  }
+
+  accepted(): void {
+    this.outgoing.writeHead(202, noBody).end();
+  }
+
+  removed(): void {
+    this.outgoing.writeHead(200, noBody).end();
+  }
+
+  nothing(): void {
+    this.outgoing.writeHead(204).end();
+  }
+
+  fault(reason: Reason, id: RequestId | null, data?: Record<string, unknown>): void {
+    respondWithFault(this.outgoing, reason, id, data);
+  }
+
+  stream(headers?: Headers): EventSink {
+    return openEventStream(this.outgoing, this.#times, headers);
+  }
 }
 
 /**

@@ -8,7 +8,7 @@ import { notServedHere } from './legacy-only.ts';
 import { readPosted } from './posted.ts';
 import { respondWithFault } from './respond.ts';
 import { beginning, isToken, newToken, parsePlace, type SsePlace } from './sse-place.ts';
-import { createPostReply, createSseReply, type SseStreamOptions } from './sse-reply.ts';
+import { PostReply, SseReply, type SseStreamOptions } from './sse-reply.ts';
 
 /** What the two endpoints of one server need. */
 export type SseFaceOptions = EndpointOptions & SseStreamOptions;
@@ -26,7 +26,7 @@ export function createSseStream(options: SseFaceOptions): Endpoint {
     const place = placeOf(headerOf(incoming, 'last-event-id'));
     if (place === undefined) return respondWithFault(outgoing, 'bad_event_id');
     const { token, after } = place;
-    const reply = endingReply(createSseReply(outgoing, place, options, sender), sender.identity, options.watch, null);
+    const reply = endingReply(new SseReply(outgoing, place, options, sender), sender.identity, options.watch, null);
     if (after.epoch === 0) {
       const refused = sessions.expect(token, server, principal, after, reply);
       if (refused === undefined)
@@ -49,7 +49,7 @@ export function createMessagesEndpoint(options: SseFaceOptions): Endpoint {
     if (incoming.method !== 'POST') return respondWithFault(outgoing, 'only_messages');
     readPosted(incoming, options, true, (read) => {
       const allowed = authorized(read, sender.identity, authorization, incoming.url);
-      const said = createPostReply(outgoing, options, withNeeds(sender, allowed));
+      const said = new PostReply(outgoing, options, withNeeds(sender, allowed));
       const plain = endingReply(said, sender.identity, options.watch, allowed.id);
       if (!allowed.ok) return refuse(allowed, outgoing, plain);
       sender.visit.read(allowed.messages);

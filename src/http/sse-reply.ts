@@ -1,11 +1,11 @@
 import type { ServerResponse } from 'node:http';
 import { formatEventId } from '../protocol/event-id.ts';
-import type { Reason } from '../protocol/faults.ts';
+import type { Reason, RequestId } from '../protocol/faults.ts';
 import { type DecodedEvent, decodeEvents, encodeEvent } from '../protocol/sse.ts';
-import type { EventSink, Reply } from '../session/reply.ts';
+import type { EventSink, Headers } from '../session/reply.ts';
 import type { Sender } from './admission.ts';
 import { keepApart } from './apart.ts';
-import { createReply, openEventStream, type ReplyTimes } from './reply.ts';
+import { HttpReply, openEventStream, type ReplyTimes } from './reply.ts';
 import { respondWithFault, respondWithJson } from './respond.ts';
 import { formatPlace, type SsePlace } from './sse-place.ts';
 
@@ -30,35 +30,41 @@ export interface SseStreamOptions extends ReplyTimes {
  * under the id of the place that the client has already: a client that loses its connection right after it is where it was.
  * It opens once, by whoever comes first; later the session goes on on the same one.
  */
-export function createSseReply(
-  outgoing: ServerResponse,
-  place: SsePlace,
-  options: SseStreamOptions,
-  sender: Sender,
-): Reply {
-  const reply = createReply(outgoing, { json: false, sse: true }, options, sender);
-  const { token, after } = place;
-  let sink: EventSink | undefined;
-  return {
-    ...reply,
-    get isGone() {
-      return reply.isGone;
-    },
-    nothing: () => (sink === undefined ? reply.nothing() : sink.end()),
-    // In an open stream there is nothing that a client would understand; it ends, and the next try is told the fault.
-    fault: (reason) => (sink === undefined ? respondWithFault(outgoing, nameOf(reason)) : sink.end()),
-    stream(headers) {
-      if (sink !== undefined) return sink;
-      const opened = openEventStream(outgoing, options, headers);
-      const data = Buffer.from(`${options.messagesPath}?token=${token}`);
-      const id = formatPlace(token, formatEventId(after.stream, after));
-      opened.write(encodeEvent({ id, retryMs: options.retryMs, type: 'endpoint', data }));
-      const write = (events: readonly DecodedEvent[]) => opened.write(Buffer.concat(events.map(encodeEvent)));
-      const apart = keepApart({ ...opened, write });
-      sink = { ...apart, write: (text) => apart.write(eventsFor(text, token)) };
-      return sink;
-    },
-  };
+export class SseReply extends HttpReply {
+  readonly #place: SsePlace;
+  readonly #options: SseStreamOptions;
+  #sink: EventSink | undefined;
+
+  constructor(outgoing: ServerResponse, place: SsePlace, options: SseStreamOptions, sender: Sender) {
+    super(outgoing, { json: false, sse: true }, options, sender);
+    this.#place = place;
+    this.#options = options;
+  }
+
+  override nothing(): void {
+    if (this.#sink === undefined) super.nothing();
+    else this.#sink.end();
+  }
+
+  /** In an open stream there is nothing that a client would understand; it ends, and the next try is told the fault. */
+  override fault(reason: Reason): void {
+    if (this.#sink === undefined) respondWithFault(this.outgoing, nameOf(reason));
+    else this.#sink.end();
+  }
+
+  override stream(headers?: Headers): EventSink {
+    if (this.#sink !== undefined) return this.#sink;
+    const { token, after } = this.#place;
+    const { messagesPath, retryMs } = this.#options;
+    const opened = openEventStream(this.outgoing, this.#options, headers);
+    const data = Buffer.from(`${messagesPath}?token=${token}`);
+    const id = formatPlace(token, formatEventId(after.stream, after));
+    opened.write(encodeEvent({ id, retryMs, type: 'endpoint', data }));
+    const write = (events: readonly DecodedEvent[]) => opened.write(Buffer.concat(events.map(encodeEvent)));
+    const apart = keepApart({ ...opened, write });
+    this.#sink = { ...apart, write: (text) => apart.write(eventsFor(text, token)) };
+    return this.#sink;
+  }
 }
 
 /**
@@ -71,15 +77,17 @@ function eventsFor(text: Buffer, token: string): DecodedEvent[] {
 }
 
 /** A session's reply to a POST of such a client: its answers go to the stream, so that little can be said here. */
-export function createPostReply(outgoing: ServerResponse, times: ReplyTimes, sender: Sender): Reply {
-  const reply = createReply(outgoing, { json: true, sse: true }, times, sender);
-  return {
-    ...reply,
-    get isGone() {
-      return reply.isGone;
-    },
-    // Only what a server answers to `initialize` when it refuses it: there is no session whose stream could have it.
-    json: (text) => respondWithJson(outgoing, 400, text),
-    fault: (reason, id, data) => reply.fault(nameOf(reason), id, data),
-  };
+export class PostReply extends HttpReply {
+  constructor(outgoing: ServerResponse, times: ReplyTimes, sender: Sender) {
+    super(outgoing, { json: true, sse: true }, times, sender);
+  }
+
+  /** Only what a server answers to `initialize` when it refuses it: there is no session whose stream could have it. */
+  override json(text: Buffer): void {
+    respondWithJson(this.outgoing, 400, text);
+  }
+
+  override fault(reason: Reason, id: RequestId | null, data?: Record<string, unknown>): void {
+    super.fault(nameOf(reason), id, data);
+  }
 }

@@ -27,6 +27,18 @@ export function replaceParts(text: Buffer, replacements: readonly Replacement[])
   return replaced;
 }
 
+/** Puts replacements, few as they are, in the order of the text, in place: without what `sort` allocates. */
+export function inOrder(replacements: Replacement[]): Replacement[] {
+  for (let i = 1; i < replacements.length; i++) {
+    const moved = replacements[i] as Replacement;
+    let to = i;
+    for (; to > 0 && (replacements[to - 1] as Replacement).start > moved.start; to--)
+      replacements[to] = replacements[to - 1] as Replacement;
+    replacements[to] = moved;
+  }
+  return replacements;
+}
+
 /**
  * Replaces the id of a message and leaves the rest of its text as it is (P1). For messages that were read before: throws
  * if the text is not one JSON object with an id.

@@ -80,7 +80,7 @@ export class Inbound {
     if (again && !messages.every(isHarmless)) return reply.fault('outcome_unknown', ids[0] ?? null);
     const repeated = ids.find((id) => calls.has(id));
     if (repeated !== undefined) return reply.fault('duplicate_id', repeated);
-    if (new Set(ids).size < ids.length) return reply.fault('duplicate_id', null);
+    if (ids.length > 1 && new Set(ids).size < ids.length) return reply.fault('duplicate_id', null);
     if (this.#turns?.admits(post, reply) === false) return;
     if (group !== undefined && this.#holds?.settles(requests[0], group, reply)) return;
     if (calls.size + ids.length > this.#maxCalls) return reply.fault('too_many_calls', ids[0] ?? null);

@@ -8,13 +8,14 @@ import type { Outcomes } from '../../store/outcomes.ts';
 import type { ClientForm } from './client-form.ts';
 import type { ParkedCall } from './parked.ts';
 import type { Place } from './place.ts';
+import type { Whose } from './whose.ts';
 
 /** What the calls of a server's groups share. */
 export interface CallHost {
   /** An id that no other call of any instance has. */
   newId(): string;
   /** The state of a call that waits for its client; undefined if it would be too long. Rejects with `StoreUnavailable`. */
-  seal(request: Message, round: number, parked: ParkedCall): Promise<string | undefined>;
+  seal(asked: Asked, round: number, parked: ParkedCall): Promise<string | undefined>;
   /** What a client is told of a failure. */
   reasonOf(cause: unknown): Reason;
   /** What rounds came to, for clients that send one again. */
@@ -28,6 +29,7 @@ export interface CallHost {
 /** A request of a client without a session, and what is known of its client by it. */
 export interface Asked {
   readonly request: Message;
+  readonly by: Whose;
   readonly form: ClientForm;
   readonly askable: ReadonlySet<Askable>;
   readonly logLevel: LogLevel | undefined;

@@ -177,7 +177,7 @@ export class GroupCall {
     this.#bundle = undefined;
     const { open, answered, after } = this.#questions;
     if (this.#isOver || after === undefined) return;
-    const { request, answer } = this.#asked;
+    const { answer } = this.#asked;
     const place = this.#place as Place;
     const parked: ParkedCall = {
       place: place.key,
@@ -191,7 +191,7 @@ export class GroupCall {
     this.#isOver = true;
     this.#stream.leave();
     try {
-      const state = await this.#host.seal(request, this.#round + 1, parked);
+      const state = await this.#host.seal(this.#asked, this.#round + 1, parked);
       if (state === undefined) throw new Error('the ids of the questions are too long');
       if (answer.isOver) return this.#abandon(place, 'The client does not wait any more.');
       const text = inputRequired(this.#sent.idText, open, state, this.#serverInfoText);

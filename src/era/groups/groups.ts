@@ -17,10 +17,11 @@ import type { Principal } from '../../store/session-records.ts';
 import { StoreUnavailable } from '../../store/store-unavailable.ts';
 import type { CredentialMarks } from '../credential-marks.ts';
 import type { RequestStates, StateContent } from '../request-state.ts';
-import type { Asked } from './asked.ts';
+import type { Asked, CallHost } from './asked.ts';
 import { legacyForm, modernForm } from './client-form.ts';
 import { GroupCall } from './group-call.ts';
 import { Listeners } from './listeners.ts';
+import { needsSession } from './needs-session.ts';
 import type { ParkedCall } from './parked.ts';
 import { type OpenPlace, Place, type PlaceHost, type PlaceOf } from './place.ts';
 import { SessionReply } from './session-reply.ts';
@@ -74,11 +75,13 @@ export class Groups {
   readonly #mark = randomBytes(6).toString('base64url');
   #lastId = 0;
   readonly #listeners: Listeners;
+  readonly #host: CallHost;
   /** What the newest request led to: the next one is mostly like it. */
   #newest: (GroupOf & { readonly mayWait: boolean; readonly places: readonly Place[] }) | undefined;
 
   constructor(options: GroupsOptions) {
     this.#options = options;
+    this.#host = this.#hostOfCalls();
     this.#listeners = new Listeners(options.changes, options.maxListeners);
   }
 
@@ -105,14 +108,16 @@ export class Groups {
     const by = await this.#whose(asker);
     if (answer.isOver) return;
     const { forwarded } = asker;
-    const asked: Asked = { request, form: legacyForm, askable: nothing, logLevel: undefined, answer, forwarded };
+    const asked: Asked = { request, by, form: legacyForm, askable: nothing, logLevel: undefined, answer, forwarded };
     const of = { ...this.#sharerOf(by), capabilitiesText: capabilitiesOf(nothing), forwarded };
-    await this.#call(asked, by).run(this.#placesFor(of, false));
+    await new GroupCall(this.#host, asked).run(this.#placesFor(of, false));
   }
 
-  async #whose({ principal, forwarded = noHeaders }: Asker): Promise<Whose> {
+  /** At once for a request that brings nothing for its server, as most. */
+  #whose({ principal, forwarded = noHeaders }: Asker): Whose | Promise<Whose> {
+    if (forwarded === noHeaders) return { principal, credentials: '' };
     const { marks, server } = this.#options;
-    return { principal, credentials: await marks.of(server.name, forwarded) };
+    return marks.of(server.name, forwarded).then((credentials) => ({ principal, credentials }));
   }
 
   #watch(served: Promise<void>, answer: Answer): void {
@@ -133,20 +138,22 @@ export class Groups {
     if (untranslated.has(method)) return answer.fault('method_removed');
     const declared = placeOf(request, 'meta', clientCapabilitiesKey) as { start: number; end: number };
     const askable = readAskable(request.text.subarray(declared.start, declared.end));
-    const by = await this.#whose(asker);
+    const whose = this.#whose(asker);
+    const by = whose instanceof Promise ? await whose : whose;
     if (answer.isOver) return;
     const { forwarded } = asker;
-    const of = { ...this.#sharerOf(by), capabilitiesText: capabilitiesOf(askable), forwarded };
+    const { principal, credentials } = this.#sharerOf(by);
+    const of = { principal, credentials, capabilitiesText: capabilitiesOf(askable), forwarded };
     if (method === 'server/discover') return this.#discover(request, of, answer);
     if (method === 'subscriptions/listen') return this.#listen(request, of, answer);
-    const asked: Asked = { request, form: modernForm, askable, logLevel, answer, forwarded };
+    const asked: Asked = { request, by, form: modernForm, askable, logLevel, answer, forwarded };
     const retry = canAsk(method as string) ? readRetry(request) : undefined;
-    if (retry !== undefined) return this.#retry(asked, retry, by);
-    await this.#call(asked, by).run(this.#placesFor(of, askable.size > 0));
+    if (retry !== undefined) return this.#retry(asked, retry);
+    await new GroupCall(this.#host, asked).run(this.#placesFor(of, askable.size > 0));
   }
 
-  async #retry(asked: Asked, { state, answers }: Retry, by: Whose): Promise<void> {
-    const { answer, request } = asked;
+  async #retry(asked: Asked, { state, answers }: Retry): Promise<void> {
+    const { answer, request, by } = asked;
     const binding = bindingOf(this.#options.server, request, by);
     const content = state && (await this.#options.states.open<ParkedCall>(binding, state));
     if (answer.isOver) return;
@@ -161,27 +168,24 @@ export class Groups {
       topic: topicOf(this.#options.server, sharer),
     };
     const place = this.#places.get(key) ?? new Place(this.#options, of, () => undefined);
-    await this.#call(asked, by).resume(place, content, answers);
+    await new GroupCall(this.#host, asked).resume(place, content, answers);
   }
 
-  #call(asked: Asked, by: Whose): GroupCall {
-    const { states, outcomes, requestIdleMs, isolation } = this.#options;
-    return new GroupCall(
-      {
-        outcomes,
-        newId: () => this.#newId(),
-        seal: (request, round, value) => {
-          const content: StateContent<ParkedCall> = { round, expiresAtMs: Date.now() + requestIdleMs, value };
-          return states.seal(bindingOf(this.#options.server, request, by), content);
-        },
-        reasonOf: (cause) => this.#reasonOf(cause),
-        onOver: (place) => {
-          if (isolation === 'request') this.#leave(place);
-        },
-        idleMs: requestIdleMs,
+  #hostOfCalls(): CallHost {
+    const { server, states, outcomes, requestIdleMs, isolation } = this.#options;
+    return {
+      outcomes,
+      idleMs: requestIdleMs,
+      newId: () => this.#newId(),
+      seal: ({ request, by }, round, value) => {
+        const content: StateContent<ParkedCall> = { round, expiresAtMs: Date.now() + requestIdleMs, value };
+        return states.seal(bindingOf(server, request, by), content);
       },
-      asked,
-    );
+      reasonOf: (cause) => this.#reasonOf(cause),
+      onOver: (place) => {
+        if (isolation === 'request') this.#leave(place);
+      },
+    };
   }
 
   #newId(): string {
@@ -272,16 +276,6 @@ export class Groups {
 }
 
 const nothing: ReadonlySet<Askable> = new Set();
-
-/** Requests whose outcome nobody would hear of, or that would change what others hear, without a session of one's own. */
-const ofSessions: ReadonlySet<string | undefined> = new Set([
-  ...['logging/setLevel', 'resources/subscribe', 'resources/unsubscribe'],
-  ...['tasks/get', 'tasks/result', 'tasks/list', 'tasks/cancel'],
-]);
-
-/** True for a request that begins what only a session goes on with, a task (2025-11-25) too. */
-const needsSession = (request: Message): boolean =>
-  ofSessions.has(request.method) || placeOf(request, 'params', 'task') !== undefined;
 
 /** Sets an entry, and forgets the oldest of too many. */
 function keepNewest<V>(entries: Map<string, V>, key: string, value: V): void {

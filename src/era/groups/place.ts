@@ -61,6 +61,7 @@ export class Place {
   readonly #of: PlaceOf;
   readonly #onOpened: (opened: Omit<OpenPlace, 'handle'>) => void;
   #known: Omit<OpenPlace, 'handle'> | undefined;
+  #newest: OpenPlace | undefined;
   #opening: Promise<Omit<OpenPlace, 'handle'> | Reason> | undefined;
 
   /** @param onOpened is told what the server said of itself when its session was opened or found */
@@ -89,7 +90,7 @@ export class Place {
     }
     // Another request may find meanwhile that the session has ended.
     const handle = await this.find(forwarded);
-    return typeof handle === 'string' ? handle : { handle, ...known };
+    return typeof handle === 'string' ? handle : this.#openAs(handle, known);
   }
 
   /** As `open`, for a session that is there because something was begun in it: it is not opened anew. */
@@ -101,7 +102,15 @@ export class Place {
     if (typeof known === 'string') return known;
     this.#known = known;
     const handle = await this.find(forwarded);
-    return typeof handle === 'string' ? handle : { handle, ...known };
+    return typeof handle === 'string' ? handle : this.#openAs(handle, known);
+  }
+
+  /** The same as for the request before, mostly. */
+  #openAs(handle: SessionHandle, known: Omit<OpenPlace, 'handle'>): OpenPlace {
+    const newest = this.#newest;
+    if (newest?.handle === handle && newest.opened === known.opened) return newest;
+    this.#newest = { handle, ...known };
+    return this.#newest;
   }
 
   /** The session as it is; `unknown_session` if there is none. */

@@ -38,6 +38,7 @@ export function readAskable(capabilities: Buffer): ReadonlySet<Askable> {
 
 /** The capabilities of a legacy client that declares these, as JSON text: the same text for the same flags. */
 export function capabilitiesOf(askable: ReadonlySet<Askable>): string {
+  if (askable.size === 0) return '{}';
   const flags = (of: readonly (readonly [Askable, string])[]): object =>
     Object.fromEntries(of.filter(([flag]) => askable.has(flag)).map(([, name]) => [name, {}]));
   const elicitation = flags([

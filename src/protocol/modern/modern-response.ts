@@ -2,7 +2,7 @@ import { type Members, memberIndex } from '../json-members.ts';
 import { scanObject } from '../json-scan.ts';
 import { cutFromEach, type NewMembers, removalOf } from '../members.ts';
 import { type Message, type Place, placeOf } from '../message.ts';
-import { findPlace, type Replacement, replaceParts } from '../splice.ts';
+import { findPlace, inOrder, type Replacement, replaceParts } from '../splice.ts';
 import { serverInfoKey } from './opening.ts';
 
 /** What a legacy server's response answers, and what is told with it. */
@@ -34,17 +34,18 @@ export const noCaching: NewMembers = [
   ['cacheScope', '"private"'],
 ];
 
+const complete: NewMembers = [['resultType', '"complete"']];
+const completeAndNotKept: NewMembers = [...complete, ...noCaching];
+
 /**
  * A legacy server's response as a modern client can read it (2026-07-28, basic, "Result Responses" and "Error Codes"). Nothing
  * else of its text changes (P1).
  */
 export function asModernResponse(response: Message, request: AnsweredRequest): Buffer {
   const id = placeOf(response, 'message', 'id');
-  const replacements = [...(id === undefined ? [] : [{ ...id, by: request.idText }]), ...changes(response, request)];
-  const text = replaceParts(
-    response.text,
-    replacements.sort((a, b) => a.start - b.start),
-  );
+  const replacements = changes(response, request);
+  if (id !== undefined) replacements.push({ start: id.start, end: id.end, by: request.idText });
+  const text = replaceParts(response.text, inOrder(replacements));
   return request.method === 'tools/list' ? withoutTaskSupport(text) : text;
 }
 
@@ -60,7 +61,7 @@ function changesOfResult(text: Buffer, result: Place, request: AnsweredRequest):
   const members = membersAt(text, result);
   if (members === undefined) return [];
   const isKept = cacheable.has(request.method) && request.isRetry !== true;
-  const set: NewMembers = [['resultType', '"complete"'], ...(isKept ? noCaching : [])];
+  const set = isKept ? completeAndNotKept : complete;
   const replaced: Replacement[] = [];
   const added: string[] = [];
   for (const [key, by] of set) {
@@ -77,10 +78,8 @@ function changesOfResult(text: Buffer, result: Place, request: AnsweredRequest):
   }
   const isEmpty = members.keys.length === 0;
   const at = result.start + 1;
-  return [
-    ...(added.length === 0 ? [] : [{ start: at, end: at, by: added.join() + (isEmpty ? '' : ',') }]),
-    ...replaced,
-  ];
+  if (added.length > 0) replaced.push({ start: at, end: at, by: added.join() + (isEmpty ? '' : ',') });
+  return replaced;
 }
 
 /** A member put into an object that has none of its key. */

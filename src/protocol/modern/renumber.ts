@@ -1,6 +1,6 @@
 import type { RequestId } from '../faults.ts';
 import { type Message, memberValue, type Place, placeOf } from '../message.ts';
-import { findPlace, type Replacement, replaceParts } from '../splice.ts';
+import { findPlace, inOrder, type Replacement, replaceParts } from '../splice.ts';
 
 /**
  * The ids of many clients on the one connection to a server that they share: each request goes out under a number of the
@@ -34,8 +34,8 @@ export function renumber(request: Message, renamed: RequestId, cuts: readonly Pl
   const replacements: Replacement[] = [{ start: first.start, end: first.end, by }];
   if (second !== undefined) replacements.push({ start: second.start, end: second.end, by });
   if (cuts.length > 0) {
-    replacements.push(...cuts.map(({ start, end }) => ({ start, end, by: '' })));
-    replacements.sort((a, b) => a.start - b.start);
+    for (const { start, end } of cuts) replacements.push({ start, end, by: '' });
+    inOrder(replacements);
   }
   return {
     text: replaceParts(text, replacements),
