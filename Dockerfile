@@ -17,8 +17,8 @@ COPY package.json package-lock.json .npmrc ./
 FROM manifest AS build
 RUN --mount=type=cache,target=/root/.npm,sharing=locked --mount=type=secret,id=npmrc,target=/root/.npmrc \
     npm ci --ignore-scripts --prefer-offline
-COPY tsconfig.json tsconfig.build.json ./
-COPY scripts/clean.mjs scripts/copy-lua.mjs scripts/
+COPY tsconfig.json ./
+COPY scripts/build.mjs scripts/
 COPY src src
 RUN npm run build
 

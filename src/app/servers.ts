@@ -160,11 +160,15 @@ export function runServer(
     onSpareEnd: (end) => listeners.onSpareEnd?.(end),
   });
   const { name, era, startTimeoutMs, onBackendExit, rerun, forwardHeaders } = config;
+  const hibernateAfterMs = config.hibernateAfterMs || undefined;
   const digest = digestOf(config);
   const isRemote = config.address !== undefined;
   const sharesProcess = era === 'modern';
   const credentials = credentialsOf(config);
-  const options = { isRemote, sharesProcess, startTimeoutMs, onBackendExit, rerun, forwardHeaders, credentials };
+  const options = {
+    ...{ isRemote, sharesProcess, startTimeoutMs, onBackendExit, rerun, hibernateAfterMs, forwardHeaders },
+    credentials,
+  };
   // All clients of the modern era would share one process, which can have the credentials of none (docs/decisions/0037).
   const openSibling = credentials?.as === 'variables' ? undefined : sibling.openModern;
   return {

@@ -1,6 +1,5 @@
-import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 
-/** The version of this package; the file lies beside `src` and beside `dist`. */
-export const version: string = (
-  JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as { version: string }
-).version;
+/** The version of this package, which it knows by its own name, from its sources and from what is built of them. */
+export const version: string = (createRequire(import.meta.url)('mcp-gangway/package.json') as { version: string })
+  .version;

@@ -58,6 +58,10 @@ export function createSessionLog(
     adopted: (name, details) => logger.info({ ...name, ...details }, 'session taken over'),
     wornOut: (name) => logger.warn({ ...name, reason: 'worn_out' }, 'session ended'),
     clusterJoined: () => store.info('Redis answers; sessions are shared by it'),
+    hibernated(name) {
+      processes.forget(name);
+      logger.info(name, 'session hibernates');
+    },
     restored(name, details) {
       processes.note(name, details.pid);
       logger.info({ ...name, ...details }, 'server restored');

@@ -23,6 +23,11 @@ export class Activity {
     return isBusy ? undefined : Math.max(this.#calls.emptySince, ...tasks.map(({ emptySince }) => emptySince));
   }
 
+  /** The server waits for answers of its client. */
+  get hasQuestions(): boolean {
+    return this.#serverRequests.size > 0;
+  }
+
   /** Resolves when nothing is under way. */
   async whenIdle(): Promise<void> {
     const unfinished = this.#tasks.filter((tasks) => tasks.areUnfinished(this.#requestMaxMs));

@@ -121,8 +121,7 @@ export class Conversation {
       onFailed: (cause) => observer.failed(options.name, cause),
     });
     this.upstream = new Upstream({
-      server,
-      epoch,
+      ...{ server, epoch },
       isAdopted: adoption !== undefined,
       maxQueuedBytes: limits.maxQueuedBytes / 2,
       onStart: parts.onStart,
@@ -132,6 +131,7 @@ export class Conversation {
         this.#lostCalls.unanswered(ids, reason);
       },
       onState: (state) => this.outbound.take([{ text: Buffer.alloc(0), of: undefined, state }]),
+      onNeeded: () => this.upstream.restore(client, this.#handshake as Handshake),
       onLost: (end) => this.#lost(end),
       onAway: (end) => observer.backendEnded(options.name, end),
       onUnsent: (message) => this.#lostCalls.unsent(message),

@@ -49,7 +49,9 @@ export interface SessionObserver {
   wornOut(name: SessionName): void;
   /** The server ended by itself. */
   backendEnded(name: SessionName, end: BackendEnd): void;
-  /** A lost backend was replaced; `losses` counts those of the session. */
+  /** Nobody uses the session: its backend is ended until somebody does. */
+  hibernated(name: SessionName): void;
+  /** A lost backend, or one that hibernated, was replaced; `losses` counts those of the session. */
   restored(name: SessionName, details: { pid: number | undefined; losses: number }): void;
   /** `text` is what was dropped, for debugging only: it may hold anything. */
   dropped(name: SessionName, what: Dropped, text?: Buffer): void;

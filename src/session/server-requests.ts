@@ -30,6 +30,11 @@ export class ServerRequests {
   readonly #clientIds = new Map<RequestId, RequestId>();
   #renamed = 0;
 
+  /** So many wait for their client. */
+  get size(): number {
+    return this.#open.size;
+  }
+
   /**
    * Takes a request that goes to the client.
    * @param incarnation which of the session's backends asks; empty for the very first one

@@ -23,6 +23,8 @@ export interface Server {
   readonly startTimeoutMs: number;
   /** What becomes of a session whose backend ends by itself (DESIGN decision 5). */
   readonly onBackendExit: 'restore' | 'end';
+  /** A session that is idle for so many milliseconds lets go of its backend until it is used again; absent for never. */
+  readonly hibernateAfterMs?: number | undefined;
   /** Which calls are run again after a restore; see `Reruns`. */
   readonly rerun: 'safe' | 'hints';
 }

@@ -10,6 +10,7 @@ import { type Call, failCall } from './calls.ts';
 import { type ClientKind, ClientState } from './client-state.ts';
 import { Conversation } from './conversation.ts';
 import type { Refusal } from './event-writer.ts';
+import { Idleness } from './idleness.ts';
 import { nameOf, type SessionName } from './observer.ts';
 import { RecordKeeper } from './record-keeper.ts';
 import type { Headers, Reply } from './reply.ts';
@@ -38,6 +39,7 @@ export class Session implements SessionHandle {
   readonly principal: Principal;
   readonly server: Server;
   readonly name: SessionName;
+  readonly idleness: Idleness;
   /** The negotiated revision; until the server has answered `initialize`, the one that the specification assumes. */
   protocolVersion: string = assumedRevision;
   readonly #parts: SessionParts;
@@ -51,7 +53,6 @@ export class Session implements SessionHandle {
   /** The server has answered `initialize`, and the record is there. */
   #isOpen = false;
   #startTimer: NodeJS.Timeout | undefined;
-  #lastActivityAt = performance.now();
   #ending: Promise<void> | undefined;
   /** With which error the server refused `initialize`. */
   #refusedWith: number | undefined;
@@ -90,6 +91,7 @@ export class Session implements SessionHandle {
       onRefused: (why, cause) => this.#refused(why, cause),
       onOver: (reason) => void this.end(reason),
     });
+    this.idleness = new Idleness(this.#client, this.#talk);
     if (adoption !== undefined) this.#adopt(adoption);
   }
 
@@ -121,20 +123,12 @@ export class Session implements SessionHandle {
     });
   }
 
-  /**
-   * True if no request is in flight, no task unfinished, and the client has sent nothing for so long. An open GET alone is
-   * no activity, unless it is all that the client has.
-   */
-  isIdleSince(ms: number): boolean {
-    if (this.#client.isOneStream && this.#talk.outbound.streams.hasGet) return false;
-    const { idleSince } = this.#talk.activity;
-    return idleSince !== undefined && performance.now() - Math.max(this.#lastActivityAt, idleSince) >= ms;
-  }
-
-  /** True if the client has but one stream, has not listened to it for so long, and waits for no answer. */
-  isDesertedSince(ms: number): boolean {
-    const { calls, outbound } = this.#talk;
-    return this.#client.isOneStream && calls.size === 0 && outbound.streams.unheardMs >= ms;
+  /** Lets go of a backend that nobody uses, where its server is configured so (docs/decisions/0045). */
+  hibernateIfUnused(): void {
+    const { hibernateAfterMs } = this.server;
+    if (hibernateAfterMs === undefined || !this.isReady || !this.idleness.isUnusedSince(hibernateAfterMs)) return;
+    this.#talk.upstream.hibernate();
+    this.#parts.observer.hibernated(this.name);
   }
 
   /** Ends calls that take too long. */
@@ -267,7 +261,7 @@ export class Session implements SessionHandle {
 
   /** The client has sent something. What it brings for the server goes with what the gateway asks of it from now on. */
   #hear({ forwarded, isContinued }: Reply): void {
-    this.#lastActivityAt = performance.now();
+    this.idleness.heard();
     // A stream that goes on where an earlier owner left it is no news: its client opened it long ago.
     if (forwarded !== undefined && !isContinued) this.#talk.upstream.hear(forwarded);
   }

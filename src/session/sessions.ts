@@ -18,6 +18,7 @@ import type { SessionEnd } from './session-end.ts';
 import type { SessionHandle } from './session-handle.ts';
 import { keyOfId, keyOfToken } from './session-key.ts';
 import { alone, type Server, type SessionOptions, type SessionParts } from './session-parts.ts';
+import { Sweep } from './sweep.ts';
 import { hasGivenKey, isRevisionOf, isSame, type Visitor } from './visitor.ts';
 
 /** What the sessions of an instance share. */
@@ -34,9 +35,6 @@ export interface SessionsOptions extends SessionOptions {
   readonly cluster?: ClusterLimits | undefined;
 }
 
-/** How often idle sessions and overdue calls are looked for, at least. */
-const maxSweepMs = 30_000;
-
 /** The sessions of one instance, by key, and the way to those of others. */
 export class Sessions {
   /** Those that have no key for others: each has one connection. */
@@ -46,7 +44,7 @@ export class Sessions {
   readonly #byKey = new Map<string, Session>();
   /** Sessions that can no longer be used but whose backend or record may still be ending. */
   readonly #ending = new Map<string, Session>();
-  readonly #sweep: NodeJS.Timeout;
+  readonly #sweep = new Sweep(() => this.#endOverdue());
   readonly #cluster: Cluster | undefined;
   /** Clients of one stream, which listen before they open their session. */
   readonly #expected: Expected;
@@ -61,7 +59,7 @@ export class Sessions {
     this.#renewal = cluster && new Renewal(store, cluster.recordTtlMs, options.observer);
     const renewMs = this.#renewal?.everyMs ?? Number.POSITIVE_INFINITY;
     const shortestMs = Math.min(sessionIdleMs, sseLingerMs, requestIdleMs, requestMaxMs, renewMs);
-    this.#sweep = setInterval(() => this.#endOverdue(), Math.min(maxSweepMs, Math.ceil(shortestMs / 4))).unref();
+    this.#sweep.notice(shortestMs);
     this.#expected = new Expected({ look: (visitor) => this.#look(visitor), maxWaiting: options.maxSessions });
     this.connected = new ConnectedSessions({
       options,
@@ -163,7 +161,7 @@ export class Sessions {
    */
   async drain(graceMs: number): Promise<void> {
     this.#isDraining = true;
-    clearInterval(this.#sweep);
+    this.#sweep.stop();
     this.#expected.close();
     const reason = this.#cluster === undefined ? 'draining' : 'released';
     let timer: NodeJS.Timeout | undefined;
@@ -262,6 +260,7 @@ export class Sessions {
     const cluster = this.#cluster;
     const term = cluster?.lease.term ?? 0;
     const seat = this.#quotas.take({ server, principal });
+    this.#sweep.notice(server.hibernateAfterMs);
     const parts: SessionParts = {
       ...{ key, server, principal, store, observer, options: this.#options, storeSignal: this.#closing.signal },
       instance: () => cluster?.lease ?? alone,
@@ -289,8 +288,9 @@ export class Sessions {
   #endOverdue(): void {
     for (const session of [...this.#byKey.values(), ...this.connected.values()]) {
       session.endOverdueCalls();
-      if (session.isIdleSince(this.#options.sessionIdleMs)) void session.end('idle');
-      if (session.isDesertedSince(this.#options.sseLingerMs)) void session.end('client_gone');
+      if (session.idleness.isIdleSince(this.#options.sessionIdleMs)) void session.end('idle');
+      else session.hibernateIfUnused();
+      if (session.idleness.isDesertedSince(this.#options.sseLingerMs)) void session.end('client_gone');
     }
     this.#renewal?.renewIfDue(this.#byKey.keys());
   }

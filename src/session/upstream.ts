@@ -5,6 +5,7 @@ import { canReplace, type Handshake, readHandshake } from '../protocol/handshake
 import type { Message } from '../protocol/message.ts';
 import { messageIn } from './adoption.ts';
 import type { ClientState } from './client-state.ts';
+import { Restarts } from './restarts.ts';
 import type { Server } from './session-parts.ts';
 import { Waiting } from './waiting.ts';
 
@@ -27,6 +28,8 @@ export interface UpstreamOptions {
   onUnanswered(ids: RequestIds, reason: Reason): void;
   /** Where the backend stands; see `BackendEvents.onState`. */
   onState(state: string): void;
+  /** Something is to be sent to a server that hibernates: the listener restores it. */
+  onNeeded(): void;
   /** The backend has ended by itself. What becomes of the session is the listener's to say: `restore`, or nothing. */
   onLost(end: BackendEnd): void;
   /** The first try to restore failed, for this reason. */
@@ -38,19 +41,8 @@ export interface UpstreamOptions {
   onGivenUp(why: GivenUp): void;
 }
 
-/**
- * More losses than this within the window are a crash loop: the session ends, and its client starts a new one. A remote
- * server that cannot be reached is not lost once more by each try: whoever runs it starts it again.
- */
-const maxLosses = 5;
-const lossWindowMs = 60_000;
-
 /** What a new process may say before it answers `initialize`; one that says more has not started (P8). */
 const maxEarlyBytes = 1024 * 1024;
-
-/** The pause before a start that follows a failed one; the first follows at once. It doubles each time, up to a limit. */
-const firstPauseMs = 250;
-const maxPauseMs = 5_000;
 
 /** A client waits no longer than this for a remote server to be back: it is told, and can ask again. */
 const maxWaitMs = 15_000;
@@ -65,11 +57,12 @@ export class Upstream {
   losses = 0;
   readonly #options: UpstreamOptions;
   #backend: Backend | undefined;
-  #state: 'unopened' | 'live' | 'restoring' | 'closed' = 'unopened';
+  #state: 'unopened' | 'live' | 'hibernating' | 'restoring' | 'closed' = 'unopened';
+  /** The backend that hibernation ends; a later one is not started before it is gone. */
+  #ending: Promise<void> = Promise.resolve();
   readonly #waiting: Waiting;
   #isPaused = false;
-  #losses: number[] = [];
-  #failures = 0;
+  readonly #restarts: Restarts;
   #timer: NodeJS.Timeout | undefined;
   /** What the next backend is told, and how many requests of the gateway's own that took so far. */
   #replay: ReturnType<ClientState['replay']> = { texts: [], ids: new Set() };
@@ -85,6 +78,7 @@ export class Upstream {
 
   constructor(options: UpstreamOptions) {
     this.#options = options;
+    this.#restarts = new Restarts(options.server.isRemote);
     this.#waiting = new Waiting({
       maxBytes: options.maxQueuedBytes,
       // A local one is started by the gateway, has its own limit for that, and is given up if it does not start.
@@ -93,8 +87,12 @@ export class Upstream {
     });
   }
 
+  get isLive(): boolean {
+    return this.#state === 'live';
+  }
+
   get pid(): number | undefined {
-    return this.#backend?.pid;
+    return this.#state === 'hibernating' ? undefined : this.#backend?.pid;
   }
 
   /**
@@ -153,6 +151,7 @@ export class Upstream {
   send(message: Buffer, headers?: ForwardedHeaders): 'sent' | 'full' | 'ended' {
     if (this.#state === 'closed') return 'ended';
     if (this.#state === 'live') return (this.#backend as Backend).send(message, headers ?? this.#newestHeaders);
+    if (this.#state === 'hibernating') this.#options.onNeeded();
     if (this.#start !== undefined && headers !== undefined) this.hear(headers); // of a call that is run again
     return this.#waiting.add({ message, headers }) ? 'sent' : 'full';
   }
@@ -167,11 +166,18 @@ export class Upstream {
     this.#backend?.resume();
   }
 
+  /** Ends the backend of a session that is not used, until something is to be sent to it. For a live one. */
+  hibernate(): void {
+    this.#state = 'hibernating';
+    this.#ending = this.#backend?.close() ?? this.#ending;
+  }
+
   /** Starts the server again in place of the lost backend, also of one that another instance had. */
   restore(client: ClientState, handshake: Handshake): void {
     const { server, epoch, onGivenUp } = this.#options;
     const isRetry = this.#state === 'restoring';
-    if (!(isRetry && server.isRemote) && this.#isCrashLoop()) {
+    const isLoss = this.#state !== 'hibernating' && !(isRetry && server.isRemote);
+    if (isLoss && this.#restarts.isOneTooMany()) {
       this.#state = 'closed';
       onGivenUp('crash_loop');
       return;
@@ -179,11 +185,13 @@ export class Upstream {
     // Once for all tries: what the client says from now on waits.
     if (!isRetry) this.#replay = client.replay(() => `mcp-gangway-replay-${epoch}-${++this.#replayed}`);
     this.#state = 'restoring';
-    const start = (): void => {
-      this.#timer = setTimeout(() => this.#reopen(client, handshake), this.#pauseMs());
+    const start = async (): Promise<void> => {
+      await this.#ending;
+      if (this.#state === 'restoring')
+        this.#timer = setTimeout(() => this.#reopen(client, handshake), this.#restarts.pauseMs);
     };
-    if (this.#isStartedWithThem && this.#newestHeaders === noHeaders) this.#start = start;
-    else start();
+    if (this.#isStartedWithThem && this.#newestHeaders === noHeaders) this.#start = () => void start();
+    else void start();
   }
 
   /** Ends the backend, `isForGood` as `Backend.close` has it. What waits for it is dropped. */
@@ -192,7 +200,7 @@ export class Upstream {
     this.#start = undefined;
     clearTimeout(this.#timer);
     this.#waiting.takeAll();
-    await this.#backend?.close({ isForGood });
+    await Promise.all([this.#ending, this.#backend?.close({ isForGood })]);
   }
 
   #openBackend(events: BackendEvents, resume?: Resume): Backend {
@@ -200,22 +208,9 @@ export class Upstream {
     return this.#options.server.open(events, { headers: () => this.#newestHeaders, resume });
   }
 
-  /** Counts a loss. True if it is one too many. */
-  #isCrashLoop(): boolean {
-    const now = performance.now();
-    this.#losses = [...this.#losses.filter((at) => now - at < lossWindowMs), now];
-    return this.#losses.length > maxLosses;
-  }
-
-  #pauseMs(): number {
-    const pauseMs = this.#failures === 0 ? 0 : Math.min(firstPauseMs * 2 ** (this.#failures - 1), maxPauseMs);
-    if (!this.#options.server.isRemote) return pauseMs;
-    // At random, so that the sessions of a server that was away do not all come back in one moment.
-    return Math.max(pauseMs, firstPauseMs) * (0.5 + Math.random() / 2);
-  }
-
   #lost(end: BackendEnd): void {
-    if (this.#state !== 'closed') this.#options.onLost(end);
+    // One that hibernates was closed; its session is still there.
+    if (this.#state !== 'closed' && end.reason !== 'closed') this.#options.onLost(end);
   }
 
   #reopen(client: ClientState, handshake: Handshake): void {
@@ -230,8 +225,8 @@ export class Upstream {
       clearTimeout(this.#timer);
       if (this.#state !== 'restoring') return;
       const silent: BackendEnd = { reason: 'failed', detail: 'It did not answer initialize as a server does.' };
-      if (this.#failures === 0) this.#options.onAway(end.reason === 'closed' ? silent : end);
-      this.#failures += 1;
+      if (this.#restarts.failures === 0) this.#options.onAway(end.reason === 'closed' ? silent : end);
+      this.#restarts.failures += 1;
       this.restore(client, handshake);
     };
     const backend = this.#openBackend({
@@ -270,7 +265,7 @@ export class Upstream {
       this.#options.onGivenUp('server_changed');
       return false;
     }
-    this.#failures = 0;
+    this.#restarts.failures = 0;
     this.#state = 'live';
     const { texts, ids } = this.#replay;
     this.#replayIds = ids;

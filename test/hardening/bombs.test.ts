@@ -2,7 +2,9 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { createRequire } from 'node:module';
 import type { AddressInfo } from 'node:net';
+import { runInThisContext } from 'node:vm';
 import { gzipSync } from 'node:zlib';
+import { buildSync } from 'esbuild';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import WebSocket from 'ws';
 import type * as posted from '../../src/http/posted.ts';
@@ -46,11 +48,14 @@ const bombs: readonly (readonly [string, string])[] = [
   ['bytes that are no UTF-8', Buffer.alloc(size, 0xff).toString('latin1')],
 ];
 
-/** What is built and run, without what the test runner puts around every name of a module. */
-const { readMessages } = createRequire(import.meta.url)(`${root}dist/http/posted.js`) as Pick<
-  typeof posted,
-  'readMessages'
->;
+/** Built as it is run, without what the test runner puts around every name of a module. */
+const { outputFiles } = buildSync({
+  ...{ entryPoints: [`${root}src/http/posted.ts`], bundle: true, write: false },
+  ...{ platform: 'node', format: 'cjs' },
+});
+const built: { exports: Partial<typeof posted> } = { exports: {} };
+runInThisContext(`(module, require) => {${outputFiles[0]?.text}}`)(built, createRequire(import.meta.url));
+const { readMessages } = built.exports as typeof posted;
 
 describe('a body within the limits, made to cost much', () => {
   it.each(bombs)('[S17] is read or refused in less than 50 ms for 4 MiB: %s', (_, text) => {

@@ -52,6 +52,7 @@ describe('session ids of one instance', () => {
       ended: nobody,
       adopted: nobody,
       backendEnded: nobody,
+      hibernated: () => undefined,
       restored: nobody,
       dropped: nobody,
       failed: nobody,

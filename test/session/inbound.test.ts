@@ -36,6 +36,7 @@ function createFixture(options: Partial<SessionOptions> = {}) {
     onStart: () => undefined,
     maxQueuedBytes: 1_000,
     onLines: () => undefined,
+    onNeeded: () => undefined,
     onLost: () => undefined,
     onUnanswered: () => undefined,
     onState: () => undefined,

@@ -52,6 +52,7 @@ export function createObserver(): RecordingObserver {
     ended: (_name, { reason }) => ends.push(reason),
     adopted: (_name, details) => void adoptions.push(details),
     backendEnded: () => undefined,
+    hibernated: () => undefined,
     restored: () => undefined,
     dropped: (_name, what) => void drops.push(what),
     failed: (_name, cause) => void failures.push(cause),

@@ -34,6 +34,7 @@ function createFixture(options: Partial<SessionsOptions & Pick<Server, 'startTim
     ended: (_name, { reason }) => ended.push(reason),
     adopted: () => undefined,
     backendEnded: () => undefined,
+    hibernated: () => undefined,
     restored: () => undefined,
     dropped: (_name, what) => void dropped.push(what),
     failed: (_name, cause) => void failed.push(cause),
@@ -433,10 +434,10 @@ describe('sessions', () => {
     const { session, backend } = await open();
     const reply = post(session, call(1));
     await new Promise((resolve) => setTimeout(resolve, 100)); // longer than an idle session may last: nothing happens
-    expect([session.isIdleSince(0), sessions.size]).toEqual([false, 1]);
+    expect([session.idleness.isIdleSince(0), sessions.size]).toEqual([false, 1]);
     backend.says(response(1));
     await reply.answered();
-    expect([session.isIdleSince(40), sessions.size]).toEqual([false, 1]);
+    expect([session.idleness.isIdleSince(40), sessions.size]).toEqual([false, 1]);
     expect(await ended.next()).toBe('idle');
   });
 
@@ -451,7 +452,7 @@ describe('sessions', () => {
     expect(ended.items).toEqual([]);
     backend.says({ jsonrpc: '2.0', method: 'notifications/tasks/status', params: { ...task, status: 'completed' } });
     await turn();
-    expect(session.isIdleSince(40)).toBe(false);
+    expect(session.idleness.isIdleSince(40)).toBe(false);
     expect(await ended.next()).toBe('idle');
   });
 
@@ -461,9 +462,9 @@ describe('sessions', () => {
     backend.says({ jsonrpc: '2.0', id: 's', method: 'elicitation/create', params: { task: {} } });
     await turn();
     post(session, response('s', { task: { taskId: 't', status: 'working', ttl: null } }));
-    expect(session.isIdleSince(0)).toBe(false);
+    expect(session.idleness.isIdleSince(0)).toBe(false);
     post(session, { jsonrpc: '2.0', method: 'notifications/tasks/status', params: { taskId: 't', status: 'failed' } });
-    expect(session.isIdleSince(0)).toBe(true);
+    expect(session.idleness.isIdleSince(0)).toBe(true);
   });
 
   it('[P8] are refused over the limit, before a backend is opened', async () => {
@@ -528,7 +529,7 @@ describe('sessions', () => {
     backend.says(log('kept'));
     for (const years of [10, -10]) {
       vi.setSystemTime(Date.now() + years * 365 * 86_400_000);
-      expect(session.isIdleSince(60_000)).toBe(false);
+      expect(session.idleness.isIdleSince(60_000)).toBe(false);
       const reply = createFakeReply(acceptsSse);
       session.listen(undefined, reply);
       await turn();

@@ -49,6 +49,7 @@ function createFixture({ maxQueuedBytes = 1_000, answers = true, isAdopted = fal
       losses.push(end);
       upstream.restore(client, handshake);
     },
+    onNeeded: () => upstream.restore(client, handshake),
     onUnanswered: () => undefined,
     onState: () => undefined,
     onAway: (end) => void away.push(end),
@@ -61,6 +62,51 @@ function createFixture({ maxQueuedBytes = 1_000, answers = true, isAdopted = fal
   const told = { lines, losses, givenUp, away, expired, onRestored };
   return { upstream, fake, client, ...told, sent, pass: vi.advanceTimersByTimeAsync };
 }
+
+describe('a backend that hibernates', () => {
+  it('is closed, is no loss, and is restored when something is to be sent, which waits', async () => {
+    const { upstream, fake, losses, sent, onRestored, pass } = createFixture({ answers: false });
+    const first = fake.backend;
+    upstream.hibernate();
+    expect([first.isClosed, upstream.pid, losses]).toEqual([true, undefined, []]);
+    await pass(60_000);
+    expect(fake.backend).toBe(first);
+    expect(upstream.send(message(1))).toBe('sent');
+    await pass(0);
+    expect(fake.backend).not.toBe(first);
+    fake.backend.says(welcome);
+    expect(sent(fake.backend)).toEqual([initialize, initialized, note(1)]);
+    expect([upstream.incarnation, onRestored.mock.calls.length]).toEqual([`${epoch}-1`, 1]);
+  });
+
+  it('[P8] is never a crash loop, however often it wakes; failures to start are', async () => {
+    const { upstream, fake, givenUp, pass } = createFixture();
+    for (let n = 0; n < 20; n++) {
+      upstream.hibernate();
+      upstream.send(message(n));
+      await pass(0);
+      expect(upstream.isLive).toBe(true);
+    }
+    for (let n = 0; n < 6; n++) {
+      fake.backend.ends();
+      await pass(0);
+    }
+    expect(givenUp).toEqual(['crash_loop']);
+  });
+
+  it('is not started again before the last one is gone', async () => {
+    const { upstream, fake, pass } = createFixture();
+    const first = fake.backend;
+    const gone = first.holdClose();
+    upstream.hibernate();
+    upstream.send(message(1));
+    await pass(1_000);
+    expect(fake.backend).toBe(first);
+    gone();
+    await pass(0);
+    expect(fake.backend).not.toBe(first);
+  });
+});
 
 describe('a lost backend', () => {
   it('[F12] is replaced at once by one that is told initialize and, after its answer, the rest; then what waited', async () => {

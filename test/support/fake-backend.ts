@@ -22,6 +22,8 @@ export interface FakeBackend extends Backend {
   /** How often it was paused. */
   readonly pauses: number;
   readonly isClosed: boolean;
+  /** From now on `close` takes until the function that this returns is called. */
+  holdClose(): () => void;
   /** What `send` answers from now on. */
   answerToSend: 'sent' | 'full' | 'ended';
   /** Writes lines in one burst: values as JSON, text and bytes as they are. */
@@ -93,6 +95,7 @@ function createFakeBackend(
   let isPaused = false;
   let isClosed = false;
   let hasEnded = false;
+  let closing: Promise<void> = Promise.resolve();
 
   const end = (told: BackendEnd): void => {
     if (hasEnded) return;
@@ -134,8 +137,15 @@ function createFakeBackend(
     },
     async close() {
       isClosed = true;
-      await Promise.resolve(); // the end is told outside of this call
+      await closing; // the end is told outside of this call
       end({ reason: 'closed', detail: 'The backend was closed.' });
+    },
+    holdClose() {
+      let letGo: () => void = () => undefined;
+      closing = new Promise((resolve) => {
+        letGo = resolve;
+      });
+      return () => letGo();
     },
     says(...lines) {
       if (!hasEnded && !isClosed) events.onMessages(lines.map(toLine));

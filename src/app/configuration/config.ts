@@ -11,6 +11,7 @@ import { configFileVariable, type Environment, environmentWarnings, givenByEnvir
 import type { Fault, Report } from './fault.ts';
 import { checkForwarding } from './forwarding.ts';
 import { defaultsOf, firstGiven, type Given, resolveOptions } from './given-values.ts';
+import { checkHibernation } from './hibernation.ts';
 import { type GlobalOptions, globalOptions, orderedPairs, type ServerOptions, serverOptions } from './options.ts';
 import { quotaWarnings } from './quota-options.ts';
 import { checkUser } from './resource-options.ts';
@@ -238,13 +239,11 @@ const checkForClients = <T extends ServerConfig>(
   own: Pick<ReadonlySet<string>, 'has'>,
   path: string,
   report: Report,
-): T =>
-  checkCredentials(
-    checkForwarding(server, own.has('forwardHeaders'), path, report),
-    own.has('credentials'),
-    path,
-    report,
-  );
+): T => {
+  const forwarding = checkForwarding(server, own.has('forwardHeaders'), path, report);
+  const withCredentials = checkCredentials(forwarding, own.has('credentials'), path, report);
+  return checkHibernation(withCredentials, own.has('hibernateAfterMs'), path, report);
+};
 
 function readAddress(
   { path, text }: { readonly path: string; readonly text: string },

@@ -247,6 +247,11 @@ export const serverOptions = {
     z.enum(['safe', 'hints'], { error: 'must be safe or hints' }),
     'Calls run again after a restore: safe for reads and lists; hints also for tools declared read-only or idempotent.',
   ),
+  hibernateAfterMs: integer(
+    0,
+    [0, longestMs],
+    'Milliseconds without a message of its client after which a session lets go of its process, which is started again when it is needed; 0 is never. What the process remembered is lost.',
+  ),
   cwd: text<string | undefined>(
     undefined,
     systemText.min(1, { error: 'must not be empty' }),

@@ -55,6 +55,7 @@ describe('one server', () => {
         env: {},
         onBackendExit: 'restore',
         rerun: 'safe',
+        hibernateAfterMs: 0,
         era: 'auto',
         isolation: 'auto',
         poolMax: 4,
@@ -333,6 +334,16 @@ describe('remote servers', () => {
   });
 });
 
+describe('hibernation', () => {
+  it('if asked for for all servers, is that of those that the gateway starts', () => {
+    const mcpServers = { a: { url: 'http://a', type: 'sse' }, b: { command: 'b' } };
+    expect(configOf({ file: { hibernateAfterMs: 5, mcpServers } }).servers).toMatchObject([
+      { name: 'a', hibernateAfterMs: 0 },
+      { name: 'b', hibernateAfterMs: 5 },
+    ]);
+  });
+});
+
 describe('headers of clients', () => {
   it('go on by name, in small letters, and not unless they are named', () => {
     const argv = ['--transport', 'sse', '--forward-header', 'Authorization', '--forward-header', 'x-a,X-B', 'http://x'];
@@ -450,6 +461,16 @@ describe('faults', () => {
       'a header to forward in a server at a socket',
       { file: server({ url: 'unix:///s', forwardHeaders: ['x-a'] }) },
       ['config.json: mcpServers.git'],
+    ],
+    [
+      'hibernation of a server that somebody else runs',
+      { file: server({ url: 'http://x', type: 'sse', hibernateAfterMs: 5 }) },
+      ['config.json: mcpServers.git'],
+    ],
+    [
+      'hibernation of a server whose sessions are not restored',
+      { argv: ['--hibernate-after-ms', '5', '--on-backend-exit', 'end', '--', 'x'] },
+      ['--'],
     ],
     [
       'a header to forward that is in headers',

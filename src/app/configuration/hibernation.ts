@@ -1,0 +1,28 @@
+import type { Report } from './fault.ts';
+import type { ServerOptions } from './options.ts';
+import type { ServerAddress } from './server-url.ts';
+
+interface Configured extends ServerOptions {
+  readonly address?: ServerAddress | undefined;
+}
+
+/**
+ * Checks whether a server can hibernate: only what the gateway starts holds anything on this machine.
+ * @param isOwn the option is given for this server; one for all servers is none for those that somebody else runs
+ * @returns the server as it is to be run
+ */
+export function checkHibernation<T extends Configured>(server: T, isOwn: boolean, path: string, report: Report): T {
+  const { hibernateAfterMs, address, onBackendExit } = server;
+  if (hibernateAfterMs === 0) return server;
+  if (address !== undefined) {
+    if (isOwn) report(path, 'has hibernateAfterMs, which is only for a server that the gateway starts, by a command');
+    return { ...server, hibernateAfterMs: 0 };
+  }
+  if (onBackendExit === 'end') {
+    report(
+      path,
+      'has hibernateAfterMs and onBackendExit end: a session that hibernates is restored; leave one of them out',
+    );
+  }
+  return server;
+}
