@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import {
   type Collector,
   client,
@@ -13,6 +13,7 @@ import {
 import { type Gateway, root, startGateway } from '../support/gateway.ts';
 import { initialize } from '../support/http-client.ts';
 import { postModern } from '../support/modern-client.ts';
+import { startTokenServer } from '../support/token-server.ts';
 import { connectWebSocket, webSocketUrlOf } from '../support/websocket-client.ts';
 import { startHostile } from './hostile-server.ts';
 
@@ -107,7 +108,7 @@ async function startModern() {
   return { url: `${origin}/mcp`, calls: () => seen.filter(({ method }) => method === 'tools/call'), seen };
 }
 
-test('so has one at a server over HTTP, which finds it in its headers too; what is known of its tools is not asked again for each', async () => {
+test('so has one at a server over HTTP, which finds it in its headers, too', async () => {
   const server = await startModern();
   const gateway = await startTraced(['--era', 'modern', server.url]);
   const call = (more: object = {}) =>
@@ -119,7 +120,7 @@ test('so has one at a server over HTTP, which finds it in its headers too; what 
   expect(seen?.inMeta).toBe(seen?.header);
 });
 
-test('of a legacy client at such a server, too, and calls of several traces are those of one client', async () => {
+test('of a legacy client at such a server, too, which is not asked for its tools in each trace anew', async () => {
   const server = await startModern();
   const gateway = await startTraced(['--era', 'modern', server.url]);
   const session = await initialize(gateway.url);
@@ -129,6 +130,23 @@ test('of a legacy client at such a server, too, and calls of several traces are 
   expect(server.seen.filter(({ method }) => method === 'tools/list').length).toBeLessThanOrEqual(1);
   await gateway.stop();
 });
+
+test.each(['http', 'sse'] as const)(
+  'so has one of a legacy client at an older server (%s), in its headers',
+  async (transport) => {
+    const server = await startTokenServer();
+    onTestFinished(() => server.close());
+    const forwarded = ['--transport', transport, '--forward-header', 'Authorization'];
+    const gateway = await startTraced([...forwarded, server.urls[transport]]);
+    const session = await initialize(gateway.url, { headers: { Authorization: 'Bearer a', Traceparent: traceparent } });
+    const name = `token-${transport}`;
+    await session.request('tools/call', { name });
+    const of = await spansOf(gateway, `tools/call ${name}`);
+    const traced = server.seen.filter(({ headers }) => headers['traceparent'] !== undefined);
+    expect(traced.map(({ what }) => what)).toEqual(['tools/call']);
+    expectChain(of, traced[0]?.headers['traceparent']);
+  },
+);
 
 test('[P1] without an SDK a request passes as it came', async () => {
   const gateway = await startGateway({ command: repeats });
