@@ -21,7 +21,10 @@ import { ModernServer } from '../modern/modern-server.ts';
 import type { ModernObserver } from '../modern/observer.ts';
 import { type Audit, createAudit } from '../ops/audit.ts';
 import { addHealth } from '../ops/health.ts';
+import type { Log } from '../ops/log.ts';
 import { createModernLog } from '../ops/modern-log.ts';
+import { ProcessNames } from '../ops/process-names.ts';
+import { logRequests } from '../ops/request-log.ts';
 import { createSessionLog } from '../ops/session-log.ts';
 import { Sessions } from '../session/sessions.ts';
 import { anyChange, ChangeTeller } from '../store/change-teller.ts';
@@ -32,7 +35,7 @@ import type { Urls } from './banner.ts';
 import { type CertificateWatch, watchCertificate } from './certificate-watch.ts';
 import { hasAuthentication, isolationOf } from './configuration/authentication.ts';
 import { readCertificate } from './configuration/certificate.ts';
-import type { GatewayConfig } from './configuration/config.ts';
+import type { GatewayConfig, ServerConfig } from './configuration/config.ts';
 import { asksClients } from './configuration/credentials.ts';
 import { endpointPathsOf } from './configuration/endpoint-paths.ts';
 import type { Environment } from './configuration/environment.ts';
@@ -40,17 +43,19 @@ import { flagOf } from './configuration/option-names.ts';
 import { createKeyed } from './create-keyed.ts';
 import { createConnectedStore, createStore } from './create-store.ts';
 import { warnOfExpiry, warnOfExposure } from './exposure.ts';
+import { displayHost, explainListenFailure } from './listen-address.ts';
 import { quotasOf } from './quotas.ts';
 import { logListeners } from './server-listeners.ts';
 import { missingCommand, type RunningServer, runServer } from './servers.ts';
 import { awaitStart, probeMs } from './start-probe.ts';
+import { loadTracing } from './tracing.ts';
 import { version } from './version.ts';
 
 /** What a gateway is started with. */
 export interface GatewayParts {
   readonly config: GatewayConfig;
   readonly environment: Environment;
-  readonly logger: Logger;
+  readonly log: Log;
   /** The only server does not start; the gateway is of no use. One clear sentence. */
   onUseless(message: string): void;
 }
@@ -72,15 +77,16 @@ const exitMarginMs = 500;
 const connectionGraceMs = 250;
 
 /** Starts a gateway. Rejects with an error for the operator if it cannot listen, or if its only server cannot be started. */
-export async function startGateway({ config, environment, logger, onUseless }: GatewayParts): Promise<Gateway> {
+export async function startGateway({ config, environment, log, onUseless }: GatewayParts): Promise<Gateway> {
   const { host, port } = config;
   const isAuthenticated = hasAuthentication(config);
   const watch = new CredentialWatch();
-  const authentication = createAuthentication(config, watch, logger);
+  const authentication = createAuthentication(config, watch, log.auth);
   const { identityHeaders } = authentication;
-  const calls = auditOf(config, logger);
-  const store = await createStore(config, logger);
-  const observer = { ...createSessionLog(logger), calls };
+  const calls = auditOf(config, log.app);
+  const store = await createStore(config, log.store);
+  const processes = new ProcessNames();
+  const observer = { ...createSessionLog(log, processes), calls };
   const storeWaitMs = config.redisWaitMs;
   const cluster = config.redis === undefined ? undefined : { ...config, storeWaitMs };
   const connectedStore = createConnectedStore(config);
@@ -88,13 +94,16 @@ export async function startGateway({ config, environment, logger, onUseless }: G
   const onGroupChange = (topic: string, text = anyChange): void => teller.tell(topic, text);
   const quotas = quotasOf(config, store.rates, (cause) => observer.clusterFailed(cause));
   const sessions = new Sessions({ ...config, storeWaitMs, cluster, store, observer, onGroupChange, quotas });
-  const servers = await startServers({ config, environment, logger, onUseless });
+  const started = await startServers({ config, environment, log, onUseless }, processes);
+  const tracing = await loadTracing(version);
+  const servers = tracing === undefined ? started : started.map(tracing.traceServer);
+  const tracePosts = tracing?.tracePosts;
   const closeParts = async (): Promise<void> => {
     await Promise.all(servers.map(({ pool }) => pool.close()));
     await Promise.all([store.close(), connectedStore.close()]);
   };
 
-  const modernObserver = createModernLog(logger);
+  const modernObserver = createModernLog(log.modern);
   // Whoever uses the process of an only server excuses its end: before it is proven, only a client does.
   const startAheadMs = servers.length === 1 ? probeMs : 0;
   const changes = config.redis === undefined ? undefined : store.changes;
@@ -106,7 +115,7 @@ export async function startGateway({ config, environment, logger, onUseless }: G
   const originRules = createOriginRules(config);
   const endpoints = new Map<string, Endpoint>();
   const onWebSocket = new Map<string, AdmissionOptions>();
-  const access = await createAccess(config, authentication.authenticators, logger);
+  const access = await createAccess(config, authentication.authenticators, log.auth);
   for (const [running, modern] of modernServers) {
     const own = running.config;
     const server = { ...running.server, open: openForSessions(running, modern, config) };
@@ -121,7 +130,7 @@ export async function startGateway({ config, environment, logger, onUseless }: G
     });
     allGroups.push(groups);
     const { marks } = keyed;
-    const doors = { originRules, identityHeaders, marks, quotas, watch, calls, ...access.of(own) };
+    const doors = { originRules, identityHeaders, marks, quotas, watch, calls, tracePosts, ...access.of(own) };
     const { sessionless } = own;
     const options = { ...config, server, sessions, modern, groups, sessionless, ...doors };
     const endpoint = createEndpoint(options);
@@ -141,7 +150,10 @@ export async function startGateway({ config, environment, logger, onUseless }: G
   addResourceMetadata(app, access.metadata);
   addHealth(app, { readiness: () => sessions.readiness });
 
-  const listener = createListener(app, endpoints, createCors(originRules));
+  const listener = logRequests(createListener(app, endpoints, createCors(originRules)), {
+    logger: log.http,
+    paths: new Set([...endpoints.keys(), ...access.metadata.keys(), '/healthz', '/readyz']),
+  });
   const certificate = certificateOf(config);
   const web = createWebServer({ ...config, certificate }, listener);
   const http = web.server;
@@ -150,13 +162,13 @@ export async function startGateway({ config, environment, logger, onUseless }: G
     servers: onWebSocket,
     sessions,
     store: connectedStore,
-    ...{ watch, calls },
+    ...{ watch, calls, tracePosts },
     maxEventBytes: config.maxLineBytes,
     initializeTimeoutMs: config.bodyTimeoutMs,
   });
   webSockets.attach(http);
   http.on('drop', () =>
-    logger.warn({ maxConnections: config.maxConnections }, 'closed a connection: too many are open'),
+    log.http.warn({ maxConnections: config.maxConnections }, 'closed a connection: too many are open'),
   );
   try {
     http.listen(port, host);
@@ -166,9 +178,9 @@ export async function startGateway({ config, environment, logger, onUseless }: G
     throw new Error(explainListenFailure(cause, config), { cause });
   }
 
-  warnOfExposure(config, logger);
-  if (certificate !== undefined) warnOfExpiry(certificate, Date.now(), logger);
-  const certificateWatch = watchFor(certificate, config, web, logger);
+  warnOfExposure(config, log.app);
+  if (certificate !== undefined) warnOfExpiry(certificate, Date.now(), log.app);
+  const certificateWatch = watchFor(certificate, config, web, log.app);
   const readAgain = [authentication.reload, certificateWatch?.look, calls?.reopen].filter((read) => read !== undefined);
   const base = `${certificate === undefined ? 'http' : 'https'}://${displayHost(host)}:${(http.address() as AddressInfo).port}`;
   return {
@@ -192,7 +204,7 @@ export async function startGateway({ config, environment, logger, onUseless }: G
       watch.close();
       authentication.close();
       await Promise.all([webSockets.close(connectionGraceMs), web.close(connectionGraceMs)]);
-      await calls?.close();
+      await Promise.all([calls?.close(), tracing?.flush()]);
     },
   };
 }
@@ -235,17 +247,21 @@ function openForSessions(
   return openEitherEra({ direct: server.open, translated, eras: modern, isOverHttp, silentMs });
 }
 
-async function startServers({ config, environment, logger, onUseless }: GatewayParts): Promise<RunningServer[]> {
+async function startServers(
+  { config, environment, log, onUseless }: GatewayParts,
+  processes: ProcessNames,
+): Promise<RunningServer[]> {
+  const listenersOf = ({ name }: ServerConfig) => logListeners(log, name, processes);
   const [only, ...others] = config.servers;
   // A server that is to get something of its clients may want it from the first connection on: it cannot be tried without.
   if (only !== undefined && others.length === 0 && !asksClients(only)) {
-    return [await awaitStart({ config: only, gateway: config, environment, logger, onUseless })];
+    return [await awaitStart({ config: only, gateway: config, environment, listeners: listenersOf(only), onUseless })];
   }
   return config.servers.map((server) => {
-    const log = logger.child({ server: server.name });
     const missing = missingCommand(server, environment);
-    if (missing !== undefined) log.warn({ detail: missing }, 'server cannot be started; its sessions will fail');
-    return runServer(server, config, environment, logListeners(log));
+    if (missing !== undefined)
+      log.server.warn({ server: server.name, detail: missing }, 'server cannot be started; its sessions will fail');
+    return runServer(server, config, environment, listenersOf(server));
   });
 }
 
@@ -274,19 +290,4 @@ function watchFor(
     onRefused: (detail) =>
       logger.warn({ detail }, 'kept the certificate in use: its files have changed, and are of no use'),
   });
-}
-
-/** An address that a person can open. */
-function displayHost(host: string): string {
-  if (host === '0.0.0.0' || host === '::') return '127.0.0.1';
-  return host.includes(':') ? `[${host}]` : host;
-}
-
-function explainListenFailure(cause: unknown, { host, port }: GatewayConfig): string {
-  const code = (cause as NodeJS.ErrnoException).code;
-  if (code === 'EADDRINUSE')
-    return `Port ${port} on ${host} is in use. Choose another one with --port or GANGWAY_PORT; 0 is any free one.`;
-  if (code === 'EACCES') return `Port ${port} may not be opened by this user. Choose one above 1023 with --port.`;
-  if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND') return `${host} is no address of this machine. Correct --host.`;
-  return `Cannot listen on ${host}:${port}: ${(cause as Error).message}`;
 }

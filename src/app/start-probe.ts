@@ -1,9 +1,8 @@
-import type { Logger } from 'pino';
 import type { BackendEnd, OpenBackend } from '../backend/backend.ts';
 import type { GatewayConfig, ServerConfig } from './configuration/config.ts';
 import type { Environment } from './configuration/environment.ts';
 import { explainForcedEra } from './other-era.ts';
-import { logListeners } from './server-listeners.ts';
+import type { ServerListeners } from './server-listeners.ts';
 import { type RunningServer, runServer } from './servers.ts';
 import { discover, initialize, openTrial, type Trial } from './trial.ts';
 
@@ -18,7 +17,7 @@ export interface StartProbe {
   readonly config: ServerConfig;
   readonly gateway: GatewayConfig;
   readonly environment: Environment;
-  readonly logger: Logger;
+  readonly listeners: ServerListeners;
   /** The server ended by itself soon after its start, before anybody used it. */
   onUseless(message: string): void;
 }
@@ -35,8 +34,8 @@ export async function awaitStart(probe: StartProbe): Promise<RunningServer> {
 const saysNothingFirst = ({ address }: ServerConfig): boolean =>
   address?.transport === 'http' || address?.transport === 'auto';
 
-async function awaitAnswer({ config, gateway, environment, logger }: StartProbe): Promise<RunningServer> {
-  const running = runServer(config, gateway, environment, logListeners(logger.child({ server: config.name })));
+async function awaitAnswer({ config, gateway, environment, listeners }: StartProbe): Promise<RunningServer> {
+  const running = runServer(config, gateway, environment, listeners);
   const { era, startTimeoutMs } = config;
   const answersBy = async (trial: Trial, question: (trial: Trial) => Promise<unknown>): Promise<void> => {
     try {
@@ -74,9 +73,7 @@ async function awaitAnswer({ config, gateway, environment, logger }: StartProbe)
 }
 
 async function awaitSpare(probe: StartProbe): Promise<RunningServer> {
-  const { config, gateway, environment, onUseless } = probe;
-  const logger = probe.logger.child({ server: config.name });
-  const listeners = logListeners(logger);
+  const { config, gateway, environment, listeners, onUseless } = probe;
   const startedAt = performance.now();
   let hasStarted = false;
   /** A session has a process of the server: from now on one that ends is that session's matter. */

@@ -12,6 +12,7 @@ import { type Authenticate, type Challenge, type Identity, isChallenge } from '.
 import { createGuard, type GuardOptions } from './guard.ts';
 import { noteRequest, noteSender } from './refused-calls.ts';
 import { respondWithChallenge } from './respond.ts';
+import type { TracePosts } from './traced-post.ts';
 import { bytesOf, endWith } from './visits.ts';
 
 /** What stands before every endpoint of a server. */
@@ -27,6 +28,8 @@ export interface AdmissionOptions extends GuardOptions {
   readonly maxBodyBytes: number;
   /** Is told of calls that are refused, and of those of modern clients; absent if nobody wants to know. */
   readonly calls?: CallObserver | undefined;
+  /** Makes spans of requests that could be read; absent where nobody traces. */
+  readonly tracePosts?: TracePosts | undefined;
 }
 
 /** Who sends a request, and what it brings for the server. */

@@ -1,3 +1,4 @@
+import { maxNameLength, nameOfCall } from '../protocol/call-name.ts';
 import type { Reason } from '../protocol/faults.ts';
 import { type Message, memberValue, placeOf } from '../protocol/message.ts';
 import { ownFaultOf } from '../protocol/own-fault.ts';
@@ -51,21 +52,6 @@ export type CallRequest = Pick<Message, 'method'> & {
   readonly text?: Buffer | undefined;
   readonly name?: string | undefined;
 };
-
-/** Calls whose `params.name` is a name. */
-const named: ReadonlySet<string | undefined> = new Set(['tools/call', 'prompts/get']);
-
-/** A client decides how long what it sends here is; methods and names beyond this are cut (P8). */
-export const maxNameLength = 128;
-
-/** The tool or prompt that a request names; undefined if it names none. */
-function nameOfCall(request: Message): string | undefined {
-  const place = named.has(request.method) ? placeOf(request, 'params', 'name') : undefined;
-  // Nothing is built of what is too long for a name: six characters are the longest escape of one.
-  if (place === undefined || place.end - place.start > 6 * maxNameLength + 2) return undefined;
-  const name = memberValue(request, 'params', 'name');
-  return typeof name === 'string' ? name.slice(0, maxNameLength) : undefined;
-}
 
 /** What a request says of the call that it is. */
 export const callRequestOf = (request: Message): CallRequest => {
