@@ -20,6 +20,8 @@ import { createWebSocketFace, webSocketOnly } from '../http/websocket/face.ts';
 import { ModernServer } from '../modern/modern-server.ts';
 import type { ModernObserver } from '../modern/observer.ts';
 import { addHealth } from '../ops/health.ts';
+import type { Log } from '../ops/log.ts';
+import { logRequests } from '../ops/request-log.ts';
 import { Sessions } from '../session/sessions.ts';
 import { anyChange, ChangeTeller } from '../store/change-teller.ts';
 import type { Changes } from '../store/changes.ts';
@@ -38,17 +40,19 @@ import { flagOf } from './configuration/option-names.ts';
 import { createKeyed } from './create-keyed.ts';
 import { createConnectedStore, createStore } from './create-store.ts';
 import { warnOfExpiry, warnOfExposure } from './exposure.ts';
+import { displayHost, explainListenFailure } from './listen-address.ts';
 import { createObservers, type Observers } from './observers.ts';
 import { quotasOf } from './quotas.ts';
 import { missingCommand, type RunningServer, runServer } from './servers.ts';
 import { awaitStart, probeMs } from './start-probe.ts';
+import { loadTracing } from './tracing.ts';
 import { version } from './version.ts';
 
 /** What a gateway is started with. */
 export interface GatewayParts {
   readonly config: GatewayConfig;
   readonly environment: Environment;
-  readonly logger: Logger;
+  readonly log: Log;
   /** The only server does not start; the gateway is of no use. One clear sentence. */
   onUseless(message: string): void;
 }
@@ -70,15 +74,15 @@ const exitMarginMs = 500;
 const connectionGraceMs = 250;
 
 /** Starts a gateway. Rejects with an error for the operator if it cannot listen, or if its only server cannot be started. */
-export async function startGateway({ config, environment, logger, onUseless }: GatewayParts): Promise<Gateway> {
+export async function startGateway({ config, environment, log, onUseless }: GatewayParts): Promise<Gateway> {
   const { host, port } = config;
   const isAuthenticated = hasAuthentication(config);
   const watch = new CredentialWatch();
-  const authentication = createAuthentication(config, watch, logger);
+  const authentication = createAuthentication(config, watch, log.auth);
   const { identityHeaders } = authentication;
-  const observers = createObservers(config, logger);
+  const observers = createObservers(config, log);
   const { sessions: observer, modern: modernObserver, calls, audit, metrics } = observers;
-  const store = await createStore(config, logger, metrics);
+  const store = await createStore(config, log.store, metrics);
   const storeWaitMs = config.redisWaitMs;
   const cluster = config.redis === undefined ? undefined : { ...config, storeWaitMs };
   const connectedStore = createConnectedStore(config);
@@ -86,7 +90,10 @@ export async function startGateway({ config, environment, logger, onUseless }: G
   const onGroupChange = (topic: string, text = anyChange): void => teller.tell(topic, text);
   const quotas = quotasOf(config, store.rates, (cause) => observer.clusterFailed(cause));
   const sessions = new Sessions({ ...config, storeWaitMs, cluster, store, observer, onGroupChange, quotas });
-  const servers = await startServers({ config, environment, logger, onUseless }, observers);
+  const started = await startServers({ config, environment, log, onUseless }, observers);
+  const tracing = await loadTracing(version);
+  const servers = tracing === undefined ? started : started.map(tracing.traceServer);
+  const tracePosts = tracing?.tracePosts;
   const closeParts = async (): Promise<void> => {
     await Promise.all(servers.map(({ pool }) => pool.close()));
     await Promise.all([store.close(), connectedStore.close()]);
@@ -103,7 +110,7 @@ export async function startGateway({ config, environment, logger, onUseless }: G
   const originRules = createOriginRules(config);
   const endpoints = new Map<string, Endpoint>();
   const onWebSocket = new Map<string, AdmissionOptions>();
-  const access = await createAccess(config, authentication.authenticators, logger);
+  const access = await createAccess(config, authentication.authenticators, log.auth);
   for (const [running, modern] of modernServers) {
     const own = running.config;
     const server = { ...running.server, open: openForSessions(running, modern, config) };
@@ -119,7 +126,8 @@ export async function startGateway({ config, environment, logger, onUseless }: G
     allGroups.push(groups);
     const { marks } = keyed;
     const traffic = observers.trafficOf(own.name);
-    const doors = { originRules, identityHeaders, marks, quotas, watch, calls, traffic, ...access.of(own) };
+    const heard = { calls, tracePosts, traffic };
+    const doors = { originRules, identityHeaders, marks, quotas, watch, ...heard, ...access.of(own) };
     const { sessionless } = own;
     const options = { ...config, server, sessions, modern, groups, sessionless, ...doors };
     const endpoint = createEndpoint(options);
@@ -140,7 +148,10 @@ export async function startGateway({ config, environment, logger, onUseless }: G
   const readiness = () => sessions.readiness;
   addHealth(app, { readiness });
 
-  const listener = createListener(app, endpoints, createCors(originRules));
+  const listener = logRequests(createListener(app, endpoints, createCors(originRules)), {
+    logger: log.http,
+    paths: new Set([...endpoints.keys(), ...access.metadata.keys(), '/healthz', '/readyz']),
+  });
   const certificate = certificateOf(config);
   const web = createWebServer({ ...config, certificate }, listener);
   const http = web.server;
@@ -149,13 +160,13 @@ export async function startGateway({ config, environment, logger, onUseless }: G
     servers: onWebSocket,
     sessions,
     store: connectedStore,
-    ...{ watch, calls },
+    ...{ watch, calls, tracePosts },
     maxEventBytes: config.maxLineBytes,
     initializeTimeoutMs: config.bodyTimeoutMs,
   });
   webSockets.attach(http);
   http.on('drop', () =>
-    logger.warn({ maxConnections: config.maxConnections }, 'closed a connection: too many are open'),
+    log.http.warn({ maxConnections: config.maxConnections }, 'closed a connection: too many are open'),
   );
   try {
     http.listen(port, host);
@@ -165,9 +176,9 @@ export async function startGateway({ config, environment, logger, onUseless }: G
     throw new Error(explainListenFailure(cause, config), { cause });
   }
 
-  warnOfExposure(config, logger);
-  if (certificate !== undefined) warnOfExpiry(certificate, Date.now(), logger);
-  const certificateWatch = watchFor(certificate, config, web, logger);
+  warnOfExposure(config, log.app);
+  if (certificate !== undefined) warnOfExpiry(certificate, Date.now(), log.app);
+  const certificateWatch = watchFor(certificate, config, web, log.app);
   const readAgain = [authentication.reload, certificateWatch?.look, audit?.reopen].filter((read) => read !== undefined);
   const state = {
     ...{ version, maxSessions: config.maxSessions, servers: config.servers.map(({ name }) => name), readiness },
@@ -176,7 +187,7 @@ export async function startGateway({ config, environment, logger, onUseless }: G
     connections: () => promisify(http.getConnections.bind(http))(),
     isStoreUp: () => (config.redis === undefined ? undefined : store.healthyForMs() > 0),
   };
-  const admin = metrics && (await startAdmin({ config, logger, metrics, state, readiness }));
+  const admin = metrics && (await startAdmin({ config, logger: log.app, metrics, state, readiness }));
   const base = `${certificate === undefined ? 'http' : 'https'}://${displayHost(host)}:${(http.address() as AddressInfo).port}`;
   return {
     urls: [...modernServers].map(([{ config: own }, { era = 'legacy' }]) => {
@@ -199,7 +210,7 @@ export async function startGateway({ config, environment, logger, onUseless }: G
       watch.close();
       authentication.close();
       await Promise.all([webSockets.close(connectionGraceMs), web.close(connectionGraceMs)]);
-      await Promise.all([audit?.close(), admin?.close(connectionGraceMs)]);
+      await Promise.all([audit?.close(), admin?.close(connectionGraceMs), tracing?.flush()]);
     },
   };
 }
@@ -237,7 +248,7 @@ function openForSessions(
 }
 
 async function startServers(
-  { config, environment, logger, onUseless }: GatewayParts,
+  { config, environment, log, onUseless }: GatewayParts,
   { listenersOf }: Observers,
 ): Promise<RunningServer[]> {
   const [only, ...others] = config.servers;
@@ -248,8 +259,8 @@ async function startServers(
   }
   return config.servers.map((server) => {
     const missing = missingCommand(server, environment);
-    const told = { server: server.name, detail: missing };
-    if (missing !== undefined) logger.warn(told, 'server cannot be started; its sessions will fail');
+    if (missing !== undefined)
+      log.server.warn({ server: server.name, detail: missing }, 'server cannot be started; its sessions will fail');
     return runServer(server, config, environment, listenersOf(server.name));
   });
 }
@@ -279,19 +290,4 @@ function watchFor(
     onRefused: (detail) =>
       logger.warn({ detail }, 'kept the certificate in use: its files have changed, and are of no use'),
   });
-}
-
-/** An address that a person can open. */
-function displayHost(host: string): string {
-  if (host === '0.0.0.0' || host === '::') return '127.0.0.1';
-  return host.includes(':') ? `[${host}]` : host;
-}
-
-function explainListenFailure(cause: unknown, { host, port }: GatewayConfig): string {
-  const code = (cause as NodeJS.ErrnoException).code;
-  if (code === 'EADDRINUSE')
-    return `Port ${port} on ${host} is in use. Choose another one with --port or GANGWAY_PORT; 0 is any free one.`;
-  if (code === 'EACCES') return `Port ${port} may not be opened by this user. Choose one above 1023 with --port.`;
-  if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND') return `${host} is no address of this machine. Correct --host.`;
-  return `Cannot listen on ${host}:${port}: ${(cause as Error).message}`;
 }

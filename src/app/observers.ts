@@ -1,10 +1,10 @@
 import { hostname } from 'node:os';
-import type { Logger } from 'pino';
 import { usageOf } from '../backend/stdio/usage.ts';
 import type { Traffic } from '../http/traffic.ts';
 import type { ModernObserver } from '../modern/observer.ts';
 import { type Audit, createAudit } from '../ops/audit.ts';
 import { both } from '../ops/both.ts';
+import type { Log } from '../ops/log.ts';
 import { BackendMetrics } from '../ops/metrics/backend-metrics.ts';
 import { CallMetrics } from '../ops/metrics/call-metrics.ts';
 import { Metrics } from '../ops/metrics/metrics.ts';
@@ -12,6 +12,7 @@ import { watchProcesses } from '../ops/metrics/process-metrics.ts';
 import { countModern, countSessions } from '../ops/metrics/session-metrics.ts';
 import { countTraffic } from '../ops/metrics/traffic-metrics.ts';
 import { createModernLog } from '../ops/modern-log.ts';
+import { ProcessNames } from '../ops/process-names.ts';
 import { createSessionLog } from '../ops/session-log.ts';
 import { bothTold, type CallObserver } from '../session/call-observer.ts';
 import type { SessionObserver } from '../session/observer.ts';
@@ -34,11 +35,12 @@ export interface Observers {
 }
 
 /** The observers of a configuration. Throws an error for the operator if audit lines cannot be written. */
-export function createObservers(config: GatewayConfig, logger: Logger): Observers {
-  const audit = auditOf(config, logger);
-  const sessionLog = createSessionLog(logger);
-  const modernLog = createModernLog(logger);
-  const listenersOf = (server: string): ServerListeners => logListeners(logger.child({ server }));
+export function createObservers(config: GatewayConfig, log: Log): Observers {
+  const audit = auditOf(config, log);
+  const processes = new ProcessNames();
+  const sessionLog = createSessionLog(log, processes);
+  const modernLog = createModernLog(log.modern);
+  const listenersOf = (server: string): ServerListeners => logListeners(log, server, processes);
   if (config.adminPort === 0) {
     const sessions = { ...sessionLog, calls: audit };
     const trafficOf = (): undefined => undefined;
@@ -57,7 +59,7 @@ export function createObservers(config: GatewayConfig, logger: Logger): Observer
   };
 }
 
-function auditOf({ audit }: GatewayConfig, logger: Logger): Audit | undefined {
+function auditOf({ audit }: GatewayConfig, log: Log): Audit | undefined {
   if (audit === undefined) return undefined;
-  return createAudit({ target: audit, instance: `${hostname()}:${process.pid}`, logger });
+  return createAudit({ target: audit, instance: `${hostname()}:${process.pid}`, logger: log.app });
 }

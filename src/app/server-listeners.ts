@@ -1,6 +1,7 @@
-import type { Logger } from 'pino';
 import type { BackendEnd, OpenBackend } from '../backend/backend.ts';
 import type { WebTransport } from '../backend/detect.ts';
+import type { Log } from '../ops/log.ts';
+import type { ProcessNames } from '../ops/process-names.ts';
 
 /** What is told of a server's processes outside of sessions. */
 export interface ServerListeners {
@@ -20,15 +21,23 @@ export interface ServerListeners {
   onSpareEnd?(end: BackendEnd): void;
 }
 
-/** Logs what is told of one server. */
-export const logListeners = (logger: Logger): ServerListeners => ({
-  onStderr: (line, pid) => logger.debug({ pid, stderr: line }, 'server wrote to stderr'),
-  onPostFailed: (detail, dropped) => logger.debug({ detail, dropped }, 'a message was not taken by the server'),
-  onTransport: (transport) => logger.info({ transport }, 'found out the transport of the server'),
-  onToolsHidden(names) {
-    const detail = 'Their x-mcp-header annotations break the rules of the protocol. Correct them at the server.';
-    logger.warn({ tools: names.length, detail }, 'left tools out of a list');
-    logger.debug({ names }, 'tools that were left out');
-  },
-  onSpareEnd: ({ reason, detail }) => logger.warn({ reason, detail }, 'spare server ended'),
-});
+/**
+ * Logs what is told of the server of this name: its stderr as a part of its own.
+ * @param processes whose each process is, once its session has begun
+ */
+export function logListeners(log: Log, server: string, processes: ProcessNames): ServerListeners {
+  const logger = log.server.child({ server });
+  const stderr = log.stderr.child({ server });
+  return {
+    onStderr: (line, pid) =>
+      stderr.debug({ session: processes.sessionOf(pid), pid, stderr: line }, 'server wrote to stderr'),
+    onPostFailed: (detail, dropped) => logger.debug({ detail, dropped }, 'a message was not taken by the server'),
+    onTransport: (transport) => logger.info({ transport }, 'found out the transport of the server'),
+    onToolsHidden(names) {
+      const detail = 'Their x-mcp-header annotations break the rules of the protocol. Correct them at the server.';
+      logger.warn({ tools: names.length, detail }, 'left tools out of a list');
+      logger.debug({ names }, 'tools that were left out');
+    },
+    onSpareEnd: ({ reason, detail }) => logger.warn({ reason, detail }, 'spare server ended'),
+  };
+}

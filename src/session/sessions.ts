@@ -112,7 +112,7 @@ export class Sessions {
    * (docs/decisions/0018). The reply is `accepted` when the session is there, or `json` with the server's refusal.
    */
   openOneStream(token: string, server: Server, principal: Principal, initialize: Message, reply: Reply): void {
-    const visitor = { key: keyOfToken(token), server, principal, isOneStream: true };
+    const visitor = { key: keyOfToken(token, principal), server, principal, isOneStream: true };
     this.#openSoon(visitor, initialize, reply).catch(this.#failed(reply));
   }
 
@@ -126,7 +126,7 @@ export class Sessions {
 
   /** The session under this endpoint token, as `at`. */
   atToken(token: string, server: Server, principal: Principal, version: string | undefined): SessionHandle | Reason {
-    return this.#find({ key: keyOfToken(token), server, principal, version, isOneStream: true });
+    return this.#find({ key: keyOfToken(token, principal), server, principal, version, isOneStream: true });
   }
 
   /**
@@ -150,7 +150,7 @@ export class Sessions {
   expect(token: string, server: Server, principal: Principal, after: EventId, reply: Reply): Reason | undefined {
     const { refusal } = this.#expected;
     if (refusal !== undefined) return refusal;
-    const visitor = { key: keyOfToken(token), server, principal, isOneStream: true };
+    const visitor = { key: keyOfToken(token, principal), server, principal, isOneStream: true };
     const withinMs = this.#options.sseLingerMs + server.startTimeoutMs;
     this.#expected.listen(visitor, withinMs, after, reply).catch(this.#failed(reply));
     return undefined;
