@@ -9,7 +9,7 @@ import { configDefaults, defineConfig } from 'vitest/config';
 const alone = [
   'test/cluster/{commands,fault-storm,flow,kill-matrix,kill-random,rolling-restart}.test.ts',
   'test/fault/{floods,modern-slow-readers,slow-readers,storms}.test.ts',
-  'test/integration/groups-many.test.ts',
+  'test/integration/{groups,metrics}-many.test.ts',
 ];
 
 /**

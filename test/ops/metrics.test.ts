@@ -118,15 +118,18 @@ describe('processes', () => {
   it('add up what is new of their processor time, also where a pid comes again', async () => {
     const metrics = new Metrics();
     let found = [{ group: 7, identity: '7 100', residentBytes: 10, cpuMs: 1_000 }];
-    watchProcesses(metrics, { live, usageOf: async () => found });
-    const look = async (next: typeof found) => {
+    let nowMs = 0;
+    watchProcesses(metrics, { live, usageOf: async () => found, now: () => nowMs });
+    const look = async (next: typeof found, afterMs = 5_000) => {
       found = next;
+      nowMs += afterMs;
       await metrics.refresh();
       return [metrics.tallies('processCpu').of('s').value, metrics.tallies('processMemory').of('s').value];
     };
     expect(await look(found)).toEqual([1, 10]);
     expect(await look([{ group: 7, identity: '7 100', residentBytes: 30, cpuMs: 1_500 }])).toEqual([1.5, 30]);
     expect(await look([{ group: 7, identity: '7 900', residentBytes: 5, cpuMs: 200 }])).toEqual([1.7, 5]);
+    expect(await look([], 4_999)).toEqual([1.7, 5]); // what was seen is still fresh
     expect(await look([])).toEqual([1.7, 0]);
   });
 

@@ -13,14 +13,23 @@ export interface UsedByProcess {
 export interface ProcessSources {
   readonly live: ReadonlyMap<string, ReadonlySet<Pick<Backend, 'pid'>>>;
   usageOf(groups: Pick<ReadonlySet<number>, 'has'>): Promise<readonly UsedByProcess[]>;
+  /** The monotonic clock, in milliseconds. */
+  now?(): number;
 }
 
 /** A scrape waits no longer for a look at all processes; it shows what the look before has seen then. */
 const maxWaitMs = 50;
 
+/** What was seen is good for so long: a look costs some 50 µs for each process of the machine, and others scrape, too. */
+const freshMs = 5_000;
+
 /** Looks at the processes of servers whenever metrics are asked for, one look at a time. */
-export function watchProcesses(metrics: Metrics, { live, usageOf }: ProcessSources): void {
+export function watchProcesses(
+  metrics: Metrics,
+  { live, usageOf, now = () => performance.now() }: ProcessSources,
+): void {
   let looking: Promise<void> | undefined;
+  let lookedAt = Number.NEGATIVE_INFINITY;
   /** The processor time of those that were there at the last look. */
   let known = new Map<string, number>();
 
@@ -48,8 +57,10 @@ export function watchProcesses(metrics: Metrics, { live, usageOf }: ProcessSourc
   };
 
   metrics.onRefresh(async () => {
+    if (looking === undefined && now() - lookedAt < freshMs) return;
     looking ??= look().finally(() => {
       looking = undefined;
+      lookedAt = now();
     });
     let timer: NodeJS.Timeout | undefined;
     const enough = new Promise<void>((resolve) => {
