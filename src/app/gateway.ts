@@ -9,6 +9,8 @@ import { createWebServer, type ServerCertificate, type WebServer } from '../http
 import { createWebSocketFace } from '../http/websocket/face.ts';
 import { failureOf } from '../ops/health/server-failure.ts';
 import { ServerHealth } from '../ops/health/server-health.ts';
+import type { Log } from '../ops/log.ts';
+import { logRequests } from '../ops/request-log.ts';
 import { Sessions } from '../session/sessions.ts';
 import { anyChange, ChangeTeller } from '../store/change-teller.ts';
 import { createAccess } from './access.ts';
@@ -37,6 +39,7 @@ import type { ServerListeners } from './server-listeners.ts';
 import { ServerSet } from './server-set.ts';
 import { missingCommand, type RunningServer, runServer } from './servers.ts';
 import { awaitStart, probeMs } from './start-probe.ts';
+import { loadTracing } from './tracing.ts';
 import { version } from './version.ts';
 
 /** What a gateway is started with. */
@@ -45,7 +48,7 @@ export interface GatewayParts {
   /** Where that is from, and where it is read again. */
   readonly source: ConfigurationSource;
   readonly environment: Environment;
-  readonly logger: Logger;
+  readonly log: Log;
   /** The only server does not start; the gateway is of no use. One clear sentence. */
   onUseless(message: string): void;
   /** Somebody who may asks that the gateway ends in order, as at SIGTERM. */
@@ -70,15 +73,15 @@ const connectionGraceMs = 250;
 
 /** Starts a gateway. Rejects with an error for the operator if it cannot listen, or if its only server cannot be started. */
 export async function startGateway(parts: GatewayParts): Promise<Gateway> {
-  const { config, source, environment, logger } = parts;
+  const { config, source, environment, log } = parts;
   const { host } = config;
   const watch = new CredentialWatch();
-  const authentication = createAuthentication(config, watch, logger);
+  const authentication = createAuthentication(config, watch, log.auth);
   const { identityHeaders } = authentication;
   const health = new ServerHealth();
-  const observers = createObservers(config, logger, health);
+  const observers = createObservers(config, log, health);
   const { sessions: observer, calls, audit, metrics, trafficOf } = observers;
-  const store = await createStore(config, logger, metrics);
+  const store = await createStore(config, log.store, metrics);
   const storeWaitMs = config.redisWaitMs;
   const cluster = config.redis === undefined ? undefined : { ...config, storeWaitMs };
   const connectedStore = createConnectedStore(config);
@@ -96,16 +99,19 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     health.add(name, { transport: address?.transport ?? 'stdio', isRequired, era: () => set.eraOf(name) });
     return observers.listenersOf(server);
   };
-  const running = await startServers(parts, listenersOf);
+  const started = await startServers(parts, listenersOf);
+  const tracing = await loadTracing(version);
+  const traced = tracing?.traceServer ?? ((server: RunningServer) => server);
+  const running = started.map(traced);
   const set: ServerSet = new ServerSet(
     {
       ...{ config, sessions, store, keyed, health },
       observer: observers.modern,
-      run: (server) => runServer(server, config, environment, listenersOf(server)),
+      run: (server) => traced(runServer(server, config, environment, listenersOf(server))),
       onAdded: (server) => warnOfMissing(server, parts, health),
       onGone(server) {
         route();
-        logger.info({ server: server.name }, 'nothing is left of a server as it was configured before');
+        log.app.info({ server: server.name }, 'nothing is left of a server as it was configured before');
       },
     },
     running,
@@ -120,11 +126,12 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   const readiness = () => sessions.readiness;
   const routeParts: RouteParts = {
     ...{ sessions, keyed, originRules, identityHeaders, quotas, watch, calls, trafficOf },
-    accessTo: await createAccess(config, authentication.authenticators, logger),
+    tracePosts: tracing?.tracePosts,
+    accessTo: await createAccess(config, authentication.authenticators, log.auth),
     health: { readiness, servers: health, showsServers: !hasAuthentication(config) },
   };
   const webSockets = createWebSocketFace({
-    ...{ ...config, sessions, store: connectedStore, watch, calls },
+    ...{ ...config, sessions, store: connectedStore, watch, calls, tracePosts: tracing?.tracePosts },
     maxEventBytes: config.maxLineBytes,
     initializeTimeoutMs: config.bodyTimeoutMs,
   });
@@ -135,26 +142,28 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   };
   webSockets.route(routes.onWebSocket);
   const certificate = certificateOf(config);
-  const web = createWebServer(
-    { ...config, certificate },
+  const listener = logRequests(
     createListener(() => routes, createCors(originRules)),
+    { logger: log.http, paths: { has: (path) => routes.paths.has(path) } },
   );
+  const web = createWebServer({ ...config, certificate }, listener);
   webSockets.attach(web.server);
   web.server.on('drop', () =>
-    logger.warn({ maxConnections: config.maxConnections }, 'closed a connection: too many are open'),
+    log.http.warn({ maxConnections: config.maxConnections }, 'closed a connection: too many are open'),
   );
   const port = await listen(web.server, config).catch(async (error: unknown) => {
     await closeParts();
     throw error;
   });
 
-  warnOfExposure(config, logger);
-  if (certificate !== undefined) warnOfExpiry(certificate, Date.now(), logger);
-  const certificateWatch = watchFor(certificate, config, web, logger);
+  warnOfExposure(config, log.app);
+  if (certificate !== undefined) warnOfExpiry(certificate, Date.now(), log.app);
+  const certificateWatch = watchFor(certificate, config, web, log.app);
   const state = {
     ...{ version, maxSessions: config.maxSessions, readiness },
     servers: () => set.current.map((served) => served.config.name),
     sessions: () => sessions.all,
+    waitingMail: sessions.waitingMail,
     connections: () => promisify(web.server.getConnections.bind(web.server))(),
     isStoreUp: () => (config.redis === undefined ? undefined : store.healthyForMs() > 0),
   };
@@ -164,20 +173,21 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   const page =
     observers.status &&
     (await import('./status.ts')).createStatus({
-      ...{ config, logger, record: observers.status, health, store, sessions, authentication, base },
+      ...{ config, logger: log.app, record: observers.status, health, store, sessions, authentication, base },
       pathOf: (server) => endpointPathsOf(set.config, server)[0].mcp,
       endpointAt: (path) => routes.endpoints.get(path),
       servers: () => set.current,
       drain: parts.onDrain,
     });
-  const admin = metrics && page && (await startAdmin({ config, logger, metrics, state, status: page, ...shown }));
+  const admin =
+    metrics && page && (await startAdmin({ config, logger: log.app, metrics, state, status: page, ...shown }));
   const replace: ServerSet['replace'] = (servers) => {
     const changes = set.replace(servers);
     route();
     for (const name of changes.removed) observers.status?.forget(name);
     return changes;
   };
-  const reload = (): void => reloadConfiguration({ source, started: config, replace, logger });
+  const reload = (): void => reloadConfiguration({ source, started: config, replace, logger: log.app });
   const file = watchFiles(source.file === undefined ? [] : [source.file], reload, source.states);
   return {
     get urls() {
@@ -199,7 +209,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
       authentication.close();
       await Promise.all([webSockets.close(connectionGraceMs), web.close(connectionGraceMs)]);
       await page?.close();
-      await Promise.all([audit?.close(), admin?.close(connectionGraceMs)]);
+      await Promise.all([audit?.close(), admin?.close(connectionGraceMs), tracing?.flush()]);
     },
   };
 }
@@ -216,11 +226,11 @@ async function startServers(
   return config.servers.map((server) => runServer(server, config, environment, listenersOf(server)));
 }
 
-function warnOfMissing(server: ServerConfig, { environment, logger }: GatewayParts, health: ServerHealth): void {
+function warnOfMissing(server: ServerConfig, { environment, log }: GatewayParts, health: ServerHealth): void {
   const { name } = server;
   const detail = missingCommand(server, environment);
   if (detail === undefined) return;
-  logger.warn({ server: name, detail }, 'server cannot be started; its sessions will fail');
+  log.server.warn({ server: name, detail }, 'server cannot be started; its sessions will fail');
   health.failed(name, failureOf('not_found'));
 }
 

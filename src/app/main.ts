@@ -7,7 +7,8 @@ import { killAllGroupsNow, setGroupWitness } from '../backend/stdio/groups.ts';
 import { createGroupNotes } from '../backend/stdio/orphans/group-notes.ts';
 import { endLeftBehind } from '../backend/stdio/orphans/left-behind.ts';
 import { ownIdentity } from '../backend/stdio/orphans/process-identity.ts';
-import { createLogger } from '../ops/log.ts';
+import { createLog, type Log } from '../ops/log.ts';
+import { readLogLevels } from '../ops/log-levels.ts';
 import { renderBanner } from './banner.ts';
 import { check } from './check/check.ts';
 import { jsonListener, textListener } from './check/render.ts';
@@ -65,12 +66,21 @@ export async function main(): Promise<void> {
     process.exitCode = isFine ? 0 : failed;
     return;
   }
-  const logger = createLogger(config.logLevel);
-  for (const warning of warnings) logger.warn(warning);
-  await serve(config, { file, states: statesOf(file === undefined ? [] : [file]), read }, logger);
+  const log = logOf(config);
+  for (const warning of warnings) log.app.warn(warning);
+  await serve(config, { file, states: statesOf(file === undefined ? [] : [file]), read }, log);
 }
 
-async function serve(config: GatewayConfig, source: ConfigurationSource, logger: Logger): Promise<void> {
+function logOf({ logLevel, logFormat }: GatewayConfig): Log {
+  const { stderr } = process;
+  const levels = readLogLevels(logLevel);
+  if (levels === undefined) throw new Error('the configuration has checked the levels of the log');
+  const isPretty = logFormat === 'auto' ? stderr.isTTY : logFormat === 'pretty';
+  return createLog({ levels, isPretty, hasColors: stderr.isTTY && stderr.hasColors() });
+}
+
+async function serve(config: GatewayConfig, source: ConfigurationSource, log: Log): Promise<void> {
+  const logger = log.app;
   const giveUp = (message: string): never => {
     process.stderr.write(`mcp-gangway: ${message}\n`);
     process.exit(failed);
@@ -85,7 +95,7 @@ async function serve(config: GatewayConfig, source: ConfigurationSource, logger:
   endOnSignals(() => gateway, config, logger);
   if (await cleanUp(logger)) noteGroups((why) => logger.warn({ why }, 'cannot note the processes of servers'));
   try {
-    gateway = await startGateway({ config, source, environment: process.env, logger, onUseless: giveUp, onDrain });
+    gateway = await startGateway({ config, source, environment: process.env, log, onUseless: giveUp, onDrain });
   } catch (error) {
     return giveUp((error as Error).message);
   }

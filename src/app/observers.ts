@@ -1,5 +1,4 @@
 import { hostname } from 'node:os';
-import type { Logger } from 'pino';
 import { usageOf } from '../backend/stdio/usage.ts';
 import type { Traffic } from '../http/traffic.ts';
 import type { ModernObserver } from '../modern/observer.ts';
@@ -7,6 +6,7 @@ import { type Audit, createAudit } from '../ops/audit.ts';
 import { both } from '../ops/both.ts';
 import { noteModern, noteSessions } from '../ops/health/noting-observers.ts';
 import type { ServerHealth } from '../ops/health/server-health.ts';
+import type { Log } from '../ops/log.ts';
 import { BackendMetrics } from '../ops/metrics/backend-metrics.ts';
 import { CallMetrics } from '../ops/metrics/call-metrics.ts';
 import { Metrics } from '../ops/metrics/metrics.ts';
@@ -14,6 +14,7 @@ import { watchProcesses } from '../ops/metrics/process-metrics.ts';
 import { countModern, countSessions } from '../ops/metrics/session-metrics.ts';
 import { countTraffic } from '../ops/metrics/traffic-metrics.ts';
 import { createModernLog } from '../ops/modern-log.ts';
+import { ProcessNames } from '../ops/process-names.ts';
 import { createSessionLog } from '../ops/session-log.ts';
 import { StatusRecord } from '../ops/status/record.ts';
 import { bothTold, type CallObserver } from '../session/call-observer.ts';
@@ -39,11 +40,12 @@ export interface Observers {
 }
 
 /** The observers of a configuration. Throws an error for the operator if audit lines cannot be written. */
-export function createObservers(config: GatewayConfig, logger: Logger, health: ServerHealth): Observers {
-  const audit = auditOf(config, logger);
-  const sessionLog = both(createSessionLog(logger), noteSessions(health));
-  const modernLog = both(createModernLog(logger), noteModern(health));
-  const listenersOf = (server: ServerConfig): ServerListeners => listenTo(server, logger, health);
+export function createObservers(config: GatewayConfig, log: Log, health: ServerHealth): Observers {
+  const audit = auditOf(config, log);
+  const processes = new ProcessNames();
+  const sessionLog = both(createSessionLog(log, processes), noteSessions(health));
+  const modernLog = both(createModernLog(log.modern), noteModern(health));
+  const listenersOf = (server: ServerConfig): ServerListeners => listenTo(server, log, processes, health);
   if (config.adminPort === 0) {
     const sessions = { ...sessionLog, calls: audit };
     const trafficOf = (): undefined => undefined;
@@ -67,7 +69,7 @@ export function createObservers(config: GatewayConfig, logger: Logger, health: S
   };
 }
 
-function auditOf({ audit }: GatewayConfig, logger: Logger): Audit | undefined {
+function auditOf({ audit }: GatewayConfig, log: Log): Audit | undefined {
   if (audit === undefined) return undefined;
-  return createAudit({ target: audit, instance: `${hostname()}:${process.pid}`, logger });
+  return createAudit({ target: audit, instance: `${hostname()}:${process.pid}`, logger: log.app });
 }

@@ -5,6 +5,7 @@ import { addResourceMetadata } from '../http/auth/oauth/metadata-routes.ts';
 import { createEndpoint, type Endpoint } from '../http/endpoint.ts';
 import type { OriginRules } from '../http/origin.ts';
 import { createMessagesEndpoint, createSseStream } from '../http/sse-face.ts';
+import type { TracePosts } from '../http/traced-post.ts';
 import type { Traffic } from '../http/traffic.ts';
 import { webSocketOnly } from '../http/websocket/face.ts';
 import { addHealth, type HealthOptions } from '../ops/health/routes.ts';
@@ -26,6 +27,7 @@ export interface RouteParts {
   readonly quotas: Quotas;
   readonly watch: CredentialWatch;
   readonly calls: CallObserver | undefined;
+  readonly tracePosts: TracePosts | undefined;
   trafficOf(server: string): Traffic | undefined;
   readonly accessTo: AccessTo;
   readonly health: HealthOptions;
@@ -34,6 +36,8 @@ export interface RouteParts {
 /** What there is to be reached by HTTP and by WebSocket. */
 export interface AllRoutes extends Routes {
   readonly onWebSocket: ReadonlyMap<string, AdmissionOptions>;
+  /** All that is answered by more than a 404. */
+  readonly paths: ReadonlySet<string>;
 }
 
 /**
@@ -80,5 +84,6 @@ export function createRoutes(config: GatewayConfig, served: readonly ServedServe
   const app = createHttpApp(endpoints);
   addResourceMetadata(app, access.metadata);
   addHealth(app, health);
-  return { app, endpoints, onWebSocket };
+  const paths = new Set([...endpoints.keys(), ...access.metadata.keys(), '/healthz', '/readyz']);
+  return { app, endpoints, onWebSocket, paths };
 }

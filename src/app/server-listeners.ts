@@ -1,7 +1,8 @@
-import type { Logger } from 'pino';
 import type { BackendEnd, OpenBackend } from '../backend/backend.ts';
 import type { WebTransport } from '../backend/detect.ts';
 import type { ServerHealth } from '../ops/health/server-health.ts';
+import type { Log } from '../ops/log.ts';
+import type { ProcessNames } from '../ops/process-names.ts';
 import type { ServerConfig } from './configuration/config.ts';
 
 /** What is told of a server's processes outside of sessions. */
@@ -24,19 +25,25 @@ export interface ServerListeners {
   onAnswered?(): void;
 }
 
-/** Logs what is told of one server, and notes what it says of its health. */
+/**
+ * Logs what is told of one server, its stderr as a part of its own, and notes what it says of its health.
+ * @param processes whose each process is, once its session has begun
+ */
 export function listenTo(
-  { name }: Pick<ServerConfig, 'name'>,
-  gatewayLogger: Logger,
+  { name: server }: Pick<ServerConfig, 'name'>,
+  log: Log,
+  processes: ProcessNames,
   health: ServerHealth,
 ): ServerListeners {
-  const logger = gatewayLogger.child({ server: name });
+  const logger = log.server.child({ server });
+  const stderr = log.stderr.child({ server });
   return {
-    onStderr: (line, pid) => logger.debug({ pid, stderr: line }, 'server wrote to stderr'),
+    onStderr: (line, pid) =>
+      stderr.debug({ session: processes.sessionOf(pid), pid, stderr: line }, 'server wrote to stderr'),
     onPostFailed: (detail, dropped) => logger.debug({ detail, dropped }, 'a message was not taken by the server'),
     onTransport(transport) {
       logger.info({ transport }, 'found out the transport of the server');
-      health.transportFound(name, transport);
+      health.transportFound(server, transport);
     },
     onToolsHidden(names) {
       const detail = 'Their x-mcp-header annotations break the rules of the protocol. Correct them at the server.';
@@ -46,8 +53,8 @@ export function listenTo(
     onSpareEnd(end) {
       const { reason, detail } = end;
       logger.warn({ reason, detail }, 'spare server ended');
-      health.ended(name, end);
+      health.ended(server, end);
     },
-    onAnswered: () => health.started(name),
+    onAnswered: () => health.started(server),
   };
 }

@@ -12,6 +12,7 @@ import { type Authenticate, type Challenge, type Identity, isChallenge } from '.
 import { createGuard, type GuardOptions } from './guard.ts';
 import { noteRequest, noteSender } from './refused-calls.ts';
 import { respondWithChallenge } from './respond.ts';
+import type { TracePosts } from './traced-post.ts';
 import type { Traffic } from './traffic.ts';
 import { bytesOf, endWith } from './visits.ts';
 
@@ -30,6 +31,8 @@ export interface AdmissionOptions extends GuardOptions {
   readonly calls?: CallObserver | undefined;
   /** Is told of what stays open; absent if nobody wants to know. */
   readonly traffic?: Traffic | undefined;
+  /** Makes spans of requests that could be read; absent where nobody traces. */
+  readonly tracePosts?: TracePosts | undefined;
 }
 
 /** Who sends a request, and what it brings for the server. */

@@ -51,6 +51,7 @@ const sessionIdForm = /^[\x21-\x7e]{1,128}$/;
  */
 export function createEndpoint(options: EndpointOptions): Endpoint {
   const { server, sessions, authorization } = options;
+  const trace = options.tracePosts?.(server.name, 'http');
   const modernFace = createModernFace(options);
   const sessionlessFace = options.sessionless === 'serve' ? createSessionlessFace(options) : undefined;
   const replyTo = (outgoing: ServerResponse, accepts: Accepts, sender: Sender, id: RequestId | null = null): Reply =>
@@ -73,10 +74,13 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
   const post: Method = (incoming, outgoing, sender) => {
     const accepts = readAccept(incoming.headers.accept);
     readPosted(incoming, options, accepts.json || accepts.sse, (read) => {
-      const posted = authorized(read, sender.identity, authorization, incoming.url);
-      const reply = replyTo(outgoing, accepts, withNeeds(sender, posted), posted.id);
-      if (!posted.ok) return refuse(posted, outgoing, reply);
-      sender.visit.read(posted.messages);
+      const allowed = authorized(read, sender.identity, authorization, incoming.url);
+      const plain = replyTo(outgoing, accepts, withNeeds(sender, allowed), allowed.id);
+      if (!allowed.ok) return refuse(allowed, outgoing, plain);
+      sender.visit.read(allowed.messages);
+      const traced = trace?.(allowed, incoming.headers);
+      const posted = traced?.posted ?? allowed;
+      const reply = traced?.watch(plain) ?? plain;
       if (posted.modern !== undefined) return modernFace.post(posted.modern, incoming.headers, sender, reply);
       const { messages, isBatch, initialize, id } = posted;
       const namesSession = incoming.headers['mcp-session-id'] !== undefined;

@@ -1,8 +1,14 @@
-import type { ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { entryOf, faultMessage, type Reason, type RequestId } from '../protocol/faults.ts';
 import { namesModernRevision } from '../protocol/revisions.ts';
 import type { Challenge } from './auth/identity.ts';
 import { tellRefusal } from './refused-calls.ts';
+
+/** With which fault a request was answered, for as long as somebody holds the request. */
+const given = new WeakMap<IncomingMessage, Reason>();
+
+/** The reason of the fault that a request was answered with; undefined if it was with none. */
+export const faultGiven = (incoming: IncomingMessage): Reason | undefined => given.get(incoming);
 
 /**
  * The one place that turns an entry of the catalogue of faults into an HTTP response. The client is of the era that its
@@ -15,6 +21,7 @@ export function respondWithFault(
   data?: Record<string, unknown>,
 ): void {
   tellRefusal(outgoing.req, reason);
+  given.set(outgoing.req, reason);
   const { status, retryAfterS, allow } = entryOf(reason);
   const headers: Record<string, string> = {};
   if (retryAfterS !== undefined) headers['retry-after'] = String(retryAfterS);

@@ -43,16 +43,19 @@ export function createSseStream(options: SseFaceOptions): Endpoint {
 /** Where such clients POST their messages. What is answered to them is on the stream. */
 export function createMessagesEndpoint(options: SseFaceOptions): Endpoint {
   const { server, sessions, authorization } = options;
+  const trace = options.tracePosts?.(server.name, 'http');
   return behindAdmission(options, (incoming, outgoing, sender) => {
     const { principal } = sender;
     if (incoming.method !== 'POST') return respondWithFault(outgoing, 'only_messages');
     readPosted(incoming, options, true, (read) => {
-      const posted = authorized(read, sender.identity, authorization, incoming.url);
-      const said = new PostReply(outgoing, options, withNeeds(sender, posted));
-      const reply = endingReply(said, sender.identity, options.watch, posted.id);
-      if (!posted.ok) return refuse(posted, outgoing, reply);
-      const { messages, isBatch, modern, initialize, id } = posted;
-      sender.visit.read(messages);
+      const allowed = authorized(read, sender.identity, authorization, incoming.url);
+      const said = new PostReply(outgoing, options, withNeeds(sender, allowed));
+      const plain = endingReply(said, sender.identity, options.watch, allowed.id);
+      if (!allowed.ok) return refuse(allowed, outgoing, plain);
+      sender.visit.read(allowed.messages);
+      const traced = trace?.(allowed, incoming.headers);
+      const reply = traced?.watch(plain) ?? plain;
+      const { messages, isBatch, modern, initialize, id } = traced?.posted ?? allowed;
       if (modern !== undefined) {
         const header = headerOf(incoming, 'mcp-protocol-version');
         return reply.fault('modern_not_served', id, { ...notServedHere(modern, header) });

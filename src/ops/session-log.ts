@@ -1,6 +1,7 @@
-import type { Logger } from 'pino';
 import type { SessionObserver } from '../session/observer.ts';
 import type { SessionEnd } from '../session/session-end.ts';
+import type { Log } from './log.ts';
+import type { ProcessNames } from './process-names.ts';
 
 /** How much of a dropped line is shown at debug. */
 const shownBytes = 200;
@@ -34,16 +35,21 @@ const isExpected: ReadonlySet<SessionEnd> = new Set([
  * Logs what happens to sessions: at `info` one line for the start and one for the end of each, and one when its server
  * ends by itself. Contents appear at `debug` only (P12): of lines that were dropped, and what the server wrote to stderr,
  * which can repeat what its client said.
+ * @param processes is told whose each process is
  */
-export function createSessionLog(logger: Logger): SessionObserver {
+export function createSessionLog(
+  { session: logger, store }: Pick<Log, 'session' | 'store'>,
+  processes: ProcessNames,
+): SessionObserver {
   let toldAt = Number.NEGATIVE_INFINITY;
   return {
-    started: (name, { protocolVersion, ...details }) =>
-      logger.info(
-        { ...name, protocolVersion: protocolVersion.slice(0, maxVersionLength), ...details },
-        'session started',
-      ),
+    started(name, { protocolVersion, ...details }) {
+      processes.note(name, details.pid);
+      const revision = { protocolVersion: protocolVersion.slice(0, maxVersionLength) };
+      logger.info({ ...name, ...revision, ...details }, 'session started');
+    },
     ended(name, { reason, errorCode, dropped }) {
+      processes.forget(name);
       const isOtherEra = errorCode === unsupportedVersion;
       const detail = isOtherEra ? otherEra : reason === 'server_start_timeout' ? noAnswer : undefined;
       const refusal = { ...(errorCode !== undefined && { errorCode }), ...(detail !== undefined && { detail }) };
@@ -56,9 +62,15 @@ export function createSessionLog(logger: Logger): SessionObserver {
     },
     adopted: (name, details) => logger.info({ ...name, ...details }, 'session taken over'),
     wornOut: (name) => logger.warn({ ...name, reason: 'worn_out' }, 'session ended'),
-    clusterJoined: () => logger.info('Redis answers; sessions are shared by it'),
-    hibernated: (name) => logger.info(name, 'session hibernates'),
-    restored: (name, details) => logger.info({ ...name, ...details }, 'server restored'),
+    clusterJoined: () => store.info('Redis answers; sessions are shared by it'),
+    hibernated(name) {
+      processes.forget(name);
+      logger.info(name, 'session hibernates');
+    },
+    restored(name, details) {
+      processes.note(name, details.pid);
+      logger.info({ ...name, ...details }, 'server restored');
+    },
     dropped(name, what, text) {
       if (!logger.isLevelEnabled('debug')) return;
       logger.debug({ ...name, what, text: text?.subarray(0, shownBytes).toString() }, 'message dropped');
@@ -68,8 +80,8 @@ export function createSessionLog(logger: Logger): SessionObserver {
       const now = performance.now();
       const isNews = now - toldAt >= outageReminderMs;
       if (isNews) toldAt = now;
-      if (!isNews) return logger.debug({ err: cause }, 'Redis does not do what it is asked');
-      logger.warn({ detail: sayingsOf(cause) }, 'Redis does not do what it is asked');
+      if (!isNews) return store.debug({ err: cause }, 'Redis does not do what it is asked');
+      store.warn({ detail: sayingsOf(cause) }, 'Redis does not do what it is asked');
     },
   };
 }

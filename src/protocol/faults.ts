@@ -81,7 +81,8 @@ const catalogue = {
   duplicate_header: {
     status: 400,
     code: -32000,
-    message: 'A header that may be sent only once was sent twice, or holds characters that are not visible ASCII.',
+    message:
+      'Bad request: a header that may be sent only once was sent twice, or has a value with characters that are not visible ASCII. Send it once; encode other characters.',
   },
   forwarded_too_large: {
     status: 431,
@@ -327,7 +328,7 @@ const catalogue = {
     status: 400,
     code: -32000,
     message:
-      'Bad request: send initialize first, then its Mcp-Session-Id with every further message. A request of 2026-07-28 has params._meta instead; with --sessionless serve, most others need neither.',
+      'Bad request: send initialize first, then its Mcp-Session-Id with every further message. A request of 2026-07-28 has params._meta instead; with --sessionless serve, requests that no session has to remember need neither, one at a time.',
   },
   bad_session_id: { status: 400, code: -32000, message: 'Bad request: Mcp-Session-Id is malformed.' },
   unknown_session: {
@@ -474,7 +475,7 @@ const catalogue = {
     status: 400,
     code: -32602,
     message:
-      'Invalid params: requestState is not from this gateway, belongs to another request or client, was used with other answers, or has expired. Send the newest one, or the request without it.',
+      'Invalid params: requestState is not from this gateway, belongs to another request or client, was used with other answers, has expired, or is of before a restart of the gateway. Send the newest one, or the request without it.',
   },
   method_of_other_era: {
     status: 200,

@@ -42,11 +42,16 @@ export const isTooLarge = (values: ForwardedHeaders): boolean =>
   Object.entries(values).reduce((sum, [name, value]) => sum + name.length + Buffer.byteLength(value), 0) >
   maxForwardedBytes;
 
+/** Headers that say to which trace a request belongs, and nothing of who sends it. */
+const ofTraces: ReadonlySet<string> = new Set(['traceparent', 'tracestate', 'baggage']);
+
 /**
  * Says who a server's client is by the headers that it gets of it: the same text for the same headers, from which none can be
  * read. What a server told one client for itself is told to no other (P11).
  */
 export function credentialsOf(forwarded: ForwardedHeaders): string {
-  const entries = Object.entries(forwarded).sort(([a], [b]) => (a < b ? -1 : 1));
+  const entries = Object.entries(forwarded)
+    .filter(([name]) => !ofTraces.has(name))
+    .sort(([a], [b]) => (a < b ? -1 : 1));
   return entries.length === 0 ? '' : createHash('sha256').update(JSON.stringify(entries)).digest('base64url');
 }

@@ -1,5 +1,6 @@
+import { maxNameLength, nameOfCall } from '../protocol/call-name.ts';
 import type { Reason } from '../protocol/faults.ts';
-import { type Message, memberValue, placeOf, readOwn } from '../protocol/message.ts';
+import { type Message, memberValue, readOwn } from '../protocol/message.ts';
 import { ownFaultOf } from '../protocol/own-fault.ts';
 import type { Era } from '../protocol/revisions.ts';
 import type { Principal } from '../store/session-records.ts';
@@ -61,24 +62,11 @@ export type CallRequest =
   | Message
   | { readonly method: string; readonly text: Buffer | undefined; readonly name?: string | undefined };
 
-/** Calls whose `params.name` is a name. */
-const named: ReadonlySet<string | undefined> = new Set(['tools/call', 'prompts/get']);
-
-/** A client decides how long what it sends here is; methods and names beyond this are cut (P8). */
-export const maxNameLength = 128;
-
-/** The tool or prompt that a request names; undefined if it names none. */
-function nameOfCall(request: CallRequest): string | undefined {
-  if (!('places' in request)) return request.name;
-  const place = named.has(request.method) ? placeOf(request, 'params', 'name') : undefined;
-  // Nothing is built of what is too long for a name: six characters are the longest escape of one.
-  if (place === undefined || place.end - place.start > 6 * maxNameLength + 2) return undefined;
-  const name = memberValue(request, 'params', 'name');
-  return typeof name === 'string' ? name.slice(0, maxNameLength) : undefined;
-}
-
 const ok: CallOutcome = { kind: 'ok' };
 const left: CallOutcome = { kind: 'left' };
+
+/** The tool or prompt that it names. */
+const nameOf = (request: CallRequest): string | undefined => ('places' in request ? nameOfCall(request) : request.name);
 
 /** One call that somebody wants to be told of. Only the first end counts. */
 export class OpenCall implements EndedCall {
@@ -100,7 +88,7 @@ export class OpenCall implements EndedCall {
     this.#observer = observer;
     this.origin = origin;
     this.method = request?.method?.slice(0, maxNameLength);
-    this.name = request !== undefined && observer.wantsNames ? nameOfCall(request) : undefined;
+    this.name = request !== undefined && observer.wantsNames ? nameOf(request) : undefined;
     this.bytesIn = request?.text?.length ?? 0;
     this.#startedAt = startedAt;
   }

@@ -82,9 +82,10 @@ export class Conversation {
     this.#options = options;
     this.#observer = observer;
     this.#reruns = new Reruns(server.rerun);
-    const { isOneStream } = client;
+    const { isOneStream, isGroup } = client;
     this.activity = new Activity(this.calls, this.#serverRequests, limits.requestMaxMs);
-    const primes = (): boolean => !isOneStream && hasPrimingEvent(options.protocolVersion());
+    // The gateway, as the client of a group, goes on behind a priming event whatever the revision is.
+    const primes = (): boolean => !isOneStream && (isGroup || hasPrimingEvent(options.protocolVersion()));
     this.#router = new Router({
       calls: this.calls,
       serverRequests: this.#serverRequests,
@@ -101,9 +102,7 @@ export class Conversation {
     });
     this.outbound = new Outbound({
       log: patientLog(store.log, signal),
-      key,
-      epoch,
-      limits,
+      ...{ key, epoch, limits },
       earlier: adoption?.log,
       getCursor: client.getCursor,
       onGetCursor: (cursor) => {

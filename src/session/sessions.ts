@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { EventId } from '../protocol/event-id.ts';
 import type { Reason } from '../protocol/faults.ts';
 import type { Message } from '../protocol/message.ts';
+import type { WaitingMail } from '../store/instances.ts';
 import type { Principal } from '../store/session-records.ts';
 import type { Store } from '../store/store.ts';
 import type { Adoption } from './adoption.ts';
@@ -53,7 +54,10 @@ export class Sessions {
   /** Clients of one stream, which listen before they open their session. */
   readonly #expected: Expected;
   readonly #closing = new AbortController();
-  #isDraining = false;
+  /** True once `drain` was called: no new sessions. */
+  isDraining = false;
+  /** What other instances have sent to this one and it has not received; undefined if there are none. */
+  readonly waitingMail = (): Promise<WaitingMail> | undefined => this.#cluster?.waitingMail();
   readonly #renewal: Renewal | undefined;
 
   constructor(options: SessionsOptions) {
@@ -81,7 +85,7 @@ export class Sessions {
       sessions: () => this.#byKey.values(),
       find: (key) => this.#byKey.get(key),
       adopt: (key, server, adoption) => this.#adopt(key, server, adoption),
-      mayAdopt: () => !this.#isDraining,
+      mayAdopt: () => !this.isDraining,
       endingHere: (key) => (this.#ending.get(key)?.leavesNoRecord ? 'unknown_session' : undefined),
       streamsOf: (server) => options.observer.streamsOf?.(server),
       onWornOut: (key, { name }) => options.observer.wornOut(nameOf(key, name)),
@@ -96,15 +100,10 @@ export class Sessions {
     return [...this.#byKey.values(), ...this.connected.values()];
   }
 
-  /** True once `drain` was called: no new sessions. */
-  get isDraining(): boolean {
-    return this.#isDraining;
-  }
-
   /** Whether new sessions are welcome. */
   get readiness(): Readiness {
     const { cluster } = this.#options;
-    return this.#isDraining ? 'draining' : readinessOf(this.#cluster?.lease, cluster?.leaseMs ?? 0);
+    return this.isDraining ? 'draining' : readinessOf(this.#cluster?.lease, cluster?.leaseMs ?? 0);
   }
 
   /** Opens a session for a client's `initialize` and answers it. */
@@ -119,7 +118,7 @@ export class Sessions {
    * (docs/decisions/0018). The reply is `accepted` when the session is there, or `json` with the server's refusal.
    */
   openOneStream(token: string, server: Server, principal: Principal, initialize: Message, reply: Reply): void {
-    const visitor = { key: keyOfToken(token), server, principal, isOneStream: true };
+    const visitor = { key: keyOfToken(token, principal), server, principal, isOneStream: true };
     this.#openSoon(visitor, initialize, reply).catch(this.#failed(reply));
   }
 
@@ -133,7 +132,7 @@ export class Sessions {
 
   /** The session under this endpoint token, as `at`. */
   atToken(token: string, server: Server, principal: Principal, version: string | undefined): SessionHandle | Reason {
-    return this.#find({ key: keyOfToken(token), server, principal, version, isOneStream: true });
+    return this.#find({ key: keyOfToken(token, principal), server, principal, version, isOneStream: true });
   }
 
   /**
@@ -157,7 +156,7 @@ export class Sessions {
   expect(token: string, server: Server, principal: Principal, after: EventId, reply: Reply): Reason | undefined {
     const { refusal } = this.#expected;
     if (refusal !== undefined) return refusal;
-    const visitor = { key: keyOfToken(token), server, principal, isOneStream: true };
+    const visitor = { key: keyOfToken(token, principal), server, principal, isOneStream: true };
     const withinMs = this.#options.sseLingerMs + server.startTimeoutMs;
     this.#expected.listen(visitor, withinMs, after, reply).catch(this.#failed(reply));
     return undefined;
@@ -168,7 +167,7 @@ export class Sessions {
    * error for what they wait for. With other instances they are released for them. Resolves when no backend is left.
    */
   async drain(graceMs: number): Promise<void> {
-    this.#isDraining = true;
+    this.isDraining = true;
     this.retirements.close();
     this.#sweep.stop();
     this.#expected.close();
@@ -243,7 +242,7 @@ export class Sessions {
 
   /** Why no session more is opened here. */
   #refuses(of: SessionOf): Reason | undefined {
-    if (this.#isDraining) return 'draining';
+    if (this.isDraining) return 'draining';
     if (this.retirements.includes(of.server)) return 'server_reconfigured';
     const count = this.#byKey.size + this.#ending.size + this.connected.size;
     return this.#quotas.refusesSession(of) ?? (count < this.#options.maxSessions ? undefined : 'too_many_sessions');

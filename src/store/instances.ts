@@ -26,6 +26,13 @@ export interface Delivery {
   readonly receipt: string;
 }
 
+/** Letters that nobody has received yet. */
+export interface WaitingMail {
+  readonly bytes: number;
+  /** For how long the oldest of them has been there; 0 if there is none. */
+  readonly oldestMs: number;
+}
+
 /**
  * The running gateways that share a store: who lives (leases, DESIGN decision 3) and their mailboxes (decision 4).
  *
@@ -61,4 +68,6 @@ export interface Instances {
   receive(instance: string, waitMs: number): Promise<Delivery | undefined>;
   /** Frees what a delivery and those before it held of the mailbox. */
   discard(instance: string, receipt: string): Promise<void>;
+  /** What is in a mailbox that this store has not handed out of it. */
+  waiting(instance: string): Promise<WaitingMail>;
 }

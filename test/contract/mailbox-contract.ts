@@ -104,6 +104,25 @@ export function mailboxContract(name: string, { open }: Fixture): void {
       expect(next?.letters.map(({ number }) => number)).toEqual([2, 3]);
     });
 
+    it('says what waits, and for how long, of what was not handed out', async () => {
+      const { receiver, sender, advance } = await openMailbox();
+      expect(await receiver.waiting('r')).toEqual({ bytes: 0, oldestMs: 0 });
+      await sender.post('r', 's', 1, [Buffer.alloc(1_000)]);
+      await advance(50);
+      await sender.post('r', 's', 2, [Buffer.alloc(500)]);
+      const both = await receiver.waiting('r');
+      expect(both.bytes).toBeGreaterThanOrEqual(1_500);
+      expect(both.oldestMs).toBeGreaterThanOrEqual(49);
+      const delivery = await receiver.receive('r', 1_000);
+      expect(await receiver.waiting('r')).toEqual({ bytes: 0, oldestMs: 0 }); // also before it is discarded
+      await receiver.discard('r', delivery?.receipt ?? '');
+      await sender.post('r', 's', 3, [Buffer.alloc(200)]);
+      const one = await receiver.waiting('r');
+      expect(one.bytes).toBeGreaterThanOrEqual(200);
+      expect(one.bytes).toBeLessThan(500);
+      expect(await receiver.waiting('nobody')).toEqual({ bytes: 0, oldestMs: 0 });
+    });
+
     it('[P8] counts letters that are empty too', async () => {
       const { sender } = await openMailbox({ mailboxMaxBytes: 10_000 });
       let posted = 0;

@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { legacyRevisions } from '../../src/protocol/revisions.ts';
+import { startMoody } from '../fault/moody.ts';
 import { everythingFixture, type Gateway, startGateway } from '../support/gateway.ts';
 import { modernAnswers, retryWith } from '../support/input-required.ts';
 import { callModern, metaKeys, openModern, postModern } from '../support/modern-client.ts';
@@ -122,4 +124,22 @@ test('[P11] unless told otherwise each request has a process of its own, also ov
   const params = retryWith(asked, modernAnswers);
   expect(textOf(await callModern(gateway.url, 'test_elicitation', {}, { meta: asking, params }))).toContain('accept');
   await waitFor(async () => (await gateway.descendants()).length === 0, { what: 'all processes to end' });
+});
+
+describe.each(legacyRevisions)('a legacy server of %s', (version) => {
+  test.each(['request', 'shared'])(
+    '[R4.05] asks a modern client that can be asked, with isolation %s',
+    async (isolation) => {
+      const { gateway } = await startMoody({ version }, { args: [...legacy, '--isolation', isolation] });
+      const asked = await callModern(gateway.url, 'ask', {}, { meta: asking });
+      expect(asked.json.result).toMatchObject({ resultType: 'input_required' });
+      const answered = await callModern(
+        gateway.url,
+        'ask',
+        {},
+        { meta: asking, params: retryWith(asked, modernAnswers) },
+      );
+      expect(answered.json.result).toMatchObject({ resultType: 'complete', answer: { action: 'accept' } });
+    },
+  );
 });

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { describe, expect, test } from 'vitest';
 import { everythingFixture, type Gateway, root, startGateway } from '../support/gateway.ts';
 import { initialize, open, post } from '../support/http-client.ts';
@@ -206,5 +207,83 @@ describe('what a server writes beside the protocol', () => {
       expect(await session.callTool('echo', { text })).toEqual({ content: [{ type: 'text', text }] });
     }
     await session.delete();
+  });
+});
+
+describe('levels of parts', () => {
+  test('tell of what servers write to stderr, with the session that it is of, and of nothing else at debug', async () => {
+    const gateway = await startGateway({ command: mini, args: ['--log-level', 'info,stderr=debug'] });
+    const session = await initialize(gateway.url);
+    await session.request('x', { noise: 'a line' });
+    const stderr = await waitFor(() => gateway.logs().find((line) => line['stderr'] === 'a line'), {
+      what: 'the line',
+    });
+    const [started] = saying(gateway, 'session started');
+    expect(stderr).toMatchObject({
+      ...{ part: 'stderr', server: 'mini-server', level: 20 },
+      session: started?.['session'],
+      pid: started?.['pid'],
+    });
+    expect(started?.['part']).toBe('session');
+    await session.delete();
+    await waitForLog(gateway, 'session ended');
+    expect(gateway.logs().filter(({ level, part }) => Number(level) < 30 && part !== 'stderr')).toEqual([]);
+  });
+
+  test('[P12] tell of each request, with an id that its client is told; it is never a session id', async () => {
+    const gateway = await startGateway({ command: mini, args: ['--log-level', 'info,http=debug'] });
+    const given = '3f2c8f6e-0b8a-4c54-9a51-0a1f0d7c9b10';
+    const session = await initialize(gateway.url);
+    const asked = await session.request('x', {}, { headers: { 'X-Request-Id': given } });
+    expect(asked.headers['x-request-id']).toBe(given);
+    const own = await session.request('x', {}, { headers: { 'X-Request-Id': session.id } });
+    expect(own.headers['x-request-id']).toMatch(/^[0-9a-f-]{36}$/);
+    const refused = await post(gateway.url, '{', { 'Content-Type': 'application/json' });
+    const astray = await open(`${gateway.baseUrl}/secret-path?secret=query`, { method: 'GET' });
+    const idOf = ({ headers }: { headers: Record<string, unknown> }) => headers['x-request-id'];
+    const lineOf = (id: unknown) =>
+      waitFor(() => saying(gateway, 'request').find(({ requestId }) => requestId === id), {
+        what: `the line of ${id}`,
+      });
+    const ofPost = { part: 'http', method: 'POST', path: '/mcp' };
+    expect(await lineOf(given)).toMatchObject({ ...ofPost, status: 200, durationMs: expect.any(Number) });
+    expect(await lineOf(idOf(own))).toMatchObject({ ...ofPost, status: 200 });
+    expect(await lineOf(idOf(refused))).toMatchObject({ ...ofPost, status: 400, reason: 'not_json' });
+    expect(await lineOf(idOf(astray))).toMatchObject({ method: 'GET', status: 404, reason: 'no_such_path' });
+    await session.delete();
+    await gateway.stop();
+    expectNone(gateway, [session.id, 'secret-path', 'query']);
+  });
+
+  test('say nothing of requests at info, nor do their answers have an id', async () => {
+    const gateway = await startGateway({ command: mini });
+    const session = await initialize(gateway.url);
+    expect((await session.request('x')).headers).not.toHaveProperty('x-request-id');
+    await session.delete();
+    await waitForLog(gateway, 'session ended');
+    expect(saying(gateway, 'request')).toEqual([]);
+  });
+});
+
+describe('the form of the log', () => {
+  test('is JSON where nobody looks, and lines for a person where that is said', async () => {
+    const gateway = await startGateway({ command: mini, args: ['--log-format', 'pretty'] });
+    const session = await initialize(gateway.url);
+    await session.delete();
+    await waitFor(() => gateway.stderr().includes('session ended'), { what: 'the end of the session' });
+    expect(gateway.logs()).toEqual([]);
+    expect(gateway.stderr()).toMatch(/^[\d:.]{12}Z INFO {2}session session started server=mini-server session=\S+ /m);
+    expect(gateway.stderr()).not.toContain('\u001b');
+  });
+
+  test('is for a person on a terminal, with colours unless NO_COLOR is set', () => {
+    const onTerminal = (env: NodeJS.ProcessEnv): string =>
+      execFileSync('script', ['-qc', `"${process.execPath}" "${root}dist/main.js" --port 0 -- false`, '/dev/null'], {
+        env: { ...process.env, TERM: 'xterm-256color', GANGWAY_PORTS: '1', ...env },
+        encoding: 'utf8',
+      });
+    const warning = 'GANGWAY_PORTS is not an option and has no effect. Did you mean GANGWAY_PORT?';
+    expect(onTerminal({ NO_COLOR: '1', FORCE_COLOR: undefined })).toContain(`Z WARN  app     ${warning}`);
+    expect(onTerminal({ NO_COLOR: undefined, FORCE_COLOR: undefined })).toContain(`\u001b[33mWARN \u001b[0m`);
   });
 });

@@ -35,7 +35,7 @@ export const credentialOptions = {
  * Variables whose values say what code runs, or where it comes from: who may send them may do anything as the server's user.
  */
 const runsCode =
-  /^(?:PATH|HOME|SHELL|IFS|ENV|BASH_.*|LD_.*|DYLD_.*|NODE_(?:OPTIONS|PATH|EXTRA_CA_CERTS)|NPM_CONFIG_.*|PYTHON.*|PERL5.*|RUBY(?:OPT|LIB)|JAVA_TOOL_OPTIONS|_JAVA_OPTIONS|JDK_JAVA_OPTIONS|GIT_(?:SSH|EXEC|CONFIG|EXTERNAL|PROXY|ASKPASS|EDITOR|PAGER).*|.*_(?:PRELOAD|LIBRARY_PATH))$/i;
+  /^(?:PATH|HOME|SHELL|IFS|ENV|BASH_.*|LD_.*|DYLD_.*|NODE_(?:OPTIONS|PATH|EXTRA_CA_CERTS)|NPM_CONFIG_.*|BUN_.*|DENO_.*|YARN_.*|PNPM_.*|PYTHON.*|PIP_.*|UV_.*|PERL.*|RUBY(?:OPT|LIB)|GEM_.*|BUNDLE_.*|LUA_.*|PHP.*|JAVA_TOOL_OPTIONS|_JAVA_OPTIONS|JDK_JAVA_OPTIONS|CLASSPATH|DOTNET_.*|CORECLR_.*|GO(?:PROXY|FLAGS|PATH|ROOT)|CARGO_.*|RUSTUP_.*|DOCKER_.*|CONTAINER_HOST|GCONV_PATH|OPENSSL_(?:CONF|MODULES|ENGINES)|EDITOR|VISUAL|PAGER|BROWSER|GIT_(?:SSH|EXEC|CONFIG|EXTERNAL|PROXY|ASKPASS|EDITOR|PAGER).*|.*_(?:PRELOAD|LIBRARY_PATH))$/i;
 
 /** A server as far as it has to do with this. */
 interface Configured {
@@ -102,8 +102,19 @@ export function checkCredentials<T extends Configured>(server: T, isOwn: boolean
     for (const name of names) tell(credentialHeaderFault(name.toLowerCase(), own));
     if (new Set(names.map((name) => name.toLowerCase())).size < names.length) tell('has a header twice in credentials');
   }
+  for (const text of Object.values(credentials)) tell(sourceFault(text));
   if (warm > 0) tell('has credentials and warm: nothing can be started before its client is known; set warm to 0');
   return server;
+}
+
+/** Headers that are of the connection, or are secrets of the gateway or of all servers behind one name, and not of this one. */
+function sourceFault(text: string): string | undefined {
+  for (const part of parseCredential(text) ?? []) {
+    if (part.kind !== 'header') continue;
+    const fault = part.name === 'cookie' ? 'is cookie, which holds what is for others too' : headerFault(part.name);
+    if (fault !== undefined) return `has a header in the values of credentials that ${fault}`;
+  }
+  return undefined;
 }
 
 function variableFault(name: string, env: Readonly<Record<string, string>>): string | undefined {

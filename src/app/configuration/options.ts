@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { Isolation } from '../../era/groups/groups.ts';
+import { logLevels, logParts, readLogLevels } from '../../ops/log-levels.ts';
 import type { Era } from '../../protocol/revisions.ts';
 import { authOptions } from './auth-options.ts';
 import { credentialOptions } from './credentials.ts';
@@ -25,9 +26,6 @@ export type OptionValues<T extends OptionTable> = {
 
 export type GlobalOptions = OptionValues<typeof globalOptions>;
 export type ServerOptions = OptionValues<typeof serverOptions>;
-
-const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
-type LogLevel = (typeof logLevels)[number];
 
 const parentDeathSignals = ['SIGTERM', 'SIGKILL', 'off'] as const;
 
@@ -69,11 +67,20 @@ export const globalOptions = {
     matching(/^[^\s/]+$/, 'must be an address or host name'),
     'Address of that port. For a Prometheus on another machine or in another container: 0.0.0.0 or ::.',
   ),
-  logLevel: text<LogLevel>(
+  logLevel: text(
     'info',
-    z.enum(logLevels, { error: `must be one of ${logLevels.join(', ')}` }),
-    `Least level to log: ${logLevels.join(', ')}.`,
+    z
+      .string({ error: 'must be a string such as info or info,store=debug' })
+      .refine((value) => readLogLevels(value) !== undefined, {
+        error: `must be a level (${logLevels.join(', ')}), or levels of parts as in info,store=debug; parts are ${logParts.join(', ')}`,
+      }),
+    `Least level to log: ${logLevels.join(', ')}; of parts: info,store=debug.`,
     { inHelp: true },
+  ),
+  logFormat: text<'auto' | 'json' | 'pretty'>(
+    'auto',
+    z.enum(['auto', 'json', 'pretty'], { error: 'must be auto, json or pretty' }),
+    'How lines of the log look: json, or pretty for a person; auto is pretty on a terminal.',
   ),
   audit: text<string | undefined>(
     undefined,

@@ -20,6 +20,7 @@ import { authorized } from '../authorized.ts';
 import { notServedHere } from '../legacy-only.ts';
 import { readMessages } from '../posted.ts';
 import { endRefused } from '../refused-calls.ts';
+import type { TracePost, TracePosts } from '../traced-post.ts';
 import { Outlet } from './outlet.ts';
 
 /** What a connection needs. */
@@ -39,6 +40,8 @@ export interface ConnectionOptions {
   readonly watch: CredentialWatch;
   /** Is told of calls that are refused; absent if nobody wants to know. */
   readonly calls?: CallObserver | undefined;
+  /** Makes spans of requests; absent where nobody traces. */
+  readonly tracePosts?: TracePosts | undefined;
   /** How long a client may take for its first message, and between an `initialize` that failed and the next. */
   readonly initializeTimeoutMs: number;
 }
@@ -69,6 +72,7 @@ export class Connection {
   readonly #peer: WebSocket;
   readonly #options: ConnectionOptions;
   readonly #outlet: Outlet;
+  readonly #trace: TracePost | undefined;
   #session: Session | undefined;
   /** The server has answered `initialize`. */
   #isOpen = false;
@@ -80,9 +84,10 @@ export class Connection {
 
   /** @param socket below the WebSocket */
   constructor(peer: WebSocket, socket: Socket, options: ConnectionOptions) {
-    const { keepAliveMs, slowReaderMs, sender, watch } = options;
+    const { keepAliveMs, slowReaderMs, sender, watch, server, tracePosts } = options;
     this.#peer = peer;
     this.#options = options;
+    this.#trace = tracePosts?.(server.name, 'websocket');
     this.#outlet = new Outlet(peer, { socket, slowReaderMs, onSlow: () => this.#cut('slow_reader') });
     watchPeer(peer, { socket, intervalMs: keepAliveMs, onSilent: () => this.#cut('client_silent') });
     peer.on('message', (data, isBinary) => this.#take(data as Buffer, isBinary));
@@ -122,13 +127,17 @@ export class Connection {
     const messages = read.ok ? read.messages : undefined;
     const onOver = sender.visit.next(messages ?? []);
     if (typeof onOver === 'string') return this.#refusePosted(messages, onOver, read.id);
-    const posted = authorized(read, sender.identity, authorization, undefined);
-    if (!posted.ok) onOver();
-    if (!posted.ok) return this.#refusePosted(messages, posted.reason, posted.id, posted.data);
+    const allowed = authorized(read, sender.identity, authorization, undefined);
+    if (!allowed.ok) onOver();
+    if (!allowed.ok) return this.#refusePosted(messages, allowed.reason, allowed.id, allowed.data);
+    // A message on a connection has no headers of its own.
+    const traced = this.#trace?.(allowed, {});
+    const posted = traced?.posted ?? allowed;
+    const watched = (reply: Reply): Reply => traced?.watch(reply) ?? reply;
     const { modern, initialize, isBatch, id } = posted;
     if (this.#session === undefined && modern === undefined && initialize !== undefined && !isBatch)
-      return this.#open(initialize, onOver);
-    const reply = this.#createReply({ messages, onOver });
+      return this.#open(initialize, onOver, watched);
+    const reply = watched(this.#createReply({ messages, onOver }));
     if (modern !== undefined) return reply.fault('modern_not_served', id, { ...notServedHere(modern) });
     if (this.#session !== undefined && initialize !== undefined) return reply.fault('already_initialized', id);
     if (this.#session === undefined || !this.#isOpen) return reply.fault('not_initialized', id);
@@ -151,7 +160,7 @@ export class Connection {
     this.#outlet.reply(faultMessage(...fault));
   }
 
-  #open(initialize: Message, onOver: () => void): void {
+  #open(initialize: Message, onOver: () => void, watched: (reply: Reply) => Reply): void {
     const { server, sender, sessions, store, maxEventBytes } = this.#options;
     clearTimeout(this.#initializeTimer);
     this.#sessionEnd = undefined;
@@ -160,7 +169,7 @@ export class Connection {
       // Priming events are for clients that come back.
       this.#session?.listen(undefined, this.#createReply({ isContinued: true }));
     };
-    const reply = this.#createReply({ messages: [initialize], onAccepted, onOver });
+    const reply = watched(this.#createReply({ messages: [initialize], onAccepted, onOver }));
     const visitor = { server, principal: sender.principal };
     const home = { store, maxEventBytes, onEnding: (reason: SessionEnd) => this.#ended(reason) };
     this.#session = sessions.connected.open(visitor, initialize, reply, home);

@@ -159,6 +159,8 @@ export const catalogue = {
   redisErrors: counter('redis_errors_total', 'Commands that Redis did not do.', [
     oneOf('reason', 'unreachable', 'full', 'refused'),
   ]),
+  mailboxBytes: gauge('mailbox_bytes', 'What other instances have sent to this one and it has not received.'),
+  mailboxOldest: gauge('mailbox_oldest_seconds', 'For how long the oldest of that has been waiting.'),
   fenced: counter(
     'fenced_appends_total',
     'Writes that were refused since another instance owns the session, or it has ended.',

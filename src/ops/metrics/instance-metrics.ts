@@ -1,4 +1,6 @@
 import type { Readiness } from '../../session/readiness.ts';
+import type { WaitingMail } from '../../store/instances.ts';
+import { StoreUnavailable } from '../../store/store-unavailable.ts';
 import type { MetricKey } from './catalogue.ts';
 import type { Metrics } from './metrics.ts';
 
@@ -15,6 +17,8 @@ export interface InstanceState {
   connections(): Promise<number>;
   /** Whether Redis answers; undefined where there is none. */
   isStoreUp(): boolean | undefined;
+  /** What others have sent to this instance; undefined where there are none. May reject while the store is away. */
+  waitingMail(): Promise<WaitingMail> | undefined;
 }
 
 const states: readonly Readiness[] = ['ready', 'degraded', 'unavailable', 'draining'];
@@ -51,6 +55,20 @@ export function watchInstance(metrics: Metrics, state: InstanceState): void {
     }
     const isUp = state.isStoreUp();
     if (isUp !== undefined) set('redisUp', Number(isUp));
-    set('connections', await state.connections());
+    const [connections, mail] = await Promise.all([state.connections(), lookAtMail(state)]);
+    set('connections', connections);
+    if (mail === undefined) return;
+    set('mailboxBytes', mail.bytes);
+    set('mailboxOldest', mail.oldestMs / 1_000);
   });
+}
+
+/** Undefined while it cannot be known: the last numbers stay, and others say that the store is away. */
+async function lookAtMail({ waitingMail }: InstanceState): Promise<WaitingMail | undefined> {
+  try {
+    return await waitingMail();
+  } catch (cause) {
+    if (cause instanceof StoreUnavailable) return undefined;
+    throw cause;
+  }
 }

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import type { WaitingMail } from '../../store/instances.ts';
 import type { Store } from '../../store/store.ts';
 import type { Adoption } from '../adoption.ts';
 import type { ResumeOutcome, StreamObserver } from '../observer.ts';
@@ -34,11 +35,9 @@ export interface ClusterLimits {
   readonly slowReaderMs: number;
 }
 
-/** What the directory asks its instance. */
-type Asked = 'find' | 'formerServer' | 'mayAdopt' | 'endingHere' | 'onWornOut';
-
 /** What a cluster needs of its instance. */
-export interface ClusterOptions extends Pick<DirectoryOptions, Asked> {
+export interface ClusterOptions
+  extends Pick<DirectoryOptions, 'find' | 'formerServer' | 'mayAdopt' | 'endingHere' | 'onWornOut'> {
   readonly store: Store;
   readonly limits: ClusterLimits;
   /** Makes a session that was taken over one of this instance. */
@@ -66,6 +65,8 @@ export class Cluster {
   readonly guard: Guard;
   readonly lease: Lease;
   readonly directory: Directory;
+  /** What is in the mailbox of this instance and was not received. */
+  readonly waitingMail = (): Promise<WaitingMail> => this.#options.store.instances.waiting(this.lease.name);
   readonly #options: ClusterOptions;
   readonly #desk: OwnerDesk;
   readonly #mail: Mail;
@@ -103,8 +104,7 @@ export class Cluster {
       store,
       lease: this.lease,
       leaseMs,
-      find,
-      formerServer,
+      ...{ find, formerServer },
       handleOf: (session) => this.guard.handleOf(session),
       adopt: (key, server, adoption, term) => void this.opened(options.adopt(key, server, adoption), term),
       mayAdopt,

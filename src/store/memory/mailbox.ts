@@ -1,4 +1,4 @@
-import type { Delivery, Letter } from '../instances.ts';
+import type { Delivery, Letter, WaitingMail } from '../instances.ts';
 
 /** Letters for one instance, kept until they are discarded. */
 export interface Mailbox {
@@ -7,13 +7,23 @@ export interface Mailbox {
   /** What came after the last letters taken; waits at most `waitMs` for the first. */
   take(waitMs: number): Promise<Delivery | undefined>;
   discard(receipt: string): void;
+  /** What was not taken yet. */
+  waiting(): WaitingMail;
   /** Ends a waiting `take`, with nothing. */
   close(): void;
 }
 
-/** Makes an empty mailbox that refuses letters once it holds `maxBytes`. */
-export function createMailbox(maxBytes: number): Mailbox {
-  let letters: Letter[] = [];
+/** A letter, and when it was put in. */
+interface Kept extends Letter {
+  readonly postedAtMs: number;
+}
+
+/**
+ * Makes an empty mailbox that refuses letters once it holds `maxBytes`.
+ * @param now in milliseconds
+ */
+export function createMailbox(maxBytes: number, now: () => number): Mailbox {
+  let letters: Kept[] = [];
   /** How many letters were discarded and handed out since the beginning; receipts count likewise. */
   let discarded = 0;
   let handedOut = 0;
@@ -24,14 +34,16 @@ export function createMailbox(maxBytes: number): Mailbox {
     const unread = letters.slice(handedOut - discarded);
     if (unread.length === 0) return undefined;
     handedOut += unread.length;
-    return { letters: unread, receipt: String(handedOut) };
+    const given = unread.map(({ from, number, content }) => ({ from, number, content }));
+    return { letters: given, receipt: String(handedOut) };
   };
 
   return {
     put(more) {
       const size = sizeOf(more);
       if (bytes > 0 && bytes + size > maxBytes) return false;
-      letters.push(...more);
+      const postedAtMs = now();
+      letters.push(...more.map((letter) => ({ ...letter, postedAtMs })));
       bytes += size;
       wake?.();
       return true;
@@ -56,6 +68,12 @@ export function createMailbox(maxBytes: number): Mailbox {
       bytes -= sizeOf(letters.slice(0, count));
       letters = letters.slice(count);
       discarded += count;
+    },
+
+    waiting() {
+      const unread = letters.slice(handedOut - discarded);
+      const oldestMs = unread[0] === undefined ? 0 : now() - unread[0].postedAtMs;
+      return { bytes: sizeOf(unread), oldestMs };
     },
 
     close() {

@@ -56,7 +56,7 @@ export function createMemoryInstances({ leaseMs, mailboxMaxBytes, now }: MemoryI
   return {
     async join(name) {
       if (living(name) === undefined && !dead.has(name)) {
-        instances.set(name, { leaseEndsMs: now() + leaseMs, mailbox: createMailbox(mailboxMaxBytes) });
+        instances.set(name, { leaseEndsMs: now() + leaseMs, mailbox: createMailbox(mailboxMaxBytes, now) });
       }
       return renewal(name);
     },
@@ -95,6 +95,9 @@ export function createMemoryInstances({ leaseMs, mailboxMaxBytes, now }: MemoryI
     },
     async discard(name, receipt) {
       instances.get(name)?.mailbox.discard(receipt);
+    },
+    async waiting(name) {
+      return instances.get(name)?.mailbox.waiting() ?? { bytes: 0, oldestMs: 0 };
     },
 
     sweep() {

@@ -3,7 +3,7 @@ import type { Delivery, Instances, Renewal } from '../instances.ts';
 import { StoreUnavailable } from '../store-unavailable.ts';
 import type { Commands } from './commands.ts';
 import type { Keys } from './keys.ts';
-import { packContents, parsePost, sizeOf } from './letters.ts';
+import { type Post, packContents, parsePost, sizeOf } from './letters.ts';
 import type { Lifetimes } from './lifetimes.ts';
 import type { Readers } from './readers.ts';
 import type { RunScript, ScriptReply } from './script.ts';
@@ -28,13 +28,16 @@ export interface RedisInstances extends Instances {
 /** Posts that one `receive` takes at most: with large ones a few MiB, which come within the time-out. */
 const postsAtOnce = 8;
 
+/** The place before the first entry of a mailbox. */
+const nothing = { id: '0-0', totalBytes: '0' };
+
 const postOutcomes = ['posted', 'full', 'gone'] as const;
 
 /** Leases as keys that expire, and a Redis Stream for each mailbox. */
 export function createRedisInstances(parts: RedisInstancesParts): RedisInstances {
   const { run, runScript, readers, keys, lifetimes, leaseMs, mailboxMaxBytes } = parts;
-  /** The last entry that was handed out of each mailbox. */
-  const handedOut = new Map<string, string>();
+  /** The last entry that was handed out of each mailbox, and the bytes ever posted up to it. */
+  const handedOut = new Map<string, Pick<Post, 'id' | 'totalBytes'>>();
 
   const lifeOfData = async (): Promise<Omit<Renewal, 'held'>> => {
     const word = randomBytes(12).toString('base64url');
@@ -85,21 +88,30 @@ export function createRedisInstances(parts: RedisInstancesParts): RedisInstances
 
     async receive(name, waitMs) {
       const { mailbox } = keys.instance(name);
-      const after = handedOut.get(name) ?? '0-0';
+      const after = (handedOut.get(name) ?? nothing).id;
       const entries = await readers.run(waitMs, (client, leftMs) =>
         client.xreadBuffer('COUNT', postsAtOnce, 'BLOCK', leftMs, 'STREAMS', mailbox, after),
       );
       const posts = ((entries?.[0]?.[1] ?? []) as [ScriptReply, ScriptReply[]][]).map(parsePost);
       const last = posts.at(-1);
       if (last === undefined) return undefined;
-      handedOut.set(name, last.id);
-      return { letters: posts.flatMap(({ letters }) => letters), receipt: `${last.id} ${last.totalBytes}` } as Delivery;
+      const { id, totalBytes } = last;
+      handedOut.set(name, { id, totalBytes });
+      return { letters: posts.flatMap(({ letters }) => letters), receipt: `${id} ${totalBytes}` } as Delivery;
     },
 
     async discard(name, receipt) {
       const { mailbox, counts } = keys.instance(name);
       const [id = '', totalBytes = ''] = receipt.split(' ');
       await runScript('discard', [mailbox, counts], [following(id), totalBytes]);
+    },
+
+    async waiting(name) {
+      const { mailbox, counts } = keys.instance(name);
+      const { id, totalBytes } = handedOut.get(name) ?? nothing;
+      const reply = await runScript('waiting', [mailbox, counts], [id, totalBytes]);
+      const [bytes, oldestMs] = reply as [number, number];
+      return { bytes, oldestMs };
     },
 
     rewind() {

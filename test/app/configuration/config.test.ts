@@ -178,7 +178,8 @@ describe('the order of sources', () => {
     for (const [key, { kind, default: value }] of Object.entries({ ...globalOptions, ...serverOptions })) {
       if (value === undefined || typeof value === 'object') continue;
       const texts: Record<string, string> = {
-        logLevel: 'debug',
+        logLevel: 'info,store=debug',
+        logFormat: 'pretty',
         host: '::1',
         adminHost: '::1',
         onBackendExit: 'end',

@@ -62,6 +62,12 @@ describe('credentials of clients', () => {
       /must not reach a server/,
     ],
     ['the header of a proxy', [...proxied, '--credential', 'A={header:x-user}', '--', 'x'], undefined, /{claim:sub}/],
+    ...['Host', 'Mcp-Session-Id', 'Cookie'].map((name): [string, readonly string[], undefined, RegExp] => [
+      `what is in ${name}`,
+      ['--credential', `A={header:${name}}`, '--', 'x'],
+      undefined,
+      /a header in the values of credentials that is/,
+    ]),
     ['a socket', [], fileOf({ url: 'unix:///s', credentials: token }), /no place/],
     ['a header of the transport', [], fileOf({ url: 'http://x', credentials: { Host: '{header:a}' } }), /sets itself/],
     [
@@ -82,14 +88,21 @@ describe('credentials of clients', () => {
       fileOf({ url: 'http://x', credentials: { 'X-A': '{header:b}', 'x-a': '{header:b}' } }),
       /twice/,
     ],
-    ...['PATH', 'LD_PRELOAD', 'NODE_OPTIONS', 'npm_config_script_shell', 'PYTHONPATH', 'BASH_ENV'].map(
-      (name): [string, readonly string[], undefined, RegExp] => [
-        `${name}, which says what code runs`,
-        ['--credential', `${name}={header:a}`, '--', 'x'],
-        undefined,
-        /which code runs/,
-      ],
-    ),
+    ...[
+      'PATH',
+      'LD_PRELOAD',
+      'NODE_OPTIONS',
+      'npm_config_script_shell',
+      'PYTHONPATH',
+      'BASH_ENV',
+      'UV_INDEX_URL',
+      'EDITOR',
+    ].map((name): [string, readonly string[], undefined, RegExp] => [
+      `${name}, which says what code runs`,
+      ['--credential', `${name}={header:a}`, '--', 'x'],
+      undefined,
+      /which code runs/,
+    ]),
   ])('are refused with %s', (_, argv, file, message) => {
     const result = read(argv, file);
     expect(result.ok ? [] : result.faults.map((fault) => fault.message)).toEqual([expect.stringMatching(message)]);

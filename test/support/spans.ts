@@ -1,0 +1,43 @@
+import { type Span, SpanKind, SpanStatusCode, type Tracer } from '@opentelemetry/api';
+import {
+  InMemorySpanExporter,
+  NodeTracerProvider,
+  type ReadableSpan,
+  type Sampler,
+  SimpleSpanProcessor,
+} from '@opentelemetry/sdk-trace-node';
+
+/** An OpenTelemetry SDK in this process. */
+export interface Spans {
+  readonly tracer: Tracer;
+  /** The spans that have ended, in that order. */
+  ended(): readonly ReadableSpan[];
+  reset(): void;
+}
+
+/** Registers the official SDK for the rest of the test file; spans stay in memory. */
+export function registerSpans(sampler?: Sampler): Spans {
+  const exporter = new InMemorySpanExporter();
+  const spanProcessors = [new SimpleSpanProcessor(exporter)];
+  const provider = new NodeTracerProvider({ spanProcessors, ...(sampler && { sampler }) });
+  provider.register();
+  return {
+    tracer: provider.getTracer('test'),
+    ended: () => exporter.getFinishedSpans(),
+    reset: () => exporter.reset(),
+  };
+}
+
+/** How W3C Trace Context says which span a message belongs to. */
+export function traceparentOf(span: Pick<Span, 'spanContext'>): string {
+  const { traceId, spanId, traceFlags } = span.spanContext();
+  return `00-${traceId}-${spanId}-0${traceFlags}`;
+}
+
+/** What is to be looked at of a span. */
+export const shown = ({ name, kind, attributes, status }: ReadableSpan): object => ({
+  name,
+  kind: SpanKind[kind],
+  attributes,
+  isError: status.code === SpanStatusCode.ERROR,
+});
