@@ -5,6 +5,7 @@ import { addMetrics } from '../ops/admin/metrics-route.ts';
 import { addHealth, type HealthOptions } from '../ops/health/routes.ts';
 import { type InstanceState, watchInstance } from '../ops/metrics/instance-metrics.ts';
 import type { Metrics } from '../ops/metrics/metrics.ts';
+import { isStatusPath } from '../ops/status/paths.ts';
 import type { StatusPage } from '../ops/status/status-page.ts';
 import type { GatewayConfig } from './configuration/config.ts';
 
@@ -38,6 +39,7 @@ export async function startAdmin({
     const admin = await startAdminServer({
       ...{ host, port },
       routes: [(app) => addHealth(app, health), (app) => addMetrics(app, exposition), status.addTo],
+      isOfPage: isStatusPath,
     });
     logger.info({ url: `${admin.url}/metrics` }, 'metrics ready');
     warnOfOpenMetrics(host, port, logger);

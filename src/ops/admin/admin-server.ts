@@ -13,6 +13,8 @@ export interface AdminServerOptions {
   readonly port: number;
   /** Each adds its routes; what stands before all of them is here. */
   readonly routes: readonly ((app: HttpApp) => void)[];
+  /** True for the paths of a page that is served here, which may use them; they say by themselves who else may. */
+  isOfPage(path: string): boolean;
 }
 
 /** The running server. */
@@ -43,16 +45,16 @@ const connectionIdleMs = 75_000;
  * other one has as many connections as it may have. No web page may use it but its own: Host and Origin are checked as at
  * the endpoints (docs/decisions/0042). Rejects with what Node.js says if it cannot listen.
  */
-export async function startAdminServer({ host, port, routes }: AdminServerOptions): Promise<AdminServer> {
+export async function startAdminServer({ host, port, routes, isOfPage }: AdminServerOptions): Promise<AdminServer> {
   const app = createHttpApp(new Map());
   const rules = createOriginRules({ host, allowOrigin: [], allowHost: [] });
-  app.use('*', ({ env: { incoming, outgoing } }, next) => {
+  app.use('*', ({ req, env: { incoming, outgoing } }, next) => {
     const { host: name, origin } = incoming.headers;
     const refused = !isHost(name)
       ? 'bad_host'
       : !rules.allowsHost(name)
         ? 'host_not_allowed'
-        : !rules.allowsOrigin(origin) && !isOrigin(origin, name)
+        : !rules.allowsOrigin(origin) && !(isOfPage(req.path) && isOrigin(origin, name))
           ? 'origin_not_allowed'
           : undefined;
     if (refused === undefined) return next();
