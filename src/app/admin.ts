@@ -41,7 +41,7 @@ export async function startAdmin({
       routes: [(app) => addHealth(app, health), (app) => addMetrics(app, exposition), status.addTo],
       isOfPage: isStatusPath,
     });
-    logger.info({ url: `${admin.url}/metrics` }, 'metrics ready');
+    logger.info({ url: `${admin.url}/metrics`, statusPage: `${admin.url}/` }, 'metrics and status page ready');
     warnOfOpenMetrics(host, port, logger);
     return admin;
   } catch (cause) {

@@ -115,6 +115,6 @@ test('an action that cannot be read, or names what is not there, does nothing an
 
 test('with --admin-port 0 there is no page, and nothing is noted for one', async () => {
   const gateway = await startGateway({ command: everythingFixture });
-  expect(gateway.logs().find(({ msg }) => String(msg).includes('metrics'))).toBeUndefined();
+  expect(gateway.logs().find(({ msg }) => String(msg).includes('status page'))).toBeUndefined();
   expect((await fetch(`${gateway.baseUrl}/status/about`, { headers: page })).status).toBe(404);
 });

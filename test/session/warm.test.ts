@@ -40,6 +40,15 @@ describe('a pool of warm spares', () => {
     expect(use().backend).toBe(server.opened[1]);
   });
 
+  it('ends its spares for new ones when it is told to, and leaves those alone that are used', () => {
+    const { server, pool, spareEnds, use } = createFixture(2);
+    use();
+    vi.advanceTimersByTime(50);
+    pool.renew();
+    expect(server.opened.map(({ isClosed }) => isClosed)).toEqual([false, true, true, false, false]);
+    expect(spareEnds).toEqual([]);
+  });
+
   it('opens a backend for whoever finds no spare', () => {
     const { server, use } = createFixture(1);
     const [first, second] = [use(), use()];

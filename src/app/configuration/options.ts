@@ -60,7 +60,7 @@ export const globalOptions = {
   adminPort: integer(
     9464,
     [0, 65535],
-    'Port for operators: /metrics for Prometheus, /healthz and /readyz; 0 turns it off, and nothing is measured.',
+    'Port for operators: the status page, /metrics for Prometheus, /healthz and /readyz; 0 turns it off, and nothing is measured.',
   ),
   adminHost: text(
     '127.0.0.1',
