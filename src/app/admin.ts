@@ -3,6 +3,7 @@ import { isLoopback } from '../http/origin.ts';
 import { type AdminServer, startAdminServer } from '../ops/admin/admin-server.ts';
 import { addMetrics } from '../ops/admin/metrics-route.ts';
 import { addHealth, type HealthOptions } from '../ops/health/routes.ts';
+import type { Exposition } from '../ops/metrics/exposition.ts';
 import { type InstanceState, watchInstance } from '../ops/metrics/instance-metrics.ts';
 import type { Metrics } from '../ops/metrics/metrics.ts';
 import { isStatusPath } from '../ops/status/paths.ts';
@@ -31,14 +32,17 @@ export async function startAdmin({
   ...health
 }: AdminParts): Promise<AdminServer | undefined> {
   const { adminHost: host, adminPort: port } = config;
-  // It is a good part of a start, and nobody needs it before.
-  const { createExposition } = await import('../ops/metrics/exposition.ts');
   watchInstance(metrics, state);
-  const exposition = createExposition(metrics);
+  let exposition: Promise<Exposition> | undefined;
+  const loadExposition = (): Promise<Exposition> => {
+    // With the first scrape: it would be a good part of a start, and looks at the event loop from then on.
+    exposition ??= import('../ops/metrics/exposition.ts').then(({ createExposition }) => createExposition(metrics));
+    return exposition;
+  };
   try {
     const admin = await startAdminServer({
       ...{ host, port },
-      routes: [(app) => addHealth(app, health), (app) => addMetrics(app, exposition), status.addTo],
+      routes: [(app) => addHealth(app, health), (app) => addMetrics(app, loadExposition), status.addTo],
       isOfPage: isStatusPath,
     });
     logger.info({ url: `${admin.url}/metrics`, statusPage: `${admin.url}/` }, 'metrics and status page ready');

@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import type { Logger } from 'pino';
 import type { Metrics } from '../ops/metrics/metrics.ts';
-import { countedLog, measureCommands } from '../ops/metrics/store-metrics.ts';
+import { countEvicted, countedLog, measureCommands } from '../ops/metrics/store-metrics.ts';
+import type { LogLimits } from '../store/event-log.ts';
 import { createMemoryStore } from '../store/memory/memory-store.ts';
 import type { Store } from '../store/store.ts';
 import type { GatewayConfig } from './configuration/config.ts';
@@ -19,7 +20,10 @@ export async function createStore(config: GatewayConfig, logger: Logger, metrics
 async function openStore(config: GatewayConfig, logger: Logger, metrics: Metrics | undefined): Promise<Store> {
   const { redis, redisPrefix, redisCa, redisCert, redisKey, redisTimeoutMs, logTotalMaxBytes } = config;
   const { leaseMs, recordTtlMs, mailboxMaxBytes } = config;
-  const limits = { maxEvents: config.logMaxEvents, maxBytes: config.logMaxBytes, maxAgeMs: config.logMaxAgeMs };
+  const limits: LogLimits = {
+    ...{ maxEvents: config.logMaxEvents, maxBytes: config.logMaxBytes, maxAgeMs: config.logMaxAgeMs },
+    onEvicted: metrics && countEvicted(metrics),
+  };
   if (redis === undefined) return createMemoryStore({ ...limits, maxTotalBytes: logTotalMaxBytes });
   const ca = redisCa && readFileSync(redisCa);
   const cert = redisCert && readFileSync(redisCert);

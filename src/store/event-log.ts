@@ -100,4 +100,6 @@ export interface LogLimits {
   readonly maxEvents: number;
   readonly maxBytes: number;
   readonly maxAgeMs: number;
+  /** Told how many events were evicted, as far as an implementation sees it happen. */
+  readonly onEvicted?: ((count: number) => void) | undefined;
 }

@@ -13,6 +13,20 @@ export function limitsContract(name: string, { openSession }: Fixture): void {
       expect(textsOf(await read(1))).toEqual(['h', 'i', 'j']);
     });
 
+    it('tells how many events were evicted', async () => {
+      let evicted = 0;
+      const onEvicted = (count: number): void => {
+        evicted += count;
+      };
+      const { writer } = await openSession({ maxEvents: 3, onEvicted });
+      await appendEach(writer, [...'abc']);
+      expect(evicted).toBe(0);
+      await appendEach(writer, [...'de']);
+      expect(evicted).toBe(2);
+      await writer.append(...[...'fghij'].map((text) => ({ stream: 1, text })));
+      expect(evicted).toBe(7);
+    });
+
     it('keeps exactly the newest events over a long life', async () => {
       const { read, writer } = await openSession({ maxEvents: 7 });
       for (let round = 1; round <= 100; round += 1) {

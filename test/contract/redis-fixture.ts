@@ -28,8 +28,8 @@ export const waitUntilHealthy = (store: Store): Promise<unknown> =>
 
 /** Stores of the contract suite: each in a namespace of its own, seen by two connections. Time is that of the machine. */
 export function redisStores(options: () => Partial<RedisStoreOptions> & { readonly url: string }): MakeStore {
-  return async ({ maxEvents, maxBytes, maxAgeMs, ...times }) => {
-    const all = { ...options(), ...times, prefix: freshPrefix(), limits: { maxEvents, maxBytes, maxAgeMs } };
+  return async ({ maxEvents, maxBytes, maxAgeMs, onEvicted, ...times }) => {
+    const all = { ...options(), ...times, prefix: freshPrefix(), limits: { maxEvents, maxBytes, maxAgeMs, onEvicted } };
     const [store, other] = await Promise.all([openRedisStore(all), openRedisStore(all)]);
     return { store, other, isRealTime: true, advance: (ms) => delay(ms) };
   };

@@ -134,6 +134,17 @@ test('counts events, resumes, and what is sent to servers and comes of them', as
   expect(scraped.value('mcp_gangway_server_bytes_total', { server, direction: 'received' })).toBeGreaterThan(100);
 });
 
+test('counts events that are no longer kept', async () => {
+  const { gateway, adminPort } = await startMeasured(everythingFixture, ['--log-max-events', '8']);
+  const session = await initialize(gateway.url);
+  const params = { name: 'progress', arguments: { count: 50 }, _meta: { progressToken: 'p' } };
+  await (await session.send({ jsonrpc: '2.0', id: 9, method: 'tools/call', params })).answer();
+  const scraped = await scrape(adminPort);
+  const appended = scraped.value('mcp_gangway_events_appended_total') ?? 0;
+  expect(appended).toBeGreaterThan(50);
+  expect(scraped.value('mcp_gangway_events_evicted_total')).toBe(appended - 8);
+});
+
 test('[S21] metrics and health have no ids and few labels, after 300 sessions of hostile clients', async () => {
   // Sessions of clients of older revisions need no process each at a modern server.
   const { gateway, adminPort, server } = await startMeasured(modernFixture);

@@ -148,6 +148,10 @@ export const catalogue = {
   eventsDelivered: counter('events_delivered_total', 'Events that went out to clients.', [
     oneOf('source', 'live', 'replayed'),
   ]),
+  eventsEvicted: counter(
+    'events_evicted_total',
+    'Stored events that were dropped for their number, bytes or age; not those that went with their session.',
+  ),
   resumes: counter(
     'resumes_total',
     'Streams that clients asked for by Last-Event-ID: that go on (resumed), of which nothing follows (complete), with a gap (history_lost), that are not known (unknown), or could not be read (failed).',

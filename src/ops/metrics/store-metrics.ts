@@ -13,6 +13,14 @@ export function measureCommands(metrics: Metrics): CommandObserver {
   };
 }
 
+/** Counts events that are no longer kept. */
+export function countEvicted(metrics: Metrics): (count: number) => void {
+  const evicted = metrics.tallies('eventsEvicted').of();
+  return (count) => {
+    evicted.value += count;
+  };
+}
+
 /** The same log, of which it is counted what goes in. */
 export function countedLog(log: EventLog, metrics: Metrics): EventLog {
   const appended = metrics.tallies('eventsAppended').of();

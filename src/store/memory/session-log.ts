@@ -41,7 +41,8 @@ interface Entry {
  * What that means for `broken`: it is told wherever events are missing. Of an ended stream that is evicted altogether only
  * its number is known to have been one; a number that never had events, but lies below, is taken for such a stream.
  */
-export function createSessionLog(firstEpoch: number, { maxEvents, maxBytes, maxAgeMs }: LogLimits): SessionLog {
+export function createSessionLog(firstEpoch: number, limits: LogLimits): SessionLog {
+  const { maxEvents, maxBytes, maxAgeMs, onEvicted } = limits;
   const entries = createDeque<Entry>();
   const tails = new Map<number, StreamTail>(); // known also after the event itself was evicted
   const pending = createPendingTable();
@@ -62,6 +63,7 @@ export function createSessionLog(firstEpoch: number, { maxEvents, maxBytes, maxA
   function evictOldest(): void {
     const event = entries.shift()?.event;
     if (event === undefined) return;
+    onEvicted?.(1);
     bytes -= event.data.length;
     const tail = tails.get(event.stream);
     if (tail?.ended && comparePositions(tail.newest, event) === 0) tails.delete(event.stream);

@@ -22,7 +22,7 @@ const appendOutcomes = ['stored', 'already', 'fenced', 'no_record'] as const;
 
 /** The events of sessions, one Redis Stream each, in segments. */
 export function createRedisLog({ runScript, keys, limits, lifetimes }: RedisLogParts): EventLog {
-  const { maxEvents, maxBytes, maxAgeMs } = limits;
+  const { maxEvents, maxBytes, maxAgeMs, onEvicted } = limits;
 
   return {
     async append(key, epoch, expectedTail, events): Promise<AppendOutcome> {
@@ -34,7 +34,8 @@ export function createRedisLog({ runScript, keys, limits, lifetimes }: RedisLogP
         [record, log, tails, pending],
         [epoch, expectedTail, ...limitsAndTimes, ...batchArguments(epoch, events, limits)],
       );
-      const [code, tail] = reply as [number, number];
+      const [code, tail, evicted = 0] = reply as [number, number, number?];
+      if (evicted > 0) onEvicted?.(evicted);
       const outcome = appendOutcomes[code - 1];
       return outcome === undefined ? { outcome: 'gap', tail } : { outcome };
     },

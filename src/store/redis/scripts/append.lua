@@ -7,7 +7,8 @@
 --       10 number of segments, and for each number of its last event, header, data;
 --       then number of tails, and for each stream and tail; number of settled requests, and their ids;
 --       number of opened requests, and for each id and value
--- Returns {code, tail}: 1 stored, 2 already, 3 fenced, 4 no_record, 5 gap (then `tail` is the newest event's number)
+-- Returns {code, tail}: 1 stored, 2 already, 3 fenced, 4 no_record, 5 gap (then `tail` is the newest event's number); with 1,
+-- how many events were evicted
 
 local record, log, tails, pending = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local epoch, expected = tonumber(ARGV[1]), tonumber(ARGV[2])
@@ -66,7 +67,7 @@ each(1, function(id) redis.call('HDEL', pending, id) end)
 each(2, function(id, value) redis.call('HSET', pending, id, value) end)
 
 -- What is over the limits, oldest first. Each segment is looked at here once in its life, and at most a chunk too many.
-local firstKept
+local firstKept, evicted = nil, 0
 local isOver = kept > maxEvents or bytes > maxBytes
 if not isOver then
   local oldest = redis.call('XRANGE', log, '-', '+', 'COUNT', 1)[1]
@@ -86,6 +87,7 @@ while isOver do
         break
       end
       kept = kept - tonumber(events)
+      evicted = evicted + tonumber(events)
       bytes = bytes - tonumber(size)
       for stream in string.gmatch(streams, '(%d+):%d+:1') do redis.call('HDEL', tails, stream) end
     end
@@ -100,4 +102,4 @@ redis.call('HSET', record, 'tail', string.format('%.0f', last), 'newest', string
   'events', kept, 'bytes', bytes)
 redis.call('PEXPIRE', log, ARGV[6])
 for _, key in ipairs({record, tails, pending}) do redis.call('PEXPIRE', key, ARGV[7]) end
-return {1, last}
+return {1, last, evicted}
