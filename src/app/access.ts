@@ -9,6 +9,9 @@ import { hasAuthentication } from './configuration/authentication.ts';
 import type { GatewayConfig, ServerConfig } from './configuration/config.ts';
 import { endpointPathsOf } from './configuration/endpoint-paths.ts';
 
+/** What checks tokens for these audiences. */
+type ByToken = (audiences: ReadonlySet<string>) => Authenticator;
+
 type ServerAccess = Pick<AdmissionOptions, 'authenticate' | 'authorization'>;
 
 /** Who may use the servers of a gateway. */
@@ -20,6 +23,13 @@ export interface Access {
 }
 
 /**
+ * Access to servers, of which there may be others while the gateway runs.
+ * @param now the configuration, of which only the servers may be others than at the start
+ * @param served all that are to be reached, also those that are on their way out
+ */
+export type AccessTo = (now: GatewayConfig, served: readonly ServerConfig[]) => Access;
+
+/**
  * Access as it is configured.
  * @param authenticators of other kinds of credentials than access tokens
  */
@@ -27,16 +37,25 @@ export async function createAccess(
   config: GatewayConfig,
   authenticators: readonly Authenticator[],
   logger: Logger,
-): Promise<Access> {
+): Promise<AccessTo> {
+  const byToken = config.authIssuer.length === 0 ? undefined : await tokenAuthenticators(config, logger);
+  return (now, served) => accessTo(now, served, authenticators, byToken);
+}
+
+function accessTo(
+  config: GatewayConfig,
+  served: readonly ServerConfig[],
+  authenticators: readonly Authenticator[],
+  byToken: ByToken | undefined,
+): Access {
   const { authIssuer, authAudience, servers } = config;
-  const byToken = authIssuer.length === 0 ? undefined : await tokenAuthenticators(config, logger);
   const metadata = new Map<string, object>();
   const describe = (resource: Resource, { requiredScopes }: ServerConfig, paths: readonly string[]): void => {
     const document = resourceMetadata(resource, { issuers: authIssuer, scopes: requiredScopes });
     for (const path of paths) metadata.set(path, document);
   };
 
-  const accessTo = (server: ServerConfig): ServerAccess => {
+  const accessOf = (server: ServerConfig): ServerAccess => {
     const rules = new ScopeRules(server);
     const resources = byToken === undefined ? new Map<string, Resource>() : resourcesOf(config, server);
     for (const resource of resources.values()) describe(resource, server, resource.metadataPaths);
@@ -52,7 +71,7 @@ export async function createAccess(
     });
     return { authenticate, authorization };
   };
-  const all = new Map(servers.map((server) => [server, accessTo(server)]));
+  const all = new Map(served.map((server) => [server, accessOf(server)]));
   const of = (server: ServerConfig): ServerAccess => {
     const access = all.get(server);
     if (access === undefined) throw new Error('no server of this configuration');
@@ -73,10 +92,7 @@ function resourcesOf(config: GatewayConfig, server: ServerConfig): Map<string, R
 }
 
 /** What checks tokens is loaded only where there are some: without, a start takes less. */
-async function tokenAuthenticators(
-  config: GatewayConfig,
-  logger: Logger,
-): Promise<(audiences: ReadonlySet<string>) => Authenticator> {
+async function tokenAuthenticators(config: GatewayConfig, logger: Logger): Promise<ByToken> {
   const [{ createTokenAuthenticators }, { IssuerKeys }, { fetchJson }, { discoverKeysUrl }] = await Promise.all([
     import('../http/auth/oauth/token-authenticator.ts'),
     import('../http/auth/oauth/issuer-keys.ts'),

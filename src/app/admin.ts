@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import { isLoopback } from '../http/origin.ts';
 import { type AdminServer, startAdminServer } from '../ops/admin/admin-server.ts';
 import { addMetrics } from '../ops/admin/metrics-route.ts';
-import { addHealth, type HealthOptions } from '../ops/health.ts';
+import { addHealth, type HealthOptions } from '../ops/health/routes.ts';
 import type { Exposition } from '../ops/metrics/exposition.ts';
 import { type InstanceState, watchInstance } from '../ops/metrics/instance-metrics.ts';
 import type { Metrics } from '../ops/metrics/metrics.ts';

@@ -1,4 +1,4 @@
-import { readFileSync, type StatsListener, unwatchFile, watchFile } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import type { Logger } from 'pino';
 import { type ApiKey, ApiKeys } from '../http/auth/api-keys.ts';
 import type { Authenticator } from '../http/auth/authenticate.ts';
@@ -7,6 +7,7 @@ import { createProxyIdentity } from '../http/auth/proxy-identity.ts';
 import { readKeysFile } from './configuration/api-keys.ts';
 import type { GatewayConfig } from './configuration/config.ts';
 import type { Fault } from './configuration/fault.ts';
+import { watchFiles } from './file-watch.ts';
 
 /** Who may use the gateway. */
 export interface Authentication {
@@ -19,9 +20,6 @@ export interface Authentication {
   /** Files are not watched any more. */
   close(): void;
 }
-
-/** The file of keys is looked at so often. By its time, since editors and Kubernetes put another file in its place. */
-const lookMs = 1_000;
 
 /** Puts together what is configured. Throws an error for the operator if the file of keys is not what it was just now. */
 export function createAuthentication(config: GatewayConfig, watch: CredentialWatch, logger: Logger): Authentication {
@@ -41,7 +39,8 @@ export function createAuthentication(config: GatewayConfig, watch: CredentialWat
       const ofFile = loadKeys(apiKeysFile);
       keys.replace([...apiKeys, ...ofFile]);
       watch.sweep();
-      logger.info({ keys: ofFile.length }, 'the file of API keys was read again');
+      const level = ofFile.length === 0 ? 'warn' : 'info'; // which lets nobody in
+      logger[level]({ keys: ofFile.length }, 'the file of API keys was read again');
     } catch (error) {
       logger.error(
         { why: (error as Error).message },
@@ -49,12 +48,8 @@ export function createAuthentication(config: GatewayConfig, watch: CredentialWat
       );
     }
   };
-  const onLook: StatsListener = (now, before) => {
-    // To be read changes a file too.
-    if (now.mtimeMs !== before.mtimeMs || now.ino !== before.ino || now.size !== before.size) reload();
-  };
-  watchFile(apiKeysFile, { interval: lookMs, persistent: false }, onLook);
-  return { authenticators, identityHeaders, reload, close: () => unwatchFile(apiKeysFile, onLook) };
+  const files = watchFiles([apiKeysFile], reload);
+  return { authenticators, identityHeaders, reload, close: files.stop };
 }
 
 function loadKeys(file: string): readonly ApiKey[] {

@@ -6,6 +6,8 @@ import { version } from './version.ts';
 export interface Urls {
   readonly server: string;
   readonly url: string;
+  /** The same behind its name, for a server that has a path without and was named by the operator. */
+  readonly named?: string;
   /** What the server is known to speak; a server of an unknown era takes `initialize`, too. */
   readonly era: Era;
   /** For clients that speak only HTTP+SSE (2024-11-05). */
@@ -20,7 +22,9 @@ export interface Urls {
 export function renderBanner(urls: readonly Urls[], needsKey: boolean): string {
   const width = Math.max(...urls.map(({ server }) => server.length));
   const row = (server: string, url: string): string => `  ${server.padEnd(width)}  ${url}\n`;
-  const endpoints = urls.map(({ server, url }) => row(server, url)).join('');
+  const endpoints = urls
+    .map(({ server, url, named }) => row(server, url) + (named === undefined ? '' : row('', named)))
+    .join('');
   const others = (title: string, key: 'sse' | 'ws'): string => {
     const rows = urls.map((of) => (of[key] === undefined ? '' : row(of.server, of[key]))).join('');
     return rows && `${title}:\n${rows}`;

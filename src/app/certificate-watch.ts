@@ -1,12 +1,7 @@
-import { readFileSync, unwatchFile, watchFile } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import type { ServerCertificate } from '../http/web-server.ts';
 import { type CertificateFiles, readCertificate } from './configuration/certificate.ts';
-
-/**
- * How often the files are looked at. Not by events of the file system: they miss what is replaced by a link, as Kubernetes
- * does it, and what lies on another host.
- */
-const lookMs = 2_000;
+import { watchFiles } from './file-watch.ts';
 
 /** Who is told what came of files that changed. */
 export interface CertificateWatchOptions {
@@ -37,11 +32,6 @@ export function watchCertificate({ files, current, onRenewed, onRefused }: Certi
     onRenewed(certificate);
   };
   const watched = [files.tlsCert, files.tlsKey].filter((path) => path !== undefined);
-  for (const path of watched) watchFile(path, { interval: lookMs, persistent: false }, look);
-  return {
-    look,
-    stop() {
-      for (const path of watched) unwatchFile(path, look);
-    },
-  };
+  const { stop } = watchFiles(watched, look);
+  return { look, stop };
 }

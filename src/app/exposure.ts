@@ -8,25 +8,30 @@ import type { GatewayConfig } from './configuration/config.ts';
 /** A certificate that ends sooner is worth a warning: whatever renews it should have done so. */
 const renewalMs = 7 * 24 * 3_600_000;
 
-/** Warns of what a gateway that listens on other addresses than those of this machine lays open. */
-export function warnOfExposure(config: GatewayConfig, logger: Logger): void {
-  const { host, port } = config;
-  if (isLoopback(host)) return;
+/** What is laid open by a gateway that listens on other addresses than those of this machine, and what to do; or nothing. */
+export function exposureOf(config: GatewayConfig): { readonly what: string; readonly detail: string } | undefined {
+  if (isLoopback(config.host)) return undefined;
   if (!hasAuthentication(config)) {
-    const detail =
-      'Configure authentication (docs/authentication.md), or listen on 127.0.0.1 behind a proxy that authenticates. --require-auth makes this an error.';
-    logger.warn(
-      { host, port, detail },
-      'whoever reaches this address can use the servers: no authentication is configured',
-    );
-  } else if (!isEncrypted(config)) {
-    const detail =
-      'Give --tls-cert and --tls-key (docs/exposing.md). Behind a proxy with TLS, let nobody else reach this address, and name the https:// URL of the proxy with --public-url.';
-    logger.warn(
-      { host, port, detail },
-      'keys and tokens of clients can be read on the network: this address has no TLS',
-    );
+    return {
+      what: 'whoever reaches this address can use the servers: no authentication is configured',
+      detail:
+        'Configure authentication (docs/authentication.md), or listen on 127.0.0.1 behind a proxy that authenticates. --require-auth makes this an error.',
+    };
   }
+  if (isEncrypted(config)) return undefined;
+  return {
+    what: 'keys and tokens of clients can be read on the network: this address has no TLS',
+    detail:
+      'Give --tls-cert and --tls-key (docs/exposing.md). Behind a proxy with TLS, let nobody else reach this address, and name the https:// URL of the proxy with --public-url.',
+  };
+}
+
+/** Warns of that in the log. */
+export function warnOfExposure(config: GatewayConfig, logger: Logger): void {
+  const exposure = exposureOf(config);
+  if (exposure === undefined) return;
+  const { host, port } = config;
+  logger.warn({ host, port, detail: exposure.detail }, exposure.what);
 }
 
 /** By the gateway itself, or as the operator says of what is in front of it. */

@@ -1,6 +1,7 @@
 import { readFileSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { isAbsolute, join } from 'node:path';
+import { isatty } from 'node:tty';
 import type { Logger } from 'pino';
 import { killAllGroupsNow, setGroupWitness } from '../backend/stdio/groups.ts';
 import { createGroupNotes } from '../backend/stdio/orphans/group-notes.ts';
@@ -9,10 +10,13 @@ import { ownIdentity } from '../backend/stdio/orphans/process-identity.ts';
 import { createLog, type Log } from '../ops/log.ts';
 import { readLogLevels } from '../ops/log-levels.ts';
 import { renderBanner } from './banner.ts';
-import { checkServers } from './check.ts';
+import { check } from './check/check.ts';
+import { jsonListener, textListener } from './check/render.ts';
 import { hasAuthentication } from './configuration/authentication.ts';
-import { type GatewayConfig, readConfiguration } from './configuration/config.ts';
+import { type Configuration, type GatewayConfig, readConfiguration } from './configuration/config.ts';
 import { renderHelp } from './configuration/help.ts';
+import type { ConfigurationSource } from './configuration-reload.ts';
+import { statesOf } from './file-watch.ts';
 import { type Gateway, startGateway } from './gateway.ts';
 import { makeKey } from './make-key.ts';
 import { version } from './version.ts';
@@ -26,12 +30,14 @@ const endSignals = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
 
 /** The program: reads the command line, the environment and the file, and does what they say. */
 export async function main(): Promise<void> {
-  const configuration = readConfiguration({
-    argv: process.argv.slice(2),
-    env: process.env,
-    readFile: (path) => readFileSync(path, 'utf8'),
-    findCommand: (name) => statSync(name, { throwIfNoEntry: false })?.isFile() ?? false,
-  });
+  const read = (): Configuration =>
+    readConfiguration({
+      argv: process.argv.slice(2),
+      env: process.env,
+      readFile: (path) => readFileSync(path, 'utf8'),
+      findCommand: (name) => statSync(name, { throwIfNoEntry: false })?.isFile() ?? false,
+    });
+  const configuration = read();
   if (!configuration.ok) {
     for (const { path, message } of configuration.faults) process.stderr.write(`${path}: ${message}\n`);
     process.stderr.write('Nothing was started. See mcp-gangway --help.\n');
@@ -49,17 +55,20 @@ export async function main(): Promise<void> {
     return;
   }
   process.on('exit', killAllGroupsNow);
-  const { command, config, warnings } = configuration;
+  const { command, config, warnings, file, isJson } = configuration;
   if (command === 'check') {
     for (const signal of endSignals) process.once(signal, () => process.exit(failed)); // which ends what was started
     noteGroups(() => undefined);
-    const isFine = await checkServers(config, process.env, (text) => process.stdout.write(text));
+    const print = (text: string): void => void process.stdout.write(text);
+    const json = isJson ? jsonListener() : undefined;
+    const isFine = await check(config, warnings, process.env, json?.listener ?? textListener(print));
+    if (json !== undefined) print(json.text(isFine));
     process.exitCode = isFine ? 0 : failed;
     return;
   }
   const log = logOf(config);
   for (const warning of warnings) log.app.warn(warning);
-  await serve(config, log);
+  await serve(config, { file, states: statesOf(file === undefined ? [] : [file]), read }, log);
 }
 
 function logOf({ logLevel, logFormat }: GatewayConfig): Log {
@@ -70,7 +79,7 @@ function logOf({ logLevel, logFormat }: GatewayConfig): Log {
   return createLog({ levels, isPretty, hasColors: stderr.isTTY && stderr.hasColors() });
 }
 
-async function serve(config: GatewayConfig, log: Log): Promise<void> {
+async function serve(config: GatewayConfig, source: ConfigurationSource, log: Log): Promise<void> {
   const logger = log.app;
   const giveUp = (message: string): never => {
     process.stderr.write(`mcp-gangway: ${message}\n`);
@@ -84,7 +93,7 @@ async function serve(config: GatewayConfig, log: Log): Promise<void> {
   endOnSignals(() => gateway, config, logger);
   if (await cleanUp(logger)) noteGroups((why) => logger.warn({ why }, 'cannot note the processes of servers'));
   try {
-    gateway = await startGateway({ config, environment: process.env, log, onUseless: giveUp });
+    gateway = await startGateway({ config, source, environment: process.env, log, onUseless: giveUp });
   } catch (error) {
     return giveUp((error as Error).message);
   }
@@ -139,10 +148,11 @@ function noteGroups(onUnable: (why: string) => void): void {
 
 /**
  * The first signal ends the gateway in order; a second one, or one before it is ready, at once. A SIGHUP is the end of the
- * terminal where there is one, and else has files read again, where there are such files.
+ * terminal where there is one, and else has everything read again that may change.
  */
 function endOnSignals(started: () => Gateway | undefined, config: GatewayConfig, logger: Logger): void {
   let isEnding = false;
+  const hasTerminal = [0, 1, 2].some((descriptor) => isatty(descriptor));
   const end = async (signal: NodeJS.Signals): Promise<void> => {
     const gateway = started();
     if (isEnding || gateway === undefined) {
@@ -161,9 +171,8 @@ function endOnSignals(started: () => Gateway | undefined, config: GatewayConfig,
   };
   for (const signal of endSignals) {
     process.on(signal, () => {
-      const reload = signal === 'SIGHUP' && !process.stdout.isTTY ? started()?.reload : undefined;
-      if (reload === undefined) void end(signal);
-      else reload();
+      if (signal !== 'SIGHUP' || hasTerminal) void end(signal);
+      else if (!isEnding) started()?.reload(); // before it is ready everything is new
     });
   }
 }

@@ -4,6 +4,8 @@ import type { Traffic } from '../http/traffic.ts';
 import type { ModernObserver } from '../modern/observer.ts';
 import { type Audit, createAudit } from '../ops/audit.ts';
 import { both } from '../ops/both.ts';
+import { noteModern, noteSessions } from '../ops/health/noting-observers.ts';
+import type { ServerHealth } from '../ops/health/server-health.ts';
 import type { Log } from '../ops/log.ts';
 import { BackendMetrics } from '../ops/metrics/backend-metrics.ts';
 import { CallMetrics } from '../ops/metrics/call-metrics.ts';
@@ -16,10 +18,10 @@ import { ProcessNames } from '../ops/process-names.ts';
 import { createSessionLog } from '../ops/session-log.ts';
 import { bothTold, type CallObserver } from '../session/call-observer.ts';
 import type { SessionObserver } from '../session/observer.ts';
-import type { GatewayConfig } from './configuration/config.ts';
-import { logListeners, type ServerListeners } from './server-listeners.ts';
+import type { GatewayConfig, ServerConfig } from './configuration/config.ts';
+import { listenTo, type ServerListeners } from './server-listeners.ts';
 
-/** Who is told what happens in a gateway: its log, its audit lines, its metrics. */
+/** Who is told what happens in a gateway: its log, its audit lines, its metrics, and what is known of how its servers do. */
 export interface Observers {
   readonly sessions: SessionObserver;
   readonly modern: ModernObserver;
@@ -29,18 +31,18 @@ export interface Observers {
   /** Undefined if there is nowhere to show them. */
   readonly metrics: Metrics | undefined;
   /** What is told of a server's processes. */
-  listenersOf(server: string): ServerListeners;
+  listenersOf(server: ServerConfig): ServerListeners;
   /** What is told of a server's clients. */
   trafficOf(server: string): Traffic | undefined;
 }
 
 /** The observers of a configuration. Throws an error for the operator if audit lines cannot be written. */
-export function createObservers(config: GatewayConfig, log: Log): Observers {
+export function createObservers(config: GatewayConfig, log: Log, health: ServerHealth): Observers {
   const audit = auditOf(config, log);
   const processes = new ProcessNames();
-  const sessionLog = createSessionLog(log, processes);
-  const modernLog = createModernLog(log.modern);
-  const listenersOf = (server: string): ServerListeners => logListeners(log, server, processes);
+  const sessionLog = both(createSessionLog(log, processes), noteSessions(health));
+  const modernLog = both(createModernLog(log.modern), noteModern(health));
+  const listenersOf = (server: ServerConfig): ServerListeners => listenTo(server, log, processes, health);
   if (config.adminPort === 0) {
     const sessions = { ...sessionLog, calls: audit };
     const trafficOf = (): undefined => undefined;
@@ -54,7 +56,7 @@ export function createObservers(config: GatewayConfig, log: Log): Observers {
     sessions: { ...both(sessionLog, countSessions(metrics)), calls },
     modern: both(modernLog, countModern(metrics)),
     ...{ calls, audit, metrics },
-    listenersOf: (server) => ({ ...listenersOf(server), counted: (open) => backends.counted(server, open) }),
+    listenersOf: (server) => ({ ...listenersOf(server), counted: (open) => backends.counted(server.name, open) }),
     trafficOf: (server) => countTraffic(metrics, server),
   };
 }

@@ -1,6 +1,6 @@
 import type { Era } from '../protocol/revisions.ts';
 import type { Openers } from './remote.ts';
-import { discover, initialize, openTrial } from './trial.ts';
+import { discover, initialize, openTrial, Unusable } from './trial.ts';
 
 /**
  * Why a server did not answer in the era that `era` says, for the operator: what came of it (`error`), and if the server
@@ -23,5 +23,6 @@ export async function explainForcedEra(
   } finally {
     await trial.close();
   }
-  return new Error(`It speaks the ${other} era, not the ${era} one that --era says: leave --era out. ${error.message}`);
+  const speaks = `It speaks the ${other} era, not the ${era} one that --era says: leave --era out.`;
+  return new Unusable(`${speaks} ${error.message}`);
 }

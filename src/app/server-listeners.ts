@@ -1,7 +1,9 @@
 import type { BackendEnd, OpenBackend } from '../backend/backend.ts';
 import type { WebTransport } from '../backend/detect.ts';
+import type { ServerHealth } from '../ops/health/server-health.ts';
 import type { Log } from '../ops/log.ts';
 import type { ProcessNames } from '../ops/process-names.ts';
+import type { ServerConfig } from './configuration/config.ts';
 
 /** What is told of a server's processes outside of sessions. */
 export interface ServerListeners {
@@ -19,25 +21,40 @@ export interface ServerListeners {
   onToolsHidden?(names: readonly string[]): void;
   /** A spare ended before anybody used it. */
   onSpareEnd?(end: BackendEnd): void;
+  /** It answered the first question, which the gateway asks an only server at its start. */
+  onAnswered?(): void;
 }
 
 /**
- * Logs what is told of the server of this name: its stderr as a part of its own.
+ * Logs what is told of one server, its stderr as a part of its own, and notes what it says of its health.
  * @param processes whose each process is, once its session has begun
  */
-export function logListeners(log: Log, server: string, processes: ProcessNames): ServerListeners {
+export function listenTo(
+  { name: server }: Pick<ServerConfig, 'name'>,
+  log: Log,
+  processes: ProcessNames,
+  health: ServerHealth,
+): ServerListeners {
   const logger = log.server.child({ server });
   const stderr = log.stderr.child({ server });
   return {
     onStderr: (line, pid) =>
       stderr.debug({ session: processes.sessionOf(pid), pid, stderr: line }, 'server wrote to stderr'),
     onPostFailed: (detail, dropped) => logger.debug({ detail, dropped }, 'a message was not taken by the server'),
-    onTransport: (transport) => logger.info({ transport }, 'found out the transport of the server'),
+    onTransport(transport) {
+      logger.info({ transport }, 'found out the transport of the server');
+      health.transportFound(server, transport);
+    },
     onToolsHidden(names) {
       const detail = 'Their x-mcp-header annotations break the rules of the protocol. Correct them at the server.';
       logger.warn({ tools: names.length, detail }, 'left tools out of a list');
       logger.debug({ names }, 'tools that were left out');
     },
-    onSpareEnd: ({ reason, detail }) => logger.warn({ reason, detail }, 'spare server ended'),
+    onSpareEnd(end) {
+      const { reason, detail } = end;
+      logger.warn({ reason, detail }, 'spare server ended');
+      health.ended(server, end);
+    },
+    onAnswered: () => health.started(server),
   };
 }

@@ -23,6 +23,8 @@ export interface RunningServer {
   readonly config: ServerConfig;
   readonly server: Server;
   readonly pool: WarmPool;
+  /** Opens a session's backend that is none of the pool's: for what the gateway asks on its own account. */
+  readonly openSibling: OpenBackend;
   /** As clients of the modern era meet it; undefined if its transport has no such era. */
   readonly modern: ModernAccess | undefined;
 }
@@ -176,7 +178,7 @@ export function runServer(
   // All clients of the modern era would share one process, which can have the credentials of none (docs/decisions/0037).
   const openSibling = credentials?.as === 'variables' ? undefined : sibling.openModern;
   return {
-    ...{ config, pool, server: { name, digest, open: pool.open, ...options } },
+    ...{ config, pool, openSibling: sibling.open, server: { name, digest, open: pool.open, ...options } },
     modern: openModern && openSibling && { isOverHttp, openSibling, open: isOverHttp ? openModern : pool.open },
   };
 }

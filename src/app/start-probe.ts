@@ -63,6 +63,7 @@ async function awaitAnswer({ config, gateway, environment, listeners }: StartPro
           throw error;
       });
     }
+    listeners.onAnswered?.();
     return running;
   } catch (error) {
     const openers = { open: running.server.open, openModern: running.modern?.open };

@@ -116,16 +116,33 @@ export function openTrial(open: OpenBackend, timeoutMs: number, era: Era = 'lega
   };
 }
 
+/** A server that is of no use, for the operator. */
+export class Unusable extends Error {
+  /** What to do about it; empty where the message says so. */
+  readonly help: string;
+  /** The last lines that the server wrote beside the protocol: they can hold anything. */
+  readonly output: readonly string[];
+
+  constructor(message: string, { help = '', output = [] }: Partial<Pick<Unusable, 'help' | 'output'>> = {}) {
+    super(message);
+    this.help = help;
+    this.output = output;
+  }
+}
+
 /** The server neither does what it was asked for nor refuses: who waits for that learns nothing of its era. */
-export class NoAnswer extends Error {}
+export class NoAnswer extends Unusable {}
 
 /** For the operator: nothing came in time. */
 export const explainSilence = (method: string, timeoutMs: number): NoAnswer =>
-  new NoAnswer(`It did not answer ${method} within ${timeoutMs} ms. Is it an MCP server?`);
+  new NoAnswer(`It did not answer ${method} within ${timeoutMs} ms. Is it an MCP server?`, {
+    help: 'A STDIO server answers on its stdout. One that listens on a port is given by its URL. If it takes long to start, as npx does the first time, raise --start-timeout-ms.',
+  });
 
 /** For the operator: the server is no more, or never was. */
-export function explainEnd({ reason, detail, lastOutput = [] }: BackendEnd): Error {
-  if (reason === 'failed') return new Error(detail);
-  const output = lastOutput.map((line) => `\n        | ${line}`).join('');
-  return new Error(`It ended before it answered. ${detail}${output}`);
+export function explainEnd({ reason, detail, lastOutput: output = [] }: BackendEnd): Unusable {
+  if (reason === 'failed') return new Unusable(detail);
+  const help =
+    'Start it by hand to see what it lacks. It gets no other variables than PATH, HOME and the like, and what --env (in the file: "env") gives it.';
+  return new Unusable(`It ended before it answered. ${detail}`, { help, output });
 }

@@ -28,21 +28,29 @@ export function createHttpApp(endpoints: ReadonlyMap<string, Endpoint>): HttpApp
   return app;
 }
 
+/** What there is to be reached. */
+export interface Routes {
+  readonly app: HttpApp;
+  /** The endpoints of the application, by path. */
+  readonly endpoints: ReadonlyMap<string, Endpoint>;
+}
+
 /**
  * What answers every request of the server. The exact path of an endpoint, with or without a query, is answered by the
  * endpoint itself, which needs nothing of hono's request, response and routing (docs/decisions/0013); the rest by the
  * application. A target that is a whole URL is refused: a proxy in front and we could take different parts of it for the
  * host.
+ * @param routes as they are now: there are others after a reload
  * @param cors asked before all else, so that a page can read whatever is answered
  */
-export function createListener(app: HttpApp, endpoints: ReadonlyMap<string, Endpoint>, cors: Cors): RequestListener {
-  const others = getRequestListener((request, bindings) => app.fetch(request, bindings as HttpBindings), {
+export function createListener(routes: () => Routes, cors: Cors): RequestListener {
+  const others = getRequestListener((request, bindings) => routes().app.fetch(request, bindings as HttpBindings), {
     autoCleanupIncoming: false,
   });
   return (incoming, outgoing) => {
     if (incoming.headers.origin !== undefined && cors(incoming, outgoing)) return;
     const target = incoming.url ?? '';
-    const endpoint = endpoints.get(pathOf(target));
+    const endpoint = routes().endpoints.get(pathOf(target));
     if (endpoint !== undefined) endpoint(incoming, outgoing);
     else if (!target.startsWith('/')) respondWithFault(outgoing, 'bad_target');
     else if (incoming.headers.host === undefined && incoming.httpVersion === '1.1')

@@ -7,7 +7,7 @@ import { faultGiven } from '../http/respond.ts';
 export interface RequestLogOptions {
   readonly logger: Logger;
   /** Paths that are named in it; what a client writes in any other can be a secret. */
-  readonly paths: ReadonlySet<string>;
+  readonly paths: Pick<ReadonlySet<string>, 'has'>;
 }
 
 /**

@@ -17,12 +17,15 @@ const unsupportedVersion = -32022;
 const otherEra =
   'The server refused initialize as one of the modern era does. If --era legacy was set for it, leave that out.';
 
+const noAnswer = 'It did not answer initialize within --start-timeout-ms. mcp-gangway check shows what it writes.';
+
 /** Ends that are nobody's fault; the others are warnings. */
 const isExpected: ReadonlySet<SessionEnd> = new Set([
   'deleted',
   'idle',
   'client_gone',
   'refused',
+  'reconfigured',
   'draining',
   'released',
 ]);
@@ -47,7 +50,8 @@ export function createSessionLog(
     ended(name, { reason, errorCode, dropped }) {
       processes.forget(name);
       const isOtherEra = errorCode === unsupportedVersion;
-      const refusal = { ...(errorCode !== undefined && { errorCode }), ...(isOtherEra && { detail: otherEra }) };
+      const detail = isOtherEra ? otherEra : reason === 'server_start_timeout' ? noAnswer : undefined;
+      const refusal = { ...(errorCode !== undefined && { errorCode }), ...(detail !== undefined && { detail }) };
       const level = isExpected.has(reason) && !isOtherEra ? 'info' : 'warn';
       logger[level]({ ...name, reason, ...refusal, ...dropped }, 'session ended');
     },

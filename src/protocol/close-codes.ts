@@ -5,6 +5,7 @@ const standardCodes: ReadonlyMap<Reason, number> = new Map<Reason, number>([
   ['not_text', 1003],
   ['internal', 1011],
   ['draining', 1012],
+  ['server_reconfigured', 1012],
   ['credentials_expired', 3000],
 ]);
 

@@ -549,6 +549,12 @@ const catalogue = {
       'The session belongs to instances with another configuration of this server or another version. Try again, or start a new session.',
     retryAfterS: 2,
   },
+  server_reconfigured: {
+    status: 503,
+    code: -32000,
+    message: 'The configuration of this server has just been changed, or it was taken out. Try again.',
+    retryAfterS: 1,
+  },
 
   // The gateway
   too_many_sessions: {

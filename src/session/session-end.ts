@@ -14,6 +14,7 @@ export type SessionEnd =
   | 'crash_loop'
   | 'line_too_long'
   | 'memory_limit'
+  | 'reconfigured'
   | 'draining'
   | 'released'
   | 'moved'
@@ -32,6 +33,7 @@ export const faultAtEnd: Readonly<Record<SessionEnd, Reason>> = {
   crash_loop: 'server_exited',
   line_too_long: 'line_too_long',
   memory_limit: 'memory_limit',
+  reconfigured: 'outcome_unknown',
   draining: 'outcome_unknown',
   released: 'outcome_unknown',
   moved: 'outcome_unknown',

@@ -39,6 +39,8 @@ export class Session implements SessionHandle {
   readonly principal: Principal;
   readonly server: Server;
   readonly name: SessionName;
+  /** True if it is one that the gateway opens for modern clients. */
+  readonly isOfGroup: boolean;
   readonly idleness: Idleness;
   /** The negotiated revision; until the server has answered `initialize`, the one that the specification assumes. */
   protocolVersion: string = assumedRevision;
@@ -69,6 +71,7 @@ export class Session implements SessionHandle {
     this.name = nameOf(key, server.name);
     this.#parts = parts;
     this.#client = new ClientState(initialize, adoption?.record.clientState, start);
+    this.isOfGroup = this.#client.isGroup;
     this.#record = new RecordKeeper({
       ...{ sessions: store.sessions, key, server, principal, epoch, client: this.#client, instance },
       signal: this.#over.signal,
@@ -281,12 +284,9 @@ export class Session implements SessionHandle {
   /** The log takes no more events from here: somebody else has the session, it was ended, or there is a fault. */
   #refused(why: Refusal, cause: unknown): void {
     if (this.#ending !== undefined) return; // the log refuses events of a session that was removed from it
-    if (why === 'fenced') void this.end('moved');
-    else if (why === 'ended') void this.end('deleted');
-    else {
-      this.#report(new Error(`the event log answered ${why}`, { cause }));
-      void this.end('internal');
-    }
+    const reason = why === 'fenced' ? 'moved' : why === 'ended' ? 'deleted' : 'internal';
+    if (reason === 'internal') this.#report(new Error(`the event log answered ${why}`, { cause }));
+    void this.end(reason);
   }
 
   #report(cause: unknown): void {

@@ -14,8 +14,8 @@ import { noQuotas, type Quotas, type SessionOf } from './quotas/quotas.ts';
 import { type Readiness, readinessOf } from './readiness.ts';
 import { Renewal } from './renewal.ts';
 import type { Headers, Reply } from './reply.ts';
+import { endInOrder, Retirements } from './retirements.ts';
 import { Session, type SessionStart } from './session.ts';
-import type { SessionEnd } from './session-end.ts';
 import type { SessionHandle } from './session-handle.ts';
 import { keyOfId, keyOfToken } from './session-key.ts';
 import { alone, type Server, type SessionOptions, type SessionParts } from './session-parts.ts';
@@ -34,12 +34,16 @@ export interface SessionsOptions extends SessionOptions {
   readonly quotas?: Quotas;
   /** Set if other instances share the store. */
   readonly cluster?: ClusterLimits | undefined;
+  /** A server by its name and digest, as it was configured before; undefined for none. */
+  formerServer?(name: string, digest: string): Server | undefined;
 }
 
 /** The sessions of one instance, by key, and the way to those of others. */
 export class Sessions {
   /** Those that have no key for others: each has one connection. */
   readonly connected: ConnectedSessions;
+  /** Ends those of servers that are configured in another way by now. */
+  readonly retirements: Retirements;
   readonly #options: SessionsOptions;
   readonly #quotas: Quotas;
   readonly #byKey = new Map<string, Session>();
@@ -72,9 +76,11 @@ export class Sessions {
       quotas: this.#quotas,
       refuses: (of) => this.#refuses(of),
     });
+    this.retirements = new Retirements([this.#byKey, this.#ending, this.connected], cluster !== undefined);
     if (cluster === undefined) return;
     this.#cluster = new Cluster({
       store,
+      formerServer: (name, digest) => options.formerServer?.(name, digest),
       limits: cluster,
       sessions: () => this.#byKey.values(),
       find: (key) => this.#byKey.get(key),
@@ -162,6 +168,7 @@ export class Sessions {
    */
   async drain(graceMs: number): Promise<void> {
     this.isDraining = true;
+    this.retirements.close();
     this.#sweep.stop();
     this.#expected.close();
     const reason = this.#cluster === undefined ? 'draining' : 'released';
@@ -169,14 +176,9 @@ export class Sessions {
     const deadline = new Promise<void>((resolve) => {
       timer = setTimeout(resolve, graceMs);
     });
-    const drainOne = async (session: Session, to: SessionEnd): Promise<void> => {
-      await Promise.race([session.whenIdle(), deadline]);
-      if (to === 'released' && session.hasPlaceless) await deadline;
-      await session.end(session.isReady ? to : 'draining');
-    };
     await Promise.all([
-      ...Array.from(this.#byKey.values(), (session) => drainOne(session, reason)),
-      ...Array.from(this.connected.values(), (session) => drainOne(session, 'draining')),
+      ...Array.from(this.#byKey.values(), (session) => endInOrder(session, reason, deadline)),
+      ...Array.from(this.connected.values(), (session) => endInOrder(session, 'draining', deadline)),
     ]);
     await this.#cluster?.leave(deadline);
     clearTimeout(timer);
@@ -197,7 +199,7 @@ export class Sessions {
   #find(visitor: Visitor): SessionHandle | Reason {
     const { key, server, principal, version } = visitor;
     const session = this.#byKey.get(key);
-    const isTheirs = session?.server === server && isSame(session.principal, principal);
+    const isTheirs = session?.server.name === server.name && isSame(session.principal, principal);
     // Others do not know of one that is not ready, whose client waits; to whom it does not belong it is unknown (P11).
     if (!isTheirs || (hasGivenKey(visitor) && !session.isReady))
       return this.#cluster?.handleOf(visitor) ?? 'unknown_session';
@@ -229,12 +231,8 @@ export class Sessions {
     if (!reply.isGone) this.#open(visitor, initialize, reply, headers);
   }
 
-  #open(
-    { key, server, principal, isOneStream, isGroup, topic }: Visitor,
-    initialize: Message,
-    reply: Reply,
-    headers?: Headers,
-  ) {
+  #open(visitor: Visitor, initialize: Message, reply: Reply, headers?: Headers): void {
+    const { key, server, principal, isOneStream, isGroup, topic } = visitor;
     const isTaken = this.#byKey.has(key) || this.#ending.has(key);
     const refused = isTaken ? 'already_initialized' : this.#refuses({ server, principal });
     if (refused !== undefined) return reply.fault(refused, initialize.id ?? null);
@@ -245,6 +243,7 @@ export class Sessions {
   /** Why no session more is opened here. */
   #refuses(of: SessionOf): Reason | undefined {
     if (this.isDraining) return 'draining';
+    if (this.retirements.includes(of.server)) return 'server_reconfigured';
     const count = this.#byKey.size + this.#ending.size + this.connected.size;
     return this.#quotas.refusesSession(of) ?? (count < this.#options.maxSessions ? undefined : 'too_many_sessions');
   }

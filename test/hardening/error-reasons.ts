@@ -40,6 +40,7 @@ export const elsewhere: Readonly<Record<string, readonly Reason[]>> = {
   'integration/legacy-on-modern': ['server_not_modern', 'input_refused'],
   'integration/lifecycle': ['outcome_unknown', 'draining'],
   'integration/modern-starts': ['server_crash_loop'],
+  'integration/reload': ['server_reconfigured'],
   'integration/sse-face': ['duplicate_id', 'modern_not_served', 'used_token'],
   'integration/sse-hostile': ['server_silent'],
   'integration/websocket-ends': ['not_initialized', 'not_text', 'initialize_timeout', 'client_silent'],

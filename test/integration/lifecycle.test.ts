@@ -382,7 +382,7 @@ describe('the program', () => {
   test('checks servers: OK with what was found, and 0', async () => {
     const { code, stdout } = await run('check', '--', ...everythingFixture);
     expect(stdout).toMatch(
-      /^OK {4}\S+: everything-fixture 1\.0\.0, stdio, legacy era, revision 2025-11-25, \d+ tools, \d+ prompts, \d+ resources, started in \d+ ms\n$/,
+      /^OK {4}\S+: everything-fixture 1\.0\.0, stdio, legacy era, revision 2025-11-25, \d+ tools, \d+ prompts, \d+ resources, started in \d+ ms\n( {6}(tools|prompts|resources): .+\n){3}$/,
     );
     expect(code).toBe(0);
   });

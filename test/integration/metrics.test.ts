@@ -170,7 +170,7 @@ test('[S21] metrics and health have no ids and few labels, after 300 sessions of
   expect(samples.length - linesAfterOne).toBeLessThan(60);
   for (const path of ['/healthz', '/readyz']) {
     const body = await (await fetch(`http://127.0.0.1:${adminPort}${path}`)).text();
-    expect(body.length).toBeLessThan(100);
+    expect(body.length).toBeLessThan(300); // one server, and nothing of its sessions
     for (const id of ids) expect(body).not.toContain(id);
   }
 });

@@ -228,7 +228,7 @@ describe('a session of one stream', () => {
   it('[S01b] [P11] does not exist for anybody else, who has a session of their own under its name', async () => {
     const { sessions, server, open, expecting } = await opened({ sseLingerMs: 1 });
     expect(sessions.atToken(token, server, somebody, undefined)).toBe('unknown_session');
-    expect(sessions.atToken(token, { ...server }, nobody, undefined)).toBe('unknown_session');
+    expect(sessions.atToken(token, { ...server, name: 'other' }, nobody, undefined)).toBe('unknown_session');
     expect(sessions.at(token, server, nobody, undefined)).toBe('unknown_session');
     expect((await open(initialize, somebody).answered()).kind).toBe('accepted');
     expect(sessions.atToken(token, server, somebody, undefined)).not.toBe(

@@ -396,7 +396,7 @@ describe('sessions', () => {
     const { sessions, server, open } = createFixture();
     const { id, session } = await open();
     expect(sessions.at(id, server, { ...nobody, subject: 'x' }, undefined)).toBe('unknown_session');
-    expect(sessions.at(id, { ...server }, nobody, undefined)).toBe('unknown_session');
+    expect(sessions.at(id, { ...server, name: 'other' }, nobody, undefined)).toBe('unknown_session');
     expect(sessions.at(id, server, { ...nobody }, undefined)).toBe(session);
   });
 

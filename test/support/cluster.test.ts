@@ -24,7 +24,7 @@ const fake = `
     socket.once('error', () => response.end('broken'));
     socket.once('close', () => response.end('broken'));
   }).listen(0, '127.0.0.1', function () {
-    console.log('http://127.0.0.1:' + this.address().port + '/mcp');
+    console.log('  http://127.0.0.1:' + this.address().port + '/mcp');
   });
   process.on('SIGTERM', () => { child.kill(); process.exit(0); });
 `;

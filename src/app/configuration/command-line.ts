@@ -21,6 +21,8 @@ export interface CommandLine {
   readonly serverCommand: readonly string[] | undefined;
   /** The word that stands where the URL of a remote server does. */
   readonly url: { readonly path: string; readonly text: string } | undefined;
+  /** What `check` finds is to be printed as JSON. */
+  readonly isJson: boolean;
   /** The word behind `key`. */
   readonly keyFor: string | undefined;
   /** There is a word that is neither an option nor a URL; that was reported. */
@@ -29,7 +31,7 @@ export interface CommandLine {
 
 const keyOfFlag = new Map(Object.entries({ ...globalOptions, ...serverOptions }).map(([key]) => [flagOf(key), key]));
 const kindOf = new Map(Object.entries({ ...globalOptions, ...serverOptions }).map(([key, { kind }]) => [key, kind]));
-const knownFlags = ['--config', '--help', '--version', ...keyOfFlag.keys()];
+const knownFlags = ['--config', '--json', '--help', '--version', ...keyOfFlag.keys()];
 const defaultOf = new Map(
   Object.entries({ ...globalOptions, ...serverOptions }).map(([key, option]) => [key, option.default]),
 );
@@ -47,6 +49,7 @@ export function readCommandLine(argv: readonly string[], report: Report): Comman
   const texts = new Map<string, string[]>();
   const words: number[] = [];
   let command: CommandLine['command'] = 'serve';
+  let isJson = false;
 
   for (let index = 0; index < own.length; index++) {
     const argument = own[index] ?? '';
@@ -55,6 +58,7 @@ export function readCommandLine(argv: readonly string[], report: Report): Comman
     else if (!argument.startsWith('-')) words.push(index);
     else if (argument === '-h' || argument === '--help') command = 'help';
     else if (argument === '-v' || argument === '--version') command = command === 'help' ? 'help' : 'version';
+    else if (argument === '--json') isJson = true;
     else {
       const [flag = '', inline] = argument.split(/=(.*)/s, 2);
       if (!isKnownFlag(flag)) {
@@ -77,6 +81,7 @@ export function readCommandLine(argv: readonly string[], report: Report): Comman
     }
   }
 
+  if (isJson && (command === 'serve' || command === 'key')) report('--json', 'is only for check');
   if (command === 'key') {
     if (words.length > 1 || end !== -1) report('key', 'takes one word, and no server');
   } else if (command !== 'help' && command !== 'version') reportWords(words, own, report);
@@ -86,6 +91,7 @@ export function readCommandLine(argv: readonly string[], report: Report): Comman
     configFile: texts.get('--config')?.[0],
     serverCommand: end === -1 ? undefined : argv.slice(end + 1),
     url: firstUrl(words, own),
+    isJson,
     keyFor: command === 'key' ? own[words[0] ?? -1] : undefined,
     hasStrayWord: words.some((index) => !isUrl(own[index] ?? '')),
   };

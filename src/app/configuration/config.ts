@@ -5,40 +5,18 @@ import { checkAuthorization } from './authorization.ts';
 import { readCertificate } from './certificate.ts';
 import { type CommandLine, forms, readCommandLine } from './command-line.ts';
 import { type ConfigFile, readConfigFile } from './config-file.ts';
-import { checkCredentials } from './credentials.ts';
+import { readServers, type ServerConfig } from './configured-servers.ts';
 import { hasDoublePath } from './endpoint-paths.ts';
 import { configFileVariable, type Environment, environmentWarnings, givenByEnvironment } from './environment.ts';
 import type { Fault, Report } from './fault.ts';
-import { checkForwarding } from './forwarding.ts';
 import { defaultsOf, firstGiven, type Given, resolveOptions } from './given-values.ts';
-import { checkHibernation } from './hibernation.ts';
-import { type GlobalOptions, globalOptions, orderedPairs, type ServerOptions, serverOptions } from './options.ts';
+import { flagOf } from './option-names.ts';
+import { type GlobalOptions, globalOptions, orderedPairs, serverOptions } from './options.ts';
 import { quotaWarnings } from './quota-options.ts';
-import { checkUser } from './resource-options.ts';
 import type { EntryContext } from './server-entry.ts';
-import { deriveServerName, nameOfAddress, serverNameFault } from './server-name.ts';
-import { readServerUrl, type ServerAddress } from './server-url.ts';
-import { type FindCommand, splitWhole } from './split-whole.ts';
+import type { FindCommand } from './split-whole.ts';
 
-interface NamedServer extends ServerOptions {
-  /** Stands in its endpoint's path and in the logs. */
-  readonly name: string;
-}
-
-/** A STDIO server: how to start it, and its options. */
-export interface LocalServer extends NamedServer {
-  readonly command: string;
-  readonly args: readonly string[];
-  readonly address?: undefined;
-}
-
-/** A server that runs by itself: where it is, and its options. */
-export interface RemoteServer extends NamedServer {
-  readonly address: ServerAddress;
-}
-
-/** One MCP server. */
-export type ServerConfig = LocalServer | RemoteServer;
+export type { LocalServer, RemoteServer, ServerConfig } from './configured-servers.ts';
 
 /** Everything that is configured, resolved and checked. */
 export interface GatewayConfig extends GlobalOptions {
@@ -46,6 +24,8 @@ export interface GatewayConfig extends GlobalOptions {
   readonly servers: readonly ServerConfig[];
   /** Those of the environment; the others are in `apiKeysFile`, which has been read without a fault. */
   readonly apiKeys: readonly ApiKey[];
+  /** The name of the server that was the only one when the gateway started: it keeps its paths when others come. */
+  readonly firstServer?: string | undefined;
 }
 
 /** Where a configuration comes from; nothing else is read. */
@@ -70,6 +50,10 @@ export type Configuration =
       readonly config: GatewayConfig;
       /** What has no effect and was probably meant to have one; for the log. */
       readonly warnings: readonly string[];
+      /** The file that was read, if one was. */
+      readonly file: string | undefined;
+      /** What `check` finds is to be printed as JSON. */
+      readonly isJson: boolean;
     }
   | { readonly ok: false; readonly faults: readonly Fault[] };
 
@@ -104,11 +88,7 @@ export function readConfiguration({
   checkPairs(globals, sources, report);
   checkCertificate(globals, sources, readFile, report);
   const common = resolveOptions(serverOptions, sources, defaultsOf(serverOptions), report);
-  const servers = [
-    ...readSingleServer(line, globals.path, common, context),
-    ...readRemoteServer(line.url, globals.path, common, report),
-    ...resolveFileServers(file, globals.path, common, report),
-  ];
+  const servers = readServers(line, file, globals.path, common, context);
   if (faults.length === 0 && hasDoublePath({ ...globals, servers })) {
     const given = ['wsPath', 'ssePath', 'messagesPath', 'path'].flatMap((key) => firstGiven(sources, key) ?? []);
     report(
@@ -117,7 +97,7 @@ export function readConfiguration({
     );
   }
   const apiKeys = readKeysOfEnvironment(env, report);
-  checkKeysFile(globals.apiKeysFile, readFile, report);
+  const keysOfFile = checkKeysFile(globals.apiKeysFile, readFile, report);
   checkAuthentication({ ...globals, apiKeys }, servers, report);
   const isAuthenticated = hasAuthentication({ ...globals, apiKeys });
   checkAuthorization({ ...globals, servers }, isAuthenticated, sources, report);
@@ -126,8 +106,13 @@ export function readConfiguration({
     report(path, 'wants authentication, and none is configured; docs/authentication.md and docs/oauth.md say how');
   }
   if (faults.length > 0) return { ok: false, faults };
-  const warnings = [...environmentWarnings(env), ...quotaWarnings(globals, isAuthenticated)];
-  return { ok: true, command, config: { ...globals, servers, apiKeys }, warnings };
+  const isGiven = (key: string): boolean => firstGiven(sources, key) !== undefined;
+  const warnings = [
+    ...environmentWarnings(env),
+    ...quotaWarnings(globals, isAuthenticated, isGiven),
+    ...(keysOfFile?.length === 0 ? [emptyKeysWarning] : []),
+  ];
+  return { ok: true, command, config: { ...globals, servers, apiKeys }, warnings, file: fileName, isJson: line.isJson };
 }
 
 /** The file to read; also reports when not exactly one form is given. */
@@ -156,10 +141,12 @@ function loadFile(name: string, readFile: ReadFile, context: EntryContext): Conf
   return text === undefined ? undefined : readConfigFile(text, name, context);
 }
 
-function checkKeysFile(name: string | undefined, readFile: ReadFile, report: Report): void {
+function checkKeysFile(name: string | undefined, readFile: ReadFile, report: Report): readonly ApiKey[] | undefined {
   const text = name === undefined ? undefined : textOf(name, readFile, report);
-  if (name !== undefined && text !== undefined) readKeysFile(text, name, report);
+  return name === undefined || text === undefined ? undefined : readKeysFile(text, name, report);
 }
+
+const emptyKeysWarning = `The file of ${flagOf('apiKeysFile')} has no key, and lets nobody in; mcp-gangway key makes one.`;
 
 function textOf(name: string, readFile: ReadFile, report: Report): string | undefined {
   try {
@@ -188,104 +175,4 @@ function checkCertificate(
 ): void {
   const read = readCertificate(globals, readFile);
   if (!read.ok) report(firstGiven(sources, read.option)?.path ?? read.option, read.message);
-}
-
-/** Options that a server without a URL has no use for. */
-const remoteOnly = ['transport', 'headers', 'forwardHeaders'];
-
-function readSingleServer(
-  { serverCommand, given }: CommandLine,
-  path: string,
-  common: ServerOptions,
-  context: EntryContext,
-): ServerConfig[] {
-  if (serverCommand === undefined) return [];
-  for (const key of remoteOnly) {
-    const own = given.get(key);
-    if (own !== undefined) context.report(own.path, 'is only for a server at a URL');
-  }
-  const [command = '', ...args] = serverCommand;
-  if (command.trim() === '' || command.includes('\0')) {
-    context.report('--', 'must be followed by the command of a server');
-    return [];
-  }
-  const words = args.length > 0 ? serverCommand : splitWhole(command, '--', context);
-  if (words === undefined) return [];
-  const [first = '', ...rest] = words;
-  checkUser(common, '--', context.report);
-  const server: LocalServer = { ...common, name: deriveServerName(words, path), command: first, args: rest };
-  return [checkForClients(server, new Set(['credentials']), '--', context.report)];
-}
-
-function readRemoteServer(
-  url: CommandLine['url'],
-  path: string,
-  common: ServerOptions,
-  report: Report,
-): RemoteServer[] {
-  if (url === undefined) return [];
-  const address = readAddress(url, common, report);
-  if (address === undefined) return [];
-  const server: RemoteServer = { ...common, name: nameOfAddress(address, path), address };
-  return [checkForClients(server, new Set(['forwardHeaders', 'credentials']), url.path, report)];
-}
-
-/**
- * Checks what of a client goes on to its server.
- * @param own the options that are given for this server
- */
-const checkForClients = <T extends ServerConfig>(
-  server: T,
-  own: Pick<ReadonlySet<string>, 'has'>,
-  path: string,
-  report: Report,
-): T => {
-  const forwarding = checkForwarding(server, own.has('forwardHeaders'), path, report);
-  const withCredentials = checkCredentials(forwarding, own.has('credentials'), path, report);
-  return checkHibernation(withCredentials, own.has('hibernateAfterMs'), path, report);
-};
-
-function readAddress(
-  { path, text }: { readonly path: string; readonly text: string },
-  { transport, era, upstreamCert, upstreamKey }: ServerOptions,
-  report: Report,
-): ServerAddress | undefined {
-  if ((upstreamCert === undefined) !== (upstreamKey === undefined)) {
-    report(path, 'needs upstreamCert and upstreamKey together, or neither');
-  }
-  const read = readServerUrl(text, transport);
-  if (!read.ok) {
-    report(path, read.message);
-    return undefined;
-  }
-  const { address } = read;
-  const hasSessionsOnly = address.transport === 'sse' || address.transport === 'ws';
-  if (era === 'modern' && hasSessionsOnly) {
-    report(path, 'cannot have era modern: HTTP+SSE and WebSocket are transports of the legacy era');
-  }
-  return address;
-}
-
-function resolveFileServers(
-  file: ConfigFile | undefined,
-  gatewayPath: string,
-  common: ServerOptions,
-  report: Report,
-): ServerConfig[] {
-  return (file?.servers ?? []).flatMap(({ name, path, words, url, given }) => {
-    const fault = serverNameFault(name, gatewayPath);
-    if (fault !== undefined) report(path, fault);
-    const own = resolveOptions(serverOptions, [given], common, report);
-    if (url !== undefined) {
-      const address = readAddress(url, own, report);
-      if (address === undefined) return [];
-      return checkForClients<RemoteServer>({ ...own, name, address }, given, path, report);
-    }
-    if (words === undefined) return [];
-    const [command, ...args] = words;
-    checkUser(own, path, report);
-    // Merged, so that a proxy set for all servers is not lost in one that has a token of its own.
-    const env = { ...common.env, ...own.env };
-    return checkForClients<LocalServer>({ ...own, forwardHeaders: [], env, name, command, args }, given, path, report);
-  });
 }

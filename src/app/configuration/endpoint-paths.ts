@@ -13,13 +13,14 @@ export interface EndpointPaths {
 /** What paths depend on. */
 interface Paths extends Pick<GlobalOptions, 'path' | 'ssePath' | 'messagesPath' | 'wsPath'> {
   readonly servers: readonly Named[];
+  readonly firstServer?: string | undefined;
 }
 
 type Named = Pick<ServerOptions, 'sse' | 'ws'> & { readonly name: string };
 
 /** Where a server is reached: behind its name; a single one also, and first, without it. */
 export function endpointPathsOf(
-  { path, ssePath, messagesPath, wsPath, servers }: Paths,
+  { path, ssePath, messagesPath, wsPath, servers, firstServer }: Paths,
   { name, sse, ws }: Named,
 ): readonly [EndpointPaths, ...EndpointPaths[]] {
   const behind = (prefix: string): EndpointPaths => ({
@@ -27,7 +28,8 @@ export function endpointPathsOf(
     ws: ws ? prefix + wsPath : undefined,
     old: sse ? { stream: prefix + ssePath, messages: prefix + messagesPath } : undefined,
   });
-  return servers.length === 1 ? [behind(''), behind(`/${name}`)] : [behind(`/${name}`)];
+  if (servers.length === 1) return [behind(''), behind(`/${name}`)];
+  return name === firstServer ? [behind(`/${name}`), behind('')] : [behind(`/${name}`)];
 }
 
 /** True if two endpoints would have one path. */

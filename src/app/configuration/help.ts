@@ -17,7 +17,7 @@ export function renderHelp(): string {
     `  ${single.padEnd(43)} one STDIO server`,
     `  ${file.padEnd(43)} several, at /<name>/mcp`,
     `  ${remote.padEnd(43)} one remote server`,
-    `  ${'mcp-gangway check [the same]'.padEnd(43)} try each server and end`,
+    `  ${'mcp-gangway check [the same]'.padEnd(43)} try each server (--json), and end`,
     `  ${'mcp-gangway key <name>'.padEnd(43)} make an API key`,
     '',
     'Options:',

@@ -4,6 +4,7 @@ import { logLevels, logParts, readLogLevels } from '../../ops/log-levels.ts';
 import type { Era } from '../../protocol/revisions.ts';
 import { authOptions } from './auth-options.ts';
 import { credentialOptions } from './credentials.ts';
+import { probeOptions } from './health-options.ts';
 import { oauthOptions, scopeOptions } from './oauth-options.ts';
 import { file, integer, list, matching, type Option, systemText, text, turnedOff } from './option-kinds.ts';
 import { quotaOptions } from './quota-options.ts';
@@ -179,6 +180,11 @@ export const globalOptions = {
     [0, longestMs],
     'Milliseconds from SIGTERM to the end; calls may take what the grace periods of servers leave of it.',
   ),
+  replacedServerMs: integer(
+    60 * minute,
+    [0, longestMs],
+    'Milliseconds that sessions go on with their server as it was, after its entry in the file was changed.',
+  ),
   logMaxEvents: integer(1000, [1, 1_000_000], 'Events of one session kept for resuming.'),
   logMaxBytes: integer(8 * mebibyte, [1, largestTotalBytes], 'Bytes of events of one session kept for resuming.'),
   logTotalMaxBytes: integer(
@@ -273,6 +279,7 @@ export const serverOptions = {
   } as Option<Readonly<Record<string, string>>>,
   sse: turnedOff('Whether clients that speak only HTTP+SSE (2024-11-05) can use the server, at ssePath.'),
   ws: turnedOff('Whether clients on WebSocket can use the server, at wsPath.'),
+  ...probeOptions,
   ...scopeOptions,
   ...resourceOptions,
   ...remoteOptions,

@@ -41,13 +41,24 @@ const ofPrincipals = [
   ...(['principalRequestsPerS', 'principalBytes'] as const),
 ];
 
-/** What is said of principals where nobody knows who is who: it has no effect. */
+/**
+ * What is said of quotas and has no effect: of principals where nobody knows who is who, and of a rate that is not there.
+ * @param isGiven true for an option that somebody has set
+ */
 export function quotaWarnings(
   values: Readonly<Record<(typeof ofPrincipals)[number], number | undefined>>,
   isAuthenticated: boolean,
+  isGiven: (key: string) => boolean,
 ): string[] {
   const given = ofPrincipals.filter((key) => values[key] !== undefined);
-  if (isAuthenticated || given.length === 0) return [];
   const flags = given.map(flagOf).join(', ');
-  return [`No effect without authentication, as nobody knows which clients are one user: ${flags}.`];
+  const hasBurstAlone = isGiven('principalRequestBurst') && values.principalRequestsPerS === undefined;
+  return [
+    ...(isAuthenticated || given.length === 0
+      ? []
+      : [`No effect without authentication, as nobody knows which clients are one user: ${flags}.`]),
+    ...(hasBurstAlone
+      ? [`No effect without ${flagOf('principalRequestsPerS')}: ${flagOf('principalRequestBurst')}.`]
+      : []),
+  ];
 }

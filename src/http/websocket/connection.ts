@@ -242,4 +242,7 @@ export class Connection {
 }
 
 /** What a client is told whose session ended while it was connected. */
-const reasonOf = (end: SessionEnd): Reason => (end === 'draining' ? 'draining' : faultAtEnd[end]);
+const reasonOf = (end: SessionEnd): Reason => endsOfOthers[end] ?? faultAtEnd[end];
+
+/** Ends that have nothing to do with the session: its client connects again. */
+const endsOfOthers: Partial<Record<SessionEnd, Reason>> = { draining: 'draining', reconfigured: 'server_reconfigured' };

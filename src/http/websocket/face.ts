@@ -16,14 +16,14 @@ type OfConnection = 'server' | 'sender' | 'authorization';
 
 /** What the WebSocket endpoints of a gateway need. */
 export interface WebSocketFaceOptions extends Omit<ConnectionOptions, OfConnection> {
-  /** The servers by the path of their endpoint, and who may use them. */
-  readonly servers: ReadonlyMap<string, AdmissionOptions>;
   /** Of one message of a client. */
   readonly maxBodyBytes: number;
 }
 
 /** The WebSocket endpoints of a gateway. */
 export interface WebSocketFace {
+  /** From now on these are the servers, by the path of their endpoint, and who may use them. Connections that stand go on. */
+  route(servers: ReadonlyMap<string, AdmissionOptions>): void;
   /** Answers the requests of this server that want to become a WebSocket; those for something else are served without. */
   attach(http: NetServer): void;
   /** Closes what is still connected; resolves when nothing is, after `graceMs` at the latest. */
@@ -32,12 +32,8 @@ export interface WebSocketFace {
 
 /** Clients on WebSocket (docs/decisions/0019): guards before the connection is one, then a `Connection` for each. */
 export function createWebSocketFace(options: WebSocketFaceOptions): WebSocketFace {
-  const { servers, sessions, maxBodyBytes, slowReaderMs } = options;
-  const guarded = [...servers].map(([path, of]) => {
-    const { server, authorization, traffic } = of;
-    return [path, { server, authorization, traffic, admit: createAdmission(of) }] as const;
-  });
-  const byPath = new Map(guarded);
+  const { sessions, maxBodyBytes, slowReaderMs } = options;
+  let byPath: ReadonlyMap<string, ReturnType<typeof guarded>> = new Map();
   const connections = new Map<Connection, Promise<void>>();
   const sockets = new WebSocketServer({
     noServer: true,
@@ -85,6 +81,9 @@ export function createWebSocketFace(options: WebSocketFaceOptions): WebSocketFac
   };
 
   return {
+    route(servers) {
+      byPath = new Map([...servers].map(([path, of]) => [path, guarded(of)]));
+    },
     attach(http) {
       http.on('upgrade', (incoming: IncomingMessage, socket: Duplex, head: Buffer) => {
         if (wantsWebSocket(incoming)) take(incoming, socket as Socket, head);
@@ -101,6 +100,11 @@ export function createWebSocketFace(options: WebSocketFaceOptions): WebSocketFac
     },
   };
 }
+
+const guarded = (of: AdmissionOptions) => {
+  const { server, authorization, traffic } = of;
+  return { server, authorization, traffic, admit: createAdmission(of) };
+};
 
 /** Answers requests to the path of a WebSocket endpoint that do not want one. */
 export const webSocketOnly: Endpoint = (_incoming, outgoing) => {

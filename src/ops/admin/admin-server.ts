@@ -53,7 +53,11 @@ export async function startAdminServer({ host, port, routes }: AdminServerOption
     return Promise.resolve(RESPONSE_ALREADY_SENT);
   });
   for (const add of routes) add(app);
-  const listener = createListener(app, new Map(), () => false);
+  const reachable = { app, endpoints: new Map() };
+  const listener = createListener(
+    () => reachable,
+    () => false,
+  );
   const web = createWebServer({ certificate: undefined, bodyTimeoutMs, connectionIdleMs, maxConnections }, listener);
   web.server.listen(port, host);
   await once(web.server, 'listening');

@@ -29,7 +29,7 @@ const oneOf = (name: string, ...values: readonly string[]): Label => ({ name, va
 const sessionEnds: Readonly<Record<SessionEnd, true>> = {
   ...{ deleted: true, idle: true, client_gone: true, refused: true, draining: true, released: true, moved: true },
   ...{ server_start_failed: true, server_start_timeout: true, server_exited: true, server_changed: true },
-  ...{ crash_loop: true, line_too_long: true, memory_limit: true, internal: true },
+  ...{ crash_loop: true, line_too_long: true, memory_limit: true, reconfigured: true, internal: true },
 };
 
 const metric =

@@ -8,8 +8,8 @@ import type { Metrics } from './metrics.ts';
 export interface InstanceState {
   readonly version: string;
   readonly maxSessions: number;
-  /** The names of the configured servers: each has its numbers from the start. */
-  readonly servers: readonly string[];
+  /** The names of the configured servers as they are now: each has its numbers from then on. */
+  servers(): readonly string[];
   readiness(): Readiness;
   /** Its sessions. */
   sessions(): Iterable<{ readonly name: { readonly server: string }; readonly callsInFlight: number }>;
@@ -28,13 +28,21 @@ export function watchInstance(metrics: Metrics, state: InstanceState): void {
   const set = (key: MetricKey, value: number, ...labels: string[]): void => {
     metrics.tallies(key).of(...labels).value = value;
   };
-  metrics.begin(state.servers);
+  /** Those that were configured once, too: what is not there any more has none. */
+  const known = new Set<string>();
+  const serversNow = (): Iterable<string> => {
+    const news = state.servers().filter((server) => !known.has(server));
+    if (news.length > 0) metrics.begin(news);
+    for (const server of news) known.add(server);
+    return known;
+  };
+  serversNow();
   set('info', 1, state.version, process.version);
   set('sessionsMax', state.maxSessions);
   metrics.onRefresh(async () => {
     const readiness = state.readiness();
     for (const one of states) set('readiness', Number(one === readiness), one);
-    const counts = new Map(state.servers.map((server) => [server, { sessions: 0, calls: 0 }]));
+    const counts = new Map(Array.from(serversNow(), (server) => [server, { sessions: 0, calls: 0 }]));
     for (const { name, callsInFlight } of state.sessions()) {
       const count = counts.get(name.server);
       if (count === undefined) continue;

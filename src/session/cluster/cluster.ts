@@ -36,7 +36,8 @@ export interface ClusterLimits {
 }
 
 /** What a cluster needs of its instance. */
-export interface ClusterOptions extends Pick<DirectoryOptions, 'find' | 'mayAdopt' | 'endingHere' | 'onWornOut'> {
+export interface ClusterOptions
+  extends Pick<DirectoryOptions, 'find' | 'formerServer' | 'mayAdopt' | 'endingHere' | 'onWornOut'> {
   readonly store: Store;
   readonly limits: ClusterLimits;
   /** Makes a session that was taken over one of this instance. */
@@ -78,7 +79,7 @@ export class Cluster {
   #lastExchange = 0;
 
   constructor(options: ClusterOptions) {
-    const { store, limits, find, mayAdopt, endingHere, onWornOut, onFailed } = options;
+    const { store, limits, find, formerServer, mayAdopt, endingHere, onWornOut, onFailed } = options;
     const { leaseMs, leaseRenewMs: renewMs, leaseMarginMs: marginMs, storeWaitMs, mailboxMaxBytes } = limits;
     this.#options = options;
     this.lease = new Lease({
@@ -103,7 +104,7 @@ export class Cluster {
       store,
       lease: this.lease,
       leaseMs,
-      find,
+      ...{ find, formerServer },
       handleOf: (session) => this.guard.handleOf(session),
       adopt: (key, server, adoption, term) => void this.opened(options.adopt(key, server, adoption), term),
       mayAdopt,

@@ -20,6 +20,8 @@ export interface DirectoryOptions {
   readonly leaseMs: number;
   /** The session of this instance with this key, ready or not. */
   find(key: string): Session | undefined;
+  /** A server as it was configured before, by its name and digest: its sessions go on for a while. */
+  formerServer(name: string, digest: string): Server | undefined;
   /** A session of this instance for clients. */
   handleOf(session: Session): SessionHandle;
   /** Makes a session that was taken over in this term one of this instance. */
@@ -76,7 +78,12 @@ export class Directory {
     if (record === 'later') return 'later';
     if (record === undefined) return { fault: 'unknown_session' };
     if (!isRevisionOf(record, version)) return { fault: 'unsupported_version' };
-    return record.serverDigest === server.digest ? 'yes' : { fault: 'other_configuration' };
+    return this.#serverOf(record, server) === undefined ? { fault: 'other_configuration' } : 'yes';
+  }
+
+  /** The server of a session, as it was configured when that was opened; undefined if that is not known here. */
+  #serverOf({ serverDigest }: { readonly serverDigest: string }, current: Server): Server | undefined {
+    return serverDigest === current.digest ? current : this.#options.formerServer(current.name, serverDigest);
   }
 
   /** Whether streams of a session that was admitted begin with a priming event. */
@@ -179,8 +186,10 @@ export class Directory {
   }
 
   async #tryToTakeOver(visitor: Visitor, from: SessionRecord, isFree: boolean): Promise<Whereabouts> {
-    const { key, server, forwarded } = visitor;
+    const { key, forwarded } = visitor;
     const { store, lease, leaseMs, mayAdopt, adopt, onWornOut } = this.#options;
+    const server = this.#serverOf(from, visitor.server);
+    if (server === undefined) return { fault: 'other_configuration' };
     if (!mayAdopt()) return { fault: 'draining' };
     if (!lease.isHeld) return 'later';
     const isSure = (): boolean => store.healthyForMs() >= leaseMs && lease.dataAgeMs >= leaseMs + settlingMs;

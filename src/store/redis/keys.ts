@@ -26,6 +26,8 @@ export interface InstanceKeys {
 export interface Keys {
   session(key: string): SessionKeys;
   instance(name: string): InstanceKeys;
+  /** A pattern (SCAN) of the leases of all instances. */
+  readonly allLeases: string;
   /** String: which life of the data this is. */
   readonly birth: string;
   /** String: a secret that all instances share. */
@@ -56,6 +58,7 @@ export function createKeys(prefix: string): Keys {
       const base = `${prefix}:instance:{${digestOf(name)}}`;
       return { lease: `${base}:lease`, mailbox: `${base}:mailbox`, counts: `${base}:counts` };
     },
+    allLeases: `${prefix}:instance:*:lease`, // no character of a prefix means anything in a pattern
     birth: `${prefix}:birth`,
     changes: `${prefix}:changes`,
     topic: digestOf,

@@ -54,6 +54,7 @@ export async function createDirectory(fields: Partial<SessionRecord> | 'no recor
     endingHere: (of) => ending.get(of),
     hadBreak: () => state.hadBreak,
     onWornOut: () => undefined,
+    formerServer: () => undefined,
     mayAdopt: () => may.adopt,
   });
   /** The owner's lease lapses. */

@@ -1,11 +1,11 @@
-import type { OpenBackend } from '../backend/backend.ts';
-import { probeEra } from '../modern/era-probe.ts';
-import type { Era } from '../protocol/revisions.ts';
-import type { GatewayConfig, ServerConfig } from './configuration/config.ts';
-import type { Environment } from './configuration/environment.ts';
-import { explainForcedEra } from './other-era.ts';
-import type { Openers } from './remote.ts';
-import { openersOf } from './servers.ts';
+import type { OpenBackend } from '../../backend/backend.ts';
+import { probeEra } from '../../modern/era-probe.ts';
+import type { Era } from '../../protocol/revisions.ts';
+import type { GatewayConfig, ServerConfig } from '../configuration/config.ts';
+import type { Environment } from '../configuration/environment.ts';
+import { explainForcedEra } from '../other-era.ts';
+import type { Openers } from '../remote.ts';
+import { openersOf } from '../servers.ts';
 import {
   discover,
   explainEnd,
@@ -17,64 +17,44 @@ import {
   type ServerInfo,
   servedRevisions,
   type Trial,
-} from './trial.ts';
-import { version } from './version.ts';
+} from '../trial.ts';
+import { version } from '../version.ts';
 
 /** What a server said of itself. */
-interface Findings {
-  /** How it is reached, found out where that was left to the gateway. */
-  readonly transport: string;
+export interface Findings {
   readonly eras: readonly Era[];
   /** The newest revision of each of its eras. */
   readonly revisions: readonly string[];
+  /** Its name and version. */
   readonly name: string;
   readonly startMs: number;
-  /** How many tools, prompts and resources it lists; absent where it declares none. */
-  readonly counts: Readonly<Record<string, number>>;
+  /** The names of what it lists, and the URIs of its resources; absent where it declares none. */
+  readonly lists: Readonly<Partial<Record<Listed, readonly string[]>>>;
+  /** What it declares, by name: `tools`, `tasks`, … */
+  readonly declares: readonly string[];
   /** What the operator should know though the server works. */
   readonly warning?: string;
 }
 
+/** What a server can list. */
+export type Listed = (typeof lists)[number][0];
+
 /** Lists that a server may declare, with the capability that declares them. */
-const lists = [
-  ['tools', 'tools/list'],
-  ['prompts', 'prompts/list'],
-  ['resources', 'resources/list'],
+export const lists = [
+  ['tools', 'tools/list', 'name'],
+  ['prompts', 'prompts/list', 'name'],
+  ['resources', 'resources/list', 'uri'],
 ] as const;
 
 /** Pages read of one list at most: a server whose cursor never ends must not keep the check. */
 const maxPages = 100;
 
-/**
- * Tries each server: starts it, finds out its era, counts what it offers, ends it. Prints a line for each.
- * @returns true if every server works
- */
-export async function checkServers(
+/** Tries a server as it is configured. Rejects as `examineEras`. */
+export async function examine(
+  server: ServerConfig,
   config: GatewayConfig,
   environment: Environment,
-  print: (text: string) => void,
-): Promise<boolean> {
-  let isFine = true;
-  for (const server of config.servers) {
-    try {
-      print(renderFindings(server, await examine(server, config, environment)));
-    } catch (error) {
-      isFine = false;
-      print(`FAIL  ${server.name}: ${(error as Error).message}\n`);
-    }
-  }
-  return isFine;
-}
-
-function renderFindings(server: ServerConfig, { transport, eras, revisions, ...found }: Findings): string {
-  const { name, startMs, counts, warning } = found;
-  const offers = Object.entries(counts).map(([what, count]) => `, ${count} ${count === 1 ? what.slice(0, -1) : what}`);
-  const era = eras.length > 1 ? 'both eras, revisions' : `${eras.join()} era, revision`;
-  const line = `OK    ${server.name}: ${name}, ${transport}, ${era} ${revisions.join(' and ')}${offers.join('')}, started in ${startMs} ms\n`;
-  return warning === undefined ? line : `${line}      ${server.name}: ${warning}\n`;
-}
-
-async function examine(server: ServerConfig, config: GatewayConfig, environment: Environment): Promise<Findings> {
+): Promise<Findings & { readonly transport: string }> {
   let transport: string = server.address?.transport ?? 'stdio';
   const onTransport = (found: string): void => {
     transport = found;
@@ -84,17 +64,15 @@ async function examine(server: ServerConfig, config: GatewayConfig, environment:
   return { ...found, transport: transport === 'auto' ? 'http' : transport };
 }
 
-type EraFindings = Omit<Findings, 'transport'>;
-
 /** Finds out the era, or both, of a server, and what it offers. Rejects with a sentence for the operator if it does not work. */
 export async function examineEras(
   { era, startTimeoutMs }: Pick<ServerConfig, 'era' | 'startTimeoutMs'>,
   openers: Openers,
-): Promise<EraFindings> {
+): Promise<Findings> {
   const { open, openModern, isOverHttp } = openers;
-  const inLegacy = (): Promise<EraFindings> => examineLegacy(openTrial(open, startTimeoutMs));
+  const inLegacy = (): Promise<Findings> => examineLegacy(openTrial(open, startTimeoutMs));
   if (openModern === undefined) return inLegacy();
-  const inModern = (): Promise<EraFindings> => examineModern(openTrial(openModern, startTimeoutMs, 'modern'));
+  const inModern = (): Promise<Findings> => examineModern(openTrial(openModern, startTimeoutMs, 'modern'));
   if (era !== 'auto') {
     return (era === 'modern' ? inModern() : inLegacy()).catch(async (error: Error) => {
       throw await explainForcedEra(error, era, openers, startTimeoutMs);
@@ -126,28 +104,28 @@ async function findEra(open: OpenBackend, timeoutMs: number, isOverHttp: boolean
   throw outcome.end === undefined ? explainSilence('initialize', timeoutMs) : explainEnd(outcome.end);
 }
 
-async function examineLegacy(trial: Trial): Promise<EraFindings> {
+async function examineLegacy(trial: Trial): Promise<Findings> {
   const startedAt = performance.now();
   try {
     const { protocolVersion, capabilities, serverInfo } = await initialize(trial);
     if (typeof protocolVersion !== 'string') throw new NoAnswer('It answered initialize without a protocolVersion.');
     const startMs = Math.round(performance.now() - startedAt);
-    const counts = await countAll(trial, capabilities);
-    return { eras: ['legacy'], revisions: [protocolVersion], name: nameOf(serverInfo), startMs, counts };
+    const offered = await listAll(trial, capabilities);
+    return { eras: ['legacy'], revisions: [protocolVersion], name: nameOf(serverInfo), startMs, ...offered };
   } finally {
     await trial.close();
   }
 }
 
-async function examineModern(trial: Trial): Promise<EraFindings> {
+async function examineModern(trial: Trial): Promise<Findings> {
   const startedAt = performance.now();
   try {
     const result = await discover(trial);
     const startMs = Math.round(performance.now() - startedAt);
     const revisions = servedRevisions(result);
-    const counts = await countAll(trial, result.capabilities);
+    const offered = await listAll(trial, result.capabilities);
     const name = nameOf(result._meta?.['io.modelcontextprotocol/serverInfo']);
-    return { eras: ['modern'], revisions, name, startMs, counts };
+    return { eras: ['modern'], revisions, name, startMs, ...offered };
   } finally {
     await trial.close();
   }
@@ -156,24 +134,27 @@ async function examineModern(trial: Trial): Promise<EraFindings> {
 const nameOf = ({ name = 'unnamed', version: itsVersion = '' }: ServerInfo = {}): string =>
   `${name} ${itsVersion}`.trim();
 
-async function countAll(trial: Trial, capabilities: InitializeResult['capabilities']): Promise<Findings['counts']> {
-  const counts: Record<string, number> = {};
-  for (const [what, method] of lists) {
-    if (capabilities?.[what] !== undefined) counts[what] = await countItems(trial, what, method);
+async function listAll(
+  trial: Trial,
+  capabilities: InitializeResult['capabilities'] = {},
+): Promise<Pick<Findings, 'lists' | 'declares'>> {
+  const found: Partial<Record<Listed, readonly string[]>> = {};
+  for (const [what, method, key] of lists) {
+    if (capabilities[what] !== undefined) found[what] = await listOne(trial, what, method, key);
   }
-  return counts;
+  return { lists: found, declares: Object.keys(capabilities) };
 }
 
-async function countItems(trial: Trial, what: string, method: string): Promise<number> {
-  let count = 0;
+async function listOne(trial: Trial, what: Listed, method: string, key: string): Promise<string[]> {
+  const names: string[] = [];
   let cursor: unknown;
   for (let page = 0; page < maxPages; page++) {
     const result = (await trial.request(method, cursor === undefined ? {} : { cursor })) as Record<string, unknown>;
     const items = result[what];
     if (!Array.isArray(items)) throw new Error(`It answered ${method} without a list of ${what}.`);
-    count += items.length;
+    names.push(...items.map((item: Record<string, unknown> | null) => String(item?.[key] ?? 'unnamed')));
     cursor = result['nextCursor'];
     if (typeof cursor !== 'string') break;
   }
-  return count;
+  return names;
 }

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { examineEras } from '../../src/app/check.ts';
-import { discovered } from '../modern/shared-fixture.ts';
-import { createFakeServer } from '../support/fake-backend.ts';
+import { examineEras } from '../../../src/app/check/examine.ts';
+import { discovered } from '../../modern/shared-fixture.ts';
+import { createFakeServer } from '../../support/fake-backend.ts';
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());

@@ -1,4 +1,17 @@
+import { once } from 'node:events';
+import type { AddressInfo, Server } from 'node:net';
 import type { GatewayConfig } from './configuration/config.ts';
+
+/** Listens, and returns the port. Rejects with an error for the operator if that cannot be. */
+export async function listen(server: Server, { host, port }: Pick<GatewayConfig, 'host' | 'port'>): Promise<number> {
+  try {
+    server.listen(port, host);
+    await once(server, 'listening');
+  } catch (cause) {
+    throw new Error(explainListenFailure(cause, host, port), { cause });
+  }
+  return (server.address() as AddressInfo).port;
+}
 
 /** An address that a person can open. */
 export function displayHost(host: string): string {
@@ -6,8 +19,7 @@ export function displayHost(host: string): string {
   return host.includes(':') ? `[${host}]` : host;
 }
 
-/** Why the gateway cannot listen there, and what to do: one sentence for the operator. */
-export function explainListenFailure(cause: unknown, { host, port }: Pick<GatewayConfig, 'host' | 'port'>): string {
+function explainListenFailure(cause: unknown, host: string, port: number): string {
   const code = (cause as NodeJS.ErrnoException).code;
   if (code === 'EADDRINUSE')
     return `Port ${port} on ${host} is in use. Choose another one with --port or GANGWAY_PORT; 0 is any free one.`;

@@ -1,0 +1,139 @@
+import { readFileSync } from 'node:fs';
+import type { RedisFindings } from '../../store/redis/inspect.ts';
+import { type Advice, adviceOn } from '../advice.ts';
+import type { GatewayConfig, ServerConfig } from '../configuration/config.ts';
+import type { Environment } from '../configuration/environment.ts';
+import { flagOf } from '../configuration/option-names.ts';
+import { Unusable } from '../trial.ts';
+import { examine, type Findings } from './examine.ts';
+
+/** What came of trying a server. */
+export type CheckedServer =
+  | { readonly isFine: true; readonly server: ServerConfig; readonly transport: string; readonly findings: Findings }
+  | { readonly isFine: false; readonly server: ServerConfig; readonly failure: Unusable };
+
+/** What came of asking Redis. */
+export type CheckedRedis =
+  | { readonly isFine: true; readonly findings: RedisFindings }
+  | { readonly isFine: false; readonly why: string };
+
+/** Who is told what a check finds, as it finds it. */
+export interface CheckListener {
+  onServer(checked: CheckedServer): void;
+  onRedis(checked: CheckedRedis): void;
+  /** All that should be thought about. */
+  onAdvice(advice: readonly Advice[]): void;
+}
+
+/** The oldest that does what the store needs. */
+const oldestRedis = [6, 2] as const;
+
+/** An answer that takes longer is felt in each call that streams. */
+const slowRedisMs = 10;
+
+/**
+ * Tries each server: starts it, finds out its era, lists what it offers, ends it. Looks at Redis, if there is one, and at the
+ * configuration.
+ * @param warnings of what has no effect, found when it was read
+ * @returns true if every server works, and Redis
+ */
+export async function check(
+  config: GatewayConfig,
+  warnings: readonly string[],
+  environment: Environment,
+  listener: CheckListener,
+): Promise<boolean> {
+  let isFine = true;
+  const advice: Advice[] = [...warnings.map((text) => ({ about: 'configuration', text })), ...adviceOn(config)];
+  for (const server of config.servers) {
+    const checked = await checkServer(server, config, environment);
+    listener.onServer(checked);
+    isFine &&= checked.isFine;
+    if (checked.isFine) advice.push(...adviceOnServer(checked.server, checked.findings));
+  }
+  const redis = await checkRedis(config);
+  if (redis !== undefined) {
+    listener.onRedis(redis);
+    isFine &&= redis.isFine;
+    if (redis.isFine) advice.push(...adviceOnRedis(redis.findings));
+  }
+  listener.onAdvice(advice);
+  return isFine;
+}
+
+async function checkServer(
+  server: ServerConfig,
+  config: GatewayConfig,
+  environment: Environment,
+): Promise<CheckedServer> {
+  try {
+    const { transport, ...findings } = await examine(server, config, environment);
+    return { isFine: true, server, transport, findings };
+  } catch (error) {
+    const failure = error instanceof Unusable ? error : new Unusable((error as Error).message);
+    return { isFine: false, server, failure };
+  }
+}
+
+async function checkRedis(config: GatewayConfig): Promise<CheckedRedis | undefined> {
+  const { redis: url, redisPrefix: prefix, redisTimeoutMs: commandTimeoutMs, redisCa, redisCert, redisKey } = config;
+  if (url === undefined) return undefined;
+  try {
+    const read = (path: string | undefined): Buffer | undefined => (path === undefined ? path : readFileSync(path));
+    const [ca, cert, key] = [read(redisCa), read(redisCert), read(redisKey)];
+    const tls = { ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }) };
+    const { inspectRedis } = await import('../../store/redis/inspect.ts');
+    const findings = await inspectRedis({ url, prefix, tls, commandTimeoutMs });
+    if (isTooOld(findings.version)) {
+      const oldest = oldestRedis.join('.');
+      return { isFine: false, why: `It is Redis ${findings.version}; the gateway needs ${oldest} or newer.` };
+    }
+    return { isFine: true, findings };
+  } catch (error) {
+    return { isFine: false, why: explainRedis(error as Error) };
+  }
+}
+
+/** Valkey counts on from 7.2, so that one rule is enough. */
+function isTooOld(version: string | undefined): boolean {
+  const [major = 0, minor = 0] = (version ?? '').split('.').map(Number);
+  return version !== undefined && (major < oldestRedis[0] || (major === oldestRedis[0] && minor < oldestRedis[1]));
+}
+
+function explainRedis(error: Error): string {
+  const code = 'code' in error ? String(error.code) : undefined;
+  if (code === 'ECONNREFUSED') return 'Nothing listens where the URL says. Is it running, and are host and port right?';
+  if (code === 'ENOTFOUND') return 'There is no such host. Correct the URL.';
+  if (/WRONGPASS|NOAUTH|invalid (?:username-)?password/i.test(error.message))
+    return 'It does not take the user or password of the URL.';
+  if (error.name === 'StoreUnavailable')
+    return 'It does not answer. Is it reachable from here, and is TLS as the URL says?';
+  return `It cannot be used: ${error.message}`;
+}
+
+function adviceOnServer({ name: about, hibernateAfterMs }: ServerConfig, { warning, declares }: Findings): Advice[] {
+  const advice = warning === undefined ? [] : [{ about, text: warning }];
+  if (hibernateAfterMs === 0 || !declares.includes('tasks')) return advice;
+  const text = `It declares tasks, and keeps their results in its process: with ${flagOf('hibernateAfterMs')} a client that comes back late for one finds it gone.`;
+  return [...advice, { about, text }];
+}
+
+function adviceOnRedis({ memoryPolicy, latencyMs, instances, version }: RedisFindings): Advice[] {
+  const about = flagOf('redis');
+  const advice: Advice[] = [];
+  if (version === undefined)
+    advice.push({ about, text: 'Its user may not run INFO, so that its version and its memory policy are not known.' });
+  if (memoryPolicy !== undefined && memoryPolicy !== 'noeviction')
+    advice.push({
+      about,
+      text: `When its memory is full, it throws sessions away (maxmemory-policy ${memoryPolicy}). Set noeviction: then it is told, and waited for.`,
+    });
+  if (latencyMs > slowRedisMs)
+    advice.push({ about, text: `An answer takes ${latencyMs} ms, as does each event of a stream. Move it nearer.` });
+  if (instances > 0)
+    advice.push({
+      about: flagOf('redisPrefix'),
+      text: `Running instances that use this prefix, and share sessions with this one: ${instances}. Gateways that are to know nothing of each other need prefixes of their own.`,
+    });
+  return advice;
+}

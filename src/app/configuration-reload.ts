@@ -1,0 +1,72 @@
+import type { Logger } from 'pino';
+import { authOptions } from './configuration/auth-options.ts';
+import type { Configuration, GatewayConfig, ServerConfig } from './configuration/config.ts';
+import { oauthOptions } from './configuration/oauth-options.ts';
+import { flagOf } from './configuration/option-names.ts';
+import { globalOptions } from './configuration/options.ts';
+import type { FileStates } from './file-watch.ts';
+import type { ServerChanges } from './server-set.ts';
+
+/** Where the configuration comes from. */
+export interface ConfigurationSource {
+  /** The file, if there is one. */
+  readonly file: string | undefined;
+  /** Its state when it was read. */
+  readonly states: FileStates;
+  /** Reads everything again. Never throws. */
+  read(): Configuration;
+}
+
+/** What a reload needs. */
+export interface ConfigurationReload {
+  readonly source: ConfigurationSource;
+  /** What the gateway was started with. */
+  readonly started: GatewayConfig;
+  /** Serves these servers from now on. Throws an error for the operator if it cannot, and nothing has changed then. */
+  replace(servers: readonly ServerConfig[]): ServerChanges;
+  readonly logger: Logger;
+}
+
+type GlobalKey = keyof typeof globalOptions;
+
+/** Who may use servers: a server that is meant for those must not be there before they are asked who they are. */
+const securityKeys = [...Object.keys({ ...authOptions, ...oauthOptions })] as readonly GlobalKey[];
+
+/**
+ * Reads the configuration again and serves the servers that it has. One with a fault changes nothing, and all its faults are
+ * told. Options of the gateway as a whole take effect at a start only, which is told, too; if they are about authentication,
+ * nothing is changed before.
+ */
+export function reloadConfiguration({ source, started, replace, logger }: ConfigurationReload): void {
+  const read = source.read();
+  if (!read.ok) {
+    const faults = read.faults.map(({ path, message }) => `${path}: ${message}`);
+    logger.error({ faults }, 'the configuration cannot be used; nothing was changed');
+    return;
+  }
+  if (!('config' in read)) return; // the command line, which decides what is done, does not change
+  const { config, warnings } = read;
+  for (const warning of warnings) logger.warn(warning);
+  const differing = (Object.keys(globalOptions) as GlobalKey[]).filter((key) => !isSame(started[key], config[key]));
+  const ofSecurity = differing.filter((key) => securityKeys.includes(key));
+  if (ofSecurity.length > 0) {
+    const options = ofSecurity.map(flagOf);
+    logger.error({ options }, 'these options of authentication need a new start; nothing was changed before that');
+    return;
+  }
+  if (differing.length > 0)
+    logger.warn({ options: differing.map(flagOf) }, 'these options take effect at the next start');
+  try {
+    const changes = replace(config.servers);
+    const isNothing = Object.values(changes).every((names) => names.length === 0);
+    if (isNothing) logger.info('the configuration was read again; its servers are the same');
+    else logger.info(changes, 'the configuration was read again');
+  } catch (error) {
+    logger.error(
+      { detail: (error as Error).message },
+      'a server cannot be used as it is configured; nothing was changed',
+    );
+  }
+}
+
+const isSame = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);

@@ -1,0 +1,152 @@
+import type { CommandLine } from './command-line.ts';
+import type { ConfigFile } from './config-file.ts';
+import { checkCredentials } from './credentials.ts';
+import type { Report } from './fault.ts';
+import { checkForwarding } from './forwarding.ts';
+import { resolveOptions } from './given-values.ts';
+import { checkHibernation } from './hibernation.ts';
+import { type ServerOptions, serverOptions } from './options.ts';
+import { checkUser } from './resource-options.ts';
+import type { EntryContext } from './server-entry.ts';
+import { deriveServerName, nameOfAddress, serverNameFault } from './server-name.ts';
+import { readServerUrl, type ServerAddress } from './server-url.ts';
+import { splitWhole } from './split-whole.ts';
+
+interface NamedServer extends ServerOptions {
+  /** Stands in its endpoint's path and in the logs. */
+  readonly name: string;
+}
+
+/** A STDIO server: how to start it, and its options. */
+export interface LocalServer extends NamedServer {
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly address?: undefined;
+}
+
+/** A server that runs by itself: where it is, and its options. */
+export interface RemoteServer extends NamedServer {
+  readonly address: ServerAddress;
+}
+
+/** One MCP server. */
+export type ServerConfig = LocalServer | RemoteServer;
+
+/**
+ * The servers that are configured: the one of the command line, or those of the file.
+ * @param path of the gateway's endpoints, which no name may stand in the way of
+ * @param common the options that hold for every server that does not set its own
+ */
+export function readServers(
+  line: Pick<CommandLine, 'serverCommand' | 'given' | 'url'>,
+  file: ConfigFile | undefined,
+  path: string,
+  common: ServerOptions,
+  context: EntryContext,
+): ServerConfig[] {
+  return [
+    ...readSingleServer(line, path, common, context),
+    ...readRemoteServer(line.url, path, common, context.report),
+    ...resolveFileServers(file, path, common, context.report),
+  ];
+}
+
+/** Options that a server without a URL has no use for. */
+const remoteOnly = ['transport', 'headers', 'forwardHeaders'];
+
+function readSingleServer(
+  { serverCommand, given }: Pick<CommandLine, 'serverCommand' | 'given'>,
+  path: string,
+  common: ServerOptions,
+  context: EntryContext,
+): ServerConfig[] {
+  if (serverCommand === undefined) return [];
+  for (const key of remoteOnly) {
+    const own = given.get(key);
+    if (own !== undefined) context.report(own.path, 'is only for a server at a URL');
+  }
+  const [command = '', ...args] = serverCommand;
+  if (command.trim() === '' || command.includes('\0')) {
+    context.report('--', 'must be followed by the command of a server');
+    return [];
+  }
+  const words = args.length > 0 ? serverCommand : splitWhole(command, '--', context);
+  if (words === undefined) return [];
+  const [first = '', ...rest] = words;
+  checkUser(common, '--', context.report);
+  const server: LocalServer = { ...common, name: deriveServerName(words, path), command: first, args: rest };
+  return [checkForClients(server, new Set(['credentials']), '--', context.report)];
+}
+
+function readRemoteServer(
+  url: CommandLine['url'],
+  path: string,
+  common: ServerOptions,
+  report: Report,
+): RemoteServer[] {
+  if (url === undefined) return [];
+  const address = readAddress(url, common, report);
+  if (address === undefined) return [];
+  const server: RemoteServer = { ...common, name: nameOfAddress(address, path), address };
+  return [checkForClients(server, new Set(['forwardHeaders', 'credentials']), url.path, report)];
+}
+
+/**
+ * Checks what of a client goes on to its server.
+ * @param own the options that are given for this server
+ */
+const checkForClients = <T extends ServerConfig>(
+  server: T,
+  own: Pick<ReadonlySet<string>, 'has'>,
+  path: string,
+  report: Report,
+): T => {
+  const forwarding = checkForwarding(server, own.has('forwardHeaders'), path, report);
+  const withCredentials = checkCredentials(forwarding, own.has('credentials'), path, report);
+  return checkHibernation(withCredentials, own.has('hibernateAfterMs'), path, report);
+};
+
+function readAddress(
+  { path, text }: { readonly path: string; readonly text: string },
+  { transport, era, upstreamCert, upstreamKey }: ServerOptions,
+  report: Report,
+): ServerAddress | undefined {
+  if ((upstreamCert === undefined) !== (upstreamKey === undefined)) {
+    report(path, 'needs upstreamCert and upstreamKey together, or neither');
+  }
+  const read = readServerUrl(text, transport);
+  if (!read.ok) {
+    report(path, read.message);
+    return undefined;
+  }
+  const { address } = read;
+  const hasSessionsOnly = address.transport === 'sse' || address.transport === 'ws';
+  if (era === 'modern' && hasSessionsOnly) {
+    report(path, 'cannot have era modern: HTTP+SSE and WebSocket are transports of the legacy era');
+  }
+  return address;
+}
+
+function resolveFileServers(
+  file: ConfigFile | undefined,
+  gatewayPath: string,
+  common: ServerOptions,
+  report: Report,
+): ServerConfig[] {
+  return (file?.servers ?? []).flatMap(({ name, path, words, url, given }) => {
+    const fault = serverNameFault(name, gatewayPath);
+    if (fault !== undefined) report(path, fault);
+    const own = resolveOptions(serverOptions, [given], common, report);
+    if (url !== undefined) {
+      const address = readAddress(url, own, report);
+      if (address === undefined) return [];
+      return checkForClients<RemoteServer>({ ...own, name, address }, given, path, report);
+    }
+    if (words === undefined) return [];
+    const [command, ...args] = words;
+    checkUser(own, path, report);
+    // Merged, so that a proxy set for all servers is not lost in one that has a token of its own.
+    const env = { ...common.env, ...own.env };
+    return checkForClients<LocalServer>({ ...own, forwardHeaders: [], env, name, command, args }, given, path, report);
+  });
+}

@@ -1,0 +1,89 @@
+import type { AdmissionOptions } from '../http/admission.ts';
+import { createHttpApp, type Routes } from '../http/app.ts';
+import type { CredentialWatch } from '../http/auth/credential-watch.ts';
+import { addResourceMetadata } from '../http/auth/oauth/metadata-routes.ts';
+import { createEndpoint, type Endpoint } from '../http/endpoint.ts';
+import type { OriginRules } from '../http/origin.ts';
+import { createMessagesEndpoint, createSseStream } from '../http/sse-face.ts';
+import type { TracePosts } from '../http/traced-post.ts';
+import type { Traffic } from '../http/traffic.ts';
+import { webSocketOnly } from '../http/websocket/face.ts';
+import { addHealth, type HealthOptions } from '../ops/health/routes.ts';
+import type { CallObserver } from '../session/call-observer.ts';
+import type { Quotas } from '../session/quotas/quotas.ts';
+import type { Sessions } from '../session/sessions.ts';
+import type { AccessTo } from './access.ts';
+import type { GatewayConfig } from './configuration/config.ts';
+import { endpointPathsOf } from './configuration/endpoint-paths.ts';
+import type { Keyed } from './create-keyed.ts';
+import type { ServedServer } from './served-server.ts';
+
+/** What the endpoints of all servers share. */
+export interface RouteParts {
+  readonly sessions: Sessions;
+  readonly keyed: Keyed;
+  readonly originRules: OriginRules;
+  readonly identityHeaders: readonly string[];
+  readonly quotas: Quotas;
+  readonly watch: CredentialWatch;
+  readonly calls: CallObserver | undefined;
+  readonly tracePosts: TracePosts | undefined;
+  trafficOf(server: string): Traffic | undefined;
+  readonly accessTo: AccessTo;
+  readonly health: HealthOptions;
+}
+
+/** What there is to be reached by HTTP and by WebSocket. */
+export interface AllRoutes extends Routes {
+  readonly onWebSocket: ReadonlyMap<string, AdmissionOptions>;
+  /** All that is answered by more than a 404. */
+  readonly paths: ReadonlySet<string>;
+}
+
+/**
+ * The routes of these servers.
+ * @param config as it is now
+ * @param served in this order: of two servers with one path the first has it
+ */
+export function createRoutes(config: GatewayConfig, served: readonly ServedServer[], parts: RouteParts): AllRoutes {
+  const { sessions, keyed, accessTo, health, trafficOf, ...doors } = parts;
+  const endpoints = new Map<string, Endpoint>();
+  const onWebSocket = new Map<string, AdmissionOptions>();
+  const configs = served.map((each) => each.config);
+  const access = accessTo(config, configs);
+  for (const { config: own, server, modern, groups } of served) {
+    const { sessionless } = own;
+    const { marks } = keyed;
+    const traffic = trafficOf(own.name);
+    const options = {
+      ...config,
+      server,
+      sessions,
+      modern,
+      groups,
+      sessionless,
+      marks,
+      traffic,
+      ...doors,
+      ...access.of(own),
+    };
+    const endpoint = createEndpoint(options);
+    for (const { mcp, ws, old } of endpointPathsOf(config, own)) {
+      if (endpoints.has(mcp)) continue;
+      endpoints.set(mcp, endpoint);
+      if (ws !== undefined) {
+        endpoints.set(ws, webSocketOnly);
+        onWebSocket.set(ws, options);
+      }
+      if (old === undefined) continue;
+      const face = { ...options, messagesPath: old.messages };
+      endpoints.set(old.stream, createSseStream(face));
+      endpoints.set(old.messages, createMessagesEndpoint(face));
+    }
+  }
+  const app = createHttpApp(endpoints);
+  addResourceMetadata(app, access.metadata);
+  addHealth(app, health);
+  const paths = new Set([...endpoints.keys(), ...access.metadata.keys(), '/healthz', '/readyz']);
+  return { app, endpoints, onWebSocket, paths };
+}

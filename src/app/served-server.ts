@@ -1,0 +1,89 @@
+import type { OpenBackend } from '../backend/backend.ts';
+import { Groups } from '../era/groups/groups.ts';
+import { openEitherEra } from '../era/open-either-era.ts';
+import { Translator } from '../era/translator.ts';
+import { ModernServer } from '../modern/modern-server.ts';
+import type { ModernObserver } from '../modern/observer.ts';
+import type { Server } from '../session/session-parts.ts';
+import type { Sessions } from '../session/sessions.ts';
+import type { Changes } from '../store/changes.ts';
+import type { Store } from '../store/store.ts';
+import { hasAuthentication, isolationOf } from './configuration/authentication.ts';
+import type { GatewayConfig, ServerConfig } from './configuration/config.ts';
+import { asksClients } from './configuration/credentials.ts';
+import type { Keyed } from './create-keyed.ts';
+import type { RunningServer } from './servers.ts';
+import { version } from './version.ts';
+
+/** A configured server as clients of both eras meet it. */
+export interface ServedServer {
+  readonly config: ServerConfig;
+  readonly running: RunningServer;
+  /** As sessions of the legacy era have it. */
+  readonly server: Server;
+  readonly modern: ModernServer;
+  readonly groups: Groups;
+}
+
+/** What all servers of a gateway share. */
+export interface ServingParts {
+  readonly config: GatewayConfig;
+  readonly sessions: Sessions;
+  readonly store: Store;
+  readonly keyed: Keyed;
+  readonly observer: ModernObserver;
+}
+
+/**
+ * Serves a server.
+ * @param startAheadMs after which what all its clients would share is started without one
+ */
+export function serve(running: RunningServer, parts: ServingParts, startAheadMs = 0): ServedServer {
+  const { config: gateway, sessions, store, keyed, observer } = parts;
+  const { config } = running;
+  const changes = gateway.redis === undefined ? undefined : store.changes;
+  const modern = runModern(running, gateway, observer, startAheadMs, changes);
+  const server = { ...running.server, open: openForSessions(running, modern, gateway) };
+  const groups = new Groups({
+    ...{ sessions, records: store.sessions, changes: store.changes, outcomes: store.outcomes, server, version },
+    ...keyed,
+    ...{ isolation: isolationOf(config.isolation, hasAuthentication(gateway)), poolMax: config.poolMax },
+    requestIdleMs: gateway.requestIdleMs,
+    settleMs: config.startTimeoutMs,
+    maxListeners: gateway.maxSharedCalls,
+    onFailed: (cause) => observer.failed(config.name, cause),
+  });
+  return { config, running, server, modern, groups };
+}
+
+/** A server as clients of the modern era meet it. */
+function runModern(
+  { config, server, modern: access }: RunningServer,
+  gateway: GatewayConfig,
+  observer: ModernObserver,
+  startAheadMs: number,
+  changes: Changes | undefined,
+): ModernServer {
+  const common = { version, limits: gateway, observer, changes };
+  if (access === undefined) return new ModernServer({ ...common, server, era: 'legacy', openSibling: server.open });
+  const { open, ...how } = access;
+  const modern = new ModernServer({ ...common, ...how, server: { ...server, open }, era: config.era });
+  // One that is to get something of its clients may answer nobody without.
+  if (!asksClients(config)) setTimeout(() => modern.start(), startAheadMs).unref();
+  return modern;
+}
+
+/** How sessions of the legacy era open the server, of whichever era it is. */
+function openForSessions(
+  { config, server, modern: access }: RunningServer,
+  modern: ModernServer,
+  gateway: GatewayConfig,
+): OpenBackend {
+  if (access === undefined || config.era === 'legacy') return server.open;
+  const { isOverHttp } = access;
+  const options = { server: modern, isOverHttp, maxQueuedBytes: gateway.maxQueuedBytes };
+  const translated: OpenBackend = (events, opening) => new Translator(options, events, opening);
+  if (config.era === 'modern') return translated;
+  const silentMs = Math.ceil(config.startTimeoutMs / 3);
+  return openEitherEra({ direct: server.open, translated, eras: modern, isOverHttp, silentMs });
+}

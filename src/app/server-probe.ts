@@ -1,0 +1,95 @@
+import { failureOf } from '../ops/health/server-failure.ts';
+import type { ServerHealth } from '../ops/health/server-health.ts';
+import { readOwn } from '../protocol/message.ts';
+import { ownRequest } from '../protocol/modern/envelope.ts';
+import { asksClients } from './configuration/credentials.ts';
+import type { ServedServer } from './served-server.ts';
+import { initialize, openTrial } from './trial.ts';
+import { version } from './version.ts';
+
+/** Asks a server from time to time whether it is well. */
+export interface ServerProbe {
+  /** Asks no more. What is under way ends by itself. */
+  stop(): void;
+}
+
+/**
+ * Begins to probe a server, where that is configured: at once, and then `probeEveryMs` after each answer. A server of the
+ * modern era is asked `server/discover` as all its clients ask it, by what they share; one of the legacy era gets a session
+ * of the gateway's own for each probe, with a `ping` in it, as every client has its own. It is up and down after so many
+ * answers of a kind in a row: one that is lost says little.
+ * @returns undefined for a server that is not probed: what only clients bring, the gateway does not have
+ */
+export function startProbing(served: ServedServer, health: ServerHealth): ServerProbe | undefined {
+  const { config } = served;
+  const { name, probeEveryMs, probeFailures, probeSuccesses } = config;
+  if (probeEveryMs === 0 || asksClients(config)) return undefined;
+  let isStopped = false;
+  let timer: NodeJS.Timeout | undefined;
+  let state: 'up' | 'down' | undefined;
+  let inARow = 0;
+  let wasWell: boolean | undefined;
+
+  const judge = (isWell: boolean): void => {
+    inARow = isWell === wasWell ? inARow + 1 : 1;
+    wasWell = isWell;
+    // Nothing is known before the first answer, so that one counts at once.
+    const needed = state === undefined ? 1 : isWell ? probeSuccesses : probeFailures;
+    if (inARow >= needed) state = isWell ? 'up' : 'down';
+    if (isWell) health.started(name);
+    else health.failed(name, failureOf('no_answer'));
+    if (state !== undefined) health.probed(name, state);
+  };
+
+  const ask = async (): Promise<void> => {
+    const isWell = await answers(served).then(
+      () => true,
+      () => false,
+    );
+    if (isStopped) return;
+    judge(isWell);
+    timer = setTimeout(() => void ask(), probeEveryMs).unref();
+  };
+
+  void ask();
+  return {
+    stop() {
+      isStopped = true;
+      clearTimeout(timer);
+    },
+  };
+}
+
+/** Resolves if the server answers in time; rejects if it does not, whyever. */
+async function answers(served: ServedServer): Promise<void> {
+  const { modern, config } = served;
+  const era = await modern.findEra();
+  if (era === 'modern') return askModern(served);
+  if (era !== 'legacy') throw new Error(`its era could not be found out: ${era}`);
+  const trial = openTrial(served.running.openSibling, config.probeTimeoutMs);
+  try {
+    await initialize(trial);
+    await trial.request('ping', {});
+  } finally {
+    await trial.close();
+  }
+}
+
+function askModern({ modern, config }: ServedServer): Promise<void> {
+  const question = ownRequest('probe', 'server/discover', {}, { version, protocolVersion: modern.revision });
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => {
+      cancel();
+      reject(new Error('it did not answer in time'));
+    }, config.probeTimeoutMs);
+    const settle = (settled: () => void): void => {
+      clearTimeout(timer);
+      settled();
+    };
+    const cancel = modern.ask(readOwn(question), undefined, {
+      message: () => false,
+      response: () => settle(resolve),
+      fault: (reason) => settle(() => reject(new Error(reason))),
+    });
+  });
+}

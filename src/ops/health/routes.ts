@@ -1,0 +1,28 @@
+import type { HttpApp } from '../../http/app.ts';
+import type { Readiness } from '../../session/readiness.ts';
+import { readinessReport, shownServer } from './readiness-report.ts';
+import type { ServerHealth } from './server-health.ts';
+
+/** What readiness depends on. */
+export interface HealthOptions {
+  readiness(): Readiness;
+  readonly servers: ServerHealth;
+  /** Whoever asks may know which servers there are and how they do: the operator, or who may use them all anyway. */
+  readonly showsServers: boolean;
+}
+
+/**
+ * `/healthz`: the process serves HTTP. `/readyz`: it takes new sessions; 503 while it drains, or has been without its Redis
+ * for a whole lease, so that a load balancer sends them elsewhere. Before that it is only degraded: one hiccup of a Redis
+ * that all instances share must not empty the load balancer. Neither says anything about sessions.
+ */
+export function addHealth(app: HttpApp, { readiness, servers, showsServers }: HealthOptions): void {
+  app.get('/healthz', (c) => c.json({ status: 'ok' }));
+  app.get('/readyz', (c) => {
+    const { statuses } = servers;
+    const report = readinessReport(readiness(), statuses);
+    const { status } = report;
+    const body = showsServers ? { ...report, servers: statuses.map(shownServer) } : report;
+    return c.json(body, status === 'ready' || status === 'degraded' ? 200 : 503);
+  });
+}

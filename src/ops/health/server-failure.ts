@@ -1,0 +1,57 @@
+import type { BackendEnd } from '../../backend/backend.ts';
+
+/** Why a server did not do what it should, as one of few words: for metrics and programs. */
+export type FailureReason =
+  | 'not_found'
+  | 'not_started'
+  | 'unreachable'
+  | 'exited'
+  | 'disconnected'
+  | 'no_answer'
+  | 'crash_loop'
+  | 'line_too_long'
+  | 'memory_limit';
+
+/** Why a server failed. */
+export interface Failure {
+  readonly reason: FailureReason;
+  /** The same as a sentence of the gateway's own: without paths, addresses and what the server wrote (P12). */
+  readonly why: string;
+}
+
+const sentences: Readonly<Record<FailureReason, string>> = {
+  not_found: 'Its command is not found.',
+  not_started: 'It could not be started.',
+  unreachable: 'It could not be reached, or did not let the gateway in.',
+  exited: 'It ended by itself',
+  disconnected: 'It closed the connection.',
+  no_answer: 'It did not answer in time as an MCP server does.',
+  crash_loop: 'It ended again and again, and is left alone for a while.',
+  line_too_long: 'It wrote a line longer than --max-line-bytes, and was ended.',
+  memory_limit: 'It used more memory than --max-memory-bytes, and was ended.',
+};
+
+/** A failure with its sentence. */
+export const failureOf = (reason: FailureReason): Failure => ({ reason, why: sentences[reason] });
+
+/**
+ * Why a backend ended; undefined if the gateway itself closed it.
+ * @param isRemote the server runs by itself: what ended is a connection
+ */
+export function failureOfEnd({ reason, exitCode, signal }: BackendEnd, isRemote: boolean): Failure | undefined {
+  switch (reason) {
+    case 'closed':
+      return undefined;
+    case 'failed':
+      return failureOf(isRemote ? 'unreachable' : 'not_started');
+    case 'exited':
+      return isRemote ? failureOf('disconnected') : { reason, why: `${sentences.exited}${byWhat(exitCode, signal)}.` };
+    default:
+      return failureOf(reason);
+  }
+}
+
+function byWhat(exitCode: BackendEnd['exitCode'], signal: BackendEnd['signal']): string {
+  if (typeof exitCode === 'number') return `, with code ${exitCode}`;
+  return typeof signal === 'string' ? `, by ${signal}` : '';
+}

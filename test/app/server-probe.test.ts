@@ -1,0 +1,80 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { ServedServer } from '../../src/app/served-server.ts';
+import { startProbing } from '../../src/app/server-probe.ts';
+import { ServerHealth } from '../../src/ops/health/server-health.ts';
+import { createFakeServer } from '../support/fake-backend.ts';
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+/** A legacy server that answers its probes as long as `state.isWell`. */
+function probed(options: object = {}) {
+  const state = { isWell: true };
+  const { open, living } = createFakeServer(({ id, method }, backend) =>
+    queueMicrotask(() => {
+      if (id === undefined || !state.isWell) return;
+      const result = method === 'initialize' ? { protocolVersion: '2025-11-25', capabilities: {} } : {};
+      backend.says({ jsonrpc: '2.0', id, result });
+    }),
+  );
+  const health = new ServerHealth();
+  health.add('it', { transport: 'stdio', isRequired: false, era: () => 'legacy' });
+  const times = { probeEveryMs: 1_000, probeTimeoutMs: 100, probeFailures: 3, probeSuccesses: 2 };
+  const config = { name: 'it', credentials: {}, forwardHeaders: [], ...times, ...options };
+  const modern = { findEra: async () => 'legacy' };
+  const served = { config, modern, running: { openSibling: open } } as unknown as ServedServer;
+  const probe = startProbing(served, health);
+  const now = () => health.statuses[0];
+  /** So many probes later, each of which takes its time-out. */
+  const probes = (count: number) => vi.advanceTimersByTimeAsync(count * 1_100);
+  return { state, living, probe, now, probes };
+}
+
+describe('a probe', () => {
+  it('counts a server as up with its first answer, down after some without, up again after some with', async () => {
+    const { state, living, now, probes } = probed();
+    await vi.advanceTimersByTimeAsync(0);
+    expect(now()).toMatchObject({ probe: 'up', last: { state: 'started' } });
+    expect(living).toEqual([]);
+    state.isWell = false;
+    await probes(2);
+    expect(now()).toMatchObject({ probe: 'up', last: { state: 'failed', reason: 'no_answer' } });
+    await probes(1);
+    expect(now()).toMatchObject({ probe: 'down' });
+    state.isWell = true;
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(now()).toMatchObject({ probe: 'down', last: { state: 'started' } });
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(now()).toMatchObject({ probe: 'up' });
+    expect(living).toEqual([]);
+  });
+
+  it('does not take a lost answer now and then for a server that is down', async () => {
+    const { state, now, probes } = probed();
+    await vi.advanceTimersByTimeAsync(0);
+    for (let round = 0; round < 5; round++) {
+      state.isWell = false;
+      await probes(2);
+      state.isWell = true;
+      await vi.advanceTimersByTimeAsync(1_000);
+      expect(now()).toMatchObject({ probe: 'up' });
+    }
+  });
+
+  it('stops when it is told so', async () => {
+    const { state, probe, now, probes } = probed();
+    await vi.advanceTimersByTimeAsync(0);
+    probe?.stop();
+    state.isWell = false;
+    await probes(10);
+    expect(now()).toMatchObject({ probe: 'up', last: { state: 'started' } });
+  });
+
+  it.each<[string, object]>([
+    ['where it is not wanted', { probeEveryMs: 0 }],
+    ['of a server that needs credentials of its clients', { credentials: { TOKEN: '{header:x-token}' } }],
+    ['of a server that gets headers of its clients', { forwardHeaders: ['x-tenant'] }],
+  ])('is not made %s', (_, options) => {
+    expect(probed(options).probe).toBeUndefined();
+  });
+});

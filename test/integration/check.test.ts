@@ -1,0 +1,140 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { text } from 'node:stream/consumers';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { changingFile } from '../support/changing-file.ts';
+import { everythingFixture, modernFixture, root, startGateway } from '../support/gateway.ts';
+import { startRedis } from '../support/redis-server.ts';
+
+const [file = '', ...words] = process.env['GATEWAY_PROGRAM']?.split(' ') ?? [process.execPath, `${root}dist/main.js`];
+
+/** Runs `check`, with nothing of a Redis that this environment may have. */
+async function check(...args: readonly string[]) {
+  const child = spawn(file, [...words, 'check', ...args], { env: { ...process.env, REDIS_URL: '' } });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')]);
+  return { stdout, stderr, code };
+}
+
+const configOf = async (mcpServers: object, options: object = {}) =>
+  (await changingFile('gangway.json', JSON.stringify({ ...options, mcpServers }))).path;
+
+const childAt = (name: string) => ({ command: process.execPath, args: [`${root}test/fixtures/children/${name}.mjs`] });
+
+describe('three broken servers: check says what to do', () => {
+  const crashing = { command: process.execPath, args: ['-e', 'console.error("no database"); process.exit(3)'] };
+  const hanging = { ...childAt('never-reads'), startTimeoutMs: 300, stdinCloseGraceMs: 100, terminateGraceMs: 100 };
+  const servers = { wrong: { command: 'no-such-command-anywhere' }, crashing, hanging };
+
+  it('as text', async () => {
+    const { stdout, code } = await check('--config', await configOf(servers));
+    const [wrong = '', crash = '', hang = ''] = stdout.split(/^FAIL {2}/m).slice(1);
+    expect(wrong).toMatch(/^wrong: .*not found in PATH.*Install it, or give its full path/);
+    expect(crash).toMatch(
+      /^crashing: It ended before it answered\..*code 3.*\n +\| no database\n +Start it by hand.*--env/,
+    );
+    expect(hang).toMatch(
+      /^hanging: It did not answer .* within 300 ms.*\n +A STDIO server answers on its stdout.*--start-timeout-ms/,
+    );
+    expect(code).toBe(1);
+  });
+
+  it('as JSON', async () => {
+    const { stdout, code } = await check('--json', '--config', await configOf(servers));
+    expect(code).toBe(1);
+    const failed = { ok: false, why: expect.any(String), output: [] };
+    expect(JSON.parse(stdout)).toEqual({
+      ...{ version: expect.any(String), ok: false, redis: null, advice: [] },
+      servers: [
+        { ...failed, name: 'wrong', help: null },
+        { ...failed, name: 'crashing', help: expect.stringContaining('by hand'), output: ['no database'] },
+        { ...failed, name: 'hanging', help: expect.stringContaining('--start-timeout-ms') },
+      ],
+    });
+  });
+});
+
+it('names what a server offers, of both eras, as JSON', async () => {
+  const [command, ...args] = everythingFixture;
+  const [program, ...modernArgs] = modernFixture;
+  const path = await configOf({
+    old: { command, args, hibernateAfterMs: 60_000 },
+    modern: { command: program, args: [...modernArgs, '--dual'] },
+  });
+  const { stdout, code } = await check('--config', path, '--json');
+  const { servers, ok, advice } = JSON.parse(stdout);
+  expect([code, ok]).toEqual([0, true]);
+  expect(servers).toMatchObject([
+    { name: 'old', ok: true, transport: 'stdio', eras: ['legacy'], revisions: ['2025-11-25'] },
+    { name: 'modern', ok: true, eras: ['modern', 'legacy'], implementation: 'modern-fixture 1.0.0' },
+  ]);
+  expect(servers[0].tools).toContain('echo');
+  expect(servers[0].declares).toEqual(expect.arrayContaining(['tools', 'tasks']));
+  expect(servers[0].resources.every((uri: string) => uri.includes(':'))).toBe(true);
+  expect(advice).toContainEqual({ about: 'old', text: expect.stringContaining('declares tasks') });
+});
+
+it('what a server says of itself cannot write to the terminal', async () => {
+  const says = `process.stdin.on('data', (line) => {
+    const { id, method } = JSON.parse(line.toString().split('\\n')[0]);
+    if (method !== 'initialize') return;
+    const serverInfo = { name: 'evil\\u001b[2J', version: '\\u202e1' };
+    console.log(JSON.stringify({ jsonrpc: '2.0', id, result: { protocolVersion: '2025-11-25', capabilities: {}, serverInfo } }));
+  })`;
+  const { stdout } = await check('--era', 'legacy', '--', process.execPath, '-e', says);
+  expect(stdout).toContain('evil\\x1b[2J');
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: that is what must not be there
+  expect(stdout).not.toMatch(/[\u001b\u202e]/);
+});
+
+describe('Redis', () => {
+  const mini = ['--', process.execPath, `${root}test/fixtures/children/mini-server.mjs`];
+
+  it('is shown with its version, latency and policy; an evicting one and a shared prefix are noted', async () => {
+    const redis = await startRedis({ args: ['--maxmemory-policy', 'allkeys-lru'] });
+    await startGateway({ args: ['--redis', redis.url, '--redis-prefix', 'mine'], command: mini.slice(1) });
+    const other = await check('--json', '--redis', redis.url, ...mini);
+    expect(other.code).toBe(0);
+    expect(JSON.parse(other.stdout).redis).toEqual({
+      ...{ ok: true, version: expect.stringMatching(/^\d+\.\d+/), latencyMs: expect.any(Number) },
+      ...{ memoryPolicy: 'allkeys-lru', instances: 0 },
+    });
+    const same = await check('--redis', redis.url, '--redis-prefix', 'mine', ...mini);
+    expect(same.stdout).toMatch(
+      /^OK {4}Redis: [\d.]+, answers in [\d.]+ ms, maxmemory-policy allkeys-lru, 1 instance$/m,
+    );
+    expect(same.stdout).toMatch(/^NOTE {2}--redis: .*allkeys-lru.*noeviction/m);
+    expect(same.stdout).toMatch(/^NOTE {2}--redis-prefix: .*: 1\./m);
+  });
+
+  it.each<[string, (url: string) => string, RegExp]>([
+    ['that is not there', () => 'redis://127.0.0.1:1', /^FAIL {2}Redis: Nothing listens/m],
+    ['that wants another password', (url) => url.replace('//', '//:canary-wrong@'), /^FAIL {2}Redis: .*password/m],
+  ])('%s is a fault', async (_, urlOf, said) => {
+    const redis = await startRedis({ args: ['--requirepass', 'right'] });
+    const { stdout, stderr, code } = await check('--redis', urlOf(redis.url), ...mini);
+    expect(stdout).toMatch(said);
+    expect(stdout + stderr).not.toContain('canary-wrong');
+    expect(code).toBe(1);
+  });
+});
+
+it('notes what has no effect, and a public address without authentication', async () => {
+  const args = ['--host', '0.0.0.0', '--principal-request-burst', '9', '--allow-origin', '*'];
+  const path = await configOf({ mini: childAt('mini-server') });
+  const { stdout, code } = await check(...args, '--config', path);
+  expect(code).toBe(0);
+  const notes = stdout.split('\n').filter((line) => line.startsWith('NOTE'));
+  expect(notes).toEqual([
+    expect.stringMatching(/^NOTE {2}configuration: No effect without --principal-requests-per-s/),
+    expect.stringMatching(/^NOTE {2}--host: .*no authentication/),
+    expect.stringMatching(/^NOTE {2}--allow-origin: With \*/),
+  ]);
+});
+
+it('--json is for check alone', async () => {
+  const child = spawn(file, [...words, '--json', '--', 'x']);
+  const [stderr, [code]] = await Promise.all([text(child.stderr), once(child, 'exit')]);
+  expect(stderr).toContain('--json: is only for check');
+  expect(code).toBe(2);
+});

@@ -1,0 +1,96 @@
+import { rm } from 'node:fs/promises';
+import { describe, expect, it } from 'vitest';
+import { makeKey } from '../../src/app/make-key.ts';
+import { changingFile } from '../support/changing-file.ts';
+import { modernFixture, root, startGateway } from '../support/gateway.ts';
+import { initialize, open, post } from '../support/http-client.ts';
+import { descendantsOf } from '../support/processes.ts';
+import { waitFor } from '../support/wait-for.ts';
+
+const childAt = (name: string, ...args: string[]) => ({
+  ...{ command: process.execPath, args: [`${root}test/fixtures/children/${name}.mjs`, ...args] },
+});
+
+async function readyOf(baseUrl: string) {
+  const { status, json } = await (await open(`${baseUrl}/readyz`, { method: 'GET' })).answer();
+  return { ...json, status };
+}
+
+const startWith = async (mcpServers: object, options: object = {}, args: readonly string[] = []) => {
+  const { path } = await changingFile('gangway.json', JSON.stringify({ ...options, mcpServers }));
+  return startGateway({ args: ['--config', path, ...args] });
+};
+
+const initializeBody = {
+  jsonrpc: '2.0',
+  id: 0,
+  method: 'initialize',
+  params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'test', version: '1' } },
+};
+
+describe('/readyz', () => {
+  it('says what came of each server last, and stays 200 whatever that is', async () => {
+    const dying = { command: process.execPath, args: ['-e', 'console.error("/srv/secret"); process.exit(3)'] };
+    const wrong = { command: '/no/such/secret-command' };
+    const { baseUrl } = await startWith({ good: childAt('mini-server'), dying, wrong, unused: childAt('mini-server') });
+    await initialize(`${baseUrl}/good/mcp`);
+    expect((await post(`${baseUrl}/dying/mcp`, initializeBody)).status).toBe(502);
+    const ready = await readyOf(baseUrl);
+    const at = expect.stringMatching(/^\d{4}-\d\d-\d\dT/);
+    expect(ready).toEqual({
+      ...{ status: 200, reasons: [] },
+      servers: [
+        { name: 'good', transport: 'stdio', era: null, last: { outcome: 'started', at }, probe: null },
+        expect.objectContaining({ name: 'dying', last: expect.objectContaining({ reason: 'exited', at }) }),
+        expect.objectContaining({ name: 'wrong', last: expect.objectContaining({ reason: 'not_found' }) }),
+        { name: 'unused', transport: 'stdio', era: null, last: null, probe: null },
+      ],
+    });
+    expect(JSON.stringify(ready)).not.toMatch(/secret|srv/);
+  });
+
+  it('[S03] names no servers to those who have not shown who they are', async () => {
+    const keys = await changingFile('keys.json', `[${makeKey('alice').entry}]`);
+    const { baseUrl } = await startWith({ one: childAt('mini-server') }, {}, ['--api-keys', keys.path]);
+    expect(await readyOf(baseUrl)).toEqual({ status: 200, reasons: [] });
+  });
+});
+
+describe('a probe', () => {
+  const quick = { probeEveryMs: 50, probeTimeoutMs: 2_000, probeFailures: 2, probeSuccesses: 2, probeRequired: true };
+
+  it('of a server that is required makes the instance unready while it is down, and leaves no process', async () => {
+    // Works as long as there is a file.
+    const sign = await changingFile('sign', '');
+    const code = `if (!require('node:fs').existsSync(process.argv[1])) process.exit(1); import(process.argv[2]);`;
+    const args = ['-e', code, sign.path, childAt('mini-server').args[0]];
+    const gateway = await startWith(
+      { one: { command: process.execPath, args, era: 'legacy' }, two: childAt('mini-server') },
+      quick,
+    );
+    const probeOf = async () => (await readyOf(gateway.baseUrl)).servers[0].probe;
+    await waitFor(async () => (await probeOf()) === 'up', { what: 'the first answer' });
+    expect((await readyOf(gateway.baseUrl)).reasons).toEqual([]);
+    await rm(sign.path);
+    const unready = await waitFor(async () => {
+      const ready = await readyOf(gateway.baseUrl);
+      return ready.reasons.length > 0 && ready;
+    });
+    expect(unready).toMatchObject({ reasons: [{ reason: 'server_down' }] });
+    expect((await open(`${gateway.baseUrl}/readyz`, { method: 'GET' })).status).toBe(503);
+    expect((await open(`${gateway.baseUrl}/healthz`, { method: 'GET' })).status).toBe(200);
+    await sign.write('');
+    await waitFor(async () => (await probeOf()) === 'up', { what: 'the server to be up again' });
+    expect((await readyOf(gateway.baseUrl)).reasons).toEqual([]);
+    await gateway.stop();
+    expect(await descendantsOf(gateway.pid)).toEqual([]);
+  });
+
+  it('of a modern server asks the process that its clients share', async () => {
+    const [command, ...args] = modernFixture;
+    const gateway = await startWith({ modern: { command, args, era: 'modern' }, other: childAt('mini-server') }, quick);
+    const modernOf = async () => (await readyOf(gateway.baseUrl)).servers[0];
+    await waitFor(async () => (await modernOf()).probe === 'up', { what: 'the first answer' });
+    expect(await modernOf()).toMatchObject({ era: 'modern', last: { outcome: 'started' } });
+  });
+});

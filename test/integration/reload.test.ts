@@ -1,0 +1,220 @@
+import { describe, expect, it } from 'vitest';
+import { type ChangingFile, changingFile } from '../support/changing-file.ts';
+import { everythingFixture, type Gateway, modernFixture, root, startGateway } from '../support/gateway.ts';
+import { initialize, post, type Session } from '../support/http-client.ts';
+import { callModern } from '../support/modern-client.ts';
+import { showsVariables, variableOf } from '../support/shown-variables.ts';
+import { waitFor } from '../support/wait-for.ts';
+import { connectWebSocket, webSocketUrlOf } from '../support/websocket-client.ts';
+
+const [node, ...everythingArgs] = everythingFixture;
+const everything = { command: node, args: everythingArgs };
+const [, ...variableArgs] = showsVariables;
+const mini = { command: node, args: [`${root}test/fixtures/children/mini-server.mjs`] };
+
+/** A server that shows what it was configured with. */
+const showing = (VALUE: string) => ({ command: node, args: variableArgs, env: { VALUE } });
+
+const textOf = (mcpServers: object, options: object = {}): string => JSON.stringify({ ...options, mcpServers });
+
+const initializeBody = {
+  jsonrpc: '2.0',
+  id: 0,
+  method: 'initialize',
+  params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'test', version: '1' } },
+};
+
+interface Started {
+  readonly file: ChangingFile;
+  readonly gateway: Gateway;
+  urlOf(server: string): string;
+  /** Writes the file and resolves with the line that tells what came of it. */
+  change(mcpServers: object, options?: object): Promise<Record<string, unknown>>;
+}
+
+/** Lines of the log that say what came of reading the configuration again. */
+const outcomes =
+  /^(the configuration (was read again|cannot be used)|these options of authentication|a server cannot be used)/;
+
+async function start(mcpServers: object, options: object = {}, args: readonly string[] = []): Promise<Started> {
+  const file = await changingFile('gangway.json', textOf(mcpServers, options));
+  const gateway = await startGateway({ args: ['--config', file.path, ...args] });
+  const told = () => gateway.logs().filter(({ msg }) => outcomes.test(String(msg)));
+  return {
+    file,
+    gateway,
+    urlOf: (server) => `${gateway.baseUrl}/${server}/mcp`,
+    async change(next, nextOptions = options) {
+      const before = told().length;
+      await file.write(textOf(next, nextOptions));
+      await waitFor(() => told().length > before, { what: 'the file to be read again' });
+      return told().at(-1) ?? {};
+    },
+  };
+}
+
+describe('a changed file', () => {
+  it('adds, changes and removes servers; sessions of others go on, those of a changed one keep what they have', async () => {
+    const { urlOf, change } = await start({ kept: everything, changed: showing('old'), removed: mini });
+    const kept = await initialize(urlOf('kept'));
+    const changed = await initialize(urlOf('changed'));
+    const removed = await initialize(urlOf('removed'));
+    const before = await variableOf(changed, 'VALUE');
+    const marker = { progressToken: 'kept' };
+    const call = kept.callTool('progress', { count: 20, gapMs: 100, marker: 'through' }, marker);
+
+    expect(await change({ kept: everything, changed: showing('new'), added: mini })).toMatchObject({
+      ...{ added: ['added'], changed: ['changed'], removed: ['removed'] },
+    });
+
+    expect((await call).content[0].text).toBe('through');
+    expect((await kept.request('ping')).status).toBe(200);
+    expect(await variableOf(changed, 'VALUE')).toEqual(before);
+    expect((await variableOf(await initialize(urlOf('changed')), 'VALUE')).value).toBe('new');
+    expect((await initialize(urlOf('added'))).initialized.serverInfo.name).toBe('mini');
+    await waitFor(async () => (await removed.request('ping')).status === 404, { what: 'the end of the removed one' });
+    await waitFor(async () => (await post(urlOf('removed'), initializeBody)).status === 404);
+  });
+
+  it('has the processes of a server that was taken out ended, after what they were doing', async () => {
+    const { gateway, urlOf, change } = await start({ kept: mini, removed: { ...everything, warm: 1 } });
+    const session = await initialize(urlOf('removed'));
+    const call = session.send({
+      ...{ jsonrpc: '2.0', id: 'last', method: 'tools/call' },
+      params: { name: 'progress', arguments: { count: 10, gapMs: 150, marker: 'done' }, _meta: { progressToken: 1 } },
+    });
+    await (await call).nextMessage();
+    await change({ kept: mini });
+    expect((await post(urlOf('removed'), initializeBody)).json.error.data.reason).toBe('server_reconfigured');
+    const { messages } = await (await call).answer();
+    expect(messages.at(-1)).toMatchObject({ id: 'last', result: { content: [{ text: 'done' }] } });
+    await waitFor(async () => (await gateway.descendants()).length === 0, { what: 'the end of its processes' });
+    await waitFor(async () => (await post(urlOf('removed'), initializeBody)).json.error.data.reason === 'no_such_path');
+  });
+
+  it('ends sessions of a changed server after --replaced-server-ms, and clients open new ones', async () => {
+    const { urlOf, change } = await start({ one: showing('old'), two: mini }, { replacedServerMs: 500 });
+    const session = await initialize(urlOf('one'));
+    await change({ one: showing('new'), two: mini });
+    await waitFor(async () => (await session.request('ping')).status === 404, { what: 'the end of the session' });
+    expect((await variableOf(await initialize(urlOf('one')), 'VALUE')).value).toBe('new');
+  });
+
+  it('closes WebSockets of a changed server when their time is up, for their clients to connect again', async () => {
+    const { urlOf, change } = await start({ one: showing('old'), two: mini }, { replacedServerMs: 500 });
+    const client = await connectWebSocket(webSocketUrlOf(urlOf('one')));
+    await client.initialize();
+    await change({ one: showing('new'), two: mini });
+    expect(await client.closed()).toEqual({ code: 1012, reason: 'server_reconfigured' });
+    const again = await connectWebSocket(webSocketUrlOf(urlOf('one')));
+    expect(await again.initialize()).toHaveProperty('result');
+  });
+
+  it('[P8] keeps a server as it was for the last eight changes, and no more', async () => {
+    const { gateway, urlOf, change } = await start({ one: showing('0'), two: mini });
+    const sessions: Session[] = [];
+    for (let version = 0; version < 10; version++) {
+      sessions.push(await initialize(urlOf('one')));
+      await change({ one: showing(`${version + 1}`), two: mini });
+    }
+    const statuses = () => Promise.all(sessions.map(async (session) => (await session.request('ping')).status));
+    const kept = [404, 404, ...Array.from({ length: 8 }, () => 200)];
+    await waitFor(async () => String(await statuses()) === String(kept), { what: 'the oldest two to end' });
+    expect(await gateway.descendants()).toHaveLength(8);
+  });
+
+  it('gives clients of the modern era the new process at once', async () => {
+    const [program, ...args] = modernFixture;
+    const server = (VALUE: string) => ({ command: program, args, env: { VALUE }, era: 'modern' });
+    const { gateway, urlOf, change } = await start({ modern: server('old'), other: mini });
+    const pidOf = async () => (await callModern(urlOf('modern'), 'echo', { message: 'x' })).status;
+    expect(await pidOf()).toBe(200);
+    const [before] = await gateway.descendants();
+    await change({ modern: server('new'), other: mini });
+    expect(await pidOf()).toBe(200);
+    await waitFor(async () => !(await gateway.descendants()).some(({ pid }) => pid === before?.pid), {
+      what: 'the end of the process before',
+    });
+  });
+
+  it('leaves a server that was the only one where its clients know it', async () => {
+    const { gateway, urlOf, change } = await start({ first: everything });
+    expect(gateway.stdout()).toContain(`${gateway.baseUrl}/first/mcp`);
+    const session = await initialize(gateway.url);
+    await change({ first: everything, second: mini });
+    expect((await session.request('ping')).status).toBe(200);
+    expect((await initialize(gateway.url)).initialized.serverInfo.name).toBe('everything-fixture');
+    expect((await initialize(urlOf('second'))).initialized.serverInfo.name).toBe('mini');
+  });
+
+  it.each<[string, string, RegExp[]]>([
+    ['that is no JSON', '{"mcpServers": {', [/is not valid JSON/]],
+    ['with two faults', textOf({ a: { command: '' }, b: { url: 'nowhere' } }), [/mcpServers\.a/, /mcpServers\.b/]],
+    ['that is empty', '', [/is not valid JSON/]],
+  ])('%s changes nothing, and all its faults are told', async (_, text, faults) => {
+    const { file, gateway, change, urlOf } = await start({ one: mini, two: mini });
+    const session = await initialize(urlOf('one'));
+    await file.write(text);
+    const refusal = await waitFor(() => gateway.logs().find(({ msg }) => String(msg).includes('nothing was changed')));
+    expect(refusal['faults']).toEqual(faults.map((fault) => expect.stringMatching(fault)));
+    expect((await session.request('ping')).status).toBe(200);
+    expect((await post(urlOf('two'), initializeBody)).status).toBe(200);
+    expect(await change({ one: mini })).toMatchObject({ removed: ['two'] });
+  });
+
+  it('with a server that cannot be used changes nothing', async () => {
+    const { change, urlOf } = await start({ one: mini, two: mini });
+    const unusable = { url: 'https://127.0.0.1:9/mcp', upstreamCa: '/no/such/file.pem' };
+    expect(await change({ one: showing('x'), three: unusable })).toMatchObject({
+      ...{ level: 50, detail: expect.stringContaining('--upstream-ca') },
+    });
+    for (const server of ['one', 'two'])
+      expect((await initialize(urlOf(server))).initialized.serverInfo.name).toBe('mini');
+  });
+
+  it('says which options take effect at the next start', async () => {
+    const { gateway, change } = await start({ one: mini, two: mini });
+    expect(await change({ one: mini }, { maxSessions: 3, retryMs: 1 })).toMatchObject({ removed: ['two'] });
+    const warning = gateway.logs().find(({ msg }) => msg === 'these options take effect at the next start');
+    expect(warning?.['options']).toEqual(['--max-sessions', '--retry-ms']);
+  });
+
+  it('[S03] that changes who may use servers opens none of them before a start', async () => {
+    const { change, urlOf } = await start({ one: mini, two: mini });
+    const keys = await changingFile('keys.json', '[]');
+    expect(await change({ one: mini, secret: mini }, { apiKeysFile: keys.path })).toMatchObject({
+      ...{ level: 50, options: ['--api-keys'] },
+    });
+    expect((await post(urlOf('secret'), initializeBody)).status).toBe(404);
+    expect((await post(urlOf('two'), initializeBody)).status).toBe(200);
+  });
+});
+
+describe('SIGHUP', () => {
+  it('reads the configuration again, where there is a file', async () => {
+    const { gateway, file } = await start({ one: mini, two: mini });
+    process.kill(gateway.pid, 'SIGHUP');
+    await waitFor(() => gateway.logs().some(({ msg }) => String(msg).includes('its servers are the same')));
+    await file.write(textOf({ one: mini }));
+    process.kill(gateway.pid, 'SIGHUP');
+    await waitFor(() => gateway.logs().some(({ removed }) => String(removed) === 'two'));
+  });
+
+  it('ends no gateway that has nothing to read again', async () => {
+    const gateway = await startGateway({ command: everythingFixture });
+    const session = await initialize(gateway.url);
+    process.kill(gateway.pid, 'SIGHUP');
+    await waitFor(() => gateway.logs().some(({ msg }) => String(msg).includes('its servers are the same')));
+    expect((await session.request('ping')).status).toBe(200);
+  });
+});
+
+it('an end in order does not wait for sessions of a changed server that may go on', async () => {
+  const { gateway, urlOf, change } = await start({ one: showing('old'), two: mini });
+  const session = await initialize(urlOf('one'));
+  await change({ one: showing('new'), two: mini });
+  expect((await session.request('ping')).status).toBe(200);
+  const startedAt = performance.now();
+  expect(await gateway.stop()).toMatchObject({ code: 0 });
+  expect(performance.now() - startedAt).toBeLessThan(15_000);
+});

@@ -1,0 +1,64 @@
+import { describe, expect, it, vi } from 'vitest';
+import type { BackendEnd } from '../../../src/backend/backend.ts';
+import { failureOf } from '../../../src/ops/health/server-failure.ts';
+import { ServerHealth } from '../../../src/ops/health/server-health.ts';
+
+function healthOf(transport: string) {
+  const health = new ServerHealth();
+  health.add('it', { transport, isRequired: false, era: () => 'legacy' });
+  const lastOf = () => health.statuses.find(({ server }) => server === 'it')?.last;
+  return { health, lastOf };
+}
+
+describe('how a server does', () => {
+  it('is what came of it last', () => {
+    const { health, lastOf } = healthOf('stdio');
+    expect(lastOf()).toBeUndefined();
+    health.failed('it', failureOf('no_answer'));
+    expect(lastOf()).toMatchObject({ state: 'failed', reason: 'no_answer' });
+    health.started('it');
+    expect(lastOf()).toEqual({ state: 'started', at: expect.any(Date) });
+  });
+
+  it.each<[string, Partial<BackendEnd> & Pick<BackendEnd, 'reason'>, object | undefined]>([
+    ['stdio', { reason: 'exited', exitCode: 3 }, { reason: 'exited', why: 'It ended by itself, with code 3.' }],
+    ['stdio', { reason: 'exited', exitCode: null, signal: 'SIGSEGV' }, { why: 'It ended by itself, by SIGSEGV.' }],
+    ['stdio', { reason: 'failed' }, { reason: 'not_started' }],
+    ['http', { reason: 'failed' }, { reason: 'unreachable' }],
+    ['tcp', { reason: 'exited' }, { reason: 'disconnected' }],
+    ['stdio', { reason: 'memory_limit' }, { reason: 'memory_limit' }],
+    ['stdio', { reason: 'closed' }, undefined],
+  ])('[P12] %s that ended with %j: in words of the gateway alone', (transport, end, said) => {
+    const { health, lastOf } = healthOf(transport);
+    health.ended('it', { detail: '/srv/secret ended', lastOutput: ['token=hunter2'], ...end });
+    if (said === undefined) expect(lastOf()).toBeUndefined();
+    else expect(lastOf()).toMatchObject(said);
+    expect(JSON.stringify(health.statuses)).not.toMatch(/secret|hunter2/);
+  });
+
+  it('is not known of one that is not configured, or in another way', () => {
+    const { health, lastOf } = healthOf('stdio');
+    health.started('other');
+    expect(health.statuses).toHaveLength(1);
+    health.started('it');
+    health.add('it', { transport: 'http', isRequired: true, era: () => undefined });
+    expect(lastOf()).toBeUndefined();
+    health.remove('it');
+    health.started('it');
+    expect(health.statuses).toEqual([]);
+  });
+
+  it('is told when it changes', () => {
+    const { health } = healthOf('auto');
+    const heard = vi.fn();
+    const end = health.onChange(heard);
+    health.transportFound('it', 'sse');
+    health.probed('it', 'up');
+    health.probed('it', 'up');
+    expect(heard.mock.calls).toEqual([['it'], ['it']]);
+    expect(health.statuses[0]).toMatchObject({ transport: 'sse', probe: 'up', era: 'legacy' });
+    end();
+    health.started('it');
+    expect(heard).toHaveBeenCalledTimes(2);
+  });
+});
