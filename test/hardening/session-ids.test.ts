@@ -137,7 +137,7 @@ describe('session ids of one instance', () => {
     const at = ids.map((id) => sessions.at(id, server, principal, undefined));
     expect(at.filter((session) => session instanceof Session)).toHaveLength(count);
     expect(new Set(at).size).toBe(count);
-    expect(sessions.at(first, { ...server }, principal, undefined)).toBe('unknown_session');
+    expect(sessions.at(first, { ...server, name: 'other' }, principal, undefined)).toBe('unknown_session');
     for (const other of [
       { ...principal, issuer: 'x' },
       { ...principal, subject: 'x' },

@@ -57,23 +57,27 @@ export async function startBehind(
   const url = `${origin}/sse?key=url-secret`;
   const headers = { Authorization: 'Bearer header-secret' };
   const hostile = { url, transport, headers, startTimeoutMs: 1000, endpointTimeoutMs: 500, ...options };
+  // The gateway watches its file as long as it runs.
   const folder = await mkdtemp(join(tmpdir(), 'gangway-hostile-'));
-  try {
-    const file = join(folder, 'gangway.json');
-    await writeFile(file, JSON.stringify({ mcpServers: { hostile, other: { url: 'tcp://127.0.0.1:1' } } }));
-    const gateway = await startGateway({ args: ['--config', file, '--log-level', 'trace', ...args] });
-    return {
-      gateway,
-      server,
-      url: `${gateway.baseUrl}/hostile/mcp`,
-      async stop() {
-        await gateway.stop();
-        stop();
-      },
-    };
-  } finally {
-    await rm(folder, { recursive: true });
-  }
+  const remove = () => rm(folder, { recursive: true, force: true });
+  const file = join(folder, 'gangway.json');
+  await writeFile(file, JSON.stringify({ mcpServers: { hostile, other: { url: 'tcp://127.0.0.1:1' } } }));
+  const gateway = await startGateway({ args: ['--config', file, '--log-level', 'trace', ...args] }).catch(
+    async (cause: unknown) => {
+      await remove();
+      throw cause;
+    },
+  );
+  return {
+    gateway,
+    server,
+    url: `${gateway.baseUrl}/hostile/mcp`,
+    async stop() {
+      await gateway.stop();
+      await remove();
+      stop();
+    },
+  };
 }
 
 /** P12: what the server and the operator keep secret is nowhere in what the gateway writes, at any level. */
