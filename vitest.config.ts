@@ -3,11 +3,22 @@ import { availableParallelism } from 'node:os';
 import { configDefaults, defineConfig } from 'vitest/config';
 
 /**
+ * Long fault runs, with a command of their own (`npm run test:long`), since all checks must end within 20 minutes on two cores: what they
+ * find is where shorter tests of the same look too, but for one order of events in many.
+ */
+const long = [
+  'test/cluster/{everything,fault-failover,fault-owner,fault-redis,fault-redis-net,fault-stall}.test.ts',
+  'test/cluster/{fault-storm,flow,kill-matrix,remote-takeover,rolling-restart}.test.ts',
+  'test/hardening/operator-secrets.test.ts',
+  'test/integration/remote-restart.test.ts',
+];
+
+/**
  * What measures memory, latencies or commands, and what keeps many sessions or clients at work: other tests
  * beside it would be part of what it sees.
  */
 const alone = [
-  'test/cluster/{commands,fault-storm,flow,kill-matrix,kill-random,rolling-restart}.test.ts',
+  'test/cluster/{commands,kill-random}.test.ts',
   'test/fault/{floods,modern-slow-readers,slow-readers,storms}.test.ts',
   'test/integration/{groups,metrics}-many.test.ts',
 ];
@@ -47,7 +58,7 @@ export default defineConfig({
         test: {
           name: 'integration',
           include: ['test/{integration,hardening,fault,resume,conformance,cluster}/**/*.test.ts'],
-          exclude: [...configDefaults.exclude, ...alone],
+          exclude: [...configDefaults.exclude, ...alone, ...long],
           testTimeout: 60_000,
           hookTimeout: 60_000,
         },
@@ -56,6 +67,7 @@ export default defineConfig({
         // One file after the other, when all else is done.
         test: { name: 'alone', include: alone, testTimeout: 60_000, hookTimeout: 60_000, fileParallelism: false },
       },
+      { test: { name: 'long', include: long, testTimeout: 60_000, hookTimeout: 60_000, fileParallelism: false } },
     ],
   },
 });
