@@ -328,7 +328,7 @@ const catalogue = {
     status: 400,
     code: -32000,
     message:
-      'Bad request: send initialize first, then its Mcp-Session-Id with every further message. A request of 2026-07-28 has params._meta instead; with --sessionless serve, requests that no session has to remember need neither, one at a time.',
+      'Bad request: send initialize first, then its Mcp-Session-Id with each message. A request of 2026-07-28 has params._meta instead; one that needs no session is served with --sessionless serve.',
   },
   bad_session_id: { status: 400, code: -32000, message: 'Bad request: Mcp-Session-Id is malformed.' },
   unknown_session: {
@@ -475,7 +475,7 @@ const catalogue = {
     status: 400,
     code: -32602,
     message:
-      'Invalid params: requestState is not from this gateway, belongs to another request or client, was used with other answers, has expired, or is of before a restart of the gateway. Send the newest one, or the request without it.',
+      'Invalid params: requestState is of another gateway, request or client, of before a restart, used with other answers, or expired. Send the newest one, or the request without it.',
   },
   method_of_other_era: {
     status: 200,

@@ -7,15 +7,11 @@ const maxRead = 2 * maxShown;
 const hidden = '•••';
 
 /** Names of members whose values are credentials, as tools and servers call them. */
-const credentialNames =
-  'authorization|proxy-authorization|cookie|set-cookie|password|passwd|passphrase|pwd|secret|credentials?|private[-_]?key|' +
-  'api[-_]?key|x-api-key|(?:access|refresh|id|auth|bearer|session)[-_]?token|token|client[-_]?secret|mcp-session-id|session[-_]?id';
+const credentialName =
+  /(?:^|[-_.])(?:(?:proxy-)?authorization|(?:set-)?cookie|password|passwd|passphrase|pwd|secret|credentials?|private[-_]?key|(?:x-)?api[-_]?key|(?:access|refresh|id|auth|bearer|session)[-_]?token|token|client[-_]?secret|(?:mcp-)?session[-_]?id)$/i;
 
-/** A member by such a name, and its value: a string, perhaps one that the cut has left without an end, or another scalar. */
-const credentialMember = new RegExp(
-  `("(?:[\\w.-]*[-_.])?(?:${credentialNames})"\\s*:\\s*)("(?:[^"\\\\]|\\\\.)*(?:"|$)|[-\\d.eE+]+|true|false)`,
-  'gi',
-);
+/** A member and its value: a string, perhaps one that the cut has left without an end, or another scalar. */
+const member = /"([\w.-]+)"(\s*:\s*)(?:"(?:[^"\\]|\\.)*(?:"|$)|[-\d.eE+]+|true|false)/g;
 
 /** Credentials that are known by their form, wherever they stand: schemes of HTTP, JSON web tokens, keys of well-known services, URLs with a password. */
 const credentialForms: readonly (readonly [form: RegExp, shown: string])[] = [
@@ -37,7 +33,9 @@ export function shownContent(bytes: Uint8Array): string {
 
 /** A text without what looks like a credential. */
 export function withoutCredentials(text: string): string {
-  const withoutMembers = text.replace(credentialMember, `$1"${hidden}"`);
+  const withoutMembers = text.replace(member, (whole: string, name: string, colon: string) =>
+    credentialName.test(name) ? `"${name}"${colon}"${hidden}"` : whole,
+  );
   return credentialForms.reduce((rest, [form, shown]) => rest.replace(form, shown), withoutMembers);
 }
 
