@@ -18,8 +18,9 @@ export interface Urls {
 /**
  * What is printed when the gateway is ready: where it is, and a line that tries it.
  * @param needsKey its clients have to show who they are
+ * @param statusPage for whoever runs it, if it has one
  */
-export function renderBanner(urls: readonly Urls[], needsKey: boolean): string {
+export function renderBanner(urls: readonly Urls[], needsKey: boolean, statusPage?: string): string {
   const width = Math.max(...urls.map(({ server }) => server.length));
   const row = (server: string, url: string): string => `  ${server.padEnd(width)}  ${url}\n`;
   const endpoints = urls
@@ -31,7 +32,8 @@ export function renderBanner(urls: readonly Urls[], needsKey: boolean): string {
   };
   const older = others('For clients that speak only HTTP+SSE', 'sse');
   const sockets = others('For clients on WebSocket', 'ws');
-  return `Ready:\n${endpoints}${older}${sockets}Try it:\n  ${urls[0] ? curlLine(urls[0], needsKey) : ''}\n`;
+  const page = statusPage === undefined ? '' : `Status page:\n  ${statusPage}\n`;
+  return `Ready:\n${endpoints}${older}${sockets}${page}Try it:\n  ${urls[0] ? curlLine(urls[0], needsKey) : ''}\n`;
 }
 
 /** A command whose output shows that the gateway and the server behind it work. */

@@ -59,6 +59,8 @@ export interface GatewayParts {
 export interface Gateway {
   /** The endpoints, by server, as they are now. */
   readonly urls: readonly Urls[];
+  /** Undefined if it has none, or its port was taken. */
+  readonly statusPage: string | undefined;
   /** Reads everything again that may change while it runs: the configuration, keys, certificates; opens files of logs anew. */
   reload(): void;
   /** Ends everything in order (P9): resolves when no session, no process and no connection is left. */
@@ -190,6 +192,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   const reload = (): void => reloadConfiguration({ source, started: config, replace, logger: log.app });
   const file = watchFiles(source.file === undefined ? [] : [source.file], reload, source.states);
   return {
+    statusPage: admin && `${admin.url}/`,
     get urls() {
       return set.current.map((served) => urlsOf(served, set.config, base, source.file !== undefined));
     },

@@ -102,7 +102,7 @@ async function serve(config: GatewayConfig, source: ConfigurationSource, log: Lo
   for (const urls of gateway.urls) logger.info(urls, 'endpoint ready');
   // Where audit lines go to stdout there is nothing else.
   const output = config.audit === 'stdout' ? process.stderr : process.stdout;
-  output.write(renderBanner(gateway.urls, hasAuthentication(config)));
+  output.write(renderBanner(gateway.urls, hasAuthentication(config), gateway.statusPage));
 }
 
 /**

@@ -93,6 +93,9 @@ export class ServerSet {
       if (!this.#current.has(name)) this.#parts.health.remove(name);
       if (this.#current.get(name) !== served) this.#retire(served);
     }
+    // Of one that is not there any more nothing goes on, what it was before it was changed neither.
+    for (const { config, server } of this.#former)
+      if (!this.#current.has(config.name)) this.#parts.sessions.retirements.hurry(server);
     this.#noteFirst();
     const names = [...started.keys()];
     return {

@@ -70,6 +70,7 @@ export function openTrial(open: OpenBackend, timeoutMs: number, era: Era = 'lega
   let waiting: Waiting | undefined;
   let lastId = 0;
   let end: BackendEnd | undefined;
+  let isSilent = false;
 
   const settle = (line: Buffer): void => {
     if (readResponse(line)?.id !== lastId || waiting === undefined) return;
@@ -91,7 +92,7 @@ export function openTrial(open: OpenBackend, timeoutMs: number, era: Era = 'lega
     },
     onEnd(told) {
       end = told;
-      waiting?.reject(explainEnd(told));
+      if (!isSilent) waiting?.reject(explainEnd(told));
     },
   });
 
@@ -102,7 +103,12 @@ export function openTrial(open: OpenBackend, timeoutMs: number, era: Era = 'lega
       try {
         return await new Promise((resolve, reject) => {
           waiting = { method, resolve, reject };
-          timer = setTimeout(() => reject(explainSilence(method, timeoutMs)), timeoutMs);
+          // What it has written is told with its end.
+          timer = setTimeout(async () => {
+            isSilent = true;
+            await backend.close({ isForGood: true });
+            reject(explainSilence(method, timeoutMs, end?.lastOutput));
+          }, timeoutMs);
           if (end !== undefined) reject(explainEnd(end));
           backend.send(textOf(method, params));
         });
@@ -134,8 +140,9 @@ export class Unusable extends Error {
 export class NoAnswer extends Unusable {}
 
 /** For the operator: nothing came in time. */
-export const explainSilence = (method: string, timeoutMs: number): NoAnswer =>
+export const explainSilence = (method: string, timeoutMs: number, output: readonly string[] = []): NoAnswer =>
   new NoAnswer(`It did not answer ${method} within ${timeoutMs} ms. Is it an MCP server?`, {
+    output,
     help: 'A STDIO server answers on its stdout. One that listens on a port is given by its URL. If it takes long to start, as npx does the first time, raise --start-timeout-ms.',
   });
 

@@ -23,7 +23,14 @@ const childAt = (name: string) => ({ command: process.execPath, args: [`${root}t
 
 describe('three broken servers: check says what to do', () => {
   const crashing = { command: process.execPath, args: ['-e', 'console.error("no database"); process.exit(3)'] };
-  const hanging = { ...childAt('never-reads'), startTimeoutMs: 300, stdinCloseGraceMs: 100, terminateGraceMs: 100 };
+  const waits = "console.error('waiting for the database'); setInterval(() => {}, 1_000)";
+  const hanging = {
+    command: process.execPath,
+    args: ['-e', waits],
+    startTimeoutMs: 300,
+    stdinCloseGraceMs: 100,
+    terminateGraceMs: 100,
+  };
   const servers = { wrong: { command: 'no-such-command-anywhere' }, crashing, hanging };
 
   it('as text', async () => {
@@ -34,7 +41,7 @@ describe('three broken servers: check says what to do', () => {
       /^crashing: It ended before it answered\..*code 3.*\n +\| no database\n +Start it by hand.*--env/,
     );
     expect(hang).toMatch(
-      /^hanging: It did not answer .* within 300 ms.*\n +A STDIO server answers on its stdout.*--start-timeout-ms/,
+      /^hanging: It did not answer .* within 300 ms.*\n +\| waiting for the database\n +A STDIO server answers on its stdout.*--start-timeout-ms/,
     );
     expect(code).toBe(1);
   });
@@ -48,7 +55,14 @@ describe('three broken servers: check says what to do', () => {
       servers: [
         { ...failed, name: 'wrong', help: null },
         { ...failed, name: 'crashing', help: expect.stringContaining('by hand'), output: ['no database'] },
-        { ...failed, name: 'hanging', help: expect.stringContaining('--start-timeout-ms') },
+        {
+          ...failed,
+          ...{
+            name: 'hanging',
+            help: expect.stringContaining('--start-timeout-ms'),
+            output: ['waiting for the database'],
+          },
+        },
       ],
     });
   });

@@ -147,6 +147,17 @@ describe('a changed file', () => {
     expect((await initialize(urlOf('second'))).initialized.serverInfo.name).toBe('mini');
   });
 
+  it('ends all sessions of a removed server, those of what it was before a change too', async () => {
+    const { change, urlOf } = await start({ kept: mini, other: showing('old') });
+    const old = await initialize(urlOf('other'));
+    await change({ kept: mini, other: showing('new') });
+    const newer = await initialize(urlOf('other'));
+    await change({ kept: mini });
+    for (const session of [old, newer])
+      await waitFor(async () => (await session.request('ping')).status === 404, { what: 'the end of a session' });
+    await waitFor(async () => (await post(urlOf('other'), initializeBody)).json.error.data.reason === 'no_such_path');
+  });
+
   it.each<[string, string, RegExp[]]>([
     ['that is no JSON', '{"mcpServers": {', [/is not valid JSON/]],
     ['with two faults', textOf({ a: { command: '' }, b: { url: 'nowhere' } }), [/mcpServers\.a/, /mcpServers\.b/]],

@@ -1,4 +1,4 @@
-import type { OpenBackend } from '../../backend/backend.ts';
+import type { BackendEnd, OpenBackend } from '../../backend/backend.ts';
 import { probeEra } from '../../modern/era-probe.ts';
 import type { Era } from '../../protocol/revisions.ts';
 import type { GatewayConfig, ServerConfig } from '../configuration/config.ts';
@@ -95,13 +95,21 @@ export async function examineEras(
 }
 
 async function findEra(open: OpenBackend, timeoutMs: number, isOverHttp: boolean): Promise<Era> {
-  const probe = probeEra({ open, version, timeoutMs, isOverHttp });
+  let output: readonly string[] | undefined;
+  const heard: OpenBackend = (events, opening) => {
+    const onEnd = (end: BackendEnd): void => {
+      output = end.lastOutput;
+      events.onEnd(end);
+    };
+    return open({ ...events, onEnd }, opening);
+  };
+  const probe = probeEra({ open: heard, version, timeoutMs, isOverHttp });
   const outcome = await probe.outcome;
   await probe.close();
   if (outcome.era !== undefined) return outcome.era;
   // What is wrong with a server at a URL is told by what opens a session; some cannot answer any other question.
   if (isOverHttp) return 'legacy';
-  throw outcome.end === undefined ? explainSilence('initialize', timeoutMs) : explainEnd(outcome.end);
+  throw outcome.end === undefined ? explainSilence('initialize', timeoutMs, output) : explainEnd(outcome.end);
 }
 
 async function examineLegacy(trial: Trial): Promise<Findings> {
