@@ -7,6 +7,7 @@ import {
   type Gateway,
   type GatewayOptions,
   modernFixture,
+  root,
   startGateway,
 } from '../support/gateway.ts';
 import { initialize, post } from '../support/http-client.ts';
@@ -108,6 +109,52 @@ test('GangwayRedisSlow: each command takes 150 ms', async () => {
   proxy.set({ toClient: { latencyMs: 150 } });
   await prometheus.fires('GangwayRedisSlow');
   await proxy.close();
+});
+
+test('GangwaySlow: requests are so large that to read them takes the gateway over 50 ms each', async () => {
+  const bytes = 30_000_000;
+  const { gateway, prometheus } = await startScraped({
+    command: [process.execPath, `${root}test/fixtures/children/flooding-server.mjs`],
+    args: ['--max-body-bytes', `${2 * bytes}`, '--max-queued-bytes', `${2 * bytes}`],
+  });
+  const session = await initialize(gateway.url);
+  // A text with many escapes is what takes the longest for its size.
+  const body = `{"jsonrpc":"2.0","id":"large","method":"x","params":{"x":"${'\\"a'.repeat(bytes / 3)}"}}`;
+  const call = async () => expect((await (await session.send(body)).answer()).status).toBe(200);
+  expect(await during(prometheus.fires('GangwaySlow'), call)).toMatchObject({ severity: 'warning' });
+});
+
+test('GangwayMailWaits: letters of another instance are larger than the way from Redis is wide', async () => {
+  await using redis = await startRedis();
+  await using proxy = await startNetProxy(redis.port);
+  // An instance that cannot read its mailbox does not renew its lease: with a short one it is taken for dead before.
+  const { gateway, prometheus, adminPort } = await startScraped({
+    command: everythingFixture,
+    args: ['--redis', proxy.urlOf(redis.url), '--lease-ms', '60000'],
+  });
+  const other = await startGateway({ command: everythingFixture, args: ['--redis', redis.url] });
+  const session = await initialize(gateway.url);
+  await session.at(other.url).callTool('echo', { text: 'a' });
+  proxy.set({ toClient: { bytesPerSecond: 50_000 } });
+  const call = session.at(other.url).callTool('echo', { text: 'x'.repeat(1_000_000) });
+  expect(await prometheus.fires('GangwayMailWaits')).toMatchObject({ instance: `127.0.0.1:${adminPort}` });
+  proxy.set({});
+  expect(await call).toMatchObject({ content: [{ type: 'text' }] });
+});
+
+test('GangwayInternalErrors: what Redis has of a stream is not what was written there', async () => {
+  await using redis = await startRedis();
+  const { gateway, prometheus } = await startScraped({ command: everythingFixture, args: ['--redis', redis.url] });
+  const session = await initialize(gateway.url);
+  const params = { name: 'progress', arguments: { count: 3 }, _meta: { progressToken: 'p' } };
+  const { events } = await (await session.send({ jsonrpc: '2.0', id: 9, method: 'tools/call', params })).answer();
+  const log = await redis.cli('KEYS', 'gangway:session:*:log');
+  const entries = (await redis.command('XRANGE', log, '-', '+')) as [string, [string, string, string, string]][];
+  await redis.command('DEL', log);
+  for (const [id, [, header]] of entries) await redis.command('XADD', log, id, 'h', header, 'd', 'damaged');
+  expect((await session.getStream(events[0]?.id)).status).toBe(500);
+  await prometheus.fires('GangwayInternalErrors');
+  expect(gateway.logs()).toContainEqual(expect.objectContaining({ level: 50, msg: 'session failed' }));
 });
 
 test('GangwayTakeovers: an instance was killed, and a client comes back to the other one', async () => {
