@@ -6,7 +6,7 @@ const kib = 1024;
 const mib = 1024 * kib;
 const micro = 1e6;
 const named = (name, target = targets[name]) => ({ name, ...target });
-const times = { warmMs: 1_000, runMs: 1_500, limitMs: 180_000 };
+const times = { warmMs: 1_500, runMs: 1_500, limitMs: 180_000 };
 const many = { more: ['--max-sessions', '10000'] };
 
 /** With nothing under way; each session has a GET stream. One process is measured at all its steps. */

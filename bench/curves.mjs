@@ -7,8 +7,9 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
-import { axes, cellAt } from './axes.mjs';
+import { axes } from './axes.mjs';
 import { choose } from './lib/choose.mjs';
+import { groupsOf } from './lib/curve-groups.mjs';
 import { estimateMs } from './lib/estimate.mjs';
 import { imagesFolder, writeBetween } from './lib/page.mjs';
 import { installPeers } from './lib/peers.mjs';
@@ -51,7 +52,7 @@ for (const line of wrong) print(`WRONG: ${line}`);
 process.exit(wrong.length > 0 ? 1 : 0);
 
 async function measure() {
-  const groups = groupsOf(chosen.flatMap(cellsOf));
+  const groups = groupsOf(chosen, values.quick);
   const ms = groups.reduce((sum, { scenario, targets }) => sum + estimateMs(scenario) * targets.length, 0);
   print(`${groups.length} places, about ${Math.ceil(ms / 60_000)} minutes a round`);
   if (groups.some(({ targets }) => targets.some(({ isPeer }) => isPeer))) installPeers();
@@ -64,33 +65,4 @@ async function measure() {
     signal: stopped.signal,
     print,
   });
-}
-
-function cellsOf(axis) {
-  const ticks = axis.stepsOf === undefined ? axis.x.ticks : [0];
-  const quick = (cell) => ({ ...cell, scenario: shortened(cell.scenario) });
-  return (values.quick ? ticks.slice(0, 3) : ticks)
-    .flatMap((tick) =>
-      axis.lines
-        .map((line) => cellAt(line, tick))
-        .filter((cell) => cell !== undefined && !(values.quick && cell.target.isPeer)),
-    )
-    .map((cell) => (values.quick ? quick(cell) : cell));
-}
-
-const shortened = (scenario) => ({
-  ...scenario,
-  ...(scenario.warmMs !== undefined && { warmMs: 100, runMs: 300 }),
-  ...(scenario.steps !== undefined && { steps: scenario.steps.slice(0, 3), settleMs: 200, watchMs: 200 }),
-});
-
-/** Each scenario once, with the targets that it is for. */
-function groupsOf(cells) {
-  const groups = new Map();
-  for (const { scenario, target } of cells) {
-    const group = groups.get(scenario.name) ?? { scenario, targets: [] };
-    if (!group.targets.some(({ name }) => name === target.name)) group.targets.push(target);
-    groups.set(scenario.name, group);
-  }
-  return [...groups.values()];
 }

@@ -84,6 +84,7 @@ const isStream = ({ kind }) => kind === 'stream';
 const isOpening = ({ kind }) => kind === 'sessions';
 const isBurst = ({ name }) => name.startsWith('bursts');
 const isSmallEcho = ({ name }) => /^echo-16x8-100-/.test(name);
+const isTextEcho = ({ name }) => /^echo-.*-(string|escapes)$/.test(name);
 const isHibernation = ({ hibernates }) => hibernates === true;
 
 /**
@@ -112,6 +113,10 @@ export const targets = {
   'ideal-node': ideal({ only: isBurst, isNode: true }),
   'ideal-redis': ideal({ only: isStream, usesRedis: true, more: (port) => ['--redis', port] }),
   'ideal-redis-batch': ideal({ only: isStream, usesRedis: true, more: (port) => ['--redis', port, '--batch'] }),
+  'http-alone': {
+    ...{ isIdeal: true, transport: 'stdio', only: isTextEcho },
+    argv: ({ port }) => [path.join(here, 'targets/http-alone.mjs'), '--port', port],
+  },
   'ideal-sse': idealRemote('sse'),
   'ideal-http': idealRemote('http'),
   supergateway: {

@@ -19,7 +19,7 @@ export function linesOf(axis, rows) {
 
 function pointsOf({ x, stepsOf, cost }, line, rowsAt) {
   if (stepsOf !== undefined) {
-    const all = rowsAt(cellAt(line, 0)).flatMap((row) => stepsOf(row) ?? []);
+    const all = rowsAt(cellAt(line, x.ticks[0])).flatMap((row) => stepsOf(row) ?? []);
     return x.ticks
       .map((tick) => [tick, median(all.filter(([at]) => at === tick).map(([, value]) => value))])
       .filter(isPoint);
