@@ -40,7 +40,7 @@ for (const axis of axes) {
   const lines = linesOf(axis, rows);
   if (lines.length === 0) continue;
   const image = `growth-${axis.name}.svg`;
-  parts.push(`**${axis.title}**\n\n![${axis.title}](images/${image})\n\n${tableOf(axis, lines)}`);
+  parts.push(`**${axis.title}** (${axis.note})\n\n![${axis.title}](images/${image})\n\n${tableOf(axis, lines)}`);
   if (!values.write) continue;
   mkdirSync(imagesFolder, { recursive: true });
   writeFileSync(path.join(imagesFolder, image), plotOf(axis, lines));

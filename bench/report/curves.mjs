@@ -46,8 +46,8 @@ export function slopeOf(points) {
 export const plotOf = (axis, lines) =>
   plot({
     title: axis.title,
+    note: `${axis.note}; both axes are logarithmic`,
     x: axis.x,
-    y: { label: 'both axes are logarithmic' },
     series: lines,
   });
 

@@ -1,7 +1,7 @@
 // Lines over two logarithmic axes as an SVG that reads well on light and on dark pages.
 
 const size = { width: 720, height: 400 };
-const area = { left: 64, right: 560, top: 52, bottom: 346 };
+const area = { left: 64, right: 560, top: 62, bottom: 346 };
 /** Told apart by those who see colours otherwise, too; markers differ as well. The second of each is for dark pages. */
 const colours = [
   ['#0072b2', '#56b4e9'],
@@ -21,12 +21,11 @@ const round = (value) => Math.round(value * 10) / 10;
 const escaped = (text) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;');
 
 /**
- * @param title what is seen, in a line
+ * @param title what is seen, in a line; `note` says more of it
  * @param x `{ label, ticks }`: the axis, and the values that it names
- * @param y `{ label }`
  * @param series `{ name, points: [[x, y], …] }`, five at most
  */
-export function plot({ title, x, y, series }) {
+export function plot({ title, note, x, series }) {
   const points = series.flatMap((line) => line.points);
   const ys = points.map(([, value]) => value);
   const decades = axisOf(Math.min(...ys), Math.max(...ys));
@@ -55,7 +54,7 @@ export function plot({ title, x, y, series }) {
     `<style>${style(series.length)}</style>`,
     `<rect class="page" width="${size.width}" height="${size.height}" rx="6"/>`,
     `<text class="title" x="16" y="26">${escaped(title)}</text>`,
-    `<text x="16" y="44">${escaped(y.label)}</text>`,
+    `<text x="16" y="44">${escaped(note)}</text>`,
     ...rows,
     ...columns,
     `<text x="${(area.left + area.right) / 2}" y="${area.bottom + 40}" text-anchor="middle">${escaped(x.label)}</text>`,

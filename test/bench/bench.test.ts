@@ -14,6 +14,9 @@ afterAll(() => rmSync(folder, { recursive: true }));
 const run = async (program: string, ...args: string[]): Promise<string> =>
   (await exec(process.execPath, [`${root}bench/${program}`, ...args], { maxBuffer: 1e7 })).stdout;
 
+/** A module of the reports. */
+const load = (name: string): Promise<unknown> => import(`${root}bench/report/${name}.mjs`);
+
 /** A file of results: runs, each a list of cells. */
 function resultsOf(...runs: readonly (readonly object[])[]): string {
   const file = join(folder, `${Math.random()}.jsonl`);
@@ -144,6 +147,49 @@ describe('curves.mjs', () => {
   test('an axis is measured, and its lines have slopes', async () => {
     const text = await run('curves.mjs', '--quick', '--axis', 'payload');
     expect(text).not.toContain('WRONG');
-    expect(rowOf(text, '| ours, one string |')).toMatch(/^\| ours, one string (\| [\d.,]+ ){3}\| -\d\.\d\d \|$/);
+    expect(rowOf(text, '| ours, one string |')).toMatch(/^\| ours, one string (\| [\d.,]+ ){3}\| -?\d\.\d\d \|$/);
   }, 120_000);
+
+  test('the slope is that of the cost of a unit at the large end', async () => {
+    const { slopeOf } = (await load('curves')) as { slopeOf: (points: number[][]) => number | undefined };
+    expect(
+      slopeOf([
+        [1, 1_000],
+        [10, 7],
+        [100, 7],
+        [1_000, 7],
+      ]),
+    ).toBeCloseTo(0);
+    expect(
+      slopeOf([
+        [10, 3],
+        [20, 6],
+        [40, 12],
+      ]),
+    ).toBeCloseTo(1);
+    expect(slopeOf([[10, 3]])).toBeUndefined();
+  });
+
+  test('a plot has its points where their logarithms are, inside of the picture, with escaped names', async () => {
+    const { plot } = (await load('plot')) as { plot: (of: object) => string };
+    const svg = plot({
+      ...{ title: 'a < b', note: 'both', x: { label: 'n', ticks: [1, 10, 100] } },
+      series: [
+        {
+          name: 'a & b',
+          points: [
+            [1, 100],
+            [10, 10],
+            [100, 1],
+          ],
+        },
+      ],
+    });
+    expect(svg).toContain('<title>a &lt; b</title>');
+    expect(svg).toContain('>a &amp; b</text>');
+    const [, path = ''] = /class="line" d="M([^"]*)"/.exec(svg) ?? [];
+    const [left = [], middle = [], right = []] = path.split('L').map((place) => place.split(' ').map(Number));
+    for (const axis of [0, 1]) expect(middle[axis]).toBeCloseTo(((left[axis] ?? 0) + (right[axis] ?? 0)) / 2, 0);
+    expect([left[0], left[1], 720 - (right[0] ?? 0), 400 - (right[1] ?? 0)].every((gap) => (gap ?? 0) > 40)).toBe(true);
+  });
 });
