@@ -13,7 +13,7 @@ import type { ClientState } from './client-state.ts';
 import type { Refusal } from './event-writer.ts';
 import { Inbound, idOf } from './inbound.ts';
 import { LostCalls, readUntaken, reasonOfLoss, type Untaken } from './lost-calls.ts';
-import type { Dropped, SessionName, SessionObserver } from './observer.ts';
+import { type Dropped, type SessionName, type SessionObserver, tellFailure } from './observer.ts';
 import { OneStream } from './one-stream.ts';
 import { Outbound } from './outbound.ts';
 import { patientLog } from './patient-log.ts';
@@ -116,7 +116,7 @@ export class Conversation {
       register: options.register,
       onRefused: options.onRefused,
       onHistoryLost: () => this.drop('history_lost'),
-      onFailed: (cause) => observer.failed(options.name, cause),
+      onFailed: (cause) => tellFailure(observer, options.name, cause),
     });
     this.upstream = new Upstream({
       ...{ server: seenBy(observer, server, options.name), epoch },

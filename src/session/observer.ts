@@ -1,4 +1,5 @@
 import type { BackendEnd, OpenBackend } from '../backend/backend.ts';
+import { StoreUnavailable } from '../store/store-unavailable.ts';
 import type { CallObserver } from './call-observer.ts';
 import type { SessionEnd } from './session-end.ts';
 
@@ -78,4 +79,10 @@ export interface SessionObserver {
   clusterJoined(): void;
   /** The store that instances share did not do what it was asked. */
   clusterFailed(cause: unknown): void;
+}
+
+/** Tells what failed in a session: a store that is away or full, as such; anything else is a fault of the gateway itself. */
+export function tellFailure(observer: SessionObserver, name: SessionName, cause: unknown): void {
+  if (cause instanceof StoreUnavailable) observer.clusterFailed(cause);
+  else observer.failed(name, cause);
 }
