@@ -99,6 +99,7 @@ export class Conversation {
       onAnswered: (call, response) => this.#answered(call, response),
       onInitialized: (call, response) => options.onInitialized(this.#opening as OpeningAnswer, call, response),
       onDropped: (what, text) => this.drop(what, text),
+      whenStored: (tell) => this.outbound.whenStored(tell),
     });
     this.outbound = new Outbound({
       log: patientLog(store.log, signal),

@@ -84,7 +84,7 @@ export const catalogue = {
   ),
   requestGatewaySeconds: histogram(
     'request_gateway_seconds',
-    "The gateway's own time of a request: from its last byte to the hand-over, and from the response to its way to the client.",
+    "What the gateway adds to a request, Redis included: from its last byte to the hand-over to the server, and from the server's response until that is on its way to the client.",
     ownBounds,
     [server, era],
   ),

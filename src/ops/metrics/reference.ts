@@ -47,8 +47,10 @@ late the event loop was since the last look), \`nodejs_heap_size_used_bytes\`, \
 
 ## What they are not
 
-- The time of a request ends when its response is on its way to the client, not when the client has it; with an answer that is a stream, when the response is on its
-  way to the log.
+- The time of a request ends when its response is on its way to the client, not when the client has it. What the gateway adds
+  (\`mcp_gangway_request_gateway_seconds\`) holds the wait for Redis where there is one: for the record of a new session, and with an answer that is a stream for the
+  response to be in the log, since it does not go out before. It does not hold the way of a request by Redis to the instance that has the session, nor what a server that writes faster than Redis
+  takes it waits for: that is in \`mcp_gangway_request_server_seconds\`.
 - A request to a session of another instance is counted there, by its owner. Streams and connections are counted where the client is.
 - Requests that the gateway makes by itself are no requests of clients; they are in \`mcp_gangway_server_messages_total\`.
 `;
