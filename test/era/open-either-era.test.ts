@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { BackendEnd } from '../../src/backend/backend.ts';
 import { openEitherEra } from '../../src/era/open-either-era.ts';
+import type { SeenOfEra } from '../../src/modern/modern-server.ts';
 import type { Reason } from '../../src/protocol/faults.ts';
 import type { Era } from '../../src/protocol/revisions.ts';
 import { createFakeServer } from '../support/fake-backend.ts';
@@ -14,11 +15,11 @@ function createOpener(era: Era | Reason = 'modern', isOverHttp = false, silentMs
   const direct = createFakeServer();
   const translated = createFakeServer();
   let asked = 0;
-  const doubts: boolean[] = [];
+  const seen: (SeenOfEra | undefined)[] = [];
   let tellEra: (() => void) | undefined;
-  const findEra = (_: unknown, isDoubted: boolean) => {
+  const findEra = (_: unknown, of?: SeenOfEra) => {
     asked += 1;
-    doubts.push(isDoubted);
+    seen.push(of);
     return new Promise<Era | Reason>((resolve) => {
       tellEra = () => resolve(era);
     });
@@ -26,7 +27,7 @@ function createOpener(era: Era | Reason = 'modern', isOverHttp = false, silentMs
   const servers = { direct: direct.open, translated: translated.open };
   const open = openEitherEra({ ...servers, eras: { findEra }, isOverHttp, silentMs });
   return {
-    ...{ direct, translated, doubts, asked: () => asked },
+    ...{ direct, translated, seen, asked: () => asked },
     async find() {
       tellEra?.();
       await Promise.resolve();
@@ -65,9 +66,10 @@ describe('a server whose era is not known', () => {
     ['no answer', (server: ReturnType<typeof createFakeServer>) => server.backend.leaves(['i'], 'server_refused')],
     ['its end', (server: ReturnType<typeof createFakeServer>) => server.backend.ends()],
   ])('[R9.11b] is translated if it meets initialize with %s and is modern', async (_, refuse) => {
-    const { direct, translated, open, find } = createOpener();
+    const { direct, translated, open, find, seen } = createOpener();
     const { told, backend } = open();
     refuse(direct);
+    expect(seen).toEqual([direct.living.length === 0 ? 'end' : undefined]);
     backend.pause();
     direct.backend.ends();
     await find();
@@ -108,12 +110,12 @@ describe('a server whose era is not known', () => {
     ['-32022 with modern revisions, and is refused as legacy', modernOnly, 'legacy', 'failed'],
     ['-32601, and is legacy', errorOf(-32601), 'legacy', errorOf(-32601)],
   ])('[R9.11b] that refuses with %s: its client is told what helps', async (_, refusal, era, outcome) => {
-    const { direct, translated, open, find, doubts } = createOpener(era);
+    const { direct, translated, open, find, seen } = createOpener(era);
     const { told, backend } = open();
     direct.backend.says(refusal);
     await find();
     expect(told).toEqual([outcome]);
-    expect(doubts).toEqual([true]);
+    expect(seen).toEqual(['modern']);
     await backend.close();
     expect([direct.living, translated.opened]).toEqual([[], []]);
   });
