@@ -109,7 +109,7 @@ export function missingCommand(config: ServerConfig, environment: Environment): 
   const { command, args, cwd, env } = config;
   const program = { command, args, cwd, env: childEnvironment(environment, env) };
   if (locate(program) !== undefined) return undefined;
-  return explainSpawnFailure(Object.assign(new Error('not found'), { code: 'ENOENT' }), program);
+  return explainSpawnFailure(Object.assign(new Error('not found'), { code: 'ENOENT' }), program).detail;
 }
 
 /**

@@ -128,11 +128,14 @@ export class Unusable extends Error {
   readonly help: string;
   /** The last lines that the server wrote beside the protocol: they can hold anything. */
   readonly output: readonly string[];
+  /** How its backend ended, if it did. */
+  readonly end: BackendEnd | undefined;
 
-  constructor(message: string, { help = '', output = [] }: Partial<Pick<Unusable, 'help' | 'output'>> = {}) {
+  constructor(message: string, { help = '', output = [], end }: Partial<Omit<Unusable, keyof Error>> = {}) {
     super(message);
     this.help = help;
     this.output = output;
+    this.end = end;
   }
 }
 
@@ -147,9 +150,10 @@ export const explainSilence = (method: string, timeoutMs: number, output: readon
   });
 
 /** For the operator: the server is no more, or never was. */
-export function explainEnd({ reason, detail, lastOutput: output = [] }: BackendEnd): Unusable {
-  if (reason === 'failed') return new Unusable(detail);
+export function explainEnd(end: BackendEnd): Unusable {
+  const { reason, detail, lastOutput: output = [] } = end;
+  if (reason === 'failed') return new Unusable(detail, { end });
   const help =
     'Start it by hand to see what it lacks. It gets no other variables than PATH, HOME and the like, and what --env (in the file: "env") gives it.';
-  return new Unusable(`It ended before it answered. ${detail}`, { help, output });
+  return new Unusable(`It ended before it answered. ${detail}`, { help, output, end });
 }

@@ -35,6 +35,7 @@ describe('/readyz', () => {
     const { baseUrl } = await startWith({ good: childAt('mini-server'), dying, wrong, unused: childAt('mini-server') });
     await initialize(`${baseUrl}/good/mcp`);
     expect((await post(`${baseUrl}/dying/mcp`, initializeBody)).status).toBe(502);
+    expect((await post(`${baseUrl}/wrong/mcp`, initializeBody)).status).toBe(502);
     const ready = await readyOf(baseUrl);
     const at = expect.stringMatching(/^\d{4}-\d\d-\d\dT/);
     expect(ready).toEqual({

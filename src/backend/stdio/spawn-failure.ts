@@ -15,20 +15,28 @@ const limits: Readonly<Record<string, string>> = {
     'The command, an argument, the working directory or an environment variable is empty or holds a NUL byte. Correct the configuration.',
 };
 
+/** Why a program could not be started. */
+export interface SpawnFailure {
+  /** One sentence or two for the operator, with what to do. */
+  readonly detail: string;
+  /** There is no such command. */
+  readonly isNotFound: boolean;
+}
+
 /**
- * One sentence or two for the operator: why a program could not be started and what to do. The operating system says
+ * Says for the operator why a program could not be started and what to do. The operating system says
  * ENOENT for a missing command, a missing working directory and a missing interpreter alike, so this looks which it is.
  * Holds paths but no argument and no value of the environment, which can be secrets (P12).
  */
-export function explainSpawnFailure(error: unknown, program: Program): string {
+export function explainSpawnFailure(error: unknown, program: Program): SpawnFailure {
   const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
-  return (
-    limits[code] ??
-    aboutUser(code, program) ??
-    aboutWorkingDirectory(program.cwd) ??
-    aboutCommand(code, program) ??
-    `The command ${program.command} could not be started (${code}).`
-  );
+  const other = limits[code] ?? aboutUser(code, program) ?? aboutWorkingDirectory(program.cwd);
+  if (other !== undefined) return { detail: other, isNotFound: false };
+  const path = locate(program);
+  if (path === undefined && (code === 'ENOENT' || code === 'ENOTDIR'))
+    return { detail: aboutMissingCommand(program), isNotFound: true };
+  const detail = path && aboutCommand(code, path);
+  return { detail: detail ?? `The command ${program.command} could not be started (${code}).`, isNotFound: false };
 }
 
 function aboutUser(code: string, { command, uid, gid }: Program): string | undefined {
@@ -49,9 +57,7 @@ function aboutWorkingDirectory(cwd: string | undefined): string | undefined {
   return undefined;
 }
 
-function aboutCommand(code: string, program: Program): string | undefined {
-  const path = locate(program);
-  if (path === undefined) return code === 'ENOENT' || code === 'ENOTDIR' ? aboutMissingCommand(program) : undefined;
+function aboutCommand(code: string, path: string): string | undefined {
   if (isDirectory(path)) return `The command ${path} is a directory. Name the program in it as "command".`;
   if (!isExecutable(path))
     return `The command ${path} is not executable. Run chmod +x on it, or start it with its interpreter as "command".`;

@@ -38,12 +38,13 @@ export const failureOf = (reason: FailureReason): Failure => ({ reason, why: sen
  * Why a backend ended; undefined if the gateway itself closed it.
  * @param isRemote the server runs by itself: what ended is a connection
  */
-export function failureOfEnd({ reason, exitCode, signal }: BackendEnd, isRemote: boolean): Failure | undefined {
+export function failureOfEnd(end: BackendEnd, isRemote: boolean): Failure | undefined {
+  const { reason, exitCode, signal, isNotFound = false } = end;
   switch (reason) {
     case 'closed':
       return undefined;
     case 'failed':
-      return failureOf(isRemote ? 'unreachable' : 'not_started');
+      return failureOf(isRemote ? 'unreachable' : isNotFound ? 'not_found' : 'not_started');
     case 'exited':
       return isRemote ? failureOf('disconnected') : { reason, why: `${sentences.exited}${byWhat(exitCode, signal)}.` };
     default:

@@ -59,6 +59,7 @@ describe('a program that cannot be started', () => {
     const end = await opened.end();
     expect(end.reason).toBe('failed');
     expect(end.detail).toMatch(detail);
+    expect(end.isNotFound).toBe(/^The command .* (was not found in PATH|does not exist)/.test(end.detail));
     expect(end.cause).toBeInstanceOf(Error);
     await opened.backend.close();
     expect(opened.ends).toHaveLength(1);
@@ -71,7 +72,8 @@ describe('a program that cannot be started', () => {
     ['EIO', /could not be started \(EIO\)/],
   ])('[F12] explains %s', (code, detail) => {
     const program = { command: process.execPath, args: [], env: {} };
-    expect(explainSpawnFailure(Object.assign(new Error(code), { code }), program)).toMatch(detail);
+    const explained = explainSpawnFailure(Object.assign(new Error(code), { code }), program);
+    expect(explained).toEqual({ detail: expect.stringMatching(detail), isNotFound: false });
   });
 
   it('P12: tells no argument and no value of the environment', async () => {

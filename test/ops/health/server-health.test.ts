@@ -24,6 +24,7 @@ describe('how a server does', () => {
     ['stdio', { reason: 'exited', exitCode: 3 }, { reason: 'exited', why: 'It ended by itself, with code 3.' }],
     ['stdio', { reason: 'exited', exitCode: null, signal: 'SIGSEGV' }, { why: 'It ended by itself, by SIGSEGV.' }],
     ['stdio', { reason: 'failed' }, { reason: 'not_started' }],
+    ['stdio', { reason: 'failed', isNotFound: true }, { reason: 'not_found' }],
     ['http', { reason: 'failed' }, { reason: 'unreachable' }],
     ['tcp', { reason: 'exited' }, { reason: 'disconnected' }],
     ['stdio', { reason: 'memory_limit' }, { reason: 'memory_limit' }],
