@@ -3,6 +3,7 @@ import type { WebTransport } from '../backend/detect.ts';
 import type { ServerHealth } from '../ops/health/server-health.ts';
 import type { Log } from '../ops/log.ts';
 import type { ProcessNames } from '../ops/process-names.ts';
+import type { Era } from '../protocol/revisions.ts';
 import type { ServerConfig } from './configuration/config.ts';
 
 /** What is told of a server's processes outside of sessions. */
@@ -22,7 +23,7 @@ export interface ServerListeners {
   /** A spare ended before anybody used it. */
   onSpareEnd?(end: BackendEnd): void;
   /** It answered the first question, which the gateway asks an only server at its start. */
-  onAnswered?(): void;
+  onAnswered?(era: Era): void;
 }
 
 /**
@@ -55,6 +56,9 @@ export function listenTo(
       logger.warn({ reason, detail }, 'spare server ended');
       health.ended(server, end);
     },
-    onAnswered: () => health.started(server),
+    onAnswered(era) {
+      health.started(server);
+      health.eraSeen(server, era);
+    },
   };
 }

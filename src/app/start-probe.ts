@@ -1,4 +1,5 @@
 import type { BackendEnd, OpenBackend } from '../backend/backend.ts';
+import type { Era } from '../protocol/revisions.ts';
 import type { GatewayConfig, ServerConfig } from './configuration/config.ts';
 import type { Environment } from './configuration/environment.ts';
 import { explainForcedEra } from './other-era.ts';
@@ -44,26 +45,29 @@ async function awaitAnswer({ config, gateway, environment, listeners }: StartPro
       await trial.close();
     }
   };
-  const answersModern = async (): Promise<void> => {
+  const answersModern = async (): Promise<'modern'> => {
     if (running.modern === undefined) throw new Error('Its transport has no modern era.');
     await answersBy(openTrial(running.modern.open, startTimeoutMs, 'modern'), discover);
+    return 'modern';
   };
-  try {
-    if (era === 'modern') await answersModern();
-    else {
-      await answersBy(openTrial(running.server.open, startTimeoutMs), initialize).catch(async (error) => {
-        // A server that has only the other era refuses this one; what it says of its own is told by `check`.
-        if (
-          era === 'legacy' ||
-          !(await answersModern().then(
-            () => true,
-            () => false,
-          ))
-        )
-          throw error;
+  const answersLegacy = async (): Promise<'legacy'> => {
+    await answersBy(openTrial(running.server.open, startTimeoutMs), initialize);
+    return 'legacy';
+  };
+  const answers = async (): Promise<Era> => {
+    if (era === 'modern') return answersModern();
+    try {
+      return await answersLegacy();
+    } catch (error) {
+      if (era === 'legacy') throw error;
+      // A server that has only the other era refuses this one; what it says of its own is told by `check`.
+      return answersModern().catch(() => {
+        throw error;
       });
     }
-    listeners.onAnswered?.();
+  };
+  try {
+    listeners.onAnswered?.(await answers());
     return running;
   } catch (error) {
     const openers = { open: running.server.open, openModern: running.modern?.open };

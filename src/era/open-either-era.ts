@@ -15,6 +15,8 @@ export interface EitherEraOptions {
   readonly eras: EraSource;
   /** The server is reached over HTTP: where it refuses `initialize` by a status, its backend counts as not started. */
   readonly isOverHttp: boolean;
+  /** The server has opened a session of the legacy era by itself; told with each. */
+  onLegacy(): void;
   /** A server that has left `initialize` without an answer for so long is asked for its era, in milliseconds. */
   readonly silentMs: number;
 }
@@ -27,11 +29,12 @@ export interface EitherEraOptions {
  * row: the first can come of a slow start. A refusal as of the modern era whose server does not say of which era it is, is no
  * answer for the client: the backend has not started, and the client tries again.
  */
-export function openEitherEra({ direct, translated, eras, isOverHttp, silentMs }: EitherEraOptions): OpenBackend {
+export function openEitherEra(options: EitherEraOptions): OpenBackend {
+  const { direct, translated, eras, isOverHttp, onLegacy, silentMs } = options;
   let hasNoLegacy = false;
   let wasSilent = false;
-  return (events, options) => {
-    if (options?.resume !== undefined) return direct(events, options);
+  return (events, opening) => {
+    if (opening?.resume !== undefined) return direct(events, opening);
     const openTranslated = (told: BackendEvents): Backend =>
       translated(
         {
@@ -41,11 +44,11 @@ export function openEitherEra({ direct, translated, eras, isOverHttp, silentMs }
             told.onEnd(end);
           },
         },
-        options,
+        opening,
       );
     if (hasNoLegacy) return openTranslated(events);
     return new UndecidedBackend(events, {
-      openDirect: (told) => direct(told, options),
+      openDirect: (told) => direct(told, opening),
       openTranslated,
       ...{ eras, silentMs },
       refusedBy: ({ reason }) => reason === 'exited' || (isOverHttp && reason === 'failed'),
@@ -54,6 +57,7 @@ export function openEitherEra({ direct, translated, eras, isOverHttp, silentMs }
       },
       onAnswered: () => {
         wasSilent = false;
+        onLegacy();
       },
       onSilent: () => {
         hasNoLegacy ||= wasSilent;

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import type { BackendEnd } from '../../src/backend/backend.ts';
 import { openEitherEra } from '../../src/era/open-either-era.ts';
 import type { SeenOfEra } from '../../src/modern/modern-server.ts';
@@ -25,9 +25,10 @@ function createOpener(era: Era | Reason = 'modern', isOverHttp = false, silentMs
     });
   };
   const servers = { direct: direct.open, translated: translated.open };
-  const open = openEitherEra({ ...servers, eras: { findEra }, isOverHttp, silentMs });
+  const onLegacy = vi.fn();
+  const open = openEitherEra({ ...servers, eras: { findEra }, isOverHttp, onLegacy, silentMs });
   return {
-    ...{ direct, translated, seen, asked: () => asked },
+    ...{ direct, translated, seen, onLegacy, asked: () => asked },
     async find() {
       tellEra?.();
       await Promise.resolve();
@@ -51,9 +52,11 @@ function createOpener(era: Era | Reason = 'modern', isOverHttp = false, silentMs
 
 describe('a server whose era is not known', () => {
   it('serves legacy clients by itself if it answers initialize, and is not asked anything', () => {
-    const { direct, translated, open, asked } = createOpener();
+    const { direct, translated, open, asked, onLegacy } = createOpener();
     const { told, backend } = open();
+    expect(onLegacy).not.toHaveBeenCalled();
     direct.backend.says({ jsonrpc: '2.0', method: 'notifications/message' }, answered, errorOf(1));
+    expect(onLegacy).toHaveBeenCalledOnce();
     direct.backend.says(errorOf(-32601));
     direct.backend.ends();
     expect(told).toHaveLength(5);
@@ -66,7 +69,7 @@ describe('a server whose era is not known', () => {
     ['no answer', (server: ReturnType<typeof createFakeServer>) => server.backend.leaves(['i'], 'server_refused')],
     ['its end', (server: ReturnType<typeof createFakeServer>) => server.backend.ends()],
   ])('[R9.11b] is translated if it meets initialize with %s and is modern', async (_, refuse) => {
-    const { direct, translated, open, find, seen } = createOpener();
+    const { direct, translated, open, find, seen, onLegacy } = createOpener();
     const { told, backend } = open();
     refuse(direct);
     expect(seen).toEqual([direct.living.length === 0 ? 'end' : undefined]);
@@ -82,6 +85,7 @@ describe('a server whose era is not known', () => {
     translated.backend.says(answered);
     await backend.close();
     expect(told).toEqual([answered, 'closed']);
+    expect(onLegacy).not.toHaveBeenCalled();
     expect(translated.living).toEqual([]);
   });
 

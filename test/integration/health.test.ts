@@ -41,7 +41,7 @@ describe('/readyz', () => {
     expect(ready).toEqual({
       ...{ status: 200, reasons: [] },
       servers: [
-        { name: 'good', transport: 'stdio', era: null, last: { outcome: 'started', at }, probe: null },
+        { name: 'good', transport: 'stdio', era: 'legacy', last: { outcome: 'started', at }, probe: null },
         expect.objectContaining({ name: 'dying', last: expect.objectContaining({ reason: 'exited', at }) }),
         expect.objectContaining({ name: 'wrong', last: expect.objectContaining({ reason: 'not_found' }) }),
         { name: 'unused', transport: 'stdio', era: null, last: null, probe: null },

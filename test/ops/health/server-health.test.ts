@@ -2,6 +2,7 @@ import { describe, expect, it, vi } from 'vitest';
 import type { BackendEnd } from '../../../src/backend/backend.ts';
 import { failureOf } from '../../../src/ops/health/server-failure.ts';
 import { ServerHealth } from '../../../src/ops/health/server-health.ts';
+import type { Era } from '../../../src/protocol/revisions.ts';
 
 function healthOf(transport: string) {
   const health = new ServerHealth();
@@ -35,6 +36,22 @@ describe('how a server does', () => {
     if (said === undefined) expect(lastOf()).toBeUndefined();
     else expect(lastOf()).toMatchObject(said);
     expect(JSON.stringify(health.statuses)).not.toMatch(/secret|hunter2/);
+  });
+
+  it('is of the era in which it has answered, until it was asked for its era', () => {
+    let found: Era | undefined;
+    const health = new ServerHealth();
+    health.add('it', { transport: 'stdio', isRequired: false, era: () => found });
+    const heard = vi.fn();
+    health.onChange(heard);
+    expect(health.statuses[0]?.era).toBeUndefined();
+    health.eraSeen('it', 'legacy');
+    health.eraSeen('it', 'legacy');
+    expect([health.statuses[0]?.era, heard.mock.calls.length]).toEqual(['legacy', 1]);
+    found = 'modern';
+    expect(health.statuses[0]?.era).toBe('modern');
+    health.add('it', { transport: 'stdio', isRequired: false, era: () => undefined });
+    expect(health.statuses[0]?.era).toBeUndefined();
   });
 
   it('is not known of one that is not configured, or in another way', () => {
