@@ -1,6 +1,7 @@
 import type { BackendEnd, OpenBackend } from '../backend/backend.ts';
 import type { WebTransport } from '../backend/detect.ts';
 import type { ServerHealth } from '../ops/health/server-health.ts';
+import { helpOfEnd } from '../ops/health/start-help.ts';
 import type { Log } from '../ops/log.ts';
 import type { ProcessNames } from '../ops/process-names.ts';
 import type { Era } from '../protocol/revisions.ts';
@@ -53,8 +54,8 @@ export function listenTo(
     },
     onSpareEnd(end) {
       const { reason, detail } = end;
-      logger.warn({ reason, detail }, 'spare server ended');
-      health.ended(server, end);
+      logger.warn({ reason, detail, help: helpOfEnd(end) }, 'spare server ended');
+      health.ended(server, end, { isAtStart: true });
     },
     onAnswered(era) {
       health.started(server);

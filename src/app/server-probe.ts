@@ -39,7 +39,7 @@ export function startProbing(served: ServedServer, health: ServerHealth): Server
     if (inARow >= needed) state = isWell ? 'up' : 'down';
     if (outcome === 'well') health.started(name);
     else if (outcome instanceof Unusable && outcome.end !== undefined)
-      health.ended(name, outcome.end, failureOf('no_answer'));
+      health.ended(name, outcome.end, { isAtStart: true, ifClosed: failureOf('no_answer') });
     // Of a server that could not be started, who started it has told why.
     else if (!(outcome instanceof NotStarted)) health.failed(name, failureOf('no_answer'));
     if (state !== undefined) health.probed(name, state);

@@ -1,4 +1,5 @@
 import type { BackendEnd, OpenBackend } from '../backend/backend.ts';
+import { helpIfEnded } from '../ops/health/start-help.ts';
 import type { Era } from '../protocol/revisions.ts';
 import type { GatewayConfig, ServerConfig } from './configuration/config.ts';
 import type { Environment } from './configuration/environment.ts';
@@ -111,5 +112,6 @@ async function awaitSpare(probe: StartProbe): Promise<RunningServer> {
 function explain({ reason, detail, lastOutput = [] }: BackendEnd): string {
   if (reason === 'failed') return detail;
   const output = lastOutput.map((line) => `\n  | ${line}`).join('');
-  return `The MCP server ended right after its start. ${detail}${output === '' ? '' : ` Its last output:${output}`}`;
+  const said = output === '' ? '' : ` Its last output:${output}`;
+  return `The MCP server ended right after its start. ${detail}${said}\n${helpIfEnded}`;
 }

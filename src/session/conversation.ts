@@ -132,7 +132,7 @@ export class Conversation {
       onState: (state) => this.outbound.take([{ text: Buffer.alloc(0), of: undefined, state }]),
       onNeeded: () => this.upstream.restore(client, this.#handshake as Handshake),
       onLost: (end) => this.#lost(end),
-      onAway: (end) => observer.backendEnded(options.name, end),
+      onAway: (end) => observer.backendEnded(options.name, end, { isAtStart: false }),
       onUnsent: (message) => this.#lostCalls.unsent(message),
       onRestored: () => this.#restored(),
       onGivenUp: options.onOver,
@@ -229,7 +229,7 @@ export class Conversation {
    * known (P3).
    */
   #lost(end: BackendEnd): void {
-    this.#observer.backendEnded(this.#options.name, end);
+    this.#observer.backendEnded(this.#options.name, end, { isAtStart: this.#handshake === undefined });
     this.outbound.finish();
     this.calls.tasks.clear();
     this.#forgetPlace();

@@ -65,8 +65,8 @@ export interface SessionObserver {
   adopted(name: SessionName, details: { pending: number }): void;
   /** A session was ended because its owners were lost too often in a short while: it may be what they die of. */
   wornOut(name: SessionName): void;
-  /** The server ended by itself. */
-  backendEnded(name: SessionName, end: BackendEnd): void;
+  /** The server ended by itself, or could not be started; `isAtStart` if the session's first one has not answered `initialize`. */
+  backendEnded(name: SessionName, end: BackendEnd, details: { readonly isAtStart: boolean }): void;
   /** Nobody uses the session: its backend is ended until somebody does. */
   hibernated(name: SessionName): void;
   /** A lost backend, or one that hibernated, was replaced; `losses` counts those of the session. */

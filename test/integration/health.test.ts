@@ -32,22 +32,31 @@ describe('/readyz', () => {
   it('says what came of each server last, and stays 200 whatever that is', async () => {
     const dying = { command: process.execPath, args: ['-e', 'console.error("/srv/secret"); process.exit(3)'] };
     const wrong = { command: '/no/such/secret-command' };
-    const { baseUrl } = await startWith({ good: childAt('mini-server'), dying, wrong, unused: childAt('mini-server') });
+    const servers = { good: childAt('mini-server'), dying, wrong, unused: childAt('mini-server') };
+    const { baseUrl, logs } = await startWith(servers);
     await initialize(`${baseUrl}/good/mcp`);
     expect((await post(`${baseUrl}/dying/mcp`, initializeBody)).status).toBe(502);
     expect((await post(`${baseUrl}/wrong/mcp`, initializeBody)).status).toBe(502);
     const ready = await readyOf(baseUrl);
+    const help = expect.stringMatching(/^Start it by hand/);
     const at = expect.stringMatching(/^\d{4}-\d\d-\d\dT/);
     expect(ready).toEqual({
       ...{ status: 200, reasons: [] },
       servers: [
         { name: 'good', transport: 'stdio', era: 'legacy', last: { outcome: 'started', at }, probe: null },
-        expect.objectContaining({ name: 'dying', last: expect.objectContaining({ reason: 'exited', at }) }),
+        expect.objectContaining({ name: 'dying', last: expect.objectContaining({ reason: 'exited', help, at }) }),
         expect.objectContaining({ name: 'wrong', last: expect.objectContaining({ reason: 'not_found' }) }),
         { name: 'unused', transport: 'stdio', era: null, last: null, probe: null },
       ],
     });
     expect(JSON.stringify(ready)).not.toMatch(/secret|srv/);
+    // One try of a client, one end that is told, with what to do; the other process is asked for its era.
+    const isWarning = (line: Record<string, unknown>) => Number(line['level']) >= 40 && line['server'] === 'dying';
+    await waitFor(() => logs().filter(isWarning).length > 1);
+    expect(logs().filter(isWarning)).toMatchObject([
+      { msg: 'server ended', detail: expect.stringContaining('code 3'), help },
+      { msg: 'session ended', reason: 'server_start_failed' },
+    ]);
   });
 
   it('[S03] names no servers to those who have not shown who they are', async () => {

@@ -30,6 +30,11 @@ export interface ServerOfHealth {
   era(): Era | undefined;
 }
 
+interface HowEnded {
+  readonly isAtStart?: boolean;
+  readonly ifClosed?: Failure;
+}
+
 interface Entry extends ServerOfHealth {
   foundTransport: string;
   seenEra: Era | undefined;
@@ -80,10 +85,11 @@ export class ServerHealth {
 
   /**
    * A backend of the server ended.
+   * @param isAtStart it ended before it had answered anything
    * @param ifClosed what it means if the gateway itself closed it; nothing if not said
    */
-  ended(server: string, end: BackendEnd, ifClosed?: Failure): void {
-    const failure = failureOfEnd(end, this.#servers.get(server)?.transport !== 'stdio') ?? ifClosed;
+  ended(server: string, end: BackendEnd, { isAtStart = false, ifClosed }: HowEnded = {}): void {
+    const failure = failureOfEnd(end, this.#servers.get(server)?.transport !== 'stdio', isAtStart) ?? ifClosed;
     if (failure !== undefined) this.failed(server, failure);
   }
 

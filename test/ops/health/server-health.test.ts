@@ -38,6 +38,17 @@ describe('how a server does', () => {
     expect(JSON.stringify(health.statuses)).not.toMatch(/secret|hunter2/);
   });
 
+  it('says what to do about one that did not start, and nothing of what ended later', () => {
+    const { health, lastOf } = healthOf('stdio');
+    const end = { reason: 'exited', detail: 'x' } as const;
+    health.ended('it', end, { isAtStart: true });
+    expect(lastOf()).toMatchObject({ reason: 'exited', help: expect.stringContaining('Start it by hand') });
+    health.ended('it', end);
+    expect(lastOf()).toMatchObject({ reason: 'exited', help: undefined });
+    health.ended('it', { reason: 'failed', detail: 'x', isNotFound: true });
+    expect(lastOf()).toMatchObject({ help: expect.stringContaining('mcp-gangway check') });
+  });
+
   it('is of the era in which it has answered, until it was asked for its era', () => {
     let found: Era | undefined;
     const health = new ServerHealth();
