@@ -44,6 +44,7 @@ describe('one server', () => {
     expect(servers).toEqual([
       {
         name: 'foo',
+        isOnCommandLine: true,
         command: 'node',
         args: ['dist/foo.js', '--port', '9'],
         warm: 0,

@@ -45,6 +45,16 @@ describe('a program that cannot be started', () => {
     ['arguments too long', () => ({ command: 'node', args: ['x'.repeat(8 << 20)] }), /too long together/],
   ];
 
+  it.each<[string, Partial<StdioOptions>, RegExp]>([
+    ['command not in PATH', { command: 'no-such-cmd' }, /full path after "--"\.$/],
+    ['a whole command line', { command: 'no-such cmd' }, /each argument as a word of its own\.$/],
+    ['no such path', { command: './none' }, /correct what is given after "--"\.$/],
+    ['no such working directory', { command: 'node', cwd: '/no/such' }, /correct --cwd\.$/],
+  ])('that was given on the command line is corrected there: %s', async (_, options, detail) => {
+    const opened = openProgram({ command: '', ...options, isOnCommandLine: true });
+    expect((await opened.end()).detail).toMatch(detail);
+  });
+
   const launched = cases.map(([name, options, detail]): (typeof cases)[number] => [
     `${name}, with setpriv`,
     () => ({ ...options(), launcher: setpriv === undefined ? [] : launcherOf(setpriv, 'SIGTERM') }),
