@@ -126,6 +126,22 @@ describe('commands', () => {
   });
 });
 
+describe('help', () => {
+  it.each([
+    [['--help'], 'gateway'],
+    [['--port', '1', '-h'], 'gateway'],
+    [['--help', 'all'], 'all'],
+    [['check', '--help'], 'check'],
+    [['check', '--json', '-h', '--', 'x'], 'check'],
+    [['key', '--help'], 'key'],
+    [['--help', 'key'], 'key'],
+    [['check', '--help', 'all'], 'all'],
+    [['--help', '--', 'all'], 'gateway'],
+  ])('%j is on %s', (argv, on) => {
+    expect(read({ argv })).toEqual({ ok: true, command: 'help', on });
+  });
+});
+
 describe('the order of sources', () => {
   const file = { port: 3, maxDepth: 33, allowHost: ['file'], ...server({ command: 'x' }) };
   const env = { GANGWAY_PORT: '2', GANGWAY_DRAIN_MS: '22', GANGWAY_ALLOW_HOST: 'one, two', GANGWAY_HOST: '' };
