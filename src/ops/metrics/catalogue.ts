@@ -131,7 +131,7 @@ export const catalogue = {
   startFailures: counter('server_start_failures_total', 'Starts of a server for clients that failed.', [server]),
   startSeconds: histogram(
     'server_start_seconds',
-    'The time from the start of a server until it has answered initialize or server/discover.',
+    "How long clients wait for a server to start: from a session's initialize, or the start of the process that all share, until that is answered; a spare one was started before.",
     startBounds,
     [server],
   ),

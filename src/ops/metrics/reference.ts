@@ -37,7 +37,7 @@ The values of labels:
 
 | Label | Values |
 | --- | --- |
-${labels().map(labelRow).join('\n')}
+${meanings().map(meaningRow).join('\n')}
 
 ## Of its process
 
@@ -59,13 +59,34 @@ late the event loop was since the last look), \`nodejs_heap_size_used_bytes\`, \
 const row = ({ name, type, help, labels: of }: Metric): string =>
   `| \`${name}\` | ${type} | ${of.map((label) => `\`${label.name}\``).join(', ')} | ${help} |`;
 
-/** Each once, but where a name means different things. */
-function labels(): Label[] {
-  const all = Object.values<Metric>(catalogue).flatMap(({ labels: of }) => of);
-  return [...new Map(all.map((label) => [`${label.name} ${label.values ?? label.meaning}`, label])).values()].filter(
-    ({ values, meaning }) => values !== undefined || meaning !== undefined,
-  );
+/** A label, and the metrics that mean the same by it. */
+interface Meaning {
+  readonly label: Label;
+  readonly metrics: string[];
 }
 
-const labelRow = ({ name, values, meaning }: Label): string =>
-  `| \`${name}\` | ${values?.map((value) => `\`${value}\``).join(', ') ?? meaning} |`;
+/** Each label once, but where metrics mean different things by one name. */
+function meanings(): Meaning[] {
+  const all = new Map<string, Meaning>();
+  for (const { name: metric, labels } of Object.values<Metric>(catalogue)) {
+    for (const label of labels) {
+      const said = label.values ?? label.meaning;
+      if (said === undefined) continue;
+      const key = `${label.name} ${said}`;
+      const meaning = all.get(key) ?? { label, metrics: [] };
+      all.set(key, meaning);
+      meaning.metrics.push(metric);
+    }
+  }
+  return [...all.values()].sort((a, b) => a.label.name.localeCompare(b.label.name));
+}
+
+function meaningRow(
+  { label: { name, values, meaning }, metrics }: Meaning,
+  _: number,
+  all: readonly Meaning[],
+): string {
+  const isOnly = all.filter(({ label }) => label.name === name).length === 1;
+  const where = isOnly ? '' : ` of ${metrics.map((metric) => `\`${metric}\``).join(', ')}`;
+  return `| \`${name}\`${where} | ${values?.map((value) => `\`${value}\``).join(', ') ?? meaning} |`;
+}
