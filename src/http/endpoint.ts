@@ -11,7 +11,7 @@ import type { Sessions } from '../session/sessions.ts';
 import { type AdmissionOptions, behindAdmission, type Sender } from './admission.ts';
 import type { CredentialWatch } from './auth/credential-watch.ts';
 import { endingReply } from './auth/ending-reply.ts';
-import { authorized, refuse, withNeeds } from './authorized.ts';
+import { authorized, neededBy, refuse } from './authorized.ts';
 import { headerOf } from './guard.ts';
 import { createModernFace } from './modern-face.ts';
 import { readPosted } from './posted.ts';
@@ -54,8 +54,13 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
   const trace = options.tracePosts?.(server.name, 'http');
   const modernFace = createModernFace(options);
   const sessionlessFace = options.sessionless === 'serve' ? createSessionlessFace(options) : undefined;
-  const replyTo = (outgoing: ServerResponse, accepts: Accepts, sender: Sender, id: RequestId | null = null): Reply =>
-    endingReply(new HttpReply(outgoing, accepts, options, sender), sender.identity, options.watch, id);
+  const replyTo = (
+    outgoing: ServerResponse,
+    accepts: Accepts,
+    sender: Sender,
+    id: RequestId | null = null,
+    needs?: readonly string[],
+  ): Reply => endingReply(new HttpReply(outgoing, accepts, options, sender, needs), sender.identity, options.watch, id);
 
   const findSession = (incoming: IncomingMessage, { principal }: Sender): SessionHandle | Reason => {
     const id = incoming.headers['mcp-session-id'];
@@ -74,8 +79,9 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
   const post: Method = (incoming, outgoing, sender) => {
     const accepts = readAccept(incoming.headers.accept);
     readPosted(incoming, options, accepts.json || accepts.sse, (read) => {
-      const allowed = authorized(read, sender.identity, authorization, incoming.url);
-      const plain = replyTo(outgoing, accepts, withNeeds(sender, allowed), allowed.id);
+      const needs = neededBy(read, authorization);
+      const allowed = authorized(read, needs, sender.identity, authorization, incoming.url);
+      const plain = replyTo(outgoing, accepts, sender, allowed.id, needs);
       if (!allowed.ok) return refuse(allowed, outgoing, plain);
       sender.visit.read(allowed.messages);
       const traced = trace?.(allowed, incoming.headers);
