@@ -3,8 +3,9 @@ import { everybody, type Identity } from './identity.ts';
 /** What is open in the name of somebody. */
 export interface Held {
   readonly identity: Identity;
-  /** Where the watch has it; undefined while it does not. For nobody else. */
-  place: number | undefined;
+  /** Its neighbours among all that is held. For the watch alone. */
+  before: Held | undefined;
+  after: Held | undefined;
   /** Their credentials have ended. Called once, unless it was released before. */
   expire(): void;
 }
@@ -18,40 +19,42 @@ const sweepMs = 1_000;
  */
 export class CredentialWatch {
   /**
-   * A place that gets free is taken by the last. Not a `Set`: each time that one makes room it leaves a table behind which,
-   * being old, keeps all that was in it alive until the next full collection, with requests and answers; that was a third of
-   * what a request with a token cost.
+   * A list, whose members know each other. Not a `Set` or array: each time that one grows or makes room it leaves a table
+   * behind which, once it is old, keeps all that was in it alive until the next full collection, with requests and answers.
+   * That was a third of what a request with a token cost.
    */
-  readonly #held: Held[] = [];
+  #newest: Held | undefined;
   #timer: NodeJS.Timeout | undefined;
 
   /** From now on it is looked at, until it is released or its credentials end. */
   hold(held: Held): void {
     if (held.identity === everybody) return;
-    held.place = this.#held.push(held) - 1;
+    held.after = this.#newest;
+    if (this.#newest !== undefined) this.#newest.before = held;
+    this.#newest = held;
     this.#timer ??= setInterval(() => this.sweep(), sweepMs).unref();
   }
 
   /** Nothing of it is open any more. Idempotent. */
   release(held: Held): void {
-    const { place } = held;
-    if (place === undefined) return;
-    held.place = undefined;
-    const last = this.#held.pop();
-    if (last === undefined || last === held) return;
-    this.#held[place] = last;
-    last.place = place;
+    const { before, after } = held;
+    if (before !== undefined) before.after = after;
+    else if (this.#newest === held) this.#newest = after;
+    if (after !== undefined) after.before = before;
+    held.before = undefined;
+    held.after = undefined;
   }
 
   /** Looks now. */
   sweep(): void {
     const now = Date.now();
-    const ended = this.#held.filter(({ identity: { expiresAtMs } }) => expiresAtMs !== undefined && expiresAtMs <= now);
-    for (const held of ended) {
-      if (held.place === undefined) continue; // the end of another was its end, too
-      this.release(held);
-      held.expire();
+    const ended: Held[] = [];
+    for (let held = this.#newest; held !== undefined; held = held.after) {
+      const { expiresAtMs } = held.identity;
+      if (expiresAtMs !== undefined && expiresAtMs <= now) ended.push(held);
     }
+    for (const held of ended) this.release(held);
+    for (const held of ended) held.expire();
   }
 
   /** Nothing is looked at any more. */

@@ -14,7 +14,8 @@ export const endingReply = (reply: Reply, identity: Identity, watch: CredentialW
 
 class EndingReply implements Reply, Held {
   readonly identity: Identity;
-  place: number | undefined;
+  before: Held | undefined;
+  after: Held | undefined;
   readonly #reply: Reply;
   readonly #watch: CredentialWatch;
   readonly #id: RequestId | null;

@@ -95,7 +95,8 @@ export class Connection {
     peer.once('close', () => this.#closed());
     const held: Held = {
       identity: sender.identity,
-      place: undefined,
+      before: undefined,
+      after: undefined,
       expire: () => this.#cut('credentials_expired'),
     };
     watch.hold(held);
