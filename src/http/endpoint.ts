@@ -18,6 +18,7 @@ import { readPosted } from './posted.ts';
 import { HttpReply } from './reply.ts';
 import { respondWithFault } from './respond.ts';
 import { createSessionlessFace } from './sessionless.ts';
+import { shownSession } from './shown-session.ts';
 
 /** What an endpoint needs. */
 export interface EndpointOptions extends AdmissionOptions {
@@ -42,8 +43,6 @@ export type Endpoint = (incoming: IncomingMessage, outgoing: ServerResponse) => 
 /** Answers a request that was let in. */
 type Method = (incoming: IncomingMessage, outgoing: ServerResponse, sender: Sender) => void;
 
-const sessionIdForm = /^[\x21-\x7e]{1,128}$/;
-
 /**
  * The Streamable HTTP endpoint of one server (2025-11-25, basic/transports): POST brings messages, GET opens the
  * standalone stream or resumes one, DELETE ends the session. What is of the modern era goes to its own face, whatever
@@ -63,10 +62,9 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
   ): Reply => endingReply(new HttpReply(outgoing, accepts, options, sender, needs), sender.identity, options.watch, id);
 
   const findSession = (incoming: IncomingMessage, { principal }: Sender): SessionHandle | Reason => {
-    const id = incoming.headers['mcp-session-id'];
-    if (id === undefined) return 'session_required';
-    if (typeof id !== 'string' || !sessionIdForm.test(id)) return 'bad_session_id';
-    return sessions.at(id, server, principal, headerOf(incoming, 'mcp-protocol-version'));
+    const shown = shownSession(incoming);
+    if (typeof shown === 'string') return shown;
+    return sessions.at(shown.key, server, principal, headerOf(incoming, 'mcp-protocol-version'));
   };
 
   /** Why a client has POST only, if it has: there is no session that a GET or DELETE could be about. */
