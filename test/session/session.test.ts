@@ -2,6 +2,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { SessionObserver } from '../../src/session/observer.ts';
 import { Session } from '../../src/session/session.ts';
 import type { SessionEnd } from '../../src/session/session-end.ts';
+import { keyOfId } from '../../src/session/session-key.ts';
 import type { Server, SessionParts } from '../../src/session/session-parts.ts';
 import { Sessions, type SessionsOptions } from '../../src/session/sessions.ts';
 import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
@@ -88,7 +89,7 @@ function createFixture(options: Partial<SessionsOptions & Pick<Server, 'startTim
     fake.backend.says({ jsonrpc: '2.0', id: 0, result: { protocolVersion: version } });
     const given = await withDeadline(reply.answered(), { deadlineMs: 1_000, what: 'the answer' });
     const id = given.kind === 'json' ? (given.headers?.['mcp-session-id'] ?? '') : '';
-    const session = sessions.at(id, server, nobody, undefined);
+    const session = sessions.at(keyOfId(id), server, nobody, undefined);
     if (!(session instanceof Session)) throw new Error('no session');
     return { id, session, backend: fake.backend };
   };
@@ -395,15 +396,15 @@ describe('sessions', () => {
   it('[P11] do not exist for another principal or another server', async () => {
     const { sessions, server, open } = createFixture();
     const { id, session } = await open();
-    expect(sessions.at(id, server, { ...nobody, subject: 'x' }, undefined)).toBe('unknown_session');
-    expect(sessions.at(id, { ...server, name: 'other' }, nobody, undefined)).toBe('unknown_session');
-    expect(sessions.at(id, server, { ...nobody }, undefined)).toBe(session);
+    expect(sessions.at(keyOfId(id), server, { ...nobody, subject: 'x' }, undefined)).toBe('unknown_session');
+    expect(sessions.at(keyOfId(id), { ...server, name: 'other' }, nobody, undefined)).toBe('unknown_session');
+    expect(sessions.at(keyOfId(id), server, { ...nobody }, undefined)).toBe(session);
   });
 
   it('are had in the negotiated revision and in each that is served, and in no other', async () => {
     const { sessions, server, open } = createFixture();
     const { id, session } = await open();
-    const at = (of: string, version: string | undefined) => sessions.at(of, server, nobody, version);
+    const at = (of: string, version: string | undefined) => sessions.at(keyOfId(of), server, nobody, version);
     for (const version of [undefined, '2025-11-25', '2025-06-18', '2025-03-26']) expect(at(id, version)).toBe(session);
     for (const version of ['', '2024-01-01', 'x']) expect(at(id, version)).toBe('unsupported_version');
     expect(at('other', 'x')).toBe('unknown_session'); // which says nothing of what others may have
@@ -426,7 +427,7 @@ describe('sessions', () => {
   it('[S18] [R7.19] have no id such as __proto__', () => {
     const { sessions, server } = createFixture();
     for (const id of ['__proto__', 'constructor', 'toString'])
-      expect(sessions.at(id, server, nobody, undefined)).toBe('unknown_session');
+      expect(sessions.at(keyOfId(id), server, nobody, undefined)).toBe('unknown_session');
   });
 
   it('end when they are idle, but not during a call and not right after it', async () => {

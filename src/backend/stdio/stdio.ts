@@ -133,6 +133,7 @@ function liveBackend(
     if (lines.length > 0) events.onMessages(hasWrittenCr ? lines.map((line) => flattenLineBreaks(line)) : lines);
   };
   stdout.on('data', (chunk: Buffer) => {
+    reading.took(chunk.length);
     if (hasExited) bytesAfterExit += chunk.length;
     if (bytesAfterExit > maxBytesAfterExit) isDeaf = true;
     if (isDeaf) return;
