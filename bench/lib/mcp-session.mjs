@@ -42,6 +42,11 @@ export class McpSession {
     return session;
   }
 
+  /** What its requests have to say of it, a line for each header. */
+  get headers() {
+    return this.#headers.split('\r\n').filter((line) => line !== '');
+  }
+
   /** The same session by way of another gateway. */
   by(port) {
     const session = new McpSession([port]);
