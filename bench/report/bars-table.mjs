@@ -56,7 +56,10 @@ function verdict({ atLeast = 0, atMost = Number.POSITIVE_INFINITY }, result) {
   return `${isMet ? 'yes' : '**no**'}${rounds}`;
 }
 
-function commandOf({ scenarios, target, against = [] }) {
+/** With all that these cells are compared with by any bar: measured again without, they would have no ratio to it. */
+function commandOf({ scenarios, target }) {
+  const same = bars.filter((bar) => bar.target === target && bar.scenarios.some((name) => scenarios.includes(name)));
+  const all = new Set([target, ...same.flatMap(({ against = [] }) => against)]);
   const names = scenarios.length === 3 ? `'${scenarios[0].replace(/[a-z]+$/, '')}*'` : scenarios.join(',');
-  return `node bench/bench.mjs --rounds ${leastRounds} --scenario ${names} --target ${[target, ...against].join(',')}`;
+  return `node bench/bench.mjs --rounds ${leastRounds} --scenario ${names} --target ${[...all].join(',')}`;
 }
