@@ -201,7 +201,18 @@ export class Conversation {
       setTimeout(() => this.#options.onOver('server_exited'), collectMs);
       return;
     }
-    this.#restore(handshake, []);
+    if (this.#isUnneeded) this.upstream.hibernate();
+    else this.#restore(handshake, []);
+  }
+
+  /**
+   * True if a backend would be started for nobody, and ended again where sessions hibernate: an instance that is lost may leave
+   * thousands of them, whose clients do no more than listen.
+   */
+  get #isUnneeded(): boolean {
+    const { client, parts } = this.#options;
+    const isWanted = this.calls.size > 0 || client.subscribed.size > 0 || client.isGroup;
+    return parts.server.hibernateAfterMs !== undefined && !isWanted;
   }
 
   drop(what: Dropped, text?: Buffer): void {
