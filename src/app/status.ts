@@ -91,7 +91,7 @@ function healthOf({ last, probe }: ServerStatus): ServerHealthView {
   const found = last === undefined ? undefined : last.state === 'started' ? 'up' : 'down';
   return {
     state: probe ?? found ?? 'unknown',
-    said: last?.state === 'failed' ? last.why : undefined,
+    said: last?.state === 'failed' ? [last.why, last.help ?? ''].join(' ').trimEnd() : undefined,
     at: last?.at.getTime(),
   };
 }

@@ -28,6 +28,7 @@ function createFixture(options: Partial<SessionsOptions & Pick<Server, 'startTim
   const ended = createInbox<SessionEnd>();
   const dropped: string[] = [];
   const failed: unknown[] = [];
+  const outages: unknown[] = [];
   const observer: SessionObserver = {
     started: () => undefined,
     wornOut: () => undefined,
@@ -39,7 +40,7 @@ function createFixture(options: Partial<SessionsOptions & Pick<Server, 'startTim
     restored: () => undefined,
     dropped: (_name, what) => void dropped.push(what),
     failed: (_name, cause) => void failed.push(cause),
-    clusterFailed: (cause) => void failed.push(cause),
+    clusterFailed: (cause) => void outages.push(cause),
   };
   const all: SessionsOptions = {
     store,
@@ -107,7 +108,7 @@ function createFixture(options: Partial<SessionsOptions & Pick<Server, 'startTim
     onEnding: () => undefined,
     onEnded: () => undefined,
   };
-  return { sessions, server, fake, parts, begin, open, create, appended, ended, dropped, failed };
+  return { sessions, server, fake, parts, begin, open, create, appended, ended, dropped, failed, outages };
 }
 
 const initialize = { jsonrpc: '2.0', id: 0, method: 'initialize', params: { protocolVersion: '2025-11-25' } };
@@ -158,16 +159,23 @@ describe('initialize', () => {
   });
 
   it('[P3] is answered with an error where the session cannot be stored, and its backend ends', async () => {
-    const { sessions, fake, begin, ended, create } = createFixture({ storeWaitMs: 30 });
-    for (const [cause, reason] of [
-      [new StoreUnavailable('unreachable'), 'store_unavailable'],
-      [new Error('exists'), 'internal'],
+    const { sessions, fake, begin, ended, create, outages, failed } = createFixture({ storeWaitMs: 30 });
+    // A store that is full, or away, is no fault of the gateway: nobody is to look for one (GangwayInternalErrors).
+    for (const [cause, reason, told] of [
+      [new StoreUnavailable('unreachable'), 'store_unavailable', 'outages'],
+      [new StoreUnavailable('full'), 'store_unavailable', 'outages'],
+      [new Error('exists'), 'internal', 'failed'],
     ] as const) {
       create.mockRejectedValue(cause);
       const reply = begin();
       fake.backend.says(response(0, { protocolVersion: '2025-11-25' }));
       expect(await reply.answered()).toEqual({ kind: 'fault', reason, id: 0 });
-      expect([await ended.next(), fake.living, sessions.all.length]).toEqual(['internal', [], 0]);
+      expect([await ended.next(), fake.living, sessions.all.length]).toEqual([reason, [], 0]);
+      expect({ outages: outages.splice(0), failed: failed.splice(0) }).toEqual({
+        outages: [],
+        failed: [],
+        [told]: [cause],
+      });
     }
   });
 
