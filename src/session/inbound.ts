@@ -164,8 +164,7 @@ export class Inbound {
   fail(call: Call, reason: Reason): void {
     const { calls, outbound } = this.#options;
     if (calls.get(call.id) !== call) return;
-    if (reason === 'cancelled' || reason === 'request_timeout') calls.retire(call.id);
-    else calls.take(call.id);
+    calls.retire(call.id);
     failCall(call, reason);
     outbound.flush();
     if (call.answer.stream !== undefined) outbound.tellUnlogged(call.answer.stream, faultMessage(reason, call.id));
