@@ -2,11 +2,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Random } from '../resume/random.ts';
 import { freeze, thaw } from '../support/freeze.ts';
 import { descendantsOf } from '../support/processes.ts';
-import type { FaultKind, Ledger } from './ledger.ts';
+import type { FaultKind, faultKinds, Ledger } from './ledger.ts';
 import { leaseMs, type Stage } from './stage.ts';
-
-/** Whose sessions others may take over: a session bears two of them in ten minutes. */
-export const takeovers: readonly FaultKind[] = ['kill', 'freeze', 'partition'];
 
 /** Only these are killed and drained, so that what instance 0 uses is seen over the whole run. */
 const mortal = [1, 2] as const;
@@ -21,7 +18,7 @@ export interface FaultTools {
 }
 
 /** How often each fault comes, in relation to the others. */
-const weights: Readonly<Record<FaultKind, number>> = {
+const weights: Readonly<Record<(typeof faultKinds)[number], number>> = {
   kill: 4,
   drain: 2,
   freeze: 2,

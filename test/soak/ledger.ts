@@ -1,3 +1,4 @@
+import { maxTakeovers } from '../../src/store/takeover-limit.ts';
 import { loadMs, noticedMs } from './stage.ts';
 
 /** What is done to the cluster while clients are at work. */
@@ -5,7 +6,13 @@ export const faultKinds = [
   ...['kill', 'drain', 'freeze', 'stall', 'partition', 'redis restart', 'redis empty', 'redis pause', 'redis slow'],
   ...['scripts flushed', 'child killed', 'child ended', 'child stopped', 'upstream cut', 'clients cut'],
 ] as const;
-export type FaultKind = (typeof faultKinds)[number];
+export type FaultKind = (typeof faultKinds)[number] | typeof busy;
+
+/** No fault of ours: others had the processors of the machine. */
+export const busy = 'machine busy';
+
+/** In which other instances may take sessions over: one bears two of them in ten minutes. */
+export const takeovers: readonly FaultKind[] = ['kill', 'freeze', 'partition', busy];
 
 /** One fault, by `performance.now()`. */
 export interface Fault {
@@ -46,6 +53,7 @@ const explains: Readonly<Record<FaultKind, readonly string[]>> = {
   'child stopped': [],
   'upstream cut': ['outcome_unknown', 'server_unreachable', 'server_exited'],
   'clients cut': ['broken'],
+  [busy]: ['broken', 'outcome_unknown', 'store_unavailable', 'owner_busy'],
 };
 
 /** Something that must not be. */
@@ -63,11 +71,15 @@ export interface Ledger {
   readonly longestMs: ReadonlyMap<string, { calm: number; fault: number }>;
   /** Notes a fault while it lasts. */
   during<T>(kind: FaultKind, what: string, run: () => Promise<T>): Promise<T>;
+  /** Notes that the machine stood still since then. */
+  noteBusy(what: string, since: number): void;
   note(deed: Deed): void;
   fail(what: string): void;
   /** Judges what is old enough that later faults have nothing to do with it; or, at the end, everything. */
   judge(all?: boolean): void;
-  /** How many faults of these kinds have touched a time. */
+  /** True if a session may have been taken over so often since then that it was ended. */
+  mayHaveEnded(from: number): boolean;
+  /** The faults of these kinds that have touched a time. */
   near(kinds: readonly FaultKind[], from: number, to: number): readonly Fault[];
 }
 
@@ -104,12 +116,12 @@ export function createLedger(): Ledger {
     const allowed = ['answered', ...(isDropping ? ['broken'] : []), ...near.flatMap((fault) => explains[fault.kind])];
     const around = near.map((fault) => `${fault.what} (${Math.round(deed.startedAt - fault.beganAt)} ms before)`);
     const where = `${kind} from ${Math.round(deed.startedAt - startedAt)} ms for ${Math.round(tookMs)} ms`;
-    if (!allowed.includes(outcome)) fail(`${where}: ${outcome}; near: ${around.join(', ') || 'no fault'}`);
     const limitMs = near.reduce(
       (sum, { beganAt, endedAt }) => sum + Math.min(endedAt, deed.endedAt) - beganAt + noticedMs,
       ownMs + loadMs,
     );
-    if (tookMs > limitMs)
+    if (!allowed.includes(outcome)) fail(`${where}: ${outcome}; near: ${around.join(', ') || 'no fault'}`);
+    else if (tookMs > limitMs)
       fail(`${where}: more than ${Math.round(limitMs)} ms, ${outcome}; near: ${around.join(', ') || 'no fault'}`);
   };
 
@@ -128,6 +140,12 @@ export function createLedger(): Ledger {
         fault.endedAt = performance.now();
       }
     },
+    noteBusy(what, since) {
+      const last = faults.findLast(({ kind }) => kind === busy);
+      // One time that the machine is busy is seen by several probes.
+      if (last !== undefined && since - last.endedAt < noticedMs) last.endedAt = performance.now();
+      else faults.push({ kind: busy, what: `${busy}: ${what}`, beganAt: since, endedAt: performance.now() });
+    },
     note: (deed) => void pending.push(deed),
     judge(all = false) {
       const isDue = ({ endedAt }: Deed): boolean => all || performance.now() - endedAt > 1_000;
@@ -135,6 +153,8 @@ export function createLedger(): Ledger {
       pending = pending.filter((deed) => !isDue(deed));
       for (const deed of due) judgeOne(deed);
     },
+    mayHaveEnded: (from) =>
+      nearOf(from, performance.now()).filter(({ kind }) => takeovers.includes(kind)).length > maxTakeovers,
     near: (kinds, from, to) => nearOf(from, to).filter(({ kind }) => kinds.includes(kind)),
   };
 }

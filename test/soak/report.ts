@@ -1,5 +1,5 @@
 import type { Ledger } from './ledger.ts';
-import { faultKinds } from './ledger.ts';
+import { busy, faultKinds } from './ledger.ts';
 import type { Round } from './rounds.ts';
 import type { Sample, Used } from './samples.ts';
 import { type Slope, slopeOf } from './slope.ts';
@@ -129,7 +129,7 @@ export function reportOf(told: Told): string {
     '',
     row('Fault', 'How often', 'Seconds in all'),
     row('---', '---:', '---:'),
-    ...faultKinds.map((kind) => {
+    ...[...faultKinds, busy].map((kind) => {
       const seconds = faultsOf(kind).reduce((sum, { beganAt, endedAt }) => sum + endedAt - beganAt, 0) / 1_000;
       return row(kind, faultsOf(kind).length, Math.round(seconds));
     }),

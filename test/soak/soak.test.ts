@@ -9,6 +9,7 @@ import { initialize } from '../support/http-client.ts';
 import { callModern } from '../support/modern-client.ts';
 import { createLedger } from './ledger.ts';
 import { createLogBook } from './log-book.ts';
+import { watchMachine } from './machine.ts';
 import { optionsOfRun } from './options.ts';
 import { boundsOf, chartOf, reportOf } from './report.ts';
 import { type Round, runRound } from './rounds.ts';
@@ -55,6 +56,7 @@ test(`[F30] a soak of ${minutes} minutes, seed ${seed}: flat resources and no br
     }
   };
   const samples = takeSamples();
+  const watching = watchMachine(stage, ledger);
   const talking = startTalkers(stage, ledger, random.fork(), load);
   const rounds: Round[] = [];
   const publish = async (end: Sample, to?: string): Promise<string> => {
@@ -83,6 +85,7 @@ test(`[F30] a soak of ${minutes} minutes, seed ${seed}: flat resources and no br
     );
   }
   await talking.stop();
+  await watching.stop();
   ledger.judge(true);
 
   // With all clients gone, what they left ends when it has been idle, and what Redis keeps of it when nobody asks for it.
