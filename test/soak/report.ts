@@ -1,7 +1,7 @@
 import type { Ledger } from './ledger.ts';
 import { busy, faultKinds } from './ledger.ts';
 import type { Round } from './rounds.ts';
-import type { Sample, Used } from './samples.ts';
+import { deadMarks, type Sample, type Used } from './samples.ts';
 import { type Slope, slopeOf } from './slope.ts';
 import { leaseMs, loadMs } from './stage.ts';
 
@@ -28,7 +28,7 @@ export function boundsOf(samples: readonly Sample[]): readonly Bound[] {
     });
   const first = ({ gateways }: Sample): Used | undefined => gateways[0];
   const keysOf = ({ redis }: Sample): number | undefined =>
-    redis === undefined ? undefined : [...redis.keys.values()].reduce((sum, count) => sum + count, 0);
+    redis && [...redis.keys].reduce((sum, [kind, count]) => sum + (kind === deadMarks ? 0 : count), 0);
   const inMib = (bytes: number | undefined): number | undefined => (bytes === undefined ? undefined : bytes / mib);
   return [
     {

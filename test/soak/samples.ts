@@ -20,11 +20,14 @@ export interface Used {
 /** What Redis holds. */
 export interface Kept {
   readonly usedBytes: number;
-  /** By kind: `session:record`, `instance:lease`, … */
+  /** By kind: `session:record`, `instance:lease`, … The marks of instances that were lost are `deadMarks`. */
   readonly keys: ReadonlyMap<string, number>;
   /** The kinds of keys that have no TTL. */
   readonly withoutTtl: ReadonlyMap<string, number>;
 }
+
+/** Each instance that lost its lease leaves one, for a day: its name must never be used again. */
+export const deadMarks = 'instance:lease:dead';
 
 export interface Sample {
   readonly atMs: number;
@@ -89,7 +92,10 @@ async function usedBy(pid: number, adminPort: number, all: readonly ProcessInfo[
 
 const script = `
 local found = {}
-for _, key in ipairs(redis.call('KEYS', '*')) do table.insert(found, key .. ' ' .. redis.call('PTTL', key)) end
+for _, key in ipairs(redis.call('KEYS', '*')) do
+  local isDead = key:find(':lease$') and redis.call('GET', key) == 'dead'
+  table.insert(found, key .. (isDead and ':dead' or '') .. ' ' .. redis.call('PTTL', key))
+end
 return found`;
 
 async function kept({ cluster: { redis } }: Stage): Promise<Kept> {
