@@ -47,6 +47,7 @@ export default defineConfig({
           name: 'unit',
           include: [
             'test/{protocol,store,backend,session,modern,era,http,ops,app,contract,requirements,model,support,deploy}/**/*.test.ts',
+            'test/soak/ledger.test.ts',
           ],
           testTimeout: 20_000,
           server: { deps: { inline: [workflowParser] } },

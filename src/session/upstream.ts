@@ -166,7 +166,7 @@ export class Upstream {
     this.#backend?.resume();
   }
 
-  /** Ends the backend of a session that is not used, until something is to be sent to it. For a live one. */
+  /** Ends the backend of a session that is not used, if it is live, until something is to be sent to it. */
   hibernate(): void {
     this.#state = 'hibernating';
     this.#ending = this.#backend?.close() ?? this.#ending;
