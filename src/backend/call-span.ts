@@ -31,7 +31,7 @@ const nameKeys: ReadonlyMap<string | undefined, string> = new Map([
 
 /**
  * Begins the span of a request, named and described as the semantic conventions for MCP have it (OpenTelemetry GenAI, "MCP"), but
- * for what opens or tells anything (P12): session ids, request ids, URIs, arguments, results and texts of errors are left out.
+ * for what opens or tells anything (P12): session ids, ids of JSON-RPC requests, URIs, arguments, results and texts of errors are left out.
  */
 export function startCallSpan({ tracer, request, side, attributes, parent, links = [] }: CallSpanOptions): Span {
   const method = (request.method ?? '').slice(0, maxNameLength);

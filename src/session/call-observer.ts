@@ -4,6 +4,7 @@ import { type Message, memberValue, readOwn } from '../protocol/message.ts';
 import { ownFaultOf } from '../protocol/own-fault.ts';
 import type { Era } from '../protocol/revisions.ts';
 import type { Principal } from '../store/session-records.ts';
+import type { Reply } from './reply.ts';
 
 /**
  * How a call ended. `ok`: with a result of the server. `error`: with its error. `fault`: with an error of the gateway's own.
@@ -43,6 +44,8 @@ export interface EndedCall {
   readonly bytesIn: number;
   /** Of the server's response; 0 for a fault. */
   readonly bytesOut: number;
+  /** Of the HTTP request that brought it, if the observer wants names and there is one. */
+  readonly requestId: string | undefined;
 }
 
 /**
@@ -50,7 +53,7 @@ export interface EndedCall {
  * Requests that the gateway itself makes of servers are no calls.
  */
 export interface CallObserver {
-  /** True to be told the names of tools and prompts, which have to be looked for in each request. */
+  /** True to be told the names of tools and prompts, and ids of requests, which have to be looked for in each. */
   readonly wantsNames: boolean;
   ended(call: EndedCall): void;
   /** An HTTP request to a server's endpoint, whatever it wanted, is answered with a fault. */
@@ -68,12 +71,16 @@ const left: CallOutcome = { kind: 'left' };
 /** The tool or prompt that it names. */
 const nameOf = (request: CallRequest): string | undefined => ('places' in request ? nameOfCall(request) : request.name);
 
+/** How a request came. */
+export type Came = Pick<Reply, 'receivedAt' | 'requestId'>;
+
 /** One call that somebody wants to be told of. Only the first end counts. */
 export class OpenCall implements EndedCall {
   readonly origin: CallOrigin;
   readonly method: string | undefined;
   readonly name: string | undefined;
   readonly bytesIn: number;
+  readonly requestId: string | undefined;
   bytesOut = 0;
   outcome = left;
   durationMs = 0;
@@ -83,14 +90,15 @@ export class OpenCall implements EndedCall {
   #sentAt: number | undefined;
   #hasEnded = false;
 
-  /** @param startedAt when its request was there, on the monotonic clock, in milliseconds */
-  constructor(observer: CallObserver, origin: CallOrigin, request?: CallRequest, startedAt = performance.now()) {
+  /** @param came absent for one that begins now */
+  constructor(observer: CallObserver, origin: CallOrigin, request?: CallRequest, came?: Came) {
     this.#observer = observer;
     this.origin = origin;
     this.method = request?.method?.slice(0, maxNameLength);
     this.name = request !== undefined && observer.wantsNames ? nameOf(request) : undefined;
     this.bytesIn = request?.text?.length ?? 0;
-    this.#startedAt = startedAt;
+    this.requestId = observer.wantsNames ? came?.requestId : undefined;
+    this.#startedAt = came?.receivedAt ?? performance.now();
   }
 
   /** The request was handed over to the server, or waits for it; the first time counts. */
@@ -139,9 +147,9 @@ export function watcherFor(
   calls: CallObserver | undefined,
   principal: Principal,
   name: Pick<CallOrigin, 'server' | 'session'>,
-): ((request: CallRequest, startedAt?: number) => OpenCall) | undefined {
+): ((request: CallRequest, came?: Came) => OpenCall) | undefined {
   const origin: CallOrigin = { ...name, era: 'legacy', principal };
-  return calls && ((request, startedAt) => new OpenCall(calls, origin, request, startedAt));
+  return calls && ((request, came) => new OpenCall(calls, origin, request, came));
 }
 
 /** Both are told, the first one first; either may be absent. */
