@@ -17,19 +17,8 @@ export async function startRedis(more = []) {
   let port = await freePort();
   while (port >= maxPort) port = await freePort();
   const folder = mkdtempSync(path.join(tmpdir(), 'bench-redis-'));
-  const args = [
-    '--port',
-    `${port}`,
-    '--bind',
-    '127.0.0.1',
-    '--save',
-    '',
-    '--appendonly',
-    'no',
-    '--dir',
-    folder,
-    ...more,
-  ];
+  const inMemory = ['--save', '', '--appendonly', 'no'];
+  const args = ['--port', `${port}`, '--bind', '127.0.0.1', '--dir', folder, ...inMemory, ...more];
   const child = spawn('redis-server', args, { stdio: 'ignore' });
   const failed = once(child, 'error').then(([cause]) => {
     throw new Error('redis-server does not start; install it (Debian: apt-get install redis-server)', { cause });

@@ -4,6 +4,7 @@ import type { Metrics } from '../ops/metrics/metrics.ts';
 import { countEvicted, countedLog, measureCommands } from '../ops/metrics/store-metrics.ts';
 import type { LogLimits } from '../store/event-log.ts';
 import { createMemoryStore } from '../store/memory/memory-store.ts';
+import type { memoryPolicyOf } from '../store/redis/inspect.ts';
 import type { Store } from '../store/store.ts';
 import type { GatewayConfig } from './configuration/config.ts';
 
@@ -28,19 +29,33 @@ async function openStore(config: GatewayConfig, logger: Logger, metrics: Metrics
   const ca = redisCa && readFileSync(redisCa);
   const cert = redisCert && readFileSync(redisCert);
   const key = redisKey && readFileSync(redisKey);
+  const tls = { ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }) };
+  const connection = { url: redis, tls, commandTimeoutMs: redisTimeoutMs };
   const { createRedisStore } = await import('../store/redis/redis-store.ts');
+  void warnOfEviction(connection, logger);
   return createRedisStore({
-    url: redis,
+    ...connection,
     prefix: redisPrefix,
-    tls: { ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }) },
     limits,
     leaseMs,
     recordTtlMs,
     mailboxMaxBytes,
-    commandTimeoutMs: redisTimeoutMs,
     onError: (cause) => logger.debug({ err: cause }, 'Redis connection'),
     observer: metrics && measureCommands(metrics),
   });
+}
+
+/** Tells of a Redis that throws sessions away when its memory is full. One that cannot be asked now is told of by the store. */
+async function warnOfEviction(connection: Parameters<typeof memoryPolicyOf>[0], logger: Logger): Promise<void> {
+  try {
+    const { memoryPolicyOf } = await import('../store/redis/inspect.ts');
+    const policy = await memoryPolicyOf(connection);
+    if (policy === undefined || policy === 'noeviction') return;
+    const detail = `Set maxmemory-policy noeviction, in place of ${policy}: then a full Redis is told, and waited for.`;
+    logger.warn({ detail }, 'Redis throws sessions away when its memory is full');
+  } catch (cause) {
+    logger.debug({ err: cause }, 'The memory policy of Redis is not known');
+  }
 }
 
 /**

@@ -43,7 +43,7 @@ export interface Call {
 /** Where a message of the server goes: with a call's answer, or to the standalone GET stream. */
 export type Destination = Call | 'get';
 
-/** So many tokens of cancelled calls are remembered. */
+/** So many tokens of calls that the gateway has ended are remembered. */
 const maxRetiredTokens = 100;
 
 /** The calls in flight of one session, by id, in the order in which they came, and the tasks that they have begun. */
@@ -51,9 +51,11 @@ export class Calls {
   readonly tasks = new Tasks();
   readonly #byId = new Map<RequestId, Call>();
   readonly #byToken = new Map<RequestId, Call>();
-  /** Progress tokens of cancelled calls, oldest first: what still comes for them is late. */
+  /** Progress tokens of calls that the gateway has ended, oldest first: what still comes for them is late. */
   readonly #retiredTokens = new Set<RequestId>();
   #waiting: (() => void)[] = [];
+  /** The session ends: there are no calls any more, and all progress is late. */
+  #areOver = false;
   /** When the last call was answered, on the monotonic clock in milliseconds. */
   emptySince = performance.now();
   /** Is told of each call that was taken out. */
@@ -96,7 +98,7 @@ export class Calls {
     return new Promise((resolve) => this.#waiting.push(resolve));
   }
 
-  /** Takes a cancelled call out; late progress of it is known from now on. */
+  /** Takes out a call that its server has not answered; late progress of it is known from now on. */
   retire(id: RequestId): Call | undefined {
     const call = this.take(id);
     if (call?.progressToken === undefined) return call;
@@ -112,9 +114,10 @@ export class Calls {
     if (call !== undefined) call.activeAt = performance.now();
   }
 
-  /** True for progress of a call that was cancelled: it is nobody's any more. */
+  /** True for progress of a call that the gateway has ended, whose server goes on: it is nobody's any more. */
   isLate({ progressToken }: Message): boolean {
-    return progressToken !== undefined && this.#retiredTokens.has(progressToken) && !this.#byToken.has(progressToken);
+    if (progressToken === undefined || this.#byToken.has(progressToken)) return false;
+    return this.#areOver || this.#retiredTokens.has(progressToken);
   }
 
   /** All calls, oldest first. */
@@ -132,8 +135,9 @@ export class Calls {
     );
   }
 
-  /** Takes all calls out, oldest first. */
+  /** Takes all calls out, oldest first: the session ends. */
   takeAll(): Call[] {
+    this.#areOver = true;
     const ids = [...this.#byId.keys()];
     return ids.map((id) => this.take(id)).filter((call) => call !== undefined);
   }

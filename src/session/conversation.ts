@@ -17,6 +17,7 @@ import { type Dropped, type SessionName, type SessionObserver, tellFailure } fro
 import { OneStream } from './one-stream.ts';
 import { Outbound } from './outbound.ts';
 import { patientLog } from './patient-log.ts';
+import { PlaceKeeper } from './place-keeper.ts';
 import type { Headers, Reply } from './reply.ts';
 import { Reruns } from './rerun.ts';
 import { Router } from './router.ts';
@@ -72,6 +73,7 @@ export class Conversation {
   readonly #lostCalls: LostCalls;
   readonly #oneStream: OneStream | undefined;
   readonly #router: Router;
+  readonly #place: PlaceKeeper;
   #opening: OpeningAnswer | undefined;
   /** What the server said of itself; undefined until it has answered `initialize`. */
   #handshake: Handshake | undefined;
@@ -86,6 +88,13 @@ export class Conversation {
     this.activity = new Activity(this.calls, this.#serverRequests, limits.requestMaxMs);
     // The gateway, as the client of a group, goes on behind a priming event whatever the revision is.
     const primes = (): boolean => !isOneStream && (isGroup || hasPrimingEvent(options.protocolVersion()));
+    const { onClientChanged } = options;
+    this.#place = new PlaceKeeper({
+      client,
+      outbound: () => this.outbound,
+      upstream: () => this.upstream,
+      onClientChanged,
+    });
     this.#router = new Router({
       calls: this.calls,
       serverRequests: this.#serverRequests,
@@ -110,7 +119,7 @@ export class Conversation {
         client.getCursor = cursor;
         options.onClientChanged();
       },
-      route: (line) => (line.state === undefined ? this.#router.receive(line) : this.#noteState(line.state)),
+      route: (line) => (line.state === undefined ? this.#router.receive(line) : this.#place.note(line.state)),
       ...{ isOneStream, primes, observer: observer.streamsOf?.(server.name, options.name.session) },
       pause: () => this.upstream.pause(),
       resume: () => this.upstream.resume(),
@@ -234,7 +243,7 @@ export class Conversation {
     this.#observer.backendEnded(this.#options.name, end, { isAtStart: this.#handshake === undefined });
     this.outbound.finish();
     this.calls.tasks.clear();
-    this.#forgetPlace();
+    this.#place.forget();
     const reason = reasonOfLoss(end);
     if (this.#handshake === undefined) this.#options.onOver('server_start_failed');
     else if (this.#options.parts.server.onBackendExit === 'end') this.#options.onOver(reason);
@@ -268,24 +277,6 @@ export class Conversation {
     const { client, parts } = this.#options;
     if (text !== undefined && !isChange(readOwn(text))) this.drop('undeliverable', text);
     else if (client.topic !== undefined) parts.options.onGroupChange?.(client.topic, text);
-  }
-
-  #forgetPlace(): void {
-    const { client, onClientChanged } = this.#options;
-    if (client.backend === undefined) return;
-    client.backend = undefined;
-    onClientChanged();
-  }
-
-  /** Where the backend stands: the record says so once the log has what came before. */
-  #noteState(state: string): void {
-    const { client, onClientChanged } = this.#options;
-    const { incarnation } = this.upstream;
-    this.outbound.mark((at) => {
-      if (incarnation !== this.upstream.incarnation) return; // another backend has taken its place
-      client.backend = { state, at, isFirst: incarnation === '' };
-      onClientChanged();
-    });
   }
 
   /** The new backend is where the lost one was: the client looks anew. */

@@ -164,8 +164,7 @@ export class Inbound {
   fail(call: Call, reason: Reason): void {
     const { calls, outbound } = this.#options;
     if (calls.get(call.id) !== call) return;
-    if (reason === 'cancelled' || reason === 'request_timeout') calls.retire(call.id);
-    else calls.take(call.id);
+    calls.retire(call.id);
     failCall(call, reason);
     outbound.flush();
     if (call.answer.stream !== undefined) outbound.tellUnlogged(call.answer.stream, faultMessage(reason, call.id));
@@ -176,9 +175,10 @@ export class Inbound {
     this.#turns?.close();
   }
 
-  /** Ends calls that the server neither answers nor reports progress of, and tells it to stop them. */
+  /** Ends calls that the server neither answers nor reports progress of, and tells it to stop them; and whose answers the log does not take. */
   endOverdue(): void {
-    const { calls, upstream, limits } = this.#options;
+    const { calls, upstream, outbound, limits } = this.#options;
+    outbound.giveUpUnstored(limits.requestIdleMs);
     for (const request of this.#holds?.expired() ?? []) this.call([request], silentAnswer);
     for (const call of calls.overdue(limits)) {
       if (call.method === 'initialize') continue; // it has a limit of its own, and is never cancelled

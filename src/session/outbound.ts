@@ -1,6 +1,6 @@
 import type { Position } from '../protocol/event-id.ts';
-import type { RequestId } from '../protocol/faults.ts';
-import type { EventLog } from '../store/event-log.ts';
+import { faultMessage, type RequestId } from '../protocol/faults.ts';
+import type { EventLog, StoredEvent } from '../store/event-log.ts';
 import type { LogState, Registration } from '../store/session-records.ts';
 import { createEventWriter, type EventEffects, type EventWriter, type Refusal } from './event-writer.ts';
 import { Intake, type Line } from './intake.ts';
@@ -45,6 +45,15 @@ interface Mark {
   onStored(at: Position): void;
 }
 
+/** An answer that the log has not taken yet. */
+interface Unstored {
+  readonly seq: number;
+  readonly stream: number;
+  readonly id: RequestId;
+  /** By the monotonic clock, in milliseconds. */
+  readonly since: number;
+}
+
 /** A log that does not answer for so long is away, or full. */
 const stuckMs = 1_000;
 
@@ -65,6 +74,9 @@ export class Outbound {
   readonly #epoch: number;
   /** Of what was added and is not known to be stored, in order. */
   readonly #marks: Mark[] = [];
+  /** In order; a client's only stream is not looked at, which others' answers need. */
+  #unstored: Unstored[] = [];
+  #added = 0;
   #isOpen = false;
 
   constructor(options: OutboundOptions) {
@@ -80,6 +92,7 @@ export class Outbound {
       epoch,
       ...(earlier && { earlier }),
       onStored: (events) => {
+        this.#forget((events.at(-1) as StoredEvent).seq);
         this.streams.deliver(events);
         this.#tellStored();
       },
@@ -133,6 +146,10 @@ export class Outbound {
   /** Adds an event to a stream; it goes out with the next flush. */
   add(stream: number, data: Buffer, last: boolean, effects?: EventEffects): void {
     this.#writer.add(stream, data, last, effects);
+    this.#added += 1;
+    const id = effects?.settles;
+    if (id !== undefined && stream !== getStream)
+      this.#unstored.push({ seq: this.#added, stream, id, since: performance.now() });
   }
 
   /** What is known to be in the log. */
@@ -173,10 +190,27 @@ export class Outbound {
 
   /**
    * Tells the client of a stream what the log does not take: without an event id, and as the last thing that it hears on
-   * this connection. Does nothing while the log answers, nor to a client's only stream, which others' answers need.
+   * this connection. Does nothing if the log takes it in time, nor to a client's only stream, which others' answers need.
    */
   tellUnlogged(stream: number, text: string): void {
-    if (stream !== getStream && this.#writer.waitingMs >= stuckMs) this.streams.tell(stream, text);
+    if (stream === getStream) return;
+    const tell = (): void => this.streams.tell(stream, text);
+    const timer = setTimeout(tell, Math.max(0, stuckMs - this.#writer.waitingMs));
+    this.#writer.whenStored(() => clearTimeout(timer));
+  }
+
+  /** Tells the same of answers that have waited for the log for so long: whether they will be had is not known (P7). */
+  giveUpUnstored(afterMs: number): void {
+    const until = performance.now() - afterMs;
+    while ((this.#unstored[0]?.since ?? Number.POSITIVE_INFINITY) <= until) {
+      const [{ stream, id }] = this.#unstored.splice(0, 1) as [Unstored];
+      this.streams.tell(stream, faultMessage('outcome_unknown', id));
+    }
+  }
+
+  #forget(stored: number): void {
+    const left = this.#unstored.findIndex(({ seq }) => seq > stored);
+    if (this.#unstored.length > 0) this.#unstored = left === -1 ? [] : this.#unstored.slice(left);
   }
 
   /** Takes what the server wrote to its end, without regard to who lags. */

@@ -1,11 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Cluster } from '../support/cluster.ts';
+import { type Cluster, startCluster } from '../support/cluster.ts';
 import type { RedisServer } from '../support/redis-server.ts';
 import { countOutcomes } from '../support/traffic.ts';
 import { startUsedRedis } from '../support/used-redis.ts';
-import { waitFor } from '../support/wait-for.ts';
+import { loadMs, waitFor, withDeadline } from '../support/wait-for.ts';
 import { type Busy, headOf, startBusy, statusesIn } from './busy.ts';
-import { healthOf, leaseMs } from './patience.ts';
+import { answerOn, createNotes, openHeld } from './held.ts';
+import { faultArgs, healthOf, leaseMs, mayTakeOver, urlOf } from './patience.ts';
 
 /** What calls may end in while Redis does not answer; never `none` (a hang), `unknown_session` or `internal`. */
 const outcomes = ['answered', 'broken', 'outcome_unknown', 'store_unavailable', 'owner_busy'];
@@ -80,6 +81,38 @@ describe('a Redis', () => {
     await busy.more();
     await expectAllWell(busy);
   }, 120_000);
+
+  test('[F09] [P3] [P5] [P7] that stays full: each call ends with an error that has no event id, and none hangs', async () => {
+    const notes = await createNotes();
+    const idleMs = 2_000;
+    const args = [...faultArgs, '--request-idle-ms', `${idleMs}`];
+    const cluster = await startCluster({ redis, instances: 2, command: notes.command, args });
+    await mayTakeOver(cluster);
+    const at = urlOf(cluster, 0);
+    const open = async (name: string) => {
+      const client = await openHeld(at, name, notes);
+      return { client, stream: await client.call(at, { method: 'tools/call', reports: 2 }) };
+    };
+    const [held, answered] = [await open('held'), await open('answered')];
+    await redis.fill();
+    // Its answer is there, and cannot be stored.
+    expect(await answered.client.release(at)).toBe(200);
+    for (const [{ client, stream }, reason] of [
+      [held, 'request_timeout'],
+      [answered, 'outcome_unknown'],
+    ] as const) {
+      const { events } = await withDeadline(stream.ended, { deadlineMs: idleMs + 2_000 + loadMs });
+      expect(events.at(-1)?.data).toContain(`"reason":"${reason}"`);
+      expect(events.filter(({ id }) => id === undefined)).toEqual([events.at(-1)]);
+      expect(await client.ping(at)).toBe(200);
+    }
+    await redis.unfill();
+    // What could not be stored then, is now, for whoever asks.
+    const resumed = answered.client.resume(urlOf(cluster, 1));
+    await answerOn(resumed);
+    expect(resumed.listened.events.at(-1)?.data).toContain('"result"');
+    await notes.remove();
+  }, 60_000);
 
   test('[F10] that forgets its scripts gets them again, and nothing is lost or doubled', async () => {
     const busy = await startBusy({ redis });

@@ -5,6 +5,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { changingFile } from '../support/changing-file.ts';
 import { everythingFixture, modernFixture, root, startGateway } from '../support/gateway.ts';
 import { startRedis } from '../support/redis-server.ts';
+import { waitFor } from '../support/wait-for.ts';
 
 const [file = '', ...words] = process.env['GATEWAY_PROGRAM']?.split(' ') ?? [process.execPath, `${root}dist/main.js`];
 
@@ -119,6 +120,27 @@ describe('Redis', () => {
     );
     expect(same.stdout).toMatch(/^NOTE {2}--redis: .*allkeys-lru.*noeviction/m);
     expect(same.stdout).toMatch(/^NOTE {2}--redis-prefix: .*: 1\./m);
+  });
+
+  it('[F09] that throws sessions away when it is full is warned of at the start of a gateway too, no other is', async () => {
+    const redis = await startRedis({ args: ['--maxmemory-policy', 'volatile-lru'] });
+    await using monitor = await redis.monitor();
+    const warnings = async () => {
+      const before = monitor.commands.items.length;
+      const gateway = await startGateway({ args: ['--redis', redis.url], command: mini.slice(1) });
+      // Every connection begins with INFO; the one that looked for the policy is closed again.
+      const isClosed = async (): Promise<boolean> => {
+        const open = await redis.cli('CLIENT', 'LIST');
+        const asked = monitor.commands.items.slice(before).filter(({ args }) => args[0]?.toLowerCase() === 'info');
+        return asked.some(({ from }) => !open.includes(from));
+      };
+      await waitFor(isClosed, { what: 'the look to end' });
+      await gateway.stop();
+      return gateway.logs().filter(({ level }) => Number(level) >= 40);
+    };
+    expect(await warnings()).toMatchObject([{ detail: expect.stringContaining('volatile-lru') }]);
+    await redis.cli('CONFIG', 'SET', 'maxmemory-policy', 'noeviction');
+    expect(await warnings()).toEqual([]);
   });
 
   it.each<[string, (url: string) => string, RegExp]>([

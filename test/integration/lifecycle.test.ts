@@ -258,7 +258,7 @@ describe('the end of the gateway', () => {
     expect(await stillAlive(children)).toEqual([]);
   });
 
-  test('[A12] [P10] a second SIGTERM ends it at once, and no child is left', async () => {
+  test('[A12] [F27] [P10] a second SIGTERM ends it at once, and no child is left', async () => {
     const { gateway, children } = await startBusy();
     process.kill(gateway.pid, 'SIGTERM');
     await waitFor(() => isUnready(gateway), { what: 'readyz to be 503' });

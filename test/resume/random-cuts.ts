@@ -8,8 +8,10 @@ import type { SessionTranscript } from '../support/transcript.ts';
 import { answerTexts, type CountingSession, call, headersOf, openCounting, toldTexts } from './counting.ts';
 import { createRandom, type Random, seedOfRun } from './random.ts';
 
-/** `RESUME_FULL=1`: the 10,000 resumes of the promise. */
-const isFull = process.env['RESUME_FULL'] === '1';
+/** `RESUME_RUNS=100000`: so many resumes, and not as many as each test has otherwise. */
+const askedResumes = process.env['RESUME_RUNS'];
+/** What is recorded of so many is checked, and forgotten, before the next ones: 10,000 take some minutes. */
+const resumesPerRound = 10_000;
 
 /** What the connections lead to; each of them is cut on the client's side. It runs with `randomCutLimits`. */
 export interface CutTarget {
@@ -30,7 +32,7 @@ export const randomCutLimits = [
 export interface RandomCuts<Target extends CutTarget> {
   readonly name: string;
   start(random: Random): Promise<Target>;
-  /** How many resumes there are at least, where it is not the full size. */
+  /** How many resumes there are at least, unless told otherwise. */
   readonly resumes: number;
   /** How many sessions make calls, and how many listen to their GET stream. */
   readonly sessions: { readonly withCalls: number; readonly withGet: number };
@@ -68,7 +70,9 @@ interface Tally {
 /** Clients whose connections break at random bytes get every event once and in order. */
 export function testRandomCuts<Target extends CutTarget>(cuts: RandomCuts<Target>): void {
   const { withCalls, withGet } = cuts.sessions;
-  const wantedResumes = isFull ? 10_000 : cuts.resumes;
+  const allResumes = Number(askedResumes ?? cuts.resumes);
+  const wantedResumes = Math.min(allResumes, resumesPerRound);
+  const rounds = Array.from({ length: Math.ceil(allResumes / resumesPerRound) }, (_, round) => round);
   const seed = seedOfRun();
   const root = createRandom(seed);
   let target: Target;
@@ -161,8 +165,8 @@ export function testRandomCuts<Target extends CutTarget>(cuts: RandomCuts<Target
     return transcript;
   }
 
-  test(
-    `${cuts.name}, in ${wantedResumes} resumes under load`,
+  test.each(rounds)(
+    `${cuts.name}, in ${wantedResumes} resumes under load (round %i)`,
     async () => {
       process.stdout.write(`random cuts: RESUME_SEED=${seed}\n`);
       const startedAt = performance.now();
@@ -193,8 +197,9 @@ export function testRandomCuts<Target extends CutTarget>(cuts: RandomCuts<Target
       expect(tally.answered).toBeGreaterThan(tally.lost);
       expect(target.logs().filter(({ msg }) => msg === 'session failed')).toEqual([]);
       await cuts.check?.(target, transcripts);
+      await Promise.all([...callers, ...listeners].map((session) => session.delete()));
     },
-    isFull ? 1_200_000 : 120_000,
+    wantedResumes > 1_000 ? 1_200_000 : 120_000,
   );
 }
 

@@ -1,4 +1,4 @@
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { Line } from '../../src/session/intake.ts';
 import { Outbound } from '../../src/session/outbound.ts';
 import type { SessionOptions } from '../../src/session/session-parts.ts';
@@ -148,6 +148,79 @@ describe('the way out', () => {
     outbound.add(stream, Buffer.from('2'), false);
     await outbound.close(false);
     expect([sink.messages, sink.state, other.messages, other.state]).toEqual([[1], 'ended', [2], 'ended']);
+  });
+
+  describe('while the log takes nothing', () => {
+    /** A log that waits until it is let go on, with a stream for the request 1. */
+    async function createStuck() {
+      let letGoOn: () => void = () => undefined;
+      const waiting = new Promise<void>((resolve) => {
+        letGoOn = resolve;
+      });
+      const fixture = await createFixture({
+        log: (log) => ({ read: log.read, append: (...of) => waiting.then(() => log.append(...of)) }),
+      });
+      vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
+      onTestFinished(() => void vi.useRealTimers());
+      fixture.outbound.open();
+      const sink = createFakeSink();
+      const stream = fixture.outbound.streams.open(sink, [1]);
+      return { ...fixture, sink, stream, letGoOn };
+    }
+    const unknown = { id: 1, error: { data: { reason: 'outcome_unknown' } } };
+
+    it('[F09] [P5] [P7] an answer is given up after its time, without an event id; others wait on', async () => {
+      const { outbound, sink, stream } = await createStuck();
+      outbound.add(stream, Buffer.from('{"id":1,"result":{}}'), true, { settles: 1 });
+      outbound.flush();
+      vi.advanceTimersByTime(900);
+      const later = createFakeSink();
+      outbound.add(outbound.streams.open(later, [2]), Buffer.from('2'), true, { settles: 2 });
+      vi.advanceTimersByTime(100);
+      outbound.giveUpUnstored(1_001);
+      expect(sink.messages).toEqual([]);
+      outbound.giveUpUnstored(1_000);
+      outbound.giveUpUnstored(1_000);
+      expect(sink.messages).toMatchObject([unknown]);
+      expect([sink.messages.length, sink.ids, sink.state, later.messages, later.state]).toEqual([
+        1,
+        [],
+        'ended',
+        [],
+        'open',
+      ]);
+    });
+
+    it('[P7] an answer that is stored in its time is not given up later', async () => {
+      const { outbound, sink, stream, letGoOn } = await createStuck();
+      outbound.add(stream, Buffer.from('{"id":1,"result":{}}'), true, { settles: 1 });
+      outbound.flush();
+      letGoOn();
+      await sink.events.next();
+      vi.advanceTimersByTime(1_000_000);
+      outbound.giveUpUnstored(1_000);
+      expect(sink.messages).toEqual([{ id: 1, result: {} }]);
+    });
+
+    it('[F09] [P3] an error is told when it cannot be stored, also if it is the first thing; not if it can', async () => {
+      const { outbound, sink, stream, letGoOn } = await createStuck();
+      outbound.add(stream, Buffer.from('{"id":1,"error":{}}'), true, { settles: 1 });
+      outbound.flush();
+      outbound.tellUnlogged(stream, '{"id":1,"error":{}}');
+      vi.advanceTimersByTime(999);
+      expect(sink.messages).toEqual([]);
+      vi.advanceTimersByTime(1);
+      expect([sink.messages, sink.ids, sink.state]).toEqual([[{ id: 1, error: {} }], [], 'ended']);
+      letGoOn();
+      const next = createFakeSink();
+      const other = outbound.streams.open(next, [2]);
+      outbound.add(other, Buffer.from('{"id":2,"error":{}}'), true, { settles: 2 });
+      outbound.flush();
+      outbound.tellUnlogged(other, '{"id":2,"error":{}}');
+      await next.events.next();
+      vi.advanceTimersByTime(10_000);
+      expect([next.messages, next.ids.length]).toEqual([[{ id: 2, error: {} }], 1]);
+    });
   });
 
   it('tells that the log refuses, once', async () => {

@@ -521,6 +521,21 @@ describe('sessions', () => {
     expect(fake.living).toEqual([]);
   });
 
+  it('[P2] [P9] that end pass no progress on that their servers still report of answered calls', async () => {
+    const { open } = createFixture();
+    const { session, backend } = await open();
+    const get = createFakeReply();
+    session.listen(undefined, get);
+    const reply = post(session, call(1, 'token'));
+    backend.says(progress('token'));
+    await reply.answered();
+    const ended = session.end('released');
+    backend.says(progress('token'), log('it ends'));
+    await ended;
+    expect(reply.sink.messages).toMatchObject([progress('token'), { error: { data: { reason: 'outcome_unknown' } } }]);
+    expect(get.sink.messages).toEqual([log('it ends')]);
+  });
+
   it('[F27] [P9] drain also if the end of a backend fails', async () => {
     const { sessions, open, failed, ended } = createFixture();
     const [broken] = [await open(), await open()];

@@ -17,6 +17,10 @@ export interface ClusterOptions extends Pick<GatewayOptions, 'command' | 'env' |
   readonly redis?: RedisServer;
   /** Puts a proxy between each instance and Redis, which `partition` needs. */
   readonly isPartitionable?: boolean;
+  /** The ports for operators, one for each instance; none has one unless given. */
+  readonly adminPorts?: readonly number[];
+  /** False: the balancer and the proxies keep no record of what came by, for runs of hours. */
+  readonly isRecorded?: boolean;
 }
 
 /**
@@ -60,6 +64,8 @@ export async function startCluster({
   args = [],
   redis: givenRedis,
   isPartitionable = false,
+  adminPorts = [],
+  isRecorded = true,
   ...gatewayOptions
 }: ClusterOptions = {}): Promise<Cluster> {
   const started: (() => Promise<unknown>)[] = [];
@@ -78,14 +84,19 @@ export async function startCluster({
     started.push(async () => (givenRedis === undefined ? redis.stop() : undefined));
     const redisProxies: NetProxy[] = [];
     for (let instance = 0; isPartitionable && instance < count; instance++) {
-      const proxy = await startNetProxy(redis.port);
+      const proxy = await startNetProxy(redis.port, { isRecorded });
       started.push(proxy.close);
       redisProxies.push(proxy);
     }
     const startInstance = (instance: number): Promise<Gateway> => {
       const redisUrl = redisProxies[instance]?.urlOf(redis.url) ?? redis.url;
       const more = typeof args === 'function' ? args(instance) : args;
-      return startGateway({ ...gatewayOptions, args: ['--redis', redisUrl, ...more], isStoppedWithTest: false });
+      return startGateway({
+        ...gatewayOptions,
+        adminPort: adminPorts[instance] ?? 0,
+        args: ['--redis', redisUrl, ...more],
+        isStoppedWithTest: false,
+      });
     };
     const fleet = createFleet(startInstance);
     // The gateways end with the network and Redis as they should be; a test that wants it otherwise ends them itself.
@@ -95,7 +106,7 @@ export async function startCluster({
     });
     await fleet.startAll(count);
     const { instances } = fleet;
-    const balancer = await startRoundRobin({ backends: instances.map(({ baseUrl }) => baseUrl) });
+    const balancer = await startRoundRobin({ backends: instances.map(({ baseUrl }) => baseUrl), isRecorded });
     started.push(balancer.close);
 
     const proxyOf = (instance: number): NetProxy => {

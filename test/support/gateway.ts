@@ -140,7 +140,10 @@ export async function startGateway({
     for (const output of [stdout, stderr]) {
       output.onText(() => {
         const [, url] = /^ {2}.*?(https?:\/\/127\.0\.0\.1:\d+\/\S*)/m.exec(output.wholeLines()) ?? [];
-        if (url !== undefined) resolve(url);
+        if (url === undefined) return;
+        resolve(url);
+        // In a long run the whole of it would be read again for each line.
+        for (const each of [stdout, stderr]) each.offText();
       });
     }
     exited.then(({ code, signal }) =>
@@ -182,6 +185,7 @@ function collectText(stream: NodeJS.ReadableStream) {
     text: () => text,
     wholeLines: () => text.slice(0, text.lastIndexOf('\n') + 1),
     onText: (listener: () => void) => void listeners.push(listener),
+    offText: () => void listeners.splice(0),
   };
 }
 

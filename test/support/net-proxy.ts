@@ -71,21 +71,27 @@ export interface NetProxy extends AsyncDisposable {
 
 /**
  * A TCP proxy on loopback in this process, towards a port of 127.0.0.1: for HTTP, Redis and anything else. `plan` decides
- * about each new connection until `set` gives all of them one.
+ * about each new connection until `set` gives all of them one. With `isRecorded` false, for runs of hours, `connections` and
+ * `requests` stay empty.
  */
 export async function startNetProxy(
   targetPort: number,
-  { plan = () => ({}) }: { plan?(index: number): Plan } = {},
+  { plan = () => ({}), isRecorded = true }: { plan?(index: number): Plan; readonly isRecorded?: boolean } = {},
 ): Promise<NetProxy> {
   const connections = createInbox<ProxiedConnection>();
+  const current = new Set<ProxiedConnection>();
+  let count = 0;
   let planOf = plan;
   const onConnection = (client: Socket): void => {
-    const index = connections.items.length;
-    connections.push(proxy(index, client, targetPort, planOf(index)));
+    const index = count++;
+    const connection = proxy(index, client, targetPort, planOf(index));
+    current.add(connection);
+    connection.closed.then(() => current.delete(connection));
+    if (isRecorded) connections.push(connection);
   };
   let server: Server | undefined = await listenOn(0, onConnection);
   const { port } = server.address() as AddressInfo;
-  const open = (): ProxiedConnection[] => connections.items.filter(({ isOpen }) => isOpen);
+  const open = (): ProxiedConnection[] => [...current].filter(({ isOpen }) => isOpen);
 
   const refuse = async (): Promise<void> => {
     // Its callback comes when the last connection is closed; the port is free before.
@@ -93,12 +99,12 @@ export async function startNetProxy(
     server = undefined;
   };
   const cutAll = (): void => {
-    for (const connection of connections.items) connection.cut();
+    for (const connection of current) connection.cut();
   };
   const close = async (): Promise<void> => {
     await refuse();
     cutAll();
-    await Promise.all(connections.items.map(({ closed }) => closed));
+    await Promise.all([...current].map(({ closed }) => closed));
   };
   return {
     port,

@@ -17,6 +17,8 @@ export interface RoundRobinOptions {
   readonly backends: readonly string[];
   /** Which backend gets a request; undefined for the next one. The header `x-instance` of a request comes before it. */
   choose?(request: IncomingMessage): number | undefined;
+  /** False: `requests` stays empty, for runs of hours. */
+  readonly isRecorded?: boolean;
 }
 
 /** A load balancer without stickiness. */
@@ -43,11 +45,14 @@ export const instanceHeader = 'x-instance';
  * streams in both directions. It says nothing of its own, except 502 where no backend accepts a request: where a
  * backend's connection breaks, so does the client's. It waits for a frozen backend for ever, as the client does.
  */
-export async function startRoundRobin({ backends, choose }: RoundRobinOptions): Promise<RoundRobin> {
+export async function startRoundRobin({ backends, choose, isRecorded = true }: RoundRobinOptions): Promise<RoundRobin> {
   const urls = [...backends];
   const outOfRotation = new Set<number>();
   const requests = createInbox<RoutedRequest>();
   let chooser = choose;
+  const record = (request: RoutedRequest): void => {
+    if (isRecorded) requests.push(request);
+  };
   let last = -1;
 
   /** The backends that a request may go to, the best first. */
@@ -69,11 +74,11 @@ export async function startRoundRobin({ backends, choose }: RoundRobinOptions): 
     }
     const { method = '', url: path = '', headers } = request;
     if (socket === undefined || backend === undefined) {
-      requests.push({ method, path, headers, backend: undefined });
+      record({ method, path, headers, backend: undefined });
       response.writeHead(502, { 'Content-Type': 'text/plain' }).end('No instance accepts a connection.\n');
       return;
     }
-    requests.push({ method, path, headers, backend });
+    record({ method, path, headers, backend });
     pass(request, response, socket, backend);
   };
 

@@ -35,6 +35,10 @@ export interface TrafficOptions {
   /** After so long without an answer a call ends with what it has; the checker then finds what is missing. */
   readonly callDeadlineMs?: number;
   readonly version?: string;
+  /** What the names of the sessions begin with, where several kinds of traffic use the same notes: `s`. */
+  readonly prefix?: string;
+  /** How long a client waits between two calls, on the average; 0 unless told otherwise. */
+  readonly pauseMs?: number;
 }
 
 /** Clients at work. */
@@ -73,10 +77,10 @@ export function countOutcomes(transcripts: readonly SessionTranscript[]): Readon
 
 /** Opens sessions at `url`, and lets their clients call, listen, drop connections and resume. */
 export async function startTraffic(url: string, options: TrafficOptions): Promise<Traffic> {
-  const { random, sessions: count = 4, version = '2025-11-25' } = options;
+  const { random, sessions: count = 4, version = '2025-11-25', prefix = 's' } = options;
   const sessions = await Promise.all(Array.from({ length: count }, () => initialize(url, { version })));
   const clients = sessions.map((session, n) =>
-    startClient(url, `s${n}`, session, { ...options, random: random.fork() }),
+    startClient(url, `${prefix}${n}`, session, { ...options, random: random.fork() }),
   );
   const transcripts = clients.map(({ transcript }) => transcript);
   const done = Promise.all(clients.map((client) => client.done)).then(() => undefined);
@@ -101,7 +105,7 @@ type Recording = Writable<SessionTranscript> & {
 
 function startClient(url: string, name: string, session: Session, options: TrafficOptions) {
   const { random, callsAtOnce = 3, callsPerSession = Number.POSITIVE_INFINITY, isListening = true } = options;
-  const { dropChance = 0.3, callDeadlineMs = 60_000 } = options;
+  const { dropChance = 0.3, callDeadlineMs = 60_000, pauseMs = 0 } = options;
   const transcript: Recording = { name, sessionId: session.id, calls: [], connections: [], isEnded: false };
   const stopped = new AbortController();
   const headers = { 'Mcp-Session-Id': session.id, 'MCP-Protocol-Version': session.version };
@@ -170,7 +174,11 @@ function startClient(url: string, name: string, session: Session, options: Traff
     call.endedAt = performance.now();
   };
   const worker = async (first: number): Promise<void> => {
-    for (let n = first; n < callsPerSession && !stopped.signal.aborted; n += callsAtOnce) await callOne(n);
+    for (let n = first; n < callsPerSession && !stopped.signal.aborted; n += callsAtOnce) {
+      await callOne(n);
+      if (pauseMs > 0)
+        await delay(random.integer(0, 2 * pauseMs), undefined, { signal: stopped.signal }).catch(() => undefined);
+    }
   };
   const calls = Promise.all(Array.from({ length: callsAtOnce }, (_, first) => worker(first)));
   const finished = new AbortController();

@@ -32,23 +32,38 @@ const maxScans = 100;
 const keysPerScan = 1_000;
 
 /** Looks at a Redis without changing anything. Rejects with what its client says of a Redis that cannot be used. */
-export async function inspectRedis(options: InspectOptions): Promise<RedisFindings> {
+export const inspectRedis = (options: InspectOptions): Promise<RedisFindings> =>
+  look(options, async (client, nodes, infos) => ({
+    version: infos[0]?.get('valkey_version') ?? infos[0]?.get('redis_version'),
+    latencyMs: await latencyMs(client),
+    memoryPolicy: policyIn(infos),
+    instances: await countInstances(client, nodes, options.prefix),
+  }));
+
+/** `RedisFindings.memoryPolicy` alone, which costs next to nothing. Rejects as `inspectRedis`. */
+export const memoryPolicyOf = (options: Omit<InspectOptions, 'prefix'>): Promise<string | undefined> =>
+  look(options, async (_client, _nodes, infos) => policyIn(infos));
+
+type Infos = readonly ReadonlyMap<string, string>[];
+
+async function look<T>(
+  options: Omit<InspectOptions, 'prefix'>,
+  at: (client: RedisClient, nodes: readonly Redis[], infos: Infos) => Promise<T>,
+): Promise<T> {
   const client = createConnector(options, maxReconnectMs)(options.commandTimeoutMs);
   try {
     await ready(client);
     const nodes: readonly Redis[] = client instanceof Cluster ? client.nodes('master') : [client];
-    const infos = await Promise.all(nodes.map(infoOf));
-    const policies = infos.map((info) => info.get('maxmemory_policy')).filter((policy) => policy !== undefined);
-    const [info] = infos;
-    return {
-      version: info?.get('valkey_version') ?? info?.get('redis_version'),
-      latencyMs: await latencyMs(client),
-      memoryPolicy: policies.find((policy) => policy !== 'noeviction') ?? policies[0],
-      instances: await countInstances(client, nodes, options.prefix),
-    };
+    return await at(client, nodes, await Promise.all(nodes.map(infoOf)));
   } finally {
     client.disconnect();
   }
+}
+
+/** Of several nodes that of one that throws keys away, if there is one. */
+function policyIn(infos: Infos): string | undefined {
+  const policies = infos.map((info) => info.get('maxmemory_policy')).filter((policy) => policy !== undefined);
+  return policies.find((policy) => policy !== 'noeviction') ?? policies[0];
 }
 
 function ready(client: RedisClient): Promise<void> {

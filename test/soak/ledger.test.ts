@@ -1,0 +1,69 @@
+import { expect, it, onTestFinished, vi } from 'vitest';
+import { busy, createLedger, type FaultKind } from './ledger.ts';
+import { slopeOf } from './slope.ts';
+import { loadMs, noticedMs } from './stage.ts';
+
+vi.spyOn(process.stdout, 'write').mockReturnValue(true);
+
+/** A ledger, and what it finds of a deed with this outcome so long after a fault of a second. */
+function createFixture() {
+  vi.useFakeTimers({ toFake: ['performance'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const ledger = createLedger();
+  const pass = (ms: number): void => void vi.advanceTimersByTime(ms);
+  return {
+    ledger,
+    pass,
+    fault: (kind: FaultKind) => ledger.during(kind, kind, async () => pass(1_000)),
+    judge(outcome: string, { tookMs = 10, isDropping = false } = {}): string[] {
+      const before = ledger.failures.length;
+      const startedAt = performance.now();
+      pass(tookMs);
+      ledger.note({ kind: 'call', startedAt, endedAt: performance.now(), outcome, ownMs: 100, isDropping });
+      ledger.judge(true);
+      return ledger.failures.slice(before).map(({ what }) => what);
+    },
+  };
+}
+
+it('takes an error for a failure unless a fault explains it, by its kind and its time', async () => {
+  const { judge, fault, pass } = createFixture();
+  expect(judge('answered')).toEqual([]);
+  expect(judge('broken')).toEqual([expect.stringContaining('broken; near: no fault')]);
+  expect(judge('broken', { isDropping: true })).toEqual([]);
+  await fault('kill');
+  expect(judge('outcome_unknown')).toEqual([]);
+  expect(judge('unknown_session')).toEqual([expect.stringContaining('unknown_session; near: kill')]);
+  expect(judge('store_unavailable')).toHaveLength(1);
+  pass(noticedMs + loadMs);
+  expect(judge('outcome_unknown')).toEqual([expect.stringContaining('near: no fault')]);
+});
+
+it('takes what lasts too long for a failure, and allows as long as the faults that it met', async () => {
+  const { judge, fault } = createFixture();
+  expect(judge('answered', { tookMs: 100 + loadMs })).toEqual([]);
+  expect(judge('answered', { tookMs: 101 + loadMs })).toEqual([expect.stringContaining('more than')]);
+  await fault('redis pause');
+  expect(judge('answered', { tookMs: loadMs + noticedMs })).toEqual([]);
+  expect(judge('answered', { tookMs: 1_000_000 })).toHaveLength(1);
+});
+
+it('counts what several probes see of a busy machine once, and says when a session may have been ended', async () => {
+  const { ledger, fault, pass } = createFixture();
+  for (let probe = 0; probe < 3; probe++) {
+    const since = performance.now();
+    pass(1_000);
+    ledger.noteBusy('late', since);
+  }
+  expect(ledger.faults.map(({ kind }) => kind)).toEqual([busy]);
+  await fault('kill');
+  expect(ledger.mayHaveEnded(0)).toBe(false);
+  await fault('freeze');
+  expect(ledger.mayHaveEnded(0)).toBe(true);
+});
+
+it('fits a line', () => {
+  const points = [0, 1, 2, 3, 4].map((minute) => [minute * 60_000, 10 + 2 * minute] as const);
+  expect(slopeOf(points)).toEqual({ perHour: 120, mean: 14, points: 5 });
+  expect(slopeOf([[0, 5]]).perHour).toBe(0);
+});

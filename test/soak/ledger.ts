@@ -1,0 +1,160 @@
+import { maxTakeovers } from '../../src/store/takeover-limit.ts';
+import { loadMs, noticedMs } from './stage.ts';
+
+/** What is done to the cluster while clients are at work. */
+export const faultKinds = [
+  ...['kill', 'drain', 'freeze', 'stall', 'partition', 'redis restart', 'redis empty', 'redis pause', 'redis slow'],
+  ...['scripts flushed', 'child killed', 'child ended', 'child stopped', 'upstream cut', 'clients cut'],
+] as const;
+export type FaultKind = (typeof faultKinds)[number] | typeof busy;
+
+/** No fault of ours: others had the processors of the machine. */
+export const busy = 'machine busy';
+
+/** In which other instances may take sessions over: one bears two of them in ten minutes. */
+export const takeovers: readonly FaultKind[] = ['kill', 'freeze', 'partition', busy];
+
+/** One fault, by `performance.now()`. */
+export interface Fault {
+  readonly kind: FaultKind;
+  readonly what: string;
+  readonly beganAt: number;
+  /** Infinity while it goes on. */
+  endedAt: number;
+}
+
+/** One thing that a client did, and how it ended. */
+export interface Deed {
+  readonly kind: string;
+  readonly startedAt: number;
+  readonly endedAt: number;
+  /** `answered`, `broken` (by the connection, before an answer), the reason of an error of the gateway, or what was wrong. */
+  readonly outcome: string;
+  /** How long it takes by itself. */
+  readonly ownMs: number;
+  /** The client breaks its own connections, so that `broken` says nothing. */
+  readonly isDropping?: boolean;
+}
+
+/** How a deed may end besides `answered` while a fault lasts, and until it should have been noticed. */
+const explains: Readonly<Record<FaultKind, readonly string[]>> = {
+  kill: ['broken', 'outcome_unknown'],
+  drain: ['broken', 'outcome_unknown', 'draining'],
+  freeze: ['broken', 'outcome_unknown', 'store_unavailable', 'owner_busy'],
+  stall: ['store_unavailable'],
+  partition: ['broken', 'outcome_unknown', 'store_unavailable', 'owner_busy'],
+  'redis restart': ['outcome_unknown', 'store_unavailable'],
+  'redis empty': ['outcome_unknown', 'store_unavailable', 'history_lost'],
+  'redis pause': ['outcome_unknown', 'store_unavailable'],
+  'redis slow': ['outcome_unknown', 'store_unavailable'],
+  'scripts flushed': [],
+  'child killed': ['outcome_unknown', 'server_exited'],
+  'child ended': ['outcome_unknown', 'server_exited'],
+  'child stopped': [],
+  'upstream cut': ['outcome_unknown', 'server_unreachable', 'server_exited'],
+  'clients cut': ['broken'],
+  [busy]: ['broken', 'outcome_unknown', 'store_unavailable', 'owner_busy'],
+};
+
+/** Something that must not be. */
+export interface Failure {
+  readonly atMs: number;
+  readonly what: string;
+}
+
+export interface Ledger {
+  readonly faults: readonly Fault[];
+  readonly failures: readonly Failure[];
+  /** How often each kind of deed came to which outcome. */
+  readonly counts: ReadonlyMap<string, ReadonlyMap<string, number>>;
+  /** How long the deed took that took longest, of each kind, without and with a fault near it. */
+  readonly longestMs: ReadonlyMap<string, { calm: number; fault: number }>;
+  /** Notes a fault while it lasts. */
+  during<T>(kind: FaultKind, what: string, run: () => Promise<T>): Promise<T>;
+  /** Notes that the machine stood still since then. */
+  noteBusy(what: string, since: number): void;
+  note(deed: Deed): void;
+  fail(what: string): void;
+  /** Judges what is old enough that later faults have nothing to do with it; or, at the end, everything. */
+  judge(all?: boolean): void;
+  /** True if a session may have been taken over so often since then that it was ended. */
+  mayHaveEnded(from: number): boolean;
+  /** The faults of these kinds that have touched a time. */
+  near(kinds: readonly FaultKind[], from: number, to: number): readonly Fault[];
+}
+
+/** So long after its end a fault still explains what clients see. */
+const afterMs = noticedMs + loadMs;
+
+/** Keeps what clients did and what was done to the cluster, and finds what the one does not explain of the other. */
+export function createLedger(): Ledger {
+  const startedAt = performance.now();
+  const faults: Fault[] = [];
+  const failures: Failure[] = [];
+  const counts = new Map<string, Map<string, number>>();
+  const longestMs = new Map<string, { calm: number; fault: number }>();
+  let pending: Deed[] = [];
+
+  const fail = (what: string): void => {
+    failures.push({ atMs: Math.round(performance.now() - startedAt), what });
+    process.stdout.write(
+      `FAILURE at ${Math.round((performance.now() - startedAt) / 1_000)} s: ${what.slice(0, 1_000)}\n`,
+    );
+  };
+  const nearOf = (from: number, to: number): Fault[] =>
+    faults.filter(({ beganAt, endedAt }) => beganAt <= to && endedAt + afterMs >= from);
+  const judgeOne = (deed: Deed): void => {
+    const { kind, outcome, ownMs, isDropping = false } = deed;
+    const of = counts.get(kind) ?? new Map<string, number>();
+    counts.set(kind, of.set(outcome, (of.get(outcome) ?? 0) + 1));
+    const near = nearOf(deed.startedAt, deed.endedAt);
+    const tookMs = deed.endedAt - deed.startedAt;
+    const longest = longestMs.get(kind) ?? { calm: 0, fault: 0 };
+    const which = near.length === 0 ? 'calm' : 'fault';
+    longest[which] = Math.max(longest[which], Math.round(tookMs));
+    longestMs.set(kind, longest);
+    const allowed = ['answered', ...(isDropping ? ['broken'] : []), ...near.flatMap((fault) => explains[fault.kind])];
+    const around = near.map((fault) => `${fault.what} (${Math.round(deed.startedAt - fault.beganAt)} ms before)`);
+    const where = `${kind} from ${Math.round(deed.startedAt - startedAt)} ms for ${Math.round(tookMs)} ms`;
+    const limitMs = near.reduce(
+      (sum, { beganAt, endedAt }) => sum + Math.min(endedAt, deed.endedAt) - beganAt + noticedMs,
+      ownMs + loadMs,
+    );
+    if (!allowed.includes(outcome)) fail(`${where}: ${outcome}; near: ${around.join(', ') || 'no fault'}`);
+    else if (tookMs > limitMs)
+      fail(`${where}: more than ${Math.round(limitMs)} ms, ${outcome}; near: ${around.join(', ') || 'no fault'}`);
+  };
+
+  return {
+    faults,
+    failures,
+    counts,
+    longestMs,
+    fail,
+    async during(kind, what, run) {
+      const fault: Fault = { kind, what, beganAt: performance.now(), endedAt: Number.POSITIVE_INFINITY };
+      faults.push(fault);
+      try {
+        return await run();
+      } finally {
+        fault.endedAt = performance.now();
+      }
+    },
+    noteBusy(what, since) {
+      const last = faults.findLast(({ kind }) => kind === busy);
+      // One time that the machine is busy is seen by several probes.
+      if (last !== undefined && since - last.endedAt < noticedMs) last.endedAt = performance.now();
+      else faults.push({ kind: busy, what: `${busy}: ${what}`, beganAt: since, endedAt: performance.now() });
+    },
+    note: (deed) => void pending.push(deed),
+    judge(all = false) {
+      const isDue = ({ endedAt }: Deed): boolean => all || performance.now() - endedAt > 1_000;
+      const due = pending.filter(isDue);
+      pending = pending.filter((deed) => !isDue(deed));
+      for (const deed of due) judgeOne(deed);
+    },
+    mayHaveEnded: (from) =>
+      nearOf(from, performance.now()).filter(({ kind }) => takeovers.includes(kind)).length > maxTakeovers,
+    near: (kinds, from, to) => nearOf(from, to).filter(({ kind }) => kinds.includes(kind)),
+  };
+}

@@ -1,0 +1,52 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { connectOld, type OldClient } from '../support/old-client.ts';
+import { callOf } from './legacy-call.ts';
+import { hangMs, outcomeOf, reasonOf, type Talker } from './talker.ts';
+
+/** Clients of HTTP+SSE (2024-11-05), which reconnect with the last event id. */
+export const oldFace: Talker = {
+  name: 'clients of HTTP+SSE',
+  everyMs: 2_000,
+  async once({ stage, deed, mark, random, pause, stopped }) {
+    const baseUrl = stage.cluster.balancer.baseUrl;
+    let client: OldClient | undefined;
+    await deed('open', 2_000, async () => {
+      client = await connectOld(baseUrl, { prefix: '/stdio' });
+      return 'answered';
+    });
+    if (client === undefined) return;
+    const own = client;
+    let isOver = false;
+    const keepOpen = async (): Promise<void> => {
+      while (!isOver) {
+        const { status } = await own.stream.ended;
+        if (isOver || status === 404) return;
+        await delay(100);
+        if (!isOver) await own.connect();
+        if (isOver) own.drop();
+      }
+    };
+    const open = keepOpen();
+    for (let n = 0; n < 20 && !stopped.aborted; n++) {
+      const id = `old-${n}`;
+      const text = mark();
+      const count = random.integer(0, 10);
+      const args = { count, gapMs: random.integer(0, 30), mark: text };
+      const outcome = await deed('call', 1_000, async () => {
+        const answer = await own.post(callOf(id, count === 0 ? 'quick' : 'count', args));
+        if (answer.status !== 202) return reasonOf(answer);
+        const message = await own.response(id, { deadlineMs: hangMs });
+        const outcome = outcomeOf({ status: 200, text: '', messages: [message] }, text);
+        const told = own.heard.items.filter(({ params }) => params?.progressToken === id);
+        const isInOrder = told.every(({ params }, index) => params.progress === index + 1);
+        if (!isInOrder || (outcome === 'answered' && told.length !== count)) return `progress: ${JSON.stringify(told)}`;
+        return outcome;
+      });
+      if (outcome === 'unknown_token') break;
+      await pause(random.integer(300, 2_000));
+    }
+    isOver = true;
+    own.drop();
+    await open;
+  },
+};

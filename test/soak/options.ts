@@ -1,0 +1,27 @@
+import { type FaultKind, faultKinds } from './ledger.ts';
+
+/** What `soak.mjs` was told. */
+export interface SoakOptions {
+  readonly minutes: number;
+  readonly seed: number;
+  /** 1: about 30 % of a core. */
+  readonly load: number;
+  /** Only these faults; all unless told otherwise. */
+  readonly faults: readonly FaultKind[];
+  /** The report; undefined to print it alone. */
+  readonly write: string | undefined;
+  /** Where logs and evidence are kept; undefined for a folder that goes unless something was found. */
+  readonly folder: string | undefined;
+}
+
+export function optionsOfRun(): SoakOptions {
+  const { SOAK_MINUTES, SOAK_SEED, SOAK_LOAD, SOAK_FAULTS, SOAK_WRITE, SOAK_FOLDER } = process.env;
+  return {
+    minutes: Number(SOAK_MINUTES ?? 2),
+    seed: Number(SOAK_SEED ?? Date.now() % 2 ** 32),
+    load: Number(SOAK_LOAD ?? 1),
+    faults: SOAK_FAULTS === undefined ? faultKinds : faultKinds.filter((kind) => SOAK_FAULTS.split(',').includes(kind)),
+    write: SOAK_WRITE,
+    folder: SOAK_FOLDER,
+  };
+}

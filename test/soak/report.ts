@@ -1,0 +1,212 @@
+import type { Ledger } from './ledger.ts';
+import { busy, faultKinds } from './ledger.ts';
+import type { Round } from './rounds.ts';
+import { deadMarks, type Sample, type Used } from './samples.ts';
+import { type Slope, slopeOf } from './slope.ts';
+import { leaseMs, loadMs } from './stage.ts';
+
+/** A line fitted to a quantity of the run, and what it may be. */
+export interface Bound {
+  readonly name: string;
+  readonly slope: Slope;
+  readonly unit: string;
+  readonly maxPerHour: number;
+}
+
+const mib = 1024 * 1024;
+
+/** Until here caches fill and code gets compiled: it is not looked at for growth. */
+const warmUpMs = 15 * 60_000;
+
+/** Growth of what must stay flat, of the instance that lives all the time and of Redis. */
+export function boundsOf(samples: readonly Sample[]): readonly Bound[] {
+  const later = samples.filter(({ atMs }) => atMs > warmUpMs);
+  const points = (amountOf: (sample: Sample) => number | undefined): (readonly [number, number])[] =>
+    later.flatMap((sample) => {
+      const value = amountOf(sample);
+      return value === undefined ? [] : [[sample.atMs, value] as const];
+    });
+  const first = ({ gateways }: Sample): Used | undefined => gateways[0];
+  const keysOf = ({ redis }: Sample): number | undefined =>
+    redis && [...redis.keys].reduce((sum, [kind, count]) => sum + (kind === deadMarks ? 0 : count), 0);
+  const inMib = (bytes: number | undefined): number | undefined => (bytes === undefined ? undefined : bytes / mib);
+  return [
+    {
+      name: 'resident memory of instance 0',
+      slope: slopeOf(points((one) => inMib(first(one)?.rssBytes))),
+      unit: 'MiB',
+      maxPerHour: 8,
+    },
+    {
+      name: 'JavaScript heap of instance 0',
+      slope: slopeOf(points((one) => inMib(first(one)?.heapBytes))),
+      unit: 'MiB',
+      maxPerHour: 4,
+    },
+    {
+      name: 'descriptors of instance 0',
+      slope: slopeOf(points((one) => first(one)?.descriptors)),
+      unit: '',
+      maxPerHour: 10,
+    },
+    { name: 'children of instance 0', slope: slopeOf(points((one) => first(one)?.children)), unit: '', maxPerHour: 5 },
+    { name: 'keys in Redis', slope: slopeOf(points(keysOf)), unit: '', maxPerHour: 30 },
+    {
+      name: 'memory of Redis',
+      slope: slopeOf(points((one) => inMib(one.redis?.usedBytes))),
+      unit: 'MiB',
+      maxPerHour: 2,
+    },
+  ];
+}
+
+export interface Told {
+  readonly seed: number;
+  readonly load: number;
+  readonly minutes: number;
+  readonly begun: Date;
+  readonly totalMs: number;
+  readonly ledger: Ledger;
+  readonly rounds: readonly Round[];
+  readonly base: Sample;
+  readonly end: Sample;
+  readonly bounds: readonly Bound[];
+  /** Lines of the logs of all gateways by level and message. */
+  readonly lines: ReadonlyMap<string, number>;
+}
+
+const row = (...cells: readonly (string | number)[]): string => `| ${cells.join(' | ')} |`;
+const sumOf = (rounds: readonly Round[], key: keyof Round): number => rounds.reduce((sum, one) => sum + one[key], 0);
+const keysText = (sample: Sample): string =>
+  [...(sample.redis?.keys ?? [])]
+    .map(([kind, count]) => `${count} ${kind}`)
+    .sort()
+    .join(', ') || 'none';
+
+/** The report as Markdown. */
+export function reportOf(told: Told): string {
+  const { ledger, rounds, base, end, bounds } = told;
+  const faultsOf = (kind: string) => ledger.faults.filter((fault) => fault.kind === kind);
+  const usedText = (used: Used | undefined): string =>
+    used === undefined
+      ? 'not there'
+      : `${Math.round(used.rssBytes / mib)} MiB, ${used.descriptors} descriptors, ${used.children} children`;
+  const lines = [
+    '<!-- Written by npm run soak -- --write docs/soak.md -->',
+    '',
+    '# A soak',
+    '',
+    `Three gateways behind a balancer without stickiness, one Redis, and a fourth gateway as their remote server, for ${Math.round(told.totalMs / 60_000)} minutes of mixed traffic and`,
+    `random faults; begun ${told.begun.toISOString().slice(0, 16).replace('T', ' ')} UTC. Leases of ${leaseMs / 1_000} s; ${loadMs / 1_000} s are allowed for the load of the machine, on which others worked too.`,
+    `Run it again: \`npm run soak -- --minutes ${told.minutes} --seed ${told.seed} --load ${told.load}\`.`,
+    '',
+    ledger.failures.length === 0
+      ? '**Nothing was found.** Every transcript was in order, without a gap and without a double, every accepted call had exactly one answer, every error has a fault that explains it, and nothing was left behind.'
+      : `**${ledger.failures.length} things were found**; they are listed below.`,
+    '',
+    '## What ran',
+    '',
+    row('What', 'How often'),
+    row('---', '---:'),
+    row('rounds of sessions with recorded transcripts', rounds.length),
+    row('calls in them', sumOf(rounds, 'calls')),
+    row('connections in them', sumOf(rounds, 'connections')),
+    row('of these, resumes with Last-Event-ID', sumOf(rounds, 'resumes')),
+    row('events that their clients got', sumOf(rounds, 'events')),
+    '',
+    row('Clients', 'Outcomes', 'Longest without a fault near', 'Longest'),
+    row('---', '---', '---:', '---:'),
+    ...[...ledger.counts].sort().map(([kind, outcomes]) => {
+      const longest = ledger.longestMs.get(kind) ?? { calm: 0, fault: 0 };
+      const text = [...outcomes]
+        .sort(([, a], [, b]) => b - a)
+        .map(([outcome, count]) => `${count} ${outcome.slice(0, 80)}`)
+        .join(', ');
+      return row(kind, text, `${longest.calm} ms`, `${Math.max(longest.calm, longest.fault)} ms`);
+    }),
+    '',
+    '## Faults',
+    '',
+    row('Fault', 'How often', 'Seconds in all'),
+    row('---', '---:', '---:'),
+    ...[...faultKinds, busy].map((kind) => {
+      const seconds = faultsOf(kind).reduce((sum, { beganAt, endedAt }) => sum + endedAt - beganAt, 0) / 1_000;
+      return row(kind, faultsOf(kind).length, Math.round(seconds));
+    }),
+    '',
+    '## What was found',
+    '',
+    ...(ledger.failures.length === 0
+      ? ['Nothing.']
+      : ledger.failures
+          .slice(0, 100)
+          .map(({ atMs, what }) => `- at ${Math.round(atMs / 1_000)} s: ${what.slice(0, 400)}`)),
+    '',
+    '## What was used',
+    '',
+    `Growth by the line that fits best, without the first ${warmUpMs / 60_000} minutes. Instance 0 is never killed, but frozen and parted from Redis.`,
+    '',
+    row('What', 'Mean', 'Growth in an hour', 'Bound'),
+    row('---', '---:', '---:', '---:'),
+    ...bounds.map(({ name, slope, unit, maxPerHour }) =>
+      row(name, `${slope.mean.toFixed(1)} ${unit}`, `${slope.perHour.toFixed(2)} ${unit}`, `${maxPerHour} ${unit}`),
+    ),
+    '',
+    row('', 'Before', 'At the end, with all clients gone'),
+    row('---', '---', '---'),
+    ...base.gateways.map((used, index) => row(`instance ${index}`, usedText(used), usedText(end.gateways[index]))),
+    row('keys in Redis', keysText(base), keysText(end)),
+    '',
+    '![Resident memory of the gateways](soak.svg)',
+    '',
+    '## Log lines',
+    '',
+    row('Level and message', 'How often'),
+    row('---', '---:'),
+    ...[...told.lines].sort(([, a], [, b]) => b - a).map(([line, count]) => row(line, count)),
+    '',
+  ];
+  return lines.join('\n');
+}
+
+const colours = ['#2563eb', '#d97706', '#059669'];
+
+/** Resident memory of each instance over time; where an instance was started anew its line begins again. */
+export function chartOf(samples: readonly Sample[]): string {
+  const [width, height, left, bottom] = [900, 300, 50, 30];
+  const lastMs = samples.at(-1)?.atMs ?? 1;
+  const all = samples.flatMap(({ gateways }) =>
+    gateways.flatMap((used) => (used === undefined ? [] : [used.rssBytes])),
+  );
+  const top = Math.max(...all, 1) * 1.1;
+  const x = (atMs: number): string => (left + (atMs / lastMs) * (width - left - 10)).toFixed(1);
+  const y = (bytes: number): string => (height - bottom - (bytes / top) * (height - bottom - 10)).toFixed(1);
+  const lines = [0, 1, 2].map((instance) => {
+    const parts: string[][] = [];
+    let pid = 0;
+    for (const { atMs, gateways } of samples) {
+      const used = gateways[instance];
+      if (used === undefined) continue;
+      if (used.pid !== pid) parts.push([]);
+      pid = used.pid;
+      parts.at(-1)?.push(`${x(atMs)},${y(used.rssBytes)}`);
+    }
+    const drawn = parts.map(
+      (points) => `<polyline fill="none" stroke="${colours[instance]}" stroke-width="1" points="${points.join(' ')}"/>`,
+    );
+    return [
+      ...drawn,
+      `<text x="${left + 10 + 110 * instance}" y="20" fill="${colours[instance]}">instance ${instance}</text>`,
+    ].join('\n');
+  });
+  const ticks = [0, 0.25, 0.5, 0.75, 1].map((part) => {
+    const label = `<text x="5" y="${y(part * top)}">${Math.round((part * top) / mib)} MiB</text>`;
+    return `${label}<text x="${x(part * lastMs)}" y="${height - 8}">${Math.round((part * lastMs) / 60_000)} min</text>`;
+  });
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width + 40} ${height}" font-family="sans-serif" font-size="11" fill="#666">
+<rect width="${width + 40}" height="${height}" fill="#fff"/>
+${lines.join('\n')}
+${ticks.join('\n')}
+</svg>
+`;
+}

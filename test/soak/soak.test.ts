@@ -1,0 +1,148 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import { mayTakeOver } from '../cluster/patience.ts';
+import { createRandom } from '../resume/random.ts';
+import { initialize } from '../support/http-client.ts';
+import { callModern } from '../support/modern-client.ts';
+import { createLedger } from './ledger.ts';
+import { createLogBook } from './log-book.ts';
+import { watchMachine } from './machine.ts';
+import { optionsOfRun } from './options.ts';
+import { boundsOf, chartOf, reportOf } from './report.ts';
+import { type Round, runRound } from './rounds.ts';
+import { createSampler, deadMarks, type Sample } from './samples.ts';
+import { idleMs, keptMs, startStage } from './stage.ts';
+import { startTalkers } from './talkers.ts';
+
+const { minutes, seed, load, faults, write, folder: givenFolder } = optionsOfRun();
+const beatMs = 2_500;
+const beatsPerSample = 4;
+/** A run that only shows that everything works ends without waiting for what ends when it has been idle. */
+const isShort = minutes < 1;
+/** What the recorded traffic makes at a load of 1. */
+const callsPerSecond = 10;
+
+const mapsAsObjects = (_: string, value: unknown) => (value instanceof Map ? Object.fromEntries(value) : value);
+
+test(`[F30] a soak of ${minutes} minutes, seed ${seed}: flat resources and no broken promise`, async () => {
+  const folder = givenFolder ?? (await mkdtemp(join(tmpdir(), 'gangway-soak-')));
+  await mkdir(folder, { recursive: true });
+  const begun = new Date();
+  const stage = await startStage(folder);
+  await mayTakeOver(stage.cluster);
+  const ledger = createLedger();
+  const random = createRandom(seed);
+  const book = createLogBook(stage, ledger);
+  const sampler = createSampler(stage, ledger);
+  // What is started once, and stays, is there before the base is taken.
+  for (const { baseUrl } of stage.cluster.instances) await callModern(`${baseUrl}/modern/mcp`, 'echo', { text: 'a' });
+  await (await initialize(stage.urlOf('remote'))).delete();
+  await delay(2_000);
+  const base = await sampler.take();
+  const startedAt = performance.now();
+  const until = startedAt + minutes * 60_000;
+
+  const sampling = new AbortController();
+  const takeSamples = async (): Promise<void> => {
+    for (let beat = 1; !sampling.signal.aborted; beat++) {
+      await delay(beatMs, undefined, { signal: sampling.signal }).catch(() => undefined);
+      await book.read(); // often, so that no gateway comes and goes between two looks
+      if (beat % beatsPerSample !== 0) continue;
+      await sampler.take().catch((error: Error) => ledger.fail(`a sample: ${error.stack}`));
+      ledger.judge();
+    }
+  };
+  const samples = takeSamples();
+  const watching = watchMachine(stage, ledger);
+  const talking = startTalkers(stage, ledger, random.fork(), load);
+  const rounds: Round[] = [];
+  const publish = async (end: Sample, to?: string): Promise<string> => {
+    const { samples: taken } = sampler;
+    const run = { seed, load, minutes, begun, totalMs: performance.now() - startedAt };
+    const report = reportOf({ ...run, ledger, rounds, base, end, bounds: boundsOf(taken), lines: book.lines });
+    const chart = chartOf(taken);
+    await writeFile(join(folder, 'samples.json'), JSON.stringify(taken, mapsAsObjects));
+    await writeFile(join(folder, 'faults.json'), JSON.stringify({ faults: ledger.faults, failures: ledger.failures }));
+    for (const path of [join(folder, 'soak.md'), ...(to === undefined ? [] : [to])]) {
+      await writeFile(path, report);
+      await writeFile(path.replace(/\.md$/, '.svg'), chart);
+    }
+    return report;
+  };
+  for (let number = 0; performance.now() < until; number++) {
+    const rates = { callsPerSecond: callsPerSecond * load, gaps: isShort ? 0.2 : 1 };
+    const tools = { stage, ledger, random: random.fork(), kinds: faults, until, ...rates };
+    const round = await runRound(number, tools).catch((error: Error) => ledger.fail(`round ${number}: ${error.stack}`));
+    if (round === undefined) continue;
+    rounds.push(round);
+    await publish(sampler.samples.at(-1) ?? base); // what there is, should the run not come to its end
+    const at = Math.round((performance.now() - startedAt) / 1_000);
+    process.stdout.write(
+      `${at} s: round ${number}, ${JSON.stringify(round)}, ${ledger.faults.length} faults, ${ledger.failures.length} failures\n`,
+    );
+  }
+  await talking.stop();
+  await watching.stop();
+  ledger.judge(true);
+
+  // With all clients gone, what they left ends when it has been idle, and what Redis keeps of it when nobody asks for it.
+  const settledAt = performance.now() + 2 * idleMs + keptMs + 30_000;
+  const isAtRest = async (): Promise<boolean> => {
+    const last = sampler.samples.at(-1);
+    const leftOf = (sample: typeof last): number =>
+      [...(sample?.redis?.keys ?? [])]
+        .filter(([kind]) => kind.startsWith('session'))
+        .reduce((sum, [, n]) => sum + n, 0);
+    return (
+      last?.redis !== undefined &&
+      (await stage.upstream.descendants()).length === 0 &&
+      leftOf(last) <= leftOf(base) &&
+      last.gateways.every((used, index) => used !== undefined && used.children <= (base.gateways[index]?.children ?? 0))
+    );
+  };
+  while (!isShort && performance.now() < settledAt && !(await isAtRest())) await delay(1_000);
+  await delay(isShort ? 0 : 10_000); // connections that are kept open for a while
+  sampling.abort();
+  await samples;
+  const end = await sampler.take();
+  await book.read();
+  for (const [index, used] of isShort ? [] : end.gateways.entries()) {
+    const before = base.gateways[index];
+    if (used === undefined || before === undefined) ledger.fail(`instance ${index} is not there at the end`);
+    else {
+      if (used.children > before.children)
+        ledger.fail(`instance ${index} has ${used.children} children, ${before.children} at first`);
+      if (used.descriptors > before.descriptors + 3) {
+        ledger.fail(`instance ${index} has ${used.descriptors} descriptors, ${before.descriptors} at first`);
+      }
+    }
+  }
+  const upstreamChildren = isShort ? [] : await stage.upstream.descendants();
+  if (upstreamChildren.length > 0) ledger.fail(`the remote server has ${upstreamChildren.length} children left`);
+  for (const [kind, count] of isShort ? [] : (end.redis?.keys ?? [])) {
+    const before = base.redis?.keys.get(kind) ?? 0;
+    if (count > before && kind !== deadMarks && /^(session|instance)/.test(kind)) {
+      ledger.fail(`${count} keys ${kind} are left in Redis, ${before} at first`);
+    }
+  }
+  for (const [kind, count] of end.redis?.withoutTtl ?? []) {
+    ledger.fail(`${count} keys ${kind} have no TTL`);
+  }
+  // Of a run that is hardly longer than its warm-up nothing can be said.
+  for (const { name, slope, maxPerHour, unit } of minutes < 30 ? [] : boundsOf(sampler.samples)) {
+    if (slope.perHour > maxPerHour) ledger.fail(`${name} grows by ${slope.perHour.toFixed(2)} ${unit} in an hour`);
+  }
+  const left = await stage.cluster.allChildrenEnded({ deadlineMs: 15_000 }).catch((error: Error) => error);
+  if (left instanceof Error) ledger.fail(left.message);
+  const ended = await stage.stop().catch((error: Error) => error);
+  if (ended instanceof Error) ledger.fail(`the end: ${ended.message}`);
+  await book.close();
+
+  process.stdout.write(`${await publish(end, write)}\n`);
+  if (givenFolder === undefined && ledger.failures.length === 0) await rm(folder, { recursive: true });
+  else process.stdout.write(`Logs and evidence are in ${folder}\n`);
+  expect(ledger.failures).toEqual([]);
+});

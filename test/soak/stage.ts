@@ -1,0 +1,98 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type Cluster, startCluster } from '../support/cluster.ts';
+import { everythingFixture, type Gateway, modernFixture, startGateway } from '../support/gateway.ts';
+import { type NetProxy, startNetProxy } from '../support/net-proxy.ts';
+import { findFreePort } from '../support/redis-process.ts';
+import { trafficServer } from '../support/traffic.ts';
+
+/** Half of the default, so that more faults fit into an hour, and long enough for a machine that is busy otherwise. */
+export const leaseMs = 3_000;
+/** P3: a loss is noticed and answered within this time. */
+export const noticedMs = leaseMs + 2_000;
+/** Allowed beyond that: for a machine of few cores on which other work is done too, and the processes that are started. */
+export const loadMs = 8_000;
+/** What nobody asks for ends soon, so that it is seen to end. */
+export const idleMs = 45_000;
+export const keptMs = 120_000;
+
+const clusterArgs = [
+  ...['--lease-ms', `${leaseMs}`, '--lease-renew-ms', '750', '--lease-margin-ms', '500'],
+  ...['--redis-wait-ms', '2000', '--redis-timeout-ms', '1000', '--retry-ms', '100', '--drain-ms', '5000'],
+  ...['--stdin-close-grace-ms', '1000', '--terminate-grace-ms', '1000', '--cancel-grace-ms', '1000'],
+  ...['--session-idle-ms', `${idleMs}`, '--sse-linger-ms', '15000', '--slow-reader-ms', '3000'],
+  ...['--record-ttl-ms', `${keptMs}`, '--log-max-age-ms', `${keptMs}`, '--log-max-events', '100000'],
+];
+
+/** Everything that a soak runs on. */
+export interface Stage {
+  readonly cluster: Cluster;
+  /** A gateway without Redis, as the remote server (Streamable HTTP, and HTTP+SSE) of the others. It has no faults. */
+  readonly upstream: Gateway;
+  /** Between the two. */
+  readonly upstreamProxy: NetProxy;
+  readonly adminPorts: readonly number[];
+  /** Where all its files are. */
+  readonly folder: string;
+  /** What each process of a server has on its command line. */
+  readonly marker: string;
+  /** Where servers note what they run; see `executionsIn`. */
+  readonly notes: string;
+  /** The endpoint of a server by way of the balancer. */
+  urlOf(server: string): string;
+  stop(): Promise<void>;
+}
+
+/** Starts Redis, three gateways behind a balancer, and what is behind these. */
+export async function startStage(folder: string): Promise<Stage> {
+  await mkdir(folder, { recursive: true });
+  const marker = join(folder, 'run');
+  const notes = `${marker}-notes`;
+  await writeFile(notes, '');
+  const upstream = await startGateway({
+    args: [
+      '--session-idle-ms',
+      `${2 * idleMs}`,
+      '--sse-linger-ms',
+      '15000',
+      '--retry-ms',
+      '100',
+      '--log-level',
+      'warn',
+    ],
+    command: trafficServer(notes),
+    isStoppedWithTest: false,
+  });
+  const upstreamProxy = await startNetProxy(upstream.port, { isRecorded: false });
+  const served = ([command, ...args]: readonly string[], more: object = {}) => ({
+    ...{ command, args: [...args, marker] },
+    ...more,
+  });
+  const [command, ...args] = trafficServer(notes);
+  const mcpServers = {
+    stdio: { command, args, isolation: 'shared' },
+    sleepy: { command, args, hibernateAfterMs: 5_000 },
+    remote: { url: upstreamProxy.urlOf(upstream.url) },
+    old: { url: upstreamProxy.urlOf(`${upstream.baseUrl}/sse`) },
+    asks: served(everythingFixture, { isolation: 'shared' }),
+    modern: served(modernFixture, { era: 'modern' }),
+  };
+  const config = join(folder, 'gangway.json');
+  await writeFile(config, JSON.stringify({ mcpServers }));
+  const adminPorts = [await findFreePort(), await findFreePort(), await findFreePort()];
+  const cluster = await startCluster({
+    adminPorts,
+    isPartitionable: true,
+    isRecorded: false,
+    args: [...clusterArgs, '--config', config],
+  });
+  return {
+    ...{ cluster, upstream, upstreamProxy, adminPorts, folder, marker, notes },
+    urlOf: (server) => `${cluster.balancer.baseUrl}/${server}/mcp`,
+    async stop() {
+      await cluster.stop();
+      await upstreamProxy.close();
+      await upstream.stop();
+    },
+  };
+}

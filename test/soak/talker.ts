@@ -1,0 +1,56 @@
+import type { Random } from '../resume/random.ts';
+import type { Answer, Message, Session } from '../support/http-client.ts';
+import type { Ledger } from './ledger.ts';
+import type { Stage } from './stage.ts';
+
+/** What clients of one kind do again and again; throws nothing that it has not noted. */
+export interface Talker {
+  readonly name: string;
+  /** How often it is done, about. */
+  readonly everyMs: number;
+  readonly atOnce?: number;
+  once(tools: TalkTools): Promise<void>;
+}
+
+export interface TalkTools {
+  readonly stage: Stage;
+  readonly ledger: Ledger;
+  readonly random: Random;
+  readonly stopped: AbortSignal;
+  /** A text that nobody else says. */
+  mark(): string;
+  /** Times what it runs, and notes its outcome under the talker's name, or a part of it. */
+  deed(part: string, ownMs: number, run: () => Promise<string>): Promise<string>;
+  pause(ms: number): Promise<void>;
+}
+
+/** Nothing that is done once may take longer, whatever happens. */
+export const hangMs = 90_000;
+
+/** How an answer ended, and `wrong answer` for one that is none to what was asked. */
+export function outcomeOf(answer: Pick<Answer, 'status' | 'text' | 'messages'>, expected: string): string {
+  const message: Message = answer.messages.findLast(({ result, error }: Message) => result ?? error);
+  if (message?.error !== undefined) return message.error.data?.reason ?? `error ${message.error.code}`;
+  if (answer.status === 502) return 'broken'; // the balancer's, which found no instance
+  if (message === undefined) return `status ${answer.status}: ${answer.text.slice(0, 100)}`;
+  const text = JSON.stringify(message.result);
+  return text.includes(expected) ? 'answered' : `wrong answer: ${text.slice(0, 300)}`;
+}
+
+export function outcomeOfError(error: unknown): string {
+  const { message, code } = error as NodeJS.ErrnoException;
+  if (/ECONNRE|EPIPE/.test(code ?? '') || /socket hang up|connection closed|aborted/i.test(message)) return 'broken';
+  if (message.startsWith('Ended before')) return 'broken';
+  if (/initialized? (failed with|got) 502/.test(message)) return 'broken';
+  const [, reason] = /"reason":"([a-z_]+)"/.exec(message) ?? [];
+  return reason ?? message;
+}
+
+/** The reason in a fault, or the status that came without one. */
+export const reasonOf = ({ status, text }: Answer): string =>
+  /"reason":"([a-z_]+)"/.exec(text)?.[1] ?? `status ${status}`;
+
+export async function deleteOf(session: Session): Promise<string> {
+  const answer = await session.delete();
+  return answer.status >= 200 && answer.status < 300 ? 'answered' : reasonOf(answer);
+}
