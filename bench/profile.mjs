@@ -30,11 +30,13 @@ mkdirSync(folder, { recursive: true });
 const behind = await startBehind([targets[target]]);
 const started = await startTarget(target, targets[target], {
   places: behind.places,
+  token: behind.token,
   logFile: path.join(resultsFolder, 'profile.log'),
   nodeOptions: ['--cpu-prof', `--cpu-prof-dir=${folder}`, '--cpu-prof-interval=500'],
 });
 const runMs = Number(values.seconds) * 1000;
-const result = await runJob({ ...scenarios[scenario], runMs, port: started.port, pid: started.pid });
+const token = targets[target].usesToken ? behind.token : undefined;
+const result = await runJob({ ...scenarios[scenario], runMs, port: started.port, pid: started.pid, token });
 await stopTarget(started);
 await behind.stop();
 

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import type { RequestListener } from 'node:http';
 import { promisify } from 'node:util';
 import type { Logger } from 'pino';
 import { createListener } from '../http/app.ts';
@@ -144,11 +145,10 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   };
   webSockets.route(routes.onWebSocket);
   const certificate = certificateOf(config);
-  const listener = logRequests(
-    createListener(() => routes, createCors(originRules)),
-    { logger: log.http, paths: { has: (path) => routes.paths.has(path) } },
-  );
-  const web = createWebServer({ ...config, certificate }, listener);
+  const answer = createListener(() => routes, createCors(originRules));
+  const logged = (logger: Logger): RequestListener =>
+    logRequests(answer, { logger, paths: { has: (path) => routes.paths.has(path) } });
+  const web = createWebServer({ ...config, certificate }, logged(log.http));
   webSockets.attach(web.server);
   web.server.on('drop', () =>
     log.http.warn({ maxConnections: config.maxConnections }, 'closed a connection: too many are open'),
@@ -177,7 +177,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     (await import('./status.ts')).createStatus({
       ...{ config, logger: log.app, record: observers.status, health, store, sessions, authentication, base },
       pathOf: (server) => endpointPathsOf(set.config, server)[0].mcp,
-      endpointAt: (path) => routes.endpoints.get(path),
+      playground: logged(log.http.child({ from: 'playground' })),
       servers: () => set.current,
       drain: parts.onDrain,
     });

@@ -51,7 +51,7 @@ export async function main(): Promise<void> {
     return;
   }
   if (!('config' in configuration)) {
-    process.stdout.write(configuration.command === 'help' ? renderHelp() : `${version}\n`);
+    process.stdout.write(configuration.command === 'help' ? renderHelp(configuration.on) : `${version}\n`);
     return;
   }
   process.on('exit', killAllGroupsNow);

@@ -4,6 +4,7 @@ import { openEitherEra } from '../era/open-either-era.ts';
 import { Translator } from '../era/translator.ts';
 import { ModernServer } from '../modern/modern-server.ts';
 import type { ModernObserver } from '../modern/observer.ts';
+import type { ServerHealth } from '../ops/health/server-health.ts';
 import type { Server } from '../session/session-parts.ts';
 import type { Sessions } from '../session/sessions.ts';
 import type { Changes } from '../store/changes.ts';
@@ -32,6 +33,7 @@ export interface ServingParts {
   readonly store: Store;
   readonly keyed: Keyed;
   readonly observer: ModernObserver;
+  readonly health: ServerHealth;
 }
 
 /**
@@ -43,7 +45,8 @@ export function serve(running: RunningServer, parts: ServingParts, startAheadMs 
   const { config } = running;
   const changes = gateway.redis === undefined ? undefined : store.changes;
   const modern = runModern(running, gateway, observer, startAheadMs, changes);
-  const server = { ...running.server, open: openForSessions(running, modern, gateway) };
+  const onLegacy = (): void => parts.health.eraSeen(config.name, 'legacy');
+  const server = { ...running.server, open: openForSessions(running, modern, gateway, onLegacy) };
   const groups = new Groups({
     ...{ sessions, records: store.sessions, changes: store.changes, outcomes: store.outcomes, server, version },
     ...keyed,
@@ -78,6 +81,7 @@ function openForSessions(
   { config, server, modern: access }: RunningServer,
   modern: ModernServer,
   gateway: GatewayConfig,
+  onLegacy: () => void,
 ): OpenBackend {
   if (access === undefined || config.era === 'legacy') return server.open;
   const { isOverHttp } = access;
@@ -85,5 +89,5 @@ function openForSessions(
   const translated: OpenBackend = (events, opening) => new Translator(options, events, opening);
   if (config.era === 'modern') return translated;
   const silentMs = Math.ceil(config.startTimeoutMs / 3);
-  return openEitherEra({ direct: server.open, translated, eras: modern, isOverHttp, silentMs });
+  return openEitherEra({ direct: server.open, translated, eras: modern, isOverHttp, onLegacy, silentMs });
 }

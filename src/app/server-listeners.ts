@@ -1,9 +1,13 @@
 import type { BackendEnd, OpenBackend } from '../backend/backend.ts';
 import type { WebTransport } from '../backend/detect.ts';
+import { failureOf } from '../ops/health/server-failure.ts';
 import type { ServerHealth } from '../ops/health/server-health.ts';
+import { helpOfEnd } from '../ops/health/start-help.ts';
 import type { Log } from '../ops/log.ts';
 import type { ProcessNames } from '../ops/process-names.ts';
+import type { Era } from '../protocol/revisions.ts';
 import type { ServerConfig } from './configuration/config.ts';
+import type { Unusable } from './trial.ts';
 
 /** What is told of a server's processes outside of sessions. */
 export interface ServerListeners {
@@ -21,8 +25,10 @@ export interface ServerListeners {
   onToolsHidden?(names: readonly string[]): void;
   /** A spare ended before anybody used it. */
   onSpareEnd?(end: BackendEnd): void;
-  /** It answered the first question, which the gateway asks an only server at its start. */
-  onAnswered?(): void;
+  /** It answered the first question, which the gateway asks an only server at its start; in this era, if that tells. */
+  onAnswered?(era?: Era): void;
+  /** It has not answered that, or not yet. */
+  onSilent?(why: Unusable): void;
 }
 
 /**
@@ -52,9 +58,16 @@ export function listenTo(
     },
     onSpareEnd(end) {
       const { reason, detail } = end;
-      logger.warn({ reason, detail }, 'spare server ended');
-      health.ended(server, end);
+      logger.warn({ reason, detail, help: helpOfEnd(end) }, 'spare server ended');
+      health.ended(server, end, { isAtStart: true });
     },
-    onAnswered: () => health.started(server),
+    onAnswered(era) {
+      health.started(server);
+      if (era !== undefined) health.eraSeen(server, era);
+    },
+    onSilent({ message: detail, help }) {
+      logger.warn({ detail, help }, 'server does not answer');
+      health.failed(server, failureOf('no_answer'));
+    },
   };
 }

@@ -4,7 +4,7 @@ import { readOwn } from '../protocol/message.ts';
 import { ownRequest } from '../protocol/modern/envelope.ts';
 import { asksClients } from './configuration/credentials.ts';
 import type { ServedServer } from './served-server.ts';
-import { initialize, openTrial } from './trial.ts';
+import { initialize, openTrial, Unusable } from './trial.ts';
 import { version } from './version.ts';
 
 /** Asks a server from time to time whether it is well. */
@@ -30,24 +30,28 @@ export function startProbing(served: ServedServer, health: ServerHealth): Server
   let inARow = 0;
   let wasWell: boolean | undefined;
 
-  const judge = (isWell: boolean): void => {
+  const judge = (outcome: 'well' | Error): void => {
+    const isWell = outcome === 'well';
     inARow = isWell === wasWell ? inARow + 1 : 1;
     wasWell = isWell;
     // Nothing is known before the first answer, so that one counts at once.
     const needed = state === undefined ? 1 : isWell ? probeSuccesses : probeFailures;
     if (inARow >= needed) state = isWell ? 'up' : 'down';
-    if (isWell) health.started(name);
-    else health.failed(name, failureOf('no_answer'));
+    if (outcome === 'well') health.started(name);
+    else if (outcome instanceof Unusable && outcome.end !== undefined)
+      health.ended(name, outcome.end, { isAtStart: true, ifClosed: failureOf('no_answer') });
+    // Of a server that could not be started, who started it has told why.
+    else if (!(outcome instanceof NotStarted)) health.failed(name, failureOf('no_answer'));
     if (state !== undefined) health.probed(name, state);
   };
 
   const ask = async (): Promise<void> => {
-    const isWell = await answers(served).then(
-      () => true,
-      () => false,
+    const outcome = await answers(served).then(
+      () => 'well' as const,
+      (error: Error) => error,
     );
     if (isStopped) return;
-    judge(isWell);
+    judge(outcome);
     timer = setTimeout(() => void ask(), probeEveryMs).unref();
   };
 
@@ -60,11 +64,15 @@ export function startProbing(served: ServedServer, health: ServerHealth): Server
   };
 }
 
+/** The server could not be started, to find out its era. */
+class NotStarted extends Error {}
+
 /** Resolves if the server answers in time; rejects if it does not, whyever. */
 async function answers(served: ServedServer): Promise<void> {
   const { modern, config } = served;
   const era = await modern.findEra();
   if (era === 'modern') return askModern(served);
+  if (era === 'server_start_failed') throw new NotStarted(era);
   if (era !== 'legacy') throw new Error(`its era could not be found out: ${era}`);
   const trial = openTrial(served.running.openSibling, config.probeTimeoutMs);
   try {

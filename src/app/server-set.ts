@@ -1,4 +1,3 @@
-import type { ServerHealth } from '../ops/health/server-health.ts';
 import type { Era } from '../protocol/revisions.ts';
 import type { Server } from '../session/session-parts.ts';
 import type { GatewayConfig, ServerConfig } from './configuration/config.ts';
@@ -6,9 +5,8 @@ import { type ServedServer, type ServingParts, serve } from './served-server.ts'
 import { type ServerProbe, startProbing } from './server-probe.ts';
 import type { RunningServer } from './servers.ts';
 
-/** What the servers of a gateway need. */
+/** What the servers of a gateway need; `health` has those that are run. */
 export interface ServerSetParts extends ServingParts {
-  readonly health: ServerHealth;
   /** Starts a server, and has it in `health`; throws an error for the operator if that cannot be. */
   run(config: ServerConfig): RunningServer;
   /** A server is in use. */

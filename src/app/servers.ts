@@ -64,7 +64,7 @@ function openerOfLocal(
   environment: Environment,
   { onStarted, onStderr }: ServerListeners,
 ): OpenBackend {
-  const { command, args, cwd, env, uid, gid } = config;
+  const { command, args, cwd, env, uid, gid, isOnCommandLine } = config;
   const { stdinCloseGraceMs, terminateGraceMs, maxMemoryBytes } = config;
   if (maxMemoryBytes !== undefined && !canWatchMemory()) {
     throw new Error(
@@ -72,7 +72,8 @@ function openerOfLocal(
     );
   }
   const launcher = launcherFor(config, environment);
-  const program = { command, args, cwd, env: childEnvironment(environment, env), uid, gid, launcher };
+  const own = childEnvironment(environment, env);
+  const program = { command, args, cwd, env: own, uid, gid, launcher, isOnCommandLine };
   const credentials = credentialsOf(config);
   return (events, opening) => {
     const brought = opening?.headers?.() ?? noHeaders;
@@ -106,10 +107,10 @@ function openerOfLocal(
  */
 export function missingCommand(config: ServerConfig, environment: Environment): string | undefined {
   if (config.address !== undefined) return undefined;
-  const { command, args, cwd, env } = config;
-  const program = { command, args, cwd, env: childEnvironment(environment, env) };
+  const { command, args, cwd, env, isOnCommandLine } = config;
+  const program = { command, args, cwd, env: childEnvironment(environment, env), isOnCommandLine };
   if (locate(program) !== undefined) return undefined;
-  return explainSpawnFailure(Object.assign(new Error('not found'), { code: 'ENOENT' }), program);
+  return explainSpawnFailure(Object.assign(new Error('not found'), { code: 'ENOENT' }), program).detail;
 }
 
 /**

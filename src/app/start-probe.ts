@@ -1,10 +1,13 @@
 import type { BackendEnd, OpenBackend } from '../backend/backend.ts';
+import { helpIfEnded } from '../ops/health/start-help.ts';
+import type { Era } from '../protocol/revisions.ts';
 import type { GatewayConfig, ServerConfig } from './configuration/config.ts';
 import type { Environment } from './configuration/environment.ts';
+import { createFirstQuestion, silentMs } from './first-question.ts';
 import { explainForcedEra } from './other-era.ts';
 import type { ServerListeners } from './server-listeners.ts';
 import { type RunningServer, runServer } from './servers.ts';
-import { discover, initialize, openTrial, type Trial } from './trial.ts';
+import { discover, explainSilence, initialize, openTrial, type Trial } from './trial.ts';
 
 /** How long a server that nobody used yet must live to count as started: `npx` needs seconds to find a typo in a name. */
 export const probeMs = 10_000;
@@ -24,7 +27,7 @@ export interface StartProbe {
 
 /**
  * Starts the only server of a gateway once, so that a typo is found at once and not by the first client. The process is
- * not wasted: the first session takes it. Rejects if it cannot be started.
+ * not wasted: the first session takes it. If none comes soon it is asked whether it answers. Rejects if it cannot be started.
  */
 export async function awaitStart(probe: StartProbe): Promise<RunningServer> {
   return saysNothingFirst(probe.config) ? awaitAnswer(probe) : awaitSpare(probe);
@@ -44,26 +47,29 @@ async function awaitAnswer({ config, gateway, environment, listeners }: StartPro
       await trial.close();
     }
   };
-  const answersModern = async (): Promise<void> => {
+  const answersModern = async (): Promise<'modern'> => {
     if (running.modern === undefined) throw new Error('Its transport has no modern era.');
     await answersBy(openTrial(running.modern.open, startTimeoutMs, 'modern'), discover);
+    return 'modern';
   };
-  try {
-    if (era === 'modern') await answersModern();
-    else {
-      await answersBy(openTrial(running.server.open, startTimeoutMs), initialize).catch(async (error) => {
-        // A server that has only the other era refuses this one; what it says of its own is told by `check`.
-        if (
-          era === 'legacy' ||
-          !(await answersModern().then(
-            () => true,
-            () => false,
-          ))
-        )
-          throw error;
+  const answersLegacy = async (): Promise<'legacy'> => {
+    await answersBy(openTrial(running.server.open, startTimeoutMs), initialize);
+    return 'legacy';
+  };
+  const answers = async (): Promise<Era> => {
+    if (era === 'modern') return answersModern();
+    try {
+      return await answersLegacy();
+    } catch (error) {
+      if (era === 'legacy') throw error;
+      // A server that has only the other era refuses this one; what it says of its own is told by `check`.
+      return answersModern().catch(() => {
+        throw error;
       });
     }
-    listeners.onAnswered?.();
+  };
+  try {
+    listeners.onAnswered?.(await answers());
     return running;
   } catch (error) {
     const openers = { open: running.server.open, openModern: running.modern?.open };
@@ -75,29 +81,42 @@ async function awaitAnswer({ config, gateway, environment, listeners }: StartPro
 
 async function awaitSpare(probe: StartProbe): Promise<RunningServer> {
   const { config, gateway, environment, listeners, onUseless } = probe;
-  const startedAt = performance.now();
+  let startedAt = performance.now();
   let hasStarted = false;
   /** A session has a process of the server: from now on one that ends is that session's matter. */
   let isUsed = false;
+  const question = createFirstQuestion({
+    era: config.era,
+    onAnswered: () => listeners.onAnswered?.(),
+    onSilent: (method) => listeners.onSilent?.(explainSilence(method, silentMs)),
+  });
   return new Promise((resolve, reject) => {
     const running = runServer(config, gateway, environment, {
       ...listeners,
+      counted: (open) => question.watched(listeners.counted?.(open) ?? open),
       onStarted() {
         if (hasStarted) return;
         hasStarted = true;
+        question.begin();
         const { server, modern } = running;
         resolve({ ...running, server: { ...server, open: use }, modern: modern && { ...modern, open: use } });
       },
       onSpareEnd(end) {
         // A remote server is of use again when it is back, and may well close a connection that nobody uses.
-        const isUseless = config.address === undefined && !isUsed && performance.now() - startedAt < probeMs;
-        if (!hasStarted) void running.pool.close().then(() => reject(new Error(explain(end))));
+        const isOurs = config.address === undefined;
+        const isUseless = isOurs && !isUsed && performance.now() - startedAt < probeMs;
+        if (isOurs && question.isOpen) {
+          // Some end on any request before `initialize`: that is no fault of theirs, and the next one is not asked.
+          startedAt = performance.now();
+          running.pool.addSpare(firstSpareMs);
+        } else if (!hasStarted) void running.pool.close().then(() => reject(new Error(explain(end))));
         else if (isUseless) onUseless(explain(end));
         else listeners.onSpareEnd?.(end);
       },
     });
     const use: OpenBackend = (events, options) => {
       isUsed = true;
+      question.end();
       return running.pool.open(events, options);
     };
     running.pool.addSpare(firstSpareMs);
@@ -107,5 +126,6 @@ async function awaitSpare(probe: StartProbe): Promise<RunningServer> {
 function explain({ reason, detail, lastOutput = [] }: BackendEnd): string {
   if (reason === 'failed') return detail;
   const output = lastOutput.map((line) => `\n  | ${line}`).join('');
-  return `The MCP server ended right after its start. ${detail}${output === '' ? '' : ` Its last output:${output}`}`;
+  const said = output === '' ? '' : ` Its last output:${output}`;
+  return `The MCP server ended right after its start. ${detail}${said}\n${helpIfEnded}`;
 }

@@ -1,8 +1,8 @@
+import type { RequestListener } from 'node:http';
 import { hostname } from 'node:os';
 import type { Logger } from 'pino';
 import { usageOf } from '../backend/stdio/usage.ts';
 import { createAuthenticate } from '../http/auth/authenticate.ts';
-import type { Endpoint } from '../http/endpoint.ts';
 import { isLoopback } from '../http/origin.ts';
 import type { ModernServer } from '../modern/modern-server.ts';
 import type { ServerHealth, ServerStatus } from '../ops/health/server-health.ts';
@@ -40,20 +40,21 @@ export interface StatusParts {
   servers(): readonly StatusServer[];
   /** Where clients reach a server. */
   pathOf(server: ServerConfig): string;
-  endpointAt(path: string): Endpoint | undefined;
+  /** Answers requests of the playground as those of clients. */
+  readonly playground: RequestListener;
   drain(): void;
 }
 
 /** The status page of a gateway; see `createStatusPage`. */
 export function createStatus(parts: StatusParts): StatusPage {
-  const { config, logger, record, health, store, sessions, base, servers, pathOf, endpointAt, drain } = parts;
+  const { config, logger, record, health, store, sessions, base, servers, pathOf, playground, drain } = parts;
   const onFailed = (cause: unknown): void =>
     logger.debug({ err: cause }, 'the status page could not be told something');
   const memory = new ChildMemory(usageOf, onFailed);
   const named = (name: string): StatusServer | undefined =>
     servers().find(({ running }) => running.config.name === name);
   return createStatusPage({
-    ...{ record, logger, drain, onFailed, version, maxSessions: config.maxSessions },
+    ...{ record, logger, drain, onFailed, version, maxSessions: config.maxSessions, retryMs: config.retryMs },
     name: `${hostname()}:${process.pid}`,
     door: doorOf(parts),
     changes: config.redis === undefined ? undefined : store.changes,
@@ -71,12 +72,10 @@ export function createStatus(parts: StatusParts): StatusPage {
       needsToken: hasAuthentication(config),
       inspects: config.inspect,
     }),
-    endpointOf(name) {
+    listener: playground,
+    placeOf(name) {
       const server = named(name);
-      if (server === undefined) return undefined;
-      const path = pathOf(server.running.config);
-      const endpoint = endpointAt(path);
-      return endpoint && { endpoint, path, host: hostOf(config, base) };
+      return server && { path: pathOf(server.running.config), host: hostOf(config, base) };
     },
   });
 }
@@ -92,7 +91,7 @@ function healthOf({ last, probe }: ServerStatus): ServerHealthView {
   const found = last === undefined ? undefined : last.state === 'started' ? 'up' : 'down';
   return {
     state: probe ?? found ?? 'unknown',
-    said: last?.state === 'failed' ? last.why : undefined,
+    said: last?.state === 'failed' ? [last.why, last.help ?? ''].join(' ').trimEnd() : undefined,
     at: last?.at.getTime(),
   };
 }

@@ -1,4 +1,5 @@
 import type { Backend, BackendEnd, OpenBackend } from '../backend/backend.ts';
+import { helpIfEnded, helpIfSilent } from '../ops/health/start-help.ts';
 import { entryOf } from '../protocol/faults.ts';
 import { readResponse } from '../protocol/message.ts';
 import { ownRequest } from '../protocol/modern/envelope.ts';
@@ -128,11 +129,14 @@ export class Unusable extends Error {
   readonly help: string;
   /** The last lines that the server wrote beside the protocol: they can hold anything. */
   readonly output: readonly string[];
+  /** How its backend ended, if it did. */
+  readonly end: BackendEnd | undefined;
 
-  constructor(message: string, { help = '', output = [] }: Partial<Pick<Unusable, 'help' | 'output'>> = {}) {
+  constructor(message: string, { help = '', output = [], end }: Partial<Omit<Unusable, keyof Error>> = {}) {
     super(message);
     this.help = help;
     this.output = output;
+    this.end = end;
   }
 }
 
@@ -143,13 +147,12 @@ export class NoAnswer extends Unusable {}
 export const explainSilence = (method: string, timeoutMs: number, output: readonly string[] = []): NoAnswer =>
   new NoAnswer(`It did not answer ${method} within ${timeoutMs} ms. Is it an MCP server?`, {
     output,
-    help: 'A STDIO server answers on its stdout. One that listens on a port is given by its URL. If it takes long to start, as npx does the first time, raise --start-timeout-ms.',
+    help: helpIfSilent,
   });
 
 /** For the operator: the server is no more, or never was. */
-export function explainEnd({ reason, detail, lastOutput: output = [] }: BackendEnd): Unusable {
-  if (reason === 'failed') return new Unusable(detail);
-  const help =
-    'Start it by hand to see what it lacks. It gets no other variables than PATH, HOME and the like, and what --env (in the file: "env") gives it.';
-  return new Unusable(`It ended before it answered. ${detail}`, { help, output });
+export function explainEnd(end: BackendEnd): Unusable {
+  const { reason, detail, lastOutput: output = [] } = end;
+  if (reason === 'failed') return new Unusable(detail, { end });
+  return new Unusable(`It ended before it answered. ${detail}`, { help: helpIfEnded, output, end });
 }

@@ -87,6 +87,8 @@ export interface BackendEnd {
   readonly cause?: unknown;
   /** The last lines that the server wrote beside the protocol. For the operator: they can hold secrets and contents. */
   readonly lastOutput?: readonly string[];
+  /** It could not be started since its command is not there. */
+  readonly isNotFound?: boolean;
   /** The server answered as one does that has another transport. */
   readonly isOtherTransport?: boolean;
   /** Messages that were sent and that the server certainly did not take, in order: another backend may have them. */

@@ -15,6 +15,8 @@ export interface EitherEraOptions {
   readonly eras: EraSource;
   /** The server is reached over HTTP: where it refuses `initialize` by a status, its backend counts as not started. */
   readonly isOverHttp: boolean;
+  /** The server has opened a session of the legacy era by itself; told with each. */
+  onLegacy(): void;
   /** A server that has left `initialize` without an answer for so long is asked for its era, in milliseconds. */
   readonly silentMs: number;
 }
@@ -27,11 +29,12 @@ export interface EitherEraOptions {
  * row: the first can come of a slow start. A refusal as of the modern era whose server does not say of which era it is, is no
  * answer for the client: the backend has not started, and the client tries again.
  */
-export function openEitherEra({ direct, translated, eras, isOverHttp, silentMs }: EitherEraOptions): OpenBackend {
+export function openEitherEra(options: EitherEraOptions): OpenBackend {
+  const { direct, translated, eras, isOverHttp, onLegacy, silentMs } = options;
   let hasNoLegacy = false;
   let wasSilent = false;
-  return (events, options) => {
-    if (options?.resume !== undefined) return direct(events, options);
+  return (events, opening) => {
+    if (opening?.resume !== undefined) return direct(events, opening);
     const openTranslated = (told: BackendEvents): Backend =>
       translated(
         {
@@ -41,11 +44,11 @@ export function openEitherEra({ direct, translated, eras, isOverHttp, silentMs }
             told.onEnd(end);
           },
         },
-        options,
+        opening,
       );
     if (hasNoLegacy) return openTranslated(events);
     return new UndecidedBackend(events, {
-      openDirect: (told) => direct(told, options),
+      openDirect: (told) => direct(told, opening),
       openTranslated,
       ...{ eras, silentMs },
       refusedBy: ({ reason }) => reason === 'exited' || (isOverHttp && reason === 'failed'),
@@ -54,6 +57,7 @@ export function openEitherEra({ direct, translated, eras, isOverHttp, silentMs }
       },
       onAnswered: () => {
         wasSilent = false;
+        onLegacy();
       },
       onSilent: () => {
         hasNoLegacy ||= wasSilent;
@@ -85,6 +89,9 @@ interface Opening {
   readonly id: RequestId;
 }
 
+/** What takes the place of a result of `initialize`: what the server answered, or that it ended, or lost the answer. */
+type Refusal = Message | 'ended' | 'unanswered';
+
 /** A backend of which the answer to `initialize` decides of which era it is. Nothing else is sent to it before. */
 class UndecidedBackend implements Backend {
   readonly #options: UndecidedOptions;
@@ -107,11 +114,11 @@ class UndecidedBackend implements Backend {
       onMessages: (lines, of) => this.#take(lines, of),
       onUnanswered: (ids, reason) => {
         const isRefusal = this.#opening !== undefined && ids.includes(this.#opening.id);
-        this.#hear(isRefusal, () => events.onUnanswered(ids, reason));
+        this.#hear(isRefusal ? 'unanswered' : undefined, () => events.onUnanswered(ids, reason));
       },
-      onState: (state) => this.#hear(false, () => events.onState?.(state)),
+      onState: (state) => this.#hear(undefined, () => events.onState?.(state)),
       onEnd: (end) =>
-        this.#hear(options.refusedBy(end), () => {
+        this.#hear(options.refusedBy(end) ? 'ended' : undefined, () => {
           this.#decide();
           events.onEnd(end);
         }),
@@ -152,28 +159,28 @@ class UndecidedBackend implements Backend {
   #take(lines: Buffer[], of: RequestIds | undefined): void {
     if (this.#state === 'decided' && this.#replaced === undefined) return this.#events.onMessages(lines, of);
     const tell = (): void => this.#events.onMessages(lines, of);
-    if (this.#state !== 'opening') return this.#hear(false, tell);
+    if (this.#state !== 'opening') return this.#hear(undefined, tell);
     const { id } = this.#opening ?? {};
     const answer = lines.map(readResponse).find((response) => response !== undefined && response.id === id);
     if (answer?.places.message?.keys.includes('result')) {
       this.#decide();
       this.#options.onAnswered();
     }
-    this.#hear(answer !== undefined, tell, answer);
+    this.#hear(answer, tell);
   }
 
   /** Something that the backend did. A refusal of `initialize` has the era asked for, and waits for that with what follows. */
-  #hear(isRefusal: boolean, tell: () => void, refusal?: Message): void {
+  #hear(refusal: Refusal | undefined, tell: () => void): void {
     if (this.#replaced !== undefined) return;
-    const isFirstRefusal = isRefusal && this.#state === 'opening' && this.#opening !== undefined && !this.#isClosed;
-    if (isFirstRefusal) this.#ask(refusal);
+    const canAsk = this.#state === 'opening' && this.#opening !== undefined && !this.#isClosed;
+    if (refusal !== undefined && canAsk) this.#ask(refusal);
     if (this.#state === 'asking') this.#untold.push(tell);
     else tell();
   }
 
   /** It does not answer, or not yet: a server of the modern era will not. What it does meanwhile decides all the same. */
   async #doubt(): Promise<void> {
-    const era = await this.#options.eras.findEra(this.#opening?.headers, false);
+    const era = await this.#options.eras.findEra(this.#opening?.headers);
     if (era !== 'modern' || this.#state !== 'opening' || this.#isClosed) return;
     this.#decide();
     this.#options.onSilent();
@@ -185,15 +192,17 @@ class UndecidedBackend implements Backend {
     clearTimeout(this.#silenceTimer);
   }
 
-  #ask(refusal: Message | undefined): void {
+  #ask(refusal: Refusal): void {
     this.#state = 'asking';
-    const isDoubted = refusal !== undefined && isAsOfModern(refusal);
-    void this.#options.eras.findEra(this.#opening?.headers, isDoubted).then((era) => {
+    const answer = typeof refusal === 'string' ? undefined : refusal;
+    const isDoubted = answer !== undefined && isAsOfModern(answer);
+    const seen = isDoubted ? 'modern' : refusal === 'ended' ? 'end' : undefined;
+    void this.#options.eras.findEra(this.#opening?.headers, seen).then((era) => {
       this.#decide();
       const isModern = era === 'modern' && !this.#isClosed;
-      if (isModern && refusal !== undefined && saysNoLegacy(refusal)) this.#options.onNoLegacy();
+      if (isModern && answer !== undefined && saysNoLegacy(answer)) this.#options.onNoLegacy();
       if (isModern) return this.#translate();
-      const isLegacy = era === 'legacy' && (refusal === undefined || readDiscovery(refusal).era === 'legacy');
+      const isLegacy = era === 'legacy' && (answer === undefined || readDiscovery(answer).era === 'legacy');
       if (isDoubted && !isLegacy && !this.#isClosed) return this.#giveUp();
       for (const tell of this.#untold.splice(0)) tell();
     });

@@ -1,4 +1,5 @@
 import type { CallAnswer } from '../modern/answer.ts';
+import type { SeenOfEra } from '../modern/modern-server.ts';
 import type { Reason } from '../protocol/faults.ts';
 import type { ForwardedHeaders } from '../protocol/forwarded-headers.ts';
 import type { Message } from '../protocol/message.ts';
@@ -30,7 +31,7 @@ export interface EraSource {
   /**
    * Resolves with the reason if it cannot be found out.
    * @param headers of the client's request that makes it necessary
-   * @param isDoubted the server has just spoken as one of the modern era: what else was found is asked for again
+   * @param seen what a session has just seen of the server
    */
-  findEra(headers: ForwardedHeaders | undefined, isDoubted: boolean): Promise<Era | Reason>;
+  findEra(headers: ForwardedHeaders | undefined, seen?: SeenOfEra): Promise<Era | Reason>;
 }

@@ -46,8 +46,6 @@ export interface Sender {
   readonly forwarded: ForwardedHeaders;
   /** What the request has in use. */
   readonly visit: Visit;
-  /** The scopes that the request needs, where that is known; the session remembers them (`UsedScopes`). */
-  readonly needs?: readonly string[] | undefined;
 }
 
 /** Who hears whether a request is let in: one of both, once, or none if its client leaves before that is known. */

@@ -12,8 +12,12 @@ export type HttpApp = Hono<{ Bindings: HttpBindings }>;
 /**
  * The application with its MCP endpoints, by path. Endpoints write to the Node.js response themselves: only so they see
  * back-pressure and a client that leaves.
+ * @param elsewhere what is said of a path where nothing is
  */
-export function createHttpApp(endpoints: ReadonlyMap<string, Endpoint>): HttpApp {
+export function createHttpApp(
+  endpoints: ReadonlyMap<string, Endpoint>,
+  elsewhere: 'no_such_path' | 'no_such_admin_path' = 'no_such_path',
+): HttpApp {
   const app: HttpApp = new Hono();
   for (const [path, endpoint] of endpoints) {
     app.all(path, ({ env }) => {
@@ -22,7 +26,7 @@ export function createHttpApp(endpoints: ReadonlyMap<string, Endpoint>): HttpApp
     });
   }
   app.notFound(({ env }) => {
-    respondWithFault(env.outgoing, 'no_such_path');
+    respondWithFault(env.outgoing, elsewhere);
     return RESPONSE_ALREADY_SENT;
   });
   return app;

@@ -11,13 +11,14 @@ import type { Sessions } from '../session/sessions.ts';
 import { type AdmissionOptions, behindAdmission, type Sender } from './admission.ts';
 import type { CredentialWatch } from './auth/credential-watch.ts';
 import { endingReply } from './auth/ending-reply.ts';
-import { authorized, refuse, withNeeds } from './authorized.ts';
+import { authorized, neededBy, refuse } from './authorized.ts';
 import { headerOf } from './guard.ts';
 import { createModernFace } from './modern-face.ts';
 import { readPosted } from './posted.ts';
 import { HttpReply } from './reply.ts';
 import { respondWithFault } from './respond.ts';
 import { createSessionlessFace } from './sessionless.ts';
+import { shownSession } from './shown-session.ts';
 
 /** What an endpoint needs. */
 export interface EndpointOptions extends AdmissionOptions {
@@ -42,8 +43,6 @@ export type Endpoint = (incoming: IncomingMessage, outgoing: ServerResponse) => 
 /** Answers a request that was let in. */
 type Method = (incoming: IncomingMessage, outgoing: ServerResponse, sender: Sender) => void;
 
-const sessionIdForm = /^[\x21-\x7e]{1,128}$/;
-
 /**
  * The Streamable HTTP endpoint of one server (2025-11-25, basic/transports): POST brings messages, GET opens the
  * standalone stream or resumes one, DELETE ends the session. What is of the modern era goes to its own face, whatever
@@ -54,14 +53,18 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
   const trace = options.tracePosts?.(server.name, 'http');
   const modernFace = createModernFace(options);
   const sessionlessFace = options.sessionless === 'serve' ? createSessionlessFace(options) : undefined;
-  const replyTo = (outgoing: ServerResponse, accepts: Accepts, sender: Sender, id: RequestId | null = null): Reply =>
-    endingReply(new HttpReply(outgoing, accepts, options, sender), sender.identity, options.watch, id);
+  const replyTo = (
+    outgoing: ServerResponse,
+    accepts: Accepts,
+    sender: Sender,
+    id: RequestId | null = null,
+    needs?: readonly string[],
+  ): Reply => endingReply(new HttpReply(outgoing, accepts, options, sender, needs), sender.identity, options.watch, id);
 
   const findSession = (incoming: IncomingMessage, { principal }: Sender): SessionHandle | Reason => {
-    const id = incoming.headers['mcp-session-id'];
-    if (id === undefined) return 'session_required';
-    if (typeof id !== 'string' || !sessionIdForm.test(id)) return 'bad_session_id';
-    return sessions.at(id, server, principal, headerOf(incoming, 'mcp-protocol-version'));
+    const shown = shownSession(incoming);
+    if (typeof shown === 'string') return shown;
+    return sessions.at(shown.key, server, principal, headerOf(incoming, 'mcp-protocol-version'));
   };
 
   /** Why a client has POST only, if it has: there is no session that a GET or DELETE could be about. */
@@ -74,8 +77,9 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
   const post: Method = (incoming, outgoing, sender) => {
     const accepts = readAccept(incoming.headers.accept);
     readPosted(incoming, options, accepts.json || accepts.sse, (read) => {
-      const allowed = authorized(read, sender.identity, authorization, incoming.url);
-      const plain = replyTo(outgoing, accepts, withNeeds(sender, allowed), allowed.id);
+      const needs = neededBy(read, authorization);
+      const allowed = authorized(read, needs, sender.identity, authorization, incoming.url);
+      const plain = replyTo(outgoing, accepts, sender, allowed.id, needs);
       if (!allowed.ok) return refuse(allowed, outgoing, plain);
       sender.visit.read(allowed.messages);
       const traced = trace?.(allowed, incoming.headers);

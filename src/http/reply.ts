@@ -38,11 +38,18 @@ export class HttpReply implements Reply {
   protected readonly outgoing: ServerResponse;
   readonly #times: ReplyTimes;
 
-  constructor(outgoing: ServerResponse, accepts: Accepts, times: ReplyTimes, sender: Sender) {
+  /** @param needs the scopes that the request needs, which the session remembers (`UsedScopes`) */
+  constructor(
+    outgoing: ServerResponse,
+    accepts: Accepts,
+    times: ReplyTimes,
+    sender: Sender,
+    needs?: readonly string[] | undefined,
+  ) {
     this.accepts = accepts;
     this.forwarded = sender.forwarded;
     this.scopes = sender.identity.scopes;
-    this.needs = sender.needs;
+    this.needs = needs;
     this.outgoing = outgoing;
     this.#times = times;
   }

@@ -1,7 +1,7 @@
 import { readAccept } from '../protocol/media-types.ts';
 import { behindAdmission } from './admission.ts';
 import { endingReply } from './auth/ending-reply.ts';
-import { authorized, refuse, withNeeds } from './authorized.ts';
+import { authorized, neededBy, refuse } from './authorized.ts';
 import type { Endpoint, EndpointOptions } from './endpoint.ts';
 import { headerOf } from './guard.ts';
 import { notServedHere } from './legacy-only.ts';
@@ -48,8 +48,9 @@ export function createMessagesEndpoint(options: SseFaceOptions): Endpoint {
     const { principal } = sender;
     if (incoming.method !== 'POST') return respondWithFault(outgoing, 'only_messages');
     readPosted(incoming, options, true, (read) => {
-      const allowed = authorized(read, sender.identity, authorization, incoming.url);
-      const said = new PostReply(outgoing, options, withNeeds(sender, allowed));
+      const needs = neededBy(read, authorization);
+      const allowed = authorized(read, needs, sender.identity, authorization, incoming.url);
+      const said = new PostReply(outgoing, options, sender, needs);
       const plain = endingReply(said, sender.identity, options.watch, allowed.id);
       if (!allowed.ok) return refuse(allowed, outgoing, plain);
       sender.visit.read(allowed.messages);

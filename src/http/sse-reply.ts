@@ -78,8 +78,8 @@ function eventsFor(text: Buffer, token: string): DecodedEvent[] {
 
 /** A session's reply to a POST of such a client: its answers go to the stream, so that little can be said here. */
 export class PostReply extends HttpReply {
-  constructor(outgoing: ServerResponse, times: ReplyTimes, sender: Sender) {
-    super(outgoing, { json: true, sse: true }, times, sender);
+  constructor(outgoing: ServerResponse, times: ReplyTimes, sender: Sender, needs: readonly string[] | undefined) {
+    super(outgoing, { json: true, sse: true }, times, sender, needs);
   }
 
   /** Only what a server answers to `initialize` when it refuses it: there is no session whose stream could have it. */

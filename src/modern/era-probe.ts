@@ -29,6 +29,8 @@ export interface ProbeOptions {
   readonly timeoutMs: number;
   /** Over HTTP each question is answered on its own, and `initialize` is none of the modern era. */
   readonly isOverHttp?: boolean;
+  /** A process has just ended on `initialize` alone, so that no other one is started for it. */
+  readonly hasEnded?: boolean;
   /** Of the client whose request makes it necessary to ask. */
   readonly headers?: ForwardedHeaders;
 }
@@ -45,12 +47,14 @@ const initialize = 2;
  * nothing to a question it does not know is found out by its answer to this one, and nobody waits for a time to be over.
  *
  * A process that ends proves nothing: it may have crashed. Another one is started once and gets `initialize` alone. A result
- * means the legacy era, a refusal has that process asked again; one that ends as well does not start.
+ * means the legacy era, a refusal has that process asked again; one that ends as well does not start. Where that has happened
+ * before the question (`hasEnded`), one process is enough.
  *
  * Over HTTP (basic/transports/streamable-http, "Backward Compatibility") the question is alone. A server that refuses it
  * without an error of the modern era is of the other one; one that is away, not well, or lets nobody in says nothing.
  */
-export function probeEra({ open, version, timeoutMs, isOverHttp = false, headers }: ProbeOptions): EraProbe {
+export function probeEra(options: ProbeOptions): EraProbe {
+  const { open, version, timeoutMs, isOverHttp = false, hasEnded = false, headers } = options;
   let tell: (outcome: ProbeOutcome) => void;
   const outcome = new Promise<ProbeOutcome>((resolve) => {
     tell = resolve;
@@ -105,7 +109,7 @@ export function probeEra({ open, version, timeoutMs, isOverHttp = false, headers
     onEnd(end) {
       if (isSettled) return;
       if (end.isOtherTransport) void settle({ era: 'legacy', isDoubtful: true });
-      else if (end.reason === 'exited' && !isOverHttp) backend = startAgain();
+      else if (end.reason === 'exited' && !isOverHttp && !hasEnded) backend = startAgain();
       else void settle({ era: undefined, end });
     },
   });

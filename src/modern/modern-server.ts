@@ -54,6 +54,12 @@ const forEver = Number.POSITIVE_INFINITY;
 const listTimeoutMs = 10_000;
 
 /**
+ * What a session has just seen of a server. `modern`: it spoke as one of the modern era, so that what else is believed for a
+ * while is asked for again. `end`: it ended on `initialize`.
+ */
+export type SeenOfEra = 'modern' | 'end';
+
+/**
  * A configured server as clients of the modern era meet it: of which era it is, found out at their first request and then
  * remembered, and if it is of theirs, the process that they share.
  */
@@ -133,15 +139,16 @@ export class ModernServer {
   /**
    * The era: known, or found out once for all requests that wait for it. Resolves with the reason if the server does not start.
    * @param headers for the server, of the request that makes it necessary to ask
-   * @param isDoubted the server has just spoken as one of the modern era: what else is believed for a while is asked for again
+   * @param seen what a session has just seen of the server
    */
-  async findEra(headers?: ForwardedHeaders, isDoubted = false): Promise<Era | Reason> {
+  async findEra(headers?: ForwardedHeaders, seen?: SeenOfEra): Promise<Era | Reason> {
     const { era } = this;
+    const isDoubted = seen === 'modern';
     const isCertain = era === 'modern' || this.#found?.believedMs === forEver;
     if (era !== undefined && (isCertain || !isDoubted)) return era;
     if (this.#isDraining) return 'draining';
     if (!isDoubted && this.#failed !== undefined && performance.now() < this.#failed.until) return this.#failed.reason;
-    this.#probing ??= this.#find(headers).finally(() => {
+    this.#probing ??= this.#find(headers, seen === 'end').finally(() => {
       this.#probing = undefined;
     });
     return this.#probing;
@@ -194,17 +201,19 @@ export class ModernServer {
     return readOwn(ownRequest('own', method, params, { version, protocolVersion: this.revision }));
   }
 
-  async #find(headers: ForwardedHeaders = noHeaders): Promise<Era | Reason> {
+  async #find(headers: ForwardedHeaders = noHeaders, hasEnded: boolean): Promise<Era | Reason> {
     const { server, openSibling, isOverHttp = false, version, observer } = this.#options;
     const startedAt = performance.now();
     const timeoutMs = server.startTimeoutMs;
-    this.#probe = probeEra({ open: openSibling, version, timeoutMs, isOverHttp, headers });
+    this.#probe = probeEra({ open: openSibling, version, timeoutMs, isOverHttp, headers, hasEnded });
     const outcome = await this.#probe.outcome;
     const now = performance.now();
     const known = this.#found;
     if (outcome.era === undefined) {
       const reason = reasonOf(outcome);
-      if (outcome.end !== undefined && !this.#isDraining) observer.startFailed(server.name, outcome.end);
+      // Of one that ended for a session, that session tells: one request of a client is one start that failed.
+      const isNews = outcome.end !== undefined && !hasEnded && !this.#isDraining;
+      if (isNews) observer.startFailed(server.name, outcome.end);
       if (server.isRemote && known !== undefined) {
         // It is away, or not well: that makes it no other server.
         this.#found = { ...known, until: now + known.believedMs };

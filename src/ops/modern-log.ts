@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import type { Counts, ModernObserver } from '../modern/observer.ts';
+import { helpOfEnd } from './health/start-help.ts';
 
 /** How much of a dropped line is shown at debug. */
 const shownBytes = 200;
@@ -18,8 +19,9 @@ export function createModernLog(logger: Logger): ModernObserver {
       logger.warn(fields, 'shared server ended');
       if (lastOutput?.length) logger.debug({ server, lastOutput }, 'what the server wrote last');
     },
-    startFailed(server, { reason, detail, lastOutput }) {
-      logger.warn({ server, reason, detail }, 'shared server did not start');
+    startFailed(server, end) {
+      const { reason, detail, lastOutput } = end;
+      logger.warn({ server, reason, detail, help: helpOfEnd(end) }, 'shared server did not start');
       if (lastOutput?.length) logger.debug({ server, lastOutput }, 'what the server wrote last');
     },
     crashLoop: (server, details) =>

@@ -1,5 +1,6 @@
 import type { SessionObserver } from '../session/observer.ts';
 import type { SessionEnd } from '../session/session-end.ts';
+import { helpIfSilent, helpOfEnd } from './health/start-help.ts';
 import type { Log } from './log.ts';
 import type { ProcessNames } from './process-names.ts';
 
@@ -51,13 +52,16 @@ export function createSessionLog(
     ended(name, { reason, errorCode, dropped }) {
       processes.forget(name);
       const isOtherEra = errorCode === unsupportedVersion;
-      const detail = isOtherEra ? otherEra : reason === 'server_start_timeout' ? noAnswer : undefined;
-      const refusal = { ...(errorCode !== undefined && { errorCode }), ...(detail !== undefined && { detail }) };
+      const isSilent = reason === 'server_start_timeout';
+      const why = isOtherEra ? { detail: otherEra } : isSilent ? { detail: noAnswer, help: helpIfSilent } : {};
+      const refusal = { ...(errorCode !== undefined && { errorCode }), ...why };
       const level = isExpected.has(reason) && !isOtherEra ? 'info' : 'warn';
       logger[level]({ ...name, reason, ...refusal, ...dropped }, 'session ended');
     },
-    backendEnded(name, { reason, detail, exitCode, signal, lastOutput }) {
-      logger.warn({ ...name, reason, detail, exitCode, signal }, 'server ended');
+    backendEnded(name, end, { isAtStart }) {
+      const { reason, detail, exitCode, signal, lastOutput } = end;
+      const help = isAtStart ? helpOfEnd(end) : undefined;
+      logger.warn({ ...name, reason, detail, exitCode, signal, help }, 'server ended');
       if (lastOutput?.length) logger.debug({ ...name, lastOutput }, 'what the server wrote last');
     },
     adopted: (name, details) => logger.info({ ...name, ...details }, 'session taken over'),

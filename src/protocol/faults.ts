@@ -214,6 +214,12 @@ const catalogue = {
     code: -32000,
     message: 'There is no MCP endpoint at this path. The gateway prints its endpoints when it starts.',
   },
+  no_such_admin_path: {
+    status: 404,
+    code: -32000,
+    message:
+      'There is nothing at this path. The port for operators has the status page at /, and /metrics, /healthz and /readyz; MCP endpoints are at the port for clients.',
+  },
 
   // Who sends it
   credentials_required: {

@@ -130,7 +130,8 @@ export function createLineSplitter({ maxLineBytes }: { readonly maxLineBytes: nu
 export function flattenLineBreaks(message: Buffer): Buffer;
 export function flattenLineBreaks(message: Uint8Array): Uint8Array;
 export function flattenLineBreaks(message: Uint8Array): Uint8Array {
-  const view = Buffer.from(message.buffer, message.byteOffset, message.byteLength); // searches faster than Uint8Array
+  // A Buffer searches faster than a Uint8Array.
+  const view = Buffer.isBuffer(message) ? message : Buffer.from(message.buffer, message.byteOffset, message.byteLength);
   if (!view.includes(lf) && !view.includes(cr)) return message;
   const flat = Buffer.from(view);
   for (let at = 0; at < flat.length; at++) {

@@ -19,6 +19,8 @@ export interface Message {
   readonly cancels: RequestId | undefined;
   /** The task that it belongs to: `params.taskId`, or the related task in `params._meta` (2025-11-25, basic/utilities/tasks). */
   readonly taskId: string | undefined;
+  /** True if `params.task` asks for a task (2025-11-25, basic/utilities/tasks, "Creating Tasks"). */
+  readonly asksForTask: boolean;
   /** True if `params._meta` names a protocol version: a request of the modern era (2026-07-28, basic/versioning). */
   readonly isModern: boolean;
   /** True for a response that is an error. */
@@ -142,6 +144,7 @@ class ScannedMessage implements Message {
   readonly progressToken: RequestId | undefined;
   readonly cancels: RequestId | undefined;
   readonly taskId: string | undefined;
+  readonly asksForTask: boolean;
   readonly isModern: boolean;
   readonly isError: boolean;
   readonly #scanned: Scanned;
@@ -159,6 +162,7 @@ class ScannedMessage implements Message {
     this.cancels =
       method === 'notifications/cancelled' ? (decodeId(whole, params, 'requestId') ?? undefined) : undefined;
     this.taskId = decodeTaskId(whole, params, meta);
+    this.asksForTask = hasMember(params, 'task');
     this.isModern = meta !== undefined && meta.indexOf(protocolVersionKey) >= 0;
     this.isError = kind === 'response' && hasMember(message, 'error');
     this.#scanned = scanned;

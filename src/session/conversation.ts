@@ -13,7 +13,7 @@ import type { ClientState } from './client-state.ts';
 import type { Refusal } from './event-writer.ts';
 import { Inbound, idOf } from './inbound.ts';
 import { LostCalls, readUntaken, reasonOfLoss, type Untaken } from './lost-calls.ts';
-import type { Dropped, SessionName, SessionObserver } from './observer.ts';
+import { type Dropped, type SessionName, type SessionObserver, tellFailure } from './observer.ts';
 import { OneStream } from './one-stream.ts';
 import { Outbound } from './outbound.ts';
 import { patientLog } from './patient-log.ts';
@@ -99,6 +99,7 @@ export class Conversation {
       onAnswered: (call, response) => this.#answered(call, response),
       onInitialized: (call, response) => options.onInitialized(this.#opening as OpeningAnswer, call, response),
       onDropped: (what, text) => this.drop(what, text),
+      whenStored: (tell) => this.outbound.whenStored(tell),
     });
     this.outbound = new Outbound({
       log: patientLog(store.log, signal),
@@ -116,7 +117,7 @@ export class Conversation {
       register: options.register,
       onRefused: options.onRefused,
       onHistoryLost: () => this.drop('history_lost'),
-      onFailed: (cause) => observer.failed(options.name, cause),
+      onFailed: (cause) => tellFailure(observer, options.name, cause),
     });
     this.upstream = new Upstream({
       ...{ server: seenBy(observer, server, options.name), epoch },
@@ -131,7 +132,7 @@ export class Conversation {
       onState: (state) => this.outbound.take([{ text: Buffer.alloc(0), of: undefined, state }]),
       onNeeded: () => this.upstream.restore(client, this.#handshake as Handshake),
       onLost: (end) => this.#lost(end),
-      onAway: (end) => observer.backendEnded(options.name, end),
+      onAway: (end) => observer.backendEnded(options.name, end, { isAtStart: false }),
       onUnsent: (message) => this.#lostCalls.unsent(message),
       onRestored: () => this.#restored(),
       onGivenUp: options.onOver,
@@ -228,7 +229,7 @@ export class Conversation {
    * known (P3).
    */
   #lost(end: BackendEnd): void {
-    this.#observer.backendEnded(this.#options.name, end);
+    this.#observer.backendEnded(this.#options.name, end, { isAtStart: this.#handshake === undefined });
     this.outbound.finish();
     this.calls.tasks.clear();
     this.#forgetPlace();

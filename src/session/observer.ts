@@ -1,4 +1,5 @@
 import type { BackendEnd, OpenBackend } from '../backend/backend.ts';
+import { StoreUnavailable } from '../store/store-unavailable.ts';
 import type { CallObserver } from './call-observer.ts';
 import type { SessionEnd } from './session-end.ts';
 
@@ -64,8 +65,8 @@ export interface SessionObserver {
   adopted(name: SessionName, details: { pending: number }): void;
   /** A session was ended because its owners were lost too often in a short while: it may be what they die of. */
   wornOut(name: SessionName): void;
-  /** The server ended by itself. */
-  backendEnded(name: SessionName, end: BackendEnd): void;
+  /** The server ended by itself, or could not be started; `isAtStart` if the session's first one has not answered `initialize`. */
+  backendEnded(name: SessionName, end: BackendEnd, details: { readonly isAtStart: boolean }): void;
   /** Nobody uses the session: its backend is ended until somebody does. */
   hibernated(name: SessionName): void;
   /** A lost backend, or one that hibernated, was replaced; `losses` counts those of the session. */
@@ -78,4 +79,10 @@ export interface SessionObserver {
   clusterJoined(): void;
   /** The store that instances share did not do what it was asked. */
   clusterFailed(cause: unknown): void;
+}
+
+/** Tells what failed in a session: a store that is away or full, as such; anything else is a fault of the gateway itself. */
+export function tellFailure(observer: SessionObserver, name: SessionName, cause: unknown): void {
+  if (cause instanceof StoreUnavailable) observer.clusterFailed(cause);
+  else observer.failed(name, cause);
 }

@@ -31,6 +31,8 @@ export interface RouterOptions {
   /** The response to `initialize`, which decides what becomes of the session. */
   onInitialized(call: Call, response: Message): void;
   onDropped(what: Dropped, text?: Buffer): void;
+  /** As `Outbound.whenStored`. */
+  whenStored(tell: () => void): void;
 }
 
 /** Brings each message of the server to the answer or stream where it belongs (P2), as the text that it is (P1). */
@@ -67,16 +69,19 @@ export class Router {
 
   #routeResponse(response: Message): void {
     const { id, text } = response;
-    const { calls, onInitialized, onAnswered, onDropped } = this.#options;
+    const { calls, onInitialized, onAnswered, onDropped, whenStored } = this.#options;
     const call = id == null ? undefined : calls.take(id);
+    call?.watch?.heard();
     if (call === undefined) onDropped('unknown_response', text);
     else if (call.method === 'initialize') onInitialized(call, response);
     else {
-      call.watch?.heard();
       if (call.taskNews !== undefined) calls.tasks.answered(call.taskNews, call.taskId, text);
       onAnswered(call, response);
       call.answer.response(call.id, text);
-      call.watch?.answered(response);
+      // What goes to the log is not on its way before it is there (P5), and the wait for that is the gateway's.
+      if (call.watch !== undefined && call.answer.stream !== undefined)
+        whenStored(() => call.watch?.answered(response));
+      else call.watch?.answered(response);
     }
   }
 

@@ -19,6 +19,7 @@ export type SessionEnd =
   | 'draining'
   | 'released'
   | 'moved'
+  | 'store_unavailable'
   | 'internal';
 
 /** Ends after which a server that keeps sessions by itself is told that this one is over. */
@@ -42,6 +43,7 @@ export const faultAtEnd: Readonly<Record<SessionEnd, Reason>> = {
   draining: 'outcome_unknown',
   released: 'outcome_unknown',
   moved: 'outcome_unknown',
+  store_unavailable: 'store_unavailable',
   internal: 'internal',
 };
 

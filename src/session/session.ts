@@ -12,7 +12,7 @@ import { Conversation } from './conversation.ts';
 import type { Refusal } from './event-writer.ts';
 import { type Glance, glanceAt } from './glance.ts';
 import { Idleness } from './idleness.ts';
-import { nameOf, type SessionName } from './observer.ts';
+import { nameOf, type SessionName, tellFailure } from './observer.ts';
 import { RecordKeeper } from './record-keeper.ts';
 import type { Headers, Reply } from './reply.ts';
 import { endCall, isForGood, type SessionEnd } from './session-end.ts';
@@ -245,10 +245,11 @@ export class Session implements SessionHandle {
     } catch (cause) {
       // Where the key is not made here, only the store knows all that there are and were.
       const isTaken = hasGivenKey(this.#client) && cause instanceof SessionExists;
+      const reason = cause instanceof StoreUnavailable ? 'store_unavailable' : 'internal';
       if (!isTaken) this.#report(cause);
       if (isTaken) failCall(call, 'already_initialized');
-      else failCall(call, cause instanceof StoreUnavailable ? 'store_unavailable' : 'internal');
-      await this.end(isTaken ? 'refused' : 'internal');
+      else failCall(call, reason);
+      await this.end(isTaken ? 'refused' : reason);
       return;
     } finally {
       clearTimeout(tooLate);
@@ -291,6 +292,6 @@ export class Session implements SessionHandle {
   }
 
   #report(cause: unknown): void {
-    this.#parts.observer.failed(this.name, cause);
+    tellFailure(this.#parts.observer, this.name, cause);
   }
 }

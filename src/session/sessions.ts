@@ -123,11 +123,11 @@ export class Sessions {
   }
 
   /**
-   * The session with this id, for requests of this principal to this server. To anyone else it does not exist (P11).
+   * The session of this name (`keyOfId`), for requests of this principal to this server. To anyone else it does not exist (P11).
    * @param version what the request says of its revision, if it does
    */
-  at(id: string, server: Server, principal: Principal, version: string | undefined): SessionHandle | Reason {
-    return this.#find({ key: keyOfId(id), server, principal, version });
+  at(key: string, server: Server, principal: Principal, version: string | undefined): SessionHandle | Reason {
+    return this.#find({ key, server, principal, version });
   }
 
   /** The session under this endpoint token, as `at`. */

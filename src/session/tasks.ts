@@ -1,4 +1,4 @@
-import { type Message, memberValue, placeOf } from '../protocol/message.ts';
+import { type Message, memberValue } from '../protocol/message.ts';
 
 /** What the answer to a request can tell of tasks: that one began, how one or several are, or that one is over. */
 export type TaskNews = 'start' | 'state' | 'list' | 'result';
@@ -25,8 +25,7 @@ export const isPoll = (method: string): boolean => method === 'tasks/get' || met
 
 /** What the answer to a request can tell of tasks; undefined for all other requests. */
 export function taskNewsOf(request: Message): TaskNews | undefined {
-  const isAugmented = placeOf(request, 'params', 'task') !== undefined;
-  return newsByMethod.get(request.method) ?? (isAugmented ? 'start' : undefined);
+  return newsByMethod.get(request.method) ?? (request.asksForTask ? 'start' : undefined);
 }
 
 /** A task as its owner shows it; nothing of it is certain. */

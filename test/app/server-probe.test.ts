@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { ServedServer } from '../../src/app/served-server.ts';
 import { startProbing } from '../../src/app/server-probe.ts';
+import { failureOf } from '../../src/ops/health/server-failure.ts';
 import { ServerHealth } from '../../src/ops/health/server-health.ts';
 import { createFakeServer } from '../support/fake-backend.ts';
 
@@ -9,9 +10,10 @@ afterEach(() => void vi.useRealTimers());
 
 /** A legacy server that answers its probes as long as `state.isWell`. */
 function probed(options: object = {}) {
-  const state = { isWell: true };
+  const state = { isWell: true, ends: false, era: 'legacy' };
   const { open, living } = createFakeServer(({ id, method }, backend) =>
     queueMicrotask(() => {
+      if (state.ends) backend.ends();
       if (id === undefined || !state.isWell) return;
       const result = method === 'initialize' ? { protocolVersion: '2025-11-25', capabilities: {} } : {};
       backend.says({ jsonrpc: '2.0', id, result });
@@ -21,13 +23,13 @@ function probed(options: object = {}) {
   health.add('it', { transport: 'stdio', isRequired: false, era: () => 'legacy' });
   const times = { probeEveryMs: 1_000, probeTimeoutMs: 100, probeFailures: 3, probeSuccesses: 2 };
   const config = { name: 'it', credentials: {}, forwardHeaders: [], ...times, ...options };
-  const modern = { findEra: async () => 'legacy' };
+  const modern = { findEra: async () => state.era };
   const served = { config, modern, running: { openSibling: open } } as unknown as ServedServer;
   const probe = startProbing(served, health);
   const now = () => health.statuses[0];
   /** So many probes later, each of which takes its time-out. */
   const probes = (count: number) => vi.advanceTimersByTimeAsync(count * 1_100);
-  return { state, living, probe, now, probes };
+  return { state, health, living, probe, now, probes };
 }
 
 describe('a probe', () => {
@@ -59,6 +61,18 @@ describe('a probe', () => {
       await vi.advanceTimersByTimeAsync(1_000);
       expect(now()).toMatchObject({ probe: 'up' });
     }
+  });
+
+  it('tells what is known of why a server is not well', async () => {
+    const { state, health, now, probes } = probed();
+    Object.assign(state, { isWell: false, ends: true });
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(now()).toMatchObject({ last: { reason: 'exited' } });
+    // Who tried to start it has told that.
+    state.era = 'server_start_failed';
+    health.failed('it', failureOf('not_found'));
+    await probes(2);
+    expect(now()).toMatchObject({ probe: 'down', last: { reason: 'not_found' } });
   });
 
   it('stops when it is told so', async () => {

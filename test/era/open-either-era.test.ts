@@ -1,6 +1,7 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import type { BackendEnd } from '../../src/backend/backend.ts';
 import { openEitherEra } from '../../src/era/open-either-era.ts';
+import type { SeenOfEra } from '../../src/modern/modern-server.ts';
 import type { Reason } from '../../src/protocol/faults.ts';
 import type { Era } from '../../src/protocol/revisions.ts';
 import { createFakeServer } from '../support/fake-backend.ts';
@@ -14,19 +15,20 @@ function createOpener(era: Era | Reason = 'modern', isOverHttp = false, silentMs
   const direct = createFakeServer();
   const translated = createFakeServer();
   let asked = 0;
-  const doubts: boolean[] = [];
+  const seen: (SeenOfEra | undefined)[] = [];
   let tellEra: (() => void) | undefined;
-  const findEra = (_: unknown, isDoubted: boolean) => {
+  const findEra = (_: unknown, of?: SeenOfEra) => {
     asked += 1;
-    doubts.push(isDoubted);
+    seen.push(of);
     return new Promise<Era | Reason>((resolve) => {
       tellEra = () => resolve(era);
     });
   };
   const servers = { direct: direct.open, translated: translated.open };
-  const open = openEitherEra({ ...servers, eras: { findEra }, isOverHttp, silentMs });
+  const onLegacy = vi.fn();
+  const open = openEitherEra({ ...servers, eras: { findEra }, isOverHttp, onLegacy, silentMs });
   return {
-    ...{ direct, translated, doubts, asked: () => asked },
+    ...{ direct, translated, seen, onLegacy, asked: () => asked },
     async find() {
       tellEra?.();
       await Promise.resolve();
@@ -50,9 +52,11 @@ function createOpener(era: Era | Reason = 'modern', isOverHttp = false, silentMs
 
 describe('a server whose era is not known', () => {
   it('serves legacy clients by itself if it answers initialize, and is not asked anything', () => {
-    const { direct, translated, open, asked } = createOpener();
+    const { direct, translated, open, asked, onLegacy } = createOpener();
     const { told, backend } = open();
+    expect(onLegacy).not.toHaveBeenCalled();
     direct.backend.says({ jsonrpc: '2.0', method: 'notifications/message' }, answered, errorOf(1));
+    expect(onLegacy).toHaveBeenCalledOnce();
     direct.backend.says(errorOf(-32601));
     direct.backend.ends();
     expect(told).toHaveLength(5);
@@ -65,9 +69,10 @@ describe('a server whose era is not known', () => {
     ['no answer', (server: ReturnType<typeof createFakeServer>) => server.backend.leaves(['i'], 'server_refused')],
     ['its end', (server: ReturnType<typeof createFakeServer>) => server.backend.ends()],
   ])('[R9.11b] is translated if it meets initialize with %s and is modern', async (_, refuse) => {
-    const { direct, translated, open, find } = createOpener();
+    const { direct, translated, open, find, seen, onLegacy } = createOpener();
     const { told, backend } = open();
     refuse(direct);
+    expect(seen).toEqual([direct.living.length === 0 ? 'end' : undefined]);
     backend.pause();
     direct.backend.ends();
     await find();
@@ -80,6 +85,7 @@ describe('a server whose era is not known', () => {
     translated.backend.says(answered);
     await backend.close();
     expect(told).toEqual([answered, 'closed']);
+    expect(onLegacy).not.toHaveBeenCalled();
     expect(translated.living).toEqual([]);
   });
 
@@ -108,12 +114,12 @@ describe('a server whose era is not known', () => {
     ['-32022 with modern revisions, and is refused as legacy', modernOnly, 'legacy', 'failed'],
     ['-32601, and is legacy', errorOf(-32601), 'legacy', errorOf(-32601)],
   ])('[R9.11b] that refuses with %s: its client is told what helps', async (_, refusal, era, outcome) => {
-    const { direct, translated, open, find, doubts } = createOpener(era);
+    const { direct, translated, open, find, seen } = createOpener(era);
     const { told, backend } = open();
     direct.backend.says(refusal);
     await find();
     expect(told).toEqual([outcome]);
-    expect(doubts).toEqual([true]);
+    expect(seen).toEqual(['modern']);
     await backend.close();
     expect([direct.living, translated.opened]).toEqual([[], []]);
   });

@@ -39,6 +39,7 @@ export const elsewhere: Readonly<Record<string, readonly Reason[]>> = {
   'integration/http-faults': ['server_refused', 'server_unreachable'],
   'integration/legacy-on-modern': ['server_not_modern', 'input_refused'],
   'integration/lifecycle': ['outcome_unknown', 'draining'],
+  'integration/metrics': ['no_such_admin_path'],
   'integration/modern-starts': ['server_crash_loop'],
   'integration/reload': ['server_reconfigured'],
   'integration/sse-face': ['duplicate_id', 'modern_not_served', 'used_token'],

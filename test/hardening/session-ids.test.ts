@@ -3,6 +3,7 @@ import type { BackendEvents } from '../../src/backend/backend.ts';
 import { readBody } from '../../src/protocol/message.ts';
 import type { Reply } from '../../src/session/reply.ts';
 import { Session } from '../../src/session/session.ts';
+import { keyOfId } from '../../src/session/session-key.ts';
 import { Sessions } from '../../src/session/sessions.ts';
 import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
 import { everythingFixture, startGateway } from '../support/gateway.ts';
@@ -134,7 +135,7 @@ describe('session ids of one instance', () => {
 
     // Each opens its own session, for its server and its principal alone.
     const [first = ''] = ids;
-    const at = ids.map((id) => sessions.at(id, server, principal, undefined));
+    const at = ids.map((id) => sessions.at(keyOfId(id), server, principal, undefined));
     expect(at.filter((session) => session instanceof Session)).toHaveLength(count);
     expect(new Set(at).size).toBe(count);
     expect(sessions.at(first, { ...server, name: 'other' }, principal, undefined)).toBe('unknown_session');

@@ -32,21 +32,31 @@ describe('/readyz', () => {
   it('says what came of each server last, and stays 200 whatever that is', async () => {
     const dying = { command: process.execPath, args: ['-e', 'console.error("/srv/secret"); process.exit(3)'] };
     const wrong = { command: '/no/such/secret-command' };
-    const { baseUrl } = await startWith({ good: childAt('mini-server'), dying, wrong, unused: childAt('mini-server') });
+    const servers = { good: childAt('mini-server'), dying, wrong, unused: childAt('mini-server') };
+    const { baseUrl, logs } = await startWith(servers);
     await initialize(`${baseUrl}/good/mcp`);
     expect((await post(`${baseUrl}/dying/mcp`, initializeBody)).status).toBe(502);
+    expect((await post(`${baseUrl}/wrong/mcp`, initializeBody)).status).toBe(502);
     const ready = await readyOf(baseUrl);
+    const help = expect.stringMatching(/^Start it by hand/);
     const at = expect.stringMatching(/^\d{4}-\d\d-\d\dT/);
     expect(ready).toEqual({
       ...{ status: 200, reasons: [] },
       servers: [
-        { name: 'good', transport: 'stdio', era: null, last: { outcome: 'started', at }, probe: null },
-        expect.objectContaining({ name: 'dying', last: expect.objectContaining({ reason: 'exited', at }) }),
+        { name: 'good', transport: 'stdio', era: 'legacy', last: { outcome: 'started', at }, probe: null },
+        expect.objectContaining({ name: 'dying', last: expect.objectContaining({ reason: 'exited', help, at }) }),
         expect.objectContaining({ name: 'wrong', last: expect.objectContaining({ reason: 'not_found' }) }),
         { name: 'unused', transport: 'stdio', era: null, last: null, probe: null },
       ],
     });
     expect(JSON.stringify(ready)).not.toMatch(/secret|srv/);
+    // One try of a client, one end that is told, with what to do; the other process is asked for its era.
+    const isWarning = (line: Record<string, unknown>) => Number(line['level']) >= 40 && line['server'] === 'dying';
+    await waitFor(() => logs().filter(isWarning).length > 1);
+    expect(logs().filter(isWarning)).toMatchObject([
+      { msg: 'server ended', detail: expect.stringContaining('code 3'), help },
+      { msg: 'session ended', reason: 'server_start_failed' },
+    ]);
   });
 
   it('[S03] names no servers to those who have not shown who they are', async () => {
@@ -92,5 +102,51 @@ describe('a probe', () => {
     const modernOf = async () => (await readyOf(gateway.baseUrl)).servers[0];
     await waitFor(async () => (await modernOf()).probe === 'up', { what: 'the first answer' });
     expect(await modernOf()).toMatchObject({ era: 'modern', last: { outcome: 'started' } });
+  });
+});
+
+describe('an only server that no client uses', () => {
+  const node = (code: string): readonly string[] => [process.execPath, '-e', code];
+  const lastOf = async (baseUrl: string) => (await readyOf(baseUrl)).servers[0].last;
+
+  it('and that hangs at its start is told of soon, with what to do', async () => {
+    const gateway = await startGateway({ command: node('process.stdin.resume()') });
+    expect(await lastOf(gateway.baseUrl)).toBeNull();
+    const warning = await waitFor(() => gateway.logs().find(({ msg }) => msg === 'server does not answer'), {
+      what: 'the warning',
+      deadlineMs: 20_000,
+    });
+    const help = expect.stringMatching(/^A STDIO server answers on its stdout/);
+    expect(warning).toMatchObject({ level: 40, detail: expect.stringContaining('Is it an MCP server?'), help });
+    expect(await lastOf(gateway.baseUrl)).toMatchObject({ outcome: 'failed', reason: 'no_answer', help });
+  });
+
+  it('is known to answer, and its process is still for the first client', async () => {
+    const gateway = await startGateway({ command: [process.execPath, ...childAt('mini-server').args] });
+    const [first] = await gateway.descendants();
+    await waitFor(async () => (await lastOf(gateway.baseUrl))?.outcome === 'started', { what: 'its answer' });
+    const session = await initialize(gateway.url);
+    expect((await session.request('ping', {})).status).toBe(200);
+    expect((await gateway.descendants()).map(({ pid }) => pid)).toEqual([first?.pid]);
+  });
+
+  it('and that ends on any request before initialize is started again, and not asked', async () => {
+    const strict = `require('node:readline').createInterface({ input: process.stdin }).on('line', (line) => {
+      const { id, method } = JSON.parse(line);
+      if (method === 'notifications/initialized') return;
+      if (method !== 'initialize') process.exit(1);
+      const result = { protocolVersion: '2025-11-25', capabilities: {}, serverInfo: { name: 's', version: '1' } };
+      console.log(JSON.stringify({ jsonrpc: '2.0', id, result }));
+    });`;
+    const gateway = await startGateway({ command: node(strict) });
+    const pidOf = async () => (await gateway.descendants()).map(({ pid }) => pid)[0];
+    const first = await pidOf();
+    const second = await waitFor(async () => {
+      const pid = await pidOf();
+      return pid !== undefined && pid !== first && pid;
+    });
+    expect((await initialize(gateway.url)).id).toBeDefined();
+    expect(await pidOf()).toBe(second);
+    expect(gateway.logs().filter(({ level }) => Number(level) >= 40)).toEqual([]);
   });
 });

@@ -277,10 +277,11 @@ describe('the form of the log', () => {
   });
 
   test('is for a person on a terminal, with colours unless NO_COLOR is set', () => {
+    const { PATH } = process.env;
     // Nothing of the environment of these tests: CI, TMUX and more say whether a terminal has colours (tty.WriteStream).
     const onTerminal = (env: NodeJS.ProcessEnv): string =>
       execFileSync('script', ['-qc', `"${process.execPath}" "${root}dist/main.js" --port 0 -- false`, '/dev/null'], {
-        env: { PATH: process.env.PATH, TERM: 'xterm-256color', GANGWAY_PORTS: '1', ...env },
+        env: { PATH, TERM: 'xterm-256color', GANGWAY_PORTS: '1', ...env },
         encoding: 'utf8',
       });
     const warning = 'GANGWAY_PORTS is not an option and has no effect. Did you mean GANGWAY_PORT?';

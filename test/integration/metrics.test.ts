@@ -193,7 +193,11 @@ test('a web page can neither read metrics nor name the port by a host of its own
   expect(await statusWith(adminPort, '/metrics', { Host: own, Origin: `http://${own}` })).toBe(200);
   expect(await statusWith(adminPort, '/metrics', { Host: 'rebound.example.com' })).toBe(403);
   expect(await statusWith(adminPort, '/metrics', { Host: own, Origin: 'https://evil.example.com' })).toBe(403);
-  expect(await statusWith(adminPort, '/mcp', { Host: own })).toBe(404);
+  const astray = await fetch(`http://${own}/mcp`);
+  const { error } = (await astray.json()) as { error: { message: string; data: object } };
+  expect([astray.status, error.data]).toEqual([404, { reason: 'no_such_admin_path' }]);
+  for (const path of error.message.matchAll(/\/(?:\w+)?(?=[ ,;])/g))
+    expect([path[0], (await fetch(`http://${own}${path[0]}`)).status]).toEqual([path[0], 200]);
 });
 
 test('a port that is taken is told, and keeps nobody from being served', async () => {

@@ -81,6 +81,18 @@ describe('a probe for the era', () => {
     expect(server.living).toEqual([]);
   });
 
+  it.each<[string, () => FakeServer, object]>([
+    ['modern one', modern, { era: 'modern' }],
+    ['one that always crashes', crashing, { era: undefined, end: { reason: 'exited' } }],
+  ])('behind an end on initialize alone asks a %s once', async (_, create, outcome) => {
+    const server = create();
+    const probe = probeEra({ open: server.open, version: '1', timeoutMs: 9_000, hasEnded: true });
+    await vi.advanceTimersByTimeAsync(0);
+    expect(await probe.outcome).toMatchObject(outcome);
+    await probe.close();
+    expect([server.opened.length, server.living]).toEqual([1, []]);
+  });
+
   it('leaves nothing behind if it is ended before', async () => {
     const server = mute();
     const probe = probeEra({ open: server.open, version: '1', timeoutMs: 9_000 });
@@ -165,6 +177,16 @@ describe('the era of a server', () => {
     await server.drain(0);
   });
 
+  it('of one that has ended for a session is asked for once, and the session tells of the end', async () => {
+    const crashes = crashing();
+    const { modern: server, observed } = serverOf(crashes);
+    const found = server.findEra(undefined, 'end');
+    await vi.advanceTimersByTimeAsync(0);
+    expect(await found).toBe('server_start_failed');
+    expect([crashes.opened.length, observed]).toEqual([1, []]);
+    await server.drain(0);
+  });
+
   it('[R6.07] of a remote server is asked for again after a while, and stays what it was while that is away', async () => {
     let isAway = false;
     const sibling = createFakeServer((message, backend) =>
@@ -218,7 +240,7 @@ describe('the era of a server', () => {
     })();
     const { modern: server } = serverOf(sibling, 'auto', { isRemote: true, isOverHttp: true });
     await find(server);
-    const found = server.findEra({}, true);
+    const found = server.findEra({}, 'modern');
     await vi.advanceTimersByTimeAsync(0);
     expect(await found).toBe('modern');
     await server.drain(0);

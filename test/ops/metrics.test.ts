@@ -53,7 +53,28 @@ describe('numbers', () => {
     expect(metrics.samples('internalErrors')).toEqual([
       { name: 'mcp_gangway_internal_errors_total', labels: {}, value: 0 },
     ]);
-    expect([metrics.samples('requests'), metrics.samples('redisUp')]).toEqual([[], []]);
+    expect([metrics.samples('faults'), metrics.samples('redisUp')]).toEqual([[], []]);
+  });
+
+  it('of requests begin at zero with the methods that their era has, and nothing else is ever counted', () => {
+    const metrics = new Metrics();
+    metrics.begin(['s']);
+    const begun = metrics.samples('requests');
+    const of = (wanted: object) =>
+      begun.filter(({ labels }) => Object.entries(wanted).every(([k, v]) => labels[k] === v));
+    expect(begun.every(({ value }) => value === 0)).toBe(true);
+    expect(of({ era: 'legacy', method: 'tools/call' })).toHaveLength(4);
+    expect([of({ era: 'modern', method: 'initialize' }), of({ era: 'legacy', method: 'server/discover' })]).toEqual([
+      [],
+      [],
+    ]);
+    const calls = new CallMetrics(metrics);
+    for (const method of ['tools/call', 'mine']) {
+      const request = readOne(Buffer.from(`{"jsonrpc":"2.0","id":1,"method":"${method}"}`));
+      new OpenCall(calls, { server: 's', era: 'modern', principal: undefined }, request).left();
+    }
+    expect(metrics.samples('requests')).toHaveLength(begun.length);
+    expect(begun.length).toBeLessThan(150); // for each server
   });
 
   it('are what Prometheus reads: cumulative buckets, escaped labels', async () => {

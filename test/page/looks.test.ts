@@ -41,7 +41,7 @@ async function faultsOf(page: Page): Promise<string[]> {
     .flatMap(({ id, nodes }) => nodes.map(({ html, failureSummary }) => `${id}: ${html} ${failureSummary}`));
 }
 
-const sizes = { desk: { width: 1280, height: 900 }, phone: { width: 390, height: 844 } };
+const sizes = { desk: { width: 1280, height: 900 }, phone: { width: 375, height: 812 } };
 
 describe.each(['light', 'dark'] as const)('%s', (colorScheme) => {
   describe.each(Object.entries(sizes))('%s', (_, viewport) => {

@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, test } from 'vitest';
 import { everythingFixture, modernFixture } from '../support/gateway.ts';
 import { initialize } from '../support/http-client.ts';
-import { withDeadline } from '../support/wait-for.ts';
+import { waitFor, withDeadline } from '../support/wait-for.ts';
 import { closeBrowser, openPage, startWatched } from './browser.ts';
 
 /** The status page in a real browser, in front of a real gateway. */
@@ -42,8 +42,9 @@ describe('the overview', () => {
     });
     const server = page.getByRole('article');
     await server.getByText(/^Down: .*3/).waitFor();
-    await server.getByText('Last lines of stderr').click();
     await server.getByText('no such database').waitFor();
+    await server.getByText('Last lines of stderr').click();
+    await server.getByText('no such database').waitFor({ state: 'hidden' });
   });
 
   test('drains the instance when it is asked twice', async () => {
@@ -87,7 +88,7 @@ describe('sessions', () => {
     await page.getByLabel('Search').fill(short);
     await page.getByText('1 of 2 sessions found').waitFor();
     expect(await page.getByRole('link', { name: otherShort }).count()).toBe(0);
-    await page.getByRole('link', { name: short }).click();
+    await page.getByRole('cell', { name: '2025-11-25' }).click();
     await page.getByRole('heading', { name: `Session ${short}` }).waitFor();
     await session.callTool('echo', { text: 'canary-content' });
     await page.getByText('result of tools/call').waitFor();
@@ -98,6 +99,8 @@ describe('sessions', () => {
     await page.getByRole('button', { name: 'End the session', exact: true }).click();
     await page.getByText(`Session ${short} is ended.`).waitFor();
     await page.getByText('0 of 1 session found').waitFor();
+    await page.getByText('everything-server · has ended').waitFor();
+    expect(await page.getByRole('button', { name: 'End session…' }).count()).toBe(0);
     expect((await session.send(JSON.stringify({ jsonrpc: '2.0', id: 9, method: 'ping' }))).status).toBe(404);
     expect((await other.request('ping')).json.result).toEqual({});
     expect(gateway.logs().find(({ msg }) => msg === 'done from the status page')).toMatchObject({
@@ -193,6 +196,54 @@ describe('the playground', () => {
     await page.getByLabel('Token or API key').fill(key);
     await page.getByRole('button', { name: 'Connect', exact: true }).click();
     await page.getByText(/^Connected to /).waitFor();
+  });
+
+  test('is logged as any client is, and by where it is', async () => {
+    const { admin, gateway } = await startWatched({ args: ['--log-level', 'info,http=debug'] });
+    const page = await openPage(admin, 'playground');
+    const answered = page.waitForResponse((response) => response.status() === 202);
+    await page.getByRole('button', { name: 'Connect', exact: true }).click();
+    await page.getByText(/^Connected to /).waitFor();
+    const requestId = (await answered).headers()['x-request-id'];
+    expect(gateway.logs().find((line) => line['requestId'] === requestId)).toMatchObject({
+      ...{ part: 'http', msg: 'request', from: 'playground', method: 'POST', path: '/mcp', status: 202 },
+    });
+    const session = await initialize(gateway.url);
+    await session.request('ping');
+    const lines = gateway.logs().filter(({ msg, from }) => msg === 'request' && from === undefined);
+    expect(lines.length).toBeGreaterThan(0);
+  });
+
+  test('hears what the server says beside its answers, and that its session is over', async () => {
+    const { admin } = await startWatched({ args: ['--retry-ms', '300'] });
+    const page = await openPage(admin, 'playground', { expected: '404 (Not Found)' });
+    await page.getByText('Press Connect').waitFor();
+    await page.getByRole('button', { name: 'Connect', exact: true }).click();
+    await page.getByText(/^Connected to /).waitFor();
+    await page.getByRole('button', { name: 'later', exact: true }).click();
+    await page.getByLabel('notification').fill('{"method":"notifications/tools/list_changed"}');
+    await page.getByRole('button', { name: 'Call', exact: true }).click();
+    await page.getByText('notifications/tools/list_changed', { exact: true }).waitFor();
+    await page.getByRole('link', { name: 'Sessions' }).click();
+    await page.getByRole('button', { name: /^End session / }).click();
+    await page.getByRole('button', { name: 'End the session', exact: true }).click();
+    await page.getByRole('link', { name: 'Playground' }).click();
+    await page.getByRole('status').getByText('The session is over. Press Connect for another one.').waitFor();
+    await page.getByRole('button', { name: 'Connect', exact: true }).click();
+    await page.getByText(/^Connected to /).waitFor();
+  });
+
+  test('leaves no session behind when its page is gone', async () => {
+    const { admin, gateway } = await startWatched({ args: ['--retry-ms', '300'] });
+    const page = await openPage(admin, 'playground');
+    const other = await initialize(gateway.url);
+    await page.getByRole('button', { name: 'Connect', exact: true }).click();
+    await page.getByText(/^Connected to /).waitFor();
+    await page.context().close();
+    const ended = () => gateway.logs().filter(({ msg }) => msg === 'session ended');
+    await waitFor(() => ended().length > 0, { deadlineMs: 20_000, what: 'the end of the session' });
+    expect(ended()).toEqual([expect.objectContaining({ reason: 'client_gone' })]);
+    expect((await other.request('ping')).json.result).toEqual({});
   });
 
   test('speaks to a server of the modern era as well', async () => {

@@ -57,6 +57,32 @@ describe('PlainRuns.endOf', () => {
     );
   });
 
+  it('finds the ends of long runs, whatever they end with, wherever that lies in a word', () => {
+    fc.assert(
+      fc.property(
+        fc.array(
+          fc.record({
+            length: fc.nat({ max: 6_000 }),
+            filler: fc.constantFrom(0x61, 0x7f, 0x80, 0xff),
+            end: fc.constantFrom(...edges),
+          }),
+          { minLength: 1, maxLength: 4 },
+        ),
+        fc.nat({ max: 7 }),
+        (runs, offset) => {
+          const bytes = Buffer.concat(
+            runs.map(({ length, filler, end }) => Buffer.from([...Buffer.alloc(length, filler), end])),
+          );
+          const copy = atOffset(bytes, offset);
+          const plain = new PlainRuns(copy);
+          for (let at = 0; at < copy.length; at = plain.endOf(at) + 1)
+            expect(plain.endOf(at)).toBe(endPlainly(copy, at));
+        },
+      ),
+      { numRuns: 1_000 },
+    );
+  });
+
   it('finds the ends in random bytes, run after run with one object', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 300 }), fc.nat({ max: 7 }), (bytes, offset) => {

@@ -1,5 +1,6 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { EventId } from '../../src/protocol/event-id.ts';
+import { keyOfId } from '../../src/session/session-key.ts';
 import { Sessions, type SessionsOptions } from '../../src/session/sessions.ts';
 import type { AppendOutcome } from '../../src/store/event-log.ts';
 import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
@@ -229,7 +230,7 @@ describe('a session of one stream', () => {
     const { sessions, server, open, expecting } = await opened({ sseLingerMs: 1 });
     expect(sessions.atToken(token, server, somebody, undefined)).toBe('unknown_session');
     expect(sessions.atToken(token, { ...server, name: 'other' }, nobody, undefined)).toBe('unknown_session');
-    expect(sessions.at(token, server, nobody, undefined)).toBe('unknown_session');
+    expect(sessions.at(keyOfId(token), server, nobody, undefined)).toBe('unknown_session');
     expect((await open(initialize, somebody).answered()).kind).toBe('accepted');
     expect(sessions.atToken(token, server, somebody, undefined)).not.toBe(
       sessions.atToken(token, server, nobody, undefined),

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { Answer } from '../../src/session/answer.ts';
+import { type EndedCall, OpenCall } from '../../src/session/call-observer.ts';
 import { Calls } from '../../src/session/calls.ts';
 import type { Dropped } from '../../src/session/observer.ts';
 import { Router } from '../../src/session/router.ts';
@@ -9,6 +10,11 @@ import { createFakeReply } from '../support/fake-reply.ts';
 
 const maxEventBytes = 1_000;
 
+interface Watched {
+  readonly watch?: OpenCall;
+  readonly isStream?: boolean;
+}
+
 function createFixture({ hasGet = false } = {}) {
   const calls = new Calls();
   const serverRequests = new ServerRequests();
@@ -16,6 +22,7 @@ function createFixture({ hasGet = false } = {}) {
   const toGet: string[] = [];
   const toServer: string[] = [];
   const dropped: Dropped[] = [];
+  const stored: (() => void)[] = [];
   const initialized: string[] = [];
   const router = new Router({
     calls,
@@ -30,6 +37,7 @@ function createFixture({ hasGet = false } = {}) {
     toServer: (text) => void toServer.push(text.toString()),
     onInitialized: (_call, { text }) => void initialized.push(text.toString()),
     onDropped: (what) => void dropped.push(what),
+    whenStored: (tell) => void stored.push(tell),
   });
   const receive = (...lines: unknown[]): void => {
     for (const line of lines) {
@@ -38,7 +46,7 @@ function createFixture({ hasGet = false } = {}) {
     }
   };
   /** A call in flight and the texts that its stream gets. */
-  const call = (id: string | number, method = 'tools/call'): string[] => {
+  const call = (id: string | number, method = 'tools/call', { watch, isStream = false }: Watched = {}): string[] => {
     const texts: string[] = [];
     streams.set(id, texts);
     const answer = new Answer(
@@ -59,12 +67,14 @@ function createFixture({ hasGet = false } = {}) {
       text: undefined,
       activeAt: 0,
       startedAt: 0,
+      watch,
     });
+    if (isStream) answer.message(Buffer.from('{}'));
     return texts;
   };
   /** True if the client's response to this request is one that the server waits for. */
   const settles = (id: string | number): boolean => serverRequests.settle(readMessage(response(id))) !== undefined;
-  return { router, calls, settles, call, receive, toGet, toServer, dropped, initialized };
+  return { router, calls, settles, call, receive, toGet, toServer, dropped, initialized, stored };
 }
 
 const log = { jsonrpc: '2.0', method: 'notifications/message', params: { level: 'info', data: 'x' } };
@@ -205,5 +215,44 @@ describe('[P8] a notification larger than an event may be', () => {
     receive({ ...log, params: { level: 'info', data: 'x'.repeat(maxEventBytes) } }, log);
     expect({ texts, dropped }).toEqual({ texts: [JSON.stringify(log)], dropped: ['oversized'] });
     expect(calls.has(1)).toBe(true);
+  });
+});
+
+describe('the end of a call', () => {
+  const watched = () => {
+    const ended: EndedCall[] = [];
+    const observer = { wantsNames: false, ended: (call: EndedCall) => void ended.push(call), refused: () => undefined };
+    const watch = new OpenCall(observer, { server: 's', era: 'legacy', principal: undefined });
+    watch.sent();
+    return { watch, ended };
+  };
+
+  it('that is answered as JSON is at its response', () => {
+    const { receive, call, stored } = createFixture();
+    const { watch, ended } = watched();
+    call(1, 'tools/call', { watch });
+    receive(response(1));
+    expect([ended.length, stored]).toEqual([1, []]);
+  });
+
+  it('that is answered on a stream is when the response is in the log: that wait is the part of the gateway', () => {
+    const { receive, call, stored } = createFixture();
+    const { watch, ended } = watched();
+    call(1, 'tools/call', { watch, isStream: true });
+    receive(response(1));
+    expect(ended).toEqual([]);
+    const { serverMs } = watch;
+    expect(serverMs).toBeGreaterThanOrEqual(0);
+    for (const tell of stored) tell();
+    expect(ended).toEqual([watch]);
+    expect(watch.serverMs).toBe(serverMs);
+  });
+
+  it('of initialize: the server has had its part when it has answered, and not when there is a record', () => {
+    const { receive, call } = createFixture();
+    const { watch } = watched();
+    call(0, 'initialize', { watch });
+    receive(response(0));
+    expect(watch.serverMs).toBeGreaterThanOrEqual(0);
   });
 });

@@ -2,6 +2,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { SessionObserver } from '../../src/session/observer.ts';
 import { Session } from '../../src/session/session.ts';
 import type { SessionEnd } from '../../src/session/session-end.ts';
+import { keyOfId } from '../../src/session/session-key.ts';
 import type { Server, SessionParts } from '../../src/session/session-parts.ts';
 import { Sessions, type SessionsOptions } from '../../src/session/sessions.ts';
 import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
@@ -27,6 +28,7 @@ function createFixture(options: Partial<SessionsOptions & Pick<Server, 'startTim
   const ended = createInbox<SessionEnd>();
   const dropped: string[] = [];
   const failed: unknown[] = [];
+  const outages: unknown[] = [];
   const observer: SessionObserver = {
     started: () => undefined,
     wornOut: () => undefined,
@@ -38,7 +40,7 @@ function createFixture(options: Partial<SessionsOptions & Pick<Server, 'startTim
     restored: () => undefined,
     dropped: (_name, what) => void dropped.push(what),
     failed: (_name, cause) => void failed.push(cause),
-    clusterFailed: (cause) => void failed.push(cause),
+    clusterFailed: (cause) => void outages.push(cause),
   };
   const all: SessionsOptions = {
     store,
@@ -88,7 +90,7 @@ function createFixture(options: Partial<SessionsOptions & Pick<Server, 'startTim
     fake.backend.says({ jsonrpc: '2.0', id: 0, result: { protocolVersion: version } });
     const given = await withDeadline(reply.answered(), { deadlineMs: 1_000, what: 'the answer' });
     const id = given.kind === 'json' ? (given.headers?.['mcp-session-id'] ?? '') : '';
-    const session = sessions.at(id, server, nobody, undefined);
+    const session = sessions.at(keyOfId(id), server, nobody, undefined);
     if (!(session instanceof Session)) throw new Error('no session');
     return { id, session, backend: fake.backend };
   };
@@ -106,7 +108,7 @@ function createFixture(options: Partial<SessionsOptions & Pick<Server, 'startTim
     onEnding: () => undefined,
     onEnded: () => undefined,
   };
-  return { sessions, server, fake, parts, begin, open, create, appended, ended, dropped, failed };
+  return { sessions, server, fake, parts, begin, open, create, appended, ended, dropped, failed, outages };
 }
 
 const initialize = { jsonrpc: '2.0', id: 0, method: 'initialize', params: { protocolVersion: '2025-11-25' } };
@@ -157,16 +159,23 @@ describe('initialize', () => {
   });
 
   it('[P3] is answered with an error where the session cannot be stored, and its backend ends', async () => {
-    const { sessions, fake, begin, ended, create } = createFixture({ storeWaitMs: 30 });
-    for (const [cause, reason] of [
-      [new StoreUnavailable('unreachable'), 'store_unavailable'],
-      [new Error('exists'), 'internal'],
+    const { sessions, fake, begin, ended, create, outages, failed } = createFixture({ storeWaitMs: 30 });
+    // A store that is full, or away, is no fault of the gateway: nobody is to look for one (GangwayInternalErrors).
+    for (const [cause, reason, told] of [
+      [new StoreUnavailable('unreachable'), 'store_unavailable', 'outages'],
+      [new StoreUnavailable('full'), 'store_unavailable', 'outages'],
+      [new Error('exists'), 'internal', 'failed'],
     ] as const) {
       create.mockRejectedValue(cause);
       const reply = begin();
       fake.backend.says(response(0, { protocolVersion: '2025-11-25' }));
       expect(await reply.answered()).toEqual({ kind: 'fault', reason, id: 0 });
-      expect([await ended.next(), fake.living, sessions.all.length]).toEqual(['internal', [], 0]);
+      expect([await ended.next(), fake.living, sessions.all.length]).toEqual([reason, [], 0]);
+      expect({ outages: outages.splice(0), failed: failed.splice(0) }).toEqual({
+        outages: [],
+        failed: [],
+        [told]: [cause],
+      });
     }
   });
 
@@ -395,15 +404,15 @@ describe('sessions', () => {
   it('[P11] do not exist for another principal or another server', async () => {
     const { sessions, server, open } = createFixture();
     const { id, session } = await open();
-    expect(sessions.at(id, server, { ...nobody, subject: 'x' }, undefined)).toBe('unknown_session');
-    expect(sessions.at(id, { ...server, name: 'other' }, nobody, undefined)).toBe('unknown_session');
-    expect(sessions.at(id, server, { ...nobody }, undefined)).toBe(session);
+    expect(sessions.at(keyOfId(id), server, { ...nobody, subject: 'x' }, undefined)).toBe('unknown_session');
+    expect(sessions.at(keyOfId(id), { ...server, name: 'other' }, nobody, undefined)).toBe('unknown_session');
+    expect(sessions.at(keyOfId(id), server, { ...nobody }, undefined)).toBe(session);
   });
 
   it('are had in the negotiated revision and in each that is served, and in no other', async () => {
     const { sessions, server, open } = createFixture();
     const { id, session } = await open();
-    const at = (of: string, version: string | undefined) => sessions.at(of, server, nobody, version);
+    const at = (of: string, version: string | undefined) => sessions.at(keyOfId(of), server, nobody, version);
     for (const version of [undefined, '2025-11-25', '2025-06-18', '2025-03-26']) expect(at(id, version)).toBe(session);
     for (const version of ['', '2024-01-01', 'x']) expect(at(id, version)).toBe('unsupported_version');
     expect(at('other', 'x')).toBe('unknown_session'); // which says nothing of what others may have
@@ -426,7 +435,7 @@ describe('sessions', () => {
   it('[S18] [R7.19] have no id such as __proto__', () => {
     const { sessions, server } = createFixture();
     for (const id of ['__proto__', 'constructor', 'toString'])
-      expect(sessions.at(id, server, nobody, undefined)).toBe('unknown_session');
+      expect(sessions.at(keyOfId(id), server, nobody, undefined)).toBe('unknown_session');
   });
 
   it('end when they are idle, but not during a call and not right after it', async () => {

@@ -11,9 +11,14 @@ export const forms = [
   'mcp-gangway [options] --config <file>',
 ] as const;
 
+/** What help can be wanted on: the gateway in short, all options, or a command of its own. */
+export type HelpTopic = 'gateway' | 'all' | 'check' | 'key';
+
 /** What the arguments say. */
 export interface CommandLine {
   readonly command: 'serve' | 'check' | 'key' | 'help' | 'version';
+  /** What help is wanted on. */
+  readonly helpOn: HelpTopic;
   /** The options given, by key. */
   readonly given: Given;
   readonly configFile: string | undefined;
@@ -50,14 +55,19 @@ export function readCommandLine(argv: readonly string[], report: Report): Comman
   const words: number[] = [];
   let command: CommandLine['command'] = 'serve';
   let isJson = false;
+  let helpOn: HelpTopic = 'gateway';
 
   for (let index = 0; index < own.length; index++) {
     const argument = own[index] ?? '';
     if (argument === 'check' && words.length === 0 && command === 'serve') command = 'check';
     else if (argument === 'key' && index === 0) command = 'key';
     else if (!argument.startsWith('-')) words.push(index);
-    else if (argument === '-h' || argument === '--help') command = 'help';
-    else if (argument === '-v' || argument === '--version') command = command === 'help' ? 'help' : 'version';
+    else if (argument === '-h' || argument === '--help') {
+      const next = own[index + 1];
+      if (isTopic(next)) helpOn = next;
+      else if (isTopic(command)) helpOn = command;
+      command = 'help';
+    } else if (argument === '-v' || argument === '--version') command = command === 'help' ? 'help' : 'version';
     else if (argument === '--json') isJson = true;
     else {
       const [flag = '', inline] = argument.split(/=(.*)/s, 2);
@@ -87,6 +97,7 @@ export function readCommandLine(argv: readonly string[], report: Report): Comman
   } else if (command !== 'help' && command !== 'version') reportWords(words, own, report);
   return {
     command,
+    helpOn,
     given: givenValues(texts, report),
     configFile: texts.get('--config')?.[0],
     serverCommand: end === -1 ? undefined : argv.slice(end + 1),
@@ -96,6 +107,8 @@ export function readCommandLine(argv: readonly string[], report: Report): Comman
     hasStrayWord: words.some((index) => !isUrl(own[index] ?? '')),
   };
 }
+
+const isTopic = (word: string | undefined): word is HelpTopic => word === 'all' || word === 'check' || word === 'key';
 
 const isPlainWord = (word: string | undefined): boolean => word !== undefined && !word.startsWith('-') && !isUrl(word);
 

@@ -3,7 +3,7 @@ import { keyName, readKeysFile, readKeysOfEnvironment } from './api-keys.ts';
 import { checkAuthentication, hasAuthentication } from './authentication.ts';
 import { checkAuthorization } from './authorization.ts';
 import { readCertificate } from './certificate.ts';
-import { type CommandLine, forms, readCommandLine } from './command-line.ts';
+import { type CommandLine, forms, type HelpTopic, readCommandLine } from './command-line.ts';
 import { type ConfigFile, readConfigFile } from './config-file.ts';
 import { readServers, type ServerConfig } from './configured-servers.ts';
 import { hasDoublePath } from './endpoint-paths.ts';
@@ -41,7 +41,7 @@ export interface ConfigurationSources {
 
 /** What is to be done, or everything that is wrong. */
 export type Configuration =
-  | { readonly ok: true; readonly command: 'help' }
+  | { readonly ok: true; readonly command: 'help'; readonly on: HelpTopic }
   | { readonly ok: true; readonly command: 'version' }
   | { readonly ok: true; readonly command: 'key'; readonly name: string }
   | {
@@ -73,7 +73,8 @@ export function readConfiguration({
 
   const line = readCommandLine(argv, report);
   const { command } = line;
-  if (command === 'help' || command === 'version') return { ok: true, command };
+  if (command === 'help') return { ok: true, command, on: line.helpOn };
+  if (command === 'version') return { ok: true, command };
   if (command === 'key') {
     const { keyFor: name = '' } = line;
     if (!keyName.safeParse(name).success)

@@ -22,6 +22,8 @@ export interface LocalServer extends NamedServer {
   readonly command: string;
   readonly args: readonly string[];
   readonly address?: undefined;
+  /** It was given on the command line, and its settings with it. */
+  readonly isOnCommandLine?: true;
 }
 
 /** A server that runs by itself: where it is, and its options. */
@@ -74,7 +76,8 @@ function readSingleServer(
   if (words === undefined) return [];
   const [first = '', ...rest] = words;
   checkUser(common, '--', context.report);
-  const server: LocalServer = { ...common, name: deriveServerName(words, path), command: first, args: rest };
+  const name = deriveServerName(words, path);
+  const server: LocalServer = { ...common, name, command: first, args: rest, isOnCommandLine: true };
   return [checkForClients(server, new Set(['credentials']), '--', context.report)];
 }
 

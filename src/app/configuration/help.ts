@@ -1,4 +1,4 @@
-import { forms } from './command-line.ts';
+import { forms, type HelpTopic } from './command-line.ts';
 import type { Option } from './option-kinds.ts';
 import { environmentNameOf, flagOf } from './option-names.ts';
 import { globalOptions, serverOptions } from './options.ts';
@@ -6,11 +6,23 @@ import { globalOptions, serverOptions } from './options.ts';
 const columns = 80;
 const indent = 21;
 
-/** What `--help` prints: the forms, the main options and two examples, on one screen of 80 columns and 40 lines. */
-export function renderHelp(): string {
-  const options: readonly (readonly [string, Option])[] = Object.entries({ ...globalOptions, ...serverOptions });
+/** What `--help` prints, on 80 columns. */
+export const renderHelp = (topic: HelpTopic = 'gateway'): string => `${texts[topic]().join('\n')}\n`;
+
+const texts: Readonly<Record<HelpTopic, () => readonly string[]>> = {
+  gateway: onGateway,
+  all: onAll,
+  check: onCheck,
+  key: onKey,
+};
+
+type Options = readonly (readonly [string, Option])[];
+
+/** The forms, the main options and two examples, on one screen of 40 lines. */
+function onGateway(): readonly string[] {
+  const options: Options = Object.entries({ ...globalOptions, ...serverOptions });
   const [single, remote, file] = forms;
-  return `${[
+  return [
     'Puts MCP servers behind one Streamable HTTP endpoint.',
     '',
     'Usage:',
@@ -31,8 +43,54 @@ export function renderHelp(): string {
     '  mcp-gangway -- npx -y @modelcontextprotocol/server-everything',
     '  mcp-gangway --port 3000 --config gangway.json',
     '',
-    'All options and the file: docs/configuration.md',
-  ].join('\n')}\n`;
+    'All (--admin-port, --audit, …): mcp-gangway --help all; docs/configuration.md',
+  ];
+}
+
+function onAll(): readonly string[] {
+  const each = (options: Options): readonly string[] => options.flatMap(([key, option]) => describe(key, option));
+  return [
+    `Each is also a variable, as ${environmentNameOf('maxSessions')}, and a key of the file.`,
+    '',
+    'Of the gateway:',
+    ...row('--config', 'File with several servers, and options.'),
+    ...each(Object.entries(globalOptions)),
+    '',
+    'Of servers; in the file each can have its own:',
+    ...each(Object.entries(serverOptions)),
+    '',
+    'With their bounds, and the file: docs/configuration.md',
+  ];
+}
+
+function onCheck(): readonly string[] {
+  return [
+    'Tries each server as the gateway would start it, names what it offers, ends it;',
+    'looks at Redis and at the configuration, and says what to do.',
+    '',
+    'Usage:',
+    ...forms.map((form) => `  ${form.replace('mcp-gangway', 'mcp-gangway check')}`),
+    '',
+    'Options:',
+    ...row('--json', 'Print one JSON object (docs/health.md).'),
+    '  and those of the gateway: mcp-gangway --help',
+    '',
+    'Exit code: 0 every server works, and Redis; 1 one does not; 2 the configuration',
+    'is wrong.',
+  ];
+}
+
+function onKey(): readonly string[] {
+  return [
+    'Makes an API key for a client.',
+    '',
+    'Usage:',
+    '  mcp-gangway key <name>     who is to have it, such as alice',
+    '',
+    'Prints two lines: the key, which is shown this once, and its entry for the list',
+    'in the file of --api-keys, which holds a hash and not the key. What to do with',
+    'both: docs/authentication.md',
+  ];
 }
 
 function describe(key: string, { description, default: value }: Option): string[] {
@@ -40,7 +98,7 @@ function describe(key: string, { description, default: value }: Option): string[
   return row(flagOf(key), plain ? `${description} [${value}]` : description);
 }
 
-/** A name and its description, wrapped. */
+/** A name and its description, wrapped; below a name that is too long to stand beside it. */
 function row(name: string, description: string): string[] {
   const lines = [''];
   for (const word of description.split(' ')) {
@@ -48,5 +106,7 @@ function row(name: string, description: string): string[] {
     if (longer.length <= columns - indent) lines[lines.length - 1] = longer;
     else lines.push(word);
   }
-  return lines.map((line, index) => (index === 0 ? `  ${name}` : '').padEnd(indent) + line);
+  const isLong = name.length + 2 >= indent;
+  const described = lines.map((line, index) => (index === 0 && !isLong ? `  ${name}` : '').padEnd(indent) + line);
+  return isLong ? [`  ${name}`, ...described] : described;
 }

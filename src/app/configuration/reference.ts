@@ -43,7 +43,7 @@ export function renderReference(): string {
 ## Command line
 
 \`\`\`
-${[...forms, 'mcp-gangway check [--json] [the same]', 'mcp-gangway key <name>', 'mcp-gangway --help | --version'].join('\n')}
+${[...forms, 'mcp-gangway check [--json] [the same]', 'mcp-gangway key <name>', 'mcp-gangway --help | --help all | check --help | key --help | --version'].join('\n')}
 \`\`\`
 
 The first form serves one STDIO server. The command is started without a shell; a single argument with blanks, as in

@@ -1,5 +1,6 @@
 import type { Writable } from 'node:stream';
 import { writeMessage } from '../line-writer.ts';
+import { atEndOfTurn } from './end-of-turn.ts';
 
 /** The way of messages to a server's stdin. */
 export interface StdioInput {
@@ -32,7 +33,7 @@ export function createInput(
       if (!isHeld) {
         isHeld = true;
         stdin.cork();
-        setImmediate(release);
+        atEndOfTurn(release);
       }
       return outcome;
     },

@@ -4,6 +4,8 @@ export interface Program {
   readonly command: string;
   readonly args: readonly string[];
   readonly cwd?: string | undefined;
+  /** It was given on the command line, where operators are to correct it; else in a file. */
+  readonly isOnCommandLine?: boolean | undefined;
   /** The whole environment of the process; see `childEnvironment`. */
   readonly env: Readonly<Record<string, string>>;
   /**

@@ -52,9 +52,7 @@ export function openStdio(options: StdioOptions, events: BackendEvents): Backend
 }
 
 function failedBackend(failure: Promise<unknown>, program: Program, events: BackendEvents): Backend {
-  const why = failure.then(
-    (cause) => ({ reason: 'failed', detail: explainSpawnFailure(cause, program), cause }) as const,
-  );
+  const why = failure.then((cause) => ({ reason: 'failed', ...explainSpawnFailure(cause, program), cause }) as const);
   return unopened(why, events);
 }
 
@@ -133,6 +131,7 @@ function liveBackend(
     if (lines.length > 0) events.onMessages(hasWrittenCr ? lines.map((line) => flattenLineBreaks(line)) : lines);
   };
   stdout.on('data', (chunk: Buffer) => {
+    reading.took(chunk.length);
     if (hasExited) bytesAfterExit += chunk.length;
     if (bytesAfterExit > maxBytesAfterExit) isDeaf = true;
     if (isDeaf) return;
@@ -155,7 +154,7 @@ function liveBackend(
     if (lastLine) deliver([lastLine]);
     const cause = isLaunched ? launchFailure(exit.exitCode, recentLines()) : undefined;
     if (isClosing) tellEnd({ reason: 'closed', detail: 'The backend was closed.', ...exit });
-    else if (cause) tellEnd({ reason: 'failed', detail: explainSpawnFailure(cause, options), cause });
+    else if (cause) tellEnd({ reason: 'failed', ...explainSpawnFailure(cause, options), cause });
     else tellEnd({ reason: 'exited', detail, ...exit });
     unwatch?.();
     await end();

@@ -1,7 +1,10 @@
 import type { Readable } from 'node:stream';
+import { atEndOfTurn } from './end-of-turn.ts';
 
 /** Reading that can be stopped, by two parties: who reads, and the turns themselves. */
 export interface Turns {
+  /** So many bytes were read. */
+  took(bytes: number): void;
   /** Stops and starts reading for a reason of the caller. */
   pause(): void;
   resume(): void;
@@ -16,20 +19,20 @@ export function takeTurns(stream: Readable, maxBytesPerTurn: number): Turns {
   let bytes = 0;
   let isPaused = false;
   let hasTurn = true;
-  stream.on('data', (chunk: Buffer) => {
-    if (bytes === 0) {
-      setImmediate(() => {
-        bytes = 0;
-        hasTurn = true;
-        if (!isPaused) stream.resume();
-      });
-    }
-    bytes += chunk.length;
-    if (bytes < maxBytesPerTurn || !hasTurn) return;
-    hasTurn = false;
-    stream.pause();
-  });
+  const begin = (): void => {
+    bytes = 0;
+    if (hasTurn) return;
+    hasTurn = true;
+    if (!isPaused) stream.resume();
+  };
   return {
+    took(more) {
+      if (bytes === 0) atEndOfTurn(begin);
+      bytes += more;
+      if (bytes < maxBytesPerTurn || !hasTurn) return;
+      hasTurn = false;
+      stream.pause();
+    },
     pause() {
       isPaused = true;
       stream.pause();

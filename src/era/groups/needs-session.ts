@@ -1,4 +1,4 @@
-import { type Message, placeOf } from '../../protocol/message.ts';
+import type { Message } from '../../protocol/message.ts';
 
 /** Requests whose outcome nobody would hear of, or that would change what others hear, without a session of one's own. */
 const ofSessions: ReadonlySet<string | undefined> = new Set([
@@ -7,5 +7,4 @@ const ofSessions: ReadonlySet<string | undefined> = new Set([
 ]);
 
 /** True for a request that begins what only a session goes on with, a task (2025-11-25) too. */
-export const needsSession = (request: Message): boolean =>
-  ofSessions.has(request.method) || placeOf(request, 'params', 'task') !== undefined;
+export const needsSession = (request: Message): boolean => ofSessions.has(request.method) || request.asksForTask;

@@ -57,7 +57,7 @@ export class ApiKeys {
 
   /** Who shows a key. A token of another kind, such as one of an authorization server, is no key. */
   readonly authenticator: Authenticator = (_incoming, token) => {
-    const identity = token === undefined ? undefined : this.#known.get(digestOfKey(token))?.identity;
+    const identity = token === undefined ? undefined : this.#known.get(token.sha256)?.identity;
     if (identity?.expiresAtMs === undefined) return identity;
     return identity.expiresAtMs > Date.now() ? identity : { reason: 'credentials_invalid' };
   };

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { entryOf, type Reason } from '../../protocol/faults.ts';
+import { type BearerToken, bearerOf } from './bearer.ts';
 import { challengeWith } from './challenges.ts';
 import { type Authenticate, type Challenge, type Identity, isChallenge } from './identity.ts';
 
@@ -10,7 +11,7 @@ import { type Authenticate, type Challenge, type Identity, isChallenge } from '.
  */
 export type Authenticator = (
   incoming: IncomingMessage,
-  token: string | undefined,
+  token: BearerToken | undefined,
 ) => Identity | Challenge | Promise<Identity | Challenge> | undefined;
 
 /** What is needed to find out who sends a request. */
@@ -20,9 +21,6 @@ export interface AuthenticateOptions {
   /** What `WWW-Authenticate` says to a request beside the error, such as `resource_metadata="…"`. */
   readonly parametersFor?: (incoming: IncomingMessage) => readonly string[];
 }
-
-/** RFC 6750, section 2.1; the name of a scheme is the same in small and capital letters (RFC 9110, section 11.1). */
-const bearerForm = /^bearer +([A-Za-z0-9._~+/-]+=*) *$/i;
 
 /**
  * Authentication by several kinds of credentials. Who shows none, or none that anybody recognises, gets 401, and each 401
@@ -44,7 +42,7 @@ export function createAuthenticate({ authenticators, parametersFor }: Authentica
   return (incoming) => {
     if (hasTokenInQuery(incoming.url ?? '')) return refusal('credentials_in_query', incoming, 'invalid_request');
     const { authorization } = incoming.headers;
-    const token = authorization === undefined ? undefined : bearerForm.exec(authorization)?.[1];
+    const token = bearerOf(incoming);
     for (const authenticator of authenticators) {
       const outcome = authenticator(incoming, token);
       if (outcome === undefined) continue;

@@ -1,10 +1,13 @@
 import { everybody, type Identity } from './identity.ts';
 
 /** What is open in the name of somebody. */
-interface Held {
+export interface Held {
   readonly identity: Identity;
-  /** Their credentials have ended. */
-  end(): void;
+  /** Its neighbours among all that is held. For the watch alone. */
+  before: Held | undefined;
+  after: Held | undefined;
+  /** Their credentials have ended. Called once, unless it was released before. */
+  expire(): void;
 }
 
 /** The end of credentials is noticed so late at most. */
@@ -15,30 +18,43 @@ const sweepMs = 1_000;
  * has new credentials goes on with them. One sweep for all, since a timer for each would be a cost for each request.
  */
 export class CredentialWatch {
-  readonly #held = new Set<Held>();
+  /**
+   * A list, whose members know each other. Not a `Set` or array: each time that one grows or makes room it leaves a table
+   * behind which, once it is old, keeps all that was in it alive until the next full collection, with requests and answers.
+   * That was a third of what a request with a token cost.
+   */
+  #newest: Held | undefined;
   #timer: NodeJS.Timeout | undefined;
 
-  /**
-   * @param end called once, unless what is returned was called before
-   * @returns to be called when nothing is open any more
-   */
-  hold(identity: Identity, end: () => void): () => void {
-    if (identity === everybody) return () => undefined;
-    const held = { identity, end };
-    this.#held.add(held);
+  /** From now on it is looked at, until it is released or its credentials end. */
+  hold(held: Held): void {
+    if (held.identity === everybody) return;
+    held.after = this.#newest;
+    if (this.#newest !== undefined) this.#newest.before = held;
+    this.#newest = held;
     this.#timer ??= setInterval(() => this.sweep(), sweepMs).unref();
-    return () => void this.#held.delete(held);
+  }
+
+  /** Nothing of it is open any more. Idempotent. */
+  release(held: Held): void {
+    const { before, after } = held;
+    if (before !== undefined) before.after = after;
+    else if (this.#newest === held) this.#newest = after;
+    if (after !== undefined) after.before = before;
+    held.before = undefined;
+    held.after = undefined;
   }
 
   /** Looks now. */
   sweep(): void {
     const now = Date.now();
-    for (const held of this.#held) {
+    const ended: Held[] = [];
+    for (let held = this.#newest; held !== undefined; held = held.after) {
       const { expiresAtMs } = held.identity;
-      if (expiresAtMs === undefined || expiresAtMs > now) continue;
-      this.#held.delete(held);
-      held.end();
+      if (expiresAtMs !== undefined && expiresAtMs <= now) ended.push(held);
     }
+    for (const held of ended) this.release(held);
+    for (const held of ended) held.expire();
   }
 
   /** Nothing is looked at any more. */

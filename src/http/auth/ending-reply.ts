@@ -1,6 +1,6 @@
 import type { Reason, RequestId } from '../../protocol/faults.ts';
 import type { EventSink, Headers, Reply } from '../../session/reply.ts';
-import type { CredentialWatch } from './credential-watch.ts';
+import type { CredentialWatch, Held } from './credential-watch.ts';
 import { everybody, type Identity } from './identity.ts';
 
 /**
@@ -12,18 +12,26 @@ import { everybody, type Identity } from './identity.ts';
 export const endingReply = (reply: Reply, identity: Identity, watch: CredentialWatch, id: RequestId | null): Reply =>
   identity === everybody ? reply : new EndingReply(reply, identity, watch, id);
 
-class EndingReply implements Reply {
+class EndingReply implements Reply, Held {
+  readonly identity: Identity;
+  before: Held | undefined;
+  after: Held | undefined;
   readonly #reply: Reply;
-  readonly #letGo: () => void;
-  readonly #gone: (() => void)[] = [];
+  readonly #watch: CredentialWatch;
+  readonly #id: RequestId | null;
+  /** Who is told that the client is gone; until somebody wants to know, undefined. */
+  #gone: (() => void)[] | undefined;
   #sink: EventSink | undefined;
   /** It was answered, or the credentials have ended. */
   #isOver = false;
   #hasEnded = false;
 
   constructor(reply: Reply, identity: Identity, watch: CredentialWatch, id: RequestId | null) {
+    this.identity = identity;
     this.#reply = reply;
-    this.#letGo = watch.hold(identity, () => this.#end(id));
+    this.#watch = watch;
+    this.#id = id;
+    watch.hold(this);
     reply.onGone(() => this.#leave());
   }
 
@@ -56,57 +64,60 @@ class EndingReply implements Reply {
   }
 
   onGone(listener: () => void): void {
-    this.#gone.push(listener);
+    if (this.#gone === undefined) this.#gone = [listener];
+    else this.#gone.push(listener);
   }
 
   json(text: Buffer, headers?: Headers, status?: number): void {
-    this.#answer(() => this.#reply.json(text, headers, status));
+    if (this.#settles()) this.#reply.json(text, headers, status);
   }
 
   accepted(): void {
-    this.#answer(() => this.#reply.accepted());
+    if (this.#settles()) this.#reply.accepted();
   }
 
   removed(): void {
-    this.#answer(() => this.#reply.removed());
+    if (this.#settles()) this.#reply.removed();
   }
 
   nothing(): void {
-    this.#answer(() => this.#reply.nothing());
+    if (this.#settles()) this.#reply.nothing();
   }
 
   fault(reason: Reason, id: RequestId | null, data?: Record<string, unknown>): void {
-    this.#answer(() => this.#reply.fault(reason, id, data));
+    if (this.#settles()) this.#reply.fault(reason, id, data);
   }
 
   stream(headers?: Headers): EventSink {
     if (this.#sink !== undefined) return this.#sink;
     if (this.#hasEnded) return closedSink;
     const sink = this.#reply.stream(headers);
-    sink.onClose(this.#letGo);
+    sink.onClose(() => this.#watch.release(this));
     this.#sink = { ...sink, write: (text, at) => !this.#hasEnded && sink.write(text, at) };
     return this.#sink;
   }
 
-  /** On an open stream a fault or the end is the stream's last. */
-  #answer(give: () => void): void {
-    if (this.#isOver) return;
-    this.#isOver = true;
-    if (this.#sink === undefined) this.#letGo();
-    give();
-  }
-
-  #end(id: RequestId | null): void {
+  expire(): void {
     this.#hasEnded = true;
     if (this.#sink !== undefined) this.#sink.end();
-    else this.#answer(() => this.#reply.fault('credentials_expired', id));
+    else if (this.#settles()) this.#reply.fault('credentials_expired', this.#id);
     this.#isOver = true;
     this.#leave();
   }
 
+  /** True for the first answer. On an open stream a fault or the end is the stream's last. */
+  #settles(): boolean {
+    if (this.#isOver) return false;
+    this.#isOver = true;
+    if (this.#sink === undefined) this.#watch.release(this);
+    return true;
+  }
+
   #leave(): void {
-    this.#letGo();
-    for (const listener of this.#gone.splice(0)) listener();
+    this.#watch.release(this);
+    const listeners = this.#gone;
+    this.#gone = undefined;
+    for (const listener of listeners ?? []) listener();
   }
 }
 

@@ -15,8 +15,8 @@ import type { Store } from '../../store/store.ts';
 import type { Sender } from '../admission.ts';
 import { keepApart } from '../apart.ts';
 import type { Authorization } from '../auth/authorization.ts';
-import type { CredentialWatch } from '../auth/credential-watch.ts';
-import { authorized } from '../authorized.ts';
+import type { CredentialWatch, Held } from '../auth/credential-watch.ts';
+import { authorized, neededBy } from '../authorized.ts';
 import { notServedHere } from '../legacy-only.ts';
 import { readMessages } from '../posted.ts';
 import { endRefused } from '../refused-calls.ts';
@@ -93,7 +93,14 @@ export class Connection {
     peer.on('message', (data, isBinary) => this.#take(data as Buffer, isBinary));
     peer.on('error', () => this.#leave()); // what breaks the WebSocket protocol; the library closes with the code for it
     peer.once('close', () => this.#closed());
-    this.#onGone.add(watch.hold(sender.identity, () => this.#cut('credentials_expired')));
+    const held: Held = {
+      identity: sender.identity,
+      before: undefined,
+      after: undefined,
+      expire: () => this.#cut('credentials_expired'),
+    };
+    watch.hold(held);
+    this.#onGone.add(() => watch.release(held));
     this.#awaitInitialize();
   }
 
@@ -127,7 +134,8 @@ export class Connection {
     const messages = read.ok ? read.messages : undefined;
     const onOver = sender.visit.next(messages ?? []);
     if (typeof onOver === 'string') return this.#refusePosted(messages, onOver, read.id);
-    const allowed = authorized(read, sender.identity, authorization, undefined);
+    const needs = neededBy(read, authorization);
+    const allowed = authorized(read, needs, sender.identity, authorization, undefined);
     if (!allowed.ok) onOver();
     if (!allowed.ok) return this.#refusePosted(messages, allowed.reason, allowed.id, allowed.data);
     // A message on a connection has no headers of its own.

@@ -46,7 +46,7 @@ const connectionIdleMs = 75_000;
  * the endpoints (docs/decisions/0042). Rejects with what Node.js says if it cannot listen.
  */
 export async function startAdminServer({ host, port, routes, isOfPage }: AdminServerOptions): Promise<AdminServer> {
-  const app = createHttpApp(new Map());
+  const app = createHttpApp(new Map(), 'no_such_admin_path');
   const rules = createOriginRules({ host, allowOrigin: [], allowHost: [] });
   app.use('*', ({ req, env: { incoming, outgoing } }, next) => {
     const { host: name, origin } = incoming.headers;

@@ -7,7 +7,7 @@ import type { ServerHealth } from './server-health.ts';
 export const noteSessions = (health: ServerHealth): Partial<SessionObserver> => ({
   started: ({ server }) => health.started(server),
   restored: ({ server }) => health.started(server),
-  backendEnded: ({ server }, end) => health.ended(server, end),
+  backendEnded: ({ server }, end, { isAtStart }) => health.ended(server, end, { isAtStart }),
   ended({ server }, { reason }) {
     // Other ends are those of sessions alone, or are told as the end of a backend.
     if (reason === 'server_start_timeout') health.failed(server, failureOf('no_answer'));
@@ -21,6 +21,6 @@ export const noteModern = (health: ServerHealth): Partial<ModernObserver> => ({
   ready: (server) => health.started(server),
   ended: (server, end) => health.ended(server, end),
   // The gateway itself closes one that does not answer, or not as it should.
-  startFailed: (server, end) => health.ended(server, end, failureOf('no_answer')),
+  startFailed: (server, end) => health.ended(server, end, { isAtStart: true, ifClosed: failureOf('no_answer') }),
   crashLoop: (server) => health.failed(server, failureOf('crash_loop')),
 });

@@ -62,5 +62,6 @@ export function shownServer({ server, transport, era, last, probe }: ServerStatu
 function shownOutcome(outcome: ServerOutcome): object {
   const at = outcome.at.toISOString();
   if (outcome.state === 'started') return { outcome: 'started', at };
-  return { outcome: 'failed', reason: outcome.reason, why: outcome.why, at };
+  const { reason, why, help = null } = outcome;
+  return { outcome: 'failed', reason, why, help, at };
 }

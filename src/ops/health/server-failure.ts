@@ -1,4 +1,5 @@
 import type { BackendEnd } from '../../backend/backend.ts';
+import { helpIfEnded, helpIfSilent } from './start-help.ts';
 
 /** Why a server did not do what it should, as one of few words: for metrics and programs. */
 export type FailureReason =
@@ -17,6 +18,8 @@ export interface Failure {
   readonly reason: FailureReason;
   /** The same as a sentence of the gateway's own: without paths, addresses and what the server wrote (P12). */
   readonly why: string;
+  /** What to do about it, where that is known. */
+  readonly help?: string | undefined;
 }
 
 const sentences: Readonly<Record<FailureReason, string>> = {
@@ -31,21 +34,35 @@ const sentences: Readonly<Record<FailureReason, string>> = {
   memory_limit: 'It used more memory than --max-memory-bytes, and was ended.',
 };
 
+const helps: Readonly<Partial<Record<FailureReason, string>>> = {
+  not_found: 'Install it or correct the configuration; mcp-gangway check says where it was looked for.',
+  not_started: 'mcp-gangway check says why.',
+  unreachable: 'mcp-gangway check says why.',
+  no_answer: helpIfSilent,
+};
+
 /** A failure with its sentence. */
-export const failureOf = (reason: FailureReason): Failure => ({ reason, why: sentences[reason] });
+export const failureOf = (reason: FailureReason): Failure => ({ reason, why: sentences[reason], help: helps[reason] });
 
 /**
  * Why a backend ended; undefined if the gateway itself closed it.
  * @param isRemote the server runs by itself: what ended is a connection
+ * @param isAtStart it ended before it had answered anything
  */
-export function failureOfEnd({ reason, exitCode, signal }: BackendEnd, isRemote: boolean): Failure | undefined {
+export function failureOfEnd(end: BackendEnd, isRemote: boolean, isAtStart: boolean): Failure | undefined {
+  const { reason, exitCode, signal, isNotFound = false } = end;
   switch (reason) {
     case 'closed':
       return undefined;
     case 'failed':
-      return failureOf(isRemote ? 'unreachable' : 'not_started');
+      return failureOf(isRemote ? 'unreachable' : isNotFound ? 'not_found' : 'not_started');
     case 'exited':
-      return isRemote ? failureOf('disconnected') : { reason, why: `${sentences.exited}${byWhat(exitCode, signal)}.` };
+      if (isRemote) return failureOf('disconnected');
+      return {
+        reason,
+        why: `${sentences.exited}${byWhat(exitCode, signal)}.`,
+        help: isAtStart ? helpIfEnded : undefined,
+      };
     default:
       return failureOf(reason);
   }

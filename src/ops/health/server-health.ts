@@ -12,7 +12,7 @@ export interface ServerStatus {
   readonly server: string;
   /** `stdio`, `http`, `sse`, `ws`, `tcp` or `unix`; `auto` until it is found out. */
   readonly transport: string;
-  /** As far as it is known. */
+  /** As far as it is known: that in which it has answered, and `modern` for one that has both, once it was asked for that. */
   readonly era: Era | undefined;
   /** Undefined while nobody has used the server. */
   readonly last: ServerOutcome | undefined;
@@ -26,12 +26,18 @@ export interface ServerStatus {
 export interface ServerOfHealth {
   readonly transport: string;
   readonly isRequired: boolean;
-  /** The era as far as it is known by now. */
+  /** The era as far as it was asked for, or configured. */
   era(): Era | undefined;
+}
+
+interface HowEnded {
+  readonly isAtStart?: boolean;
+  readonly ifClosed?: Failure;
 }
 
 interface Entry extends ServerOfHealth {
   foundTransport: string;
+  seenEra: Era | undefined;
   last: ServerOutcome | undefined;
   probe: 'up' | 'down' | undefined;
 }
@@ -43,7 +49,8 @@ export class ServerHealth {
 
   /** A server is in use, or is configured in another way from now on: nothing is known of it. */
   add(server: string, of: ServerOfHealth): void {
-    this.#servers.set(server, { ...of, foundTransport: of.transport, last: undefined, probe: undefined });
+    const unknown = { seenEra: undefined, last: undefined, probe: undefined };
+    this.#servers.set(server, { ...of, ...unknown, foundTransport: of.transport });
     this.#tell(server);
   }
 
@@ -55,8 +62,8 @@ export class ServerHealth {
 
   /** All servers, in the order in which they came into use. */
   get statuses(): readonly ServerStatus[] {
-    return Array.from(this.#servers, ([server, { foundTransport: transport, era, last, probe, isRequired }]) => {
-      return { server, transport, era: era(), last, probe, isRequired };
+    return Array.from(this.#servers, ([server, { foundTransport: transport, seenEra, last, probe, ...of }]) => {
+      return { server, transport, era: of.era() ?? seenEra, last, probe, isRequired: of.isRequired };
     });
   }
 
@@ -78,10 +85,11 @@ export class ServerHealth {
 
   /**
    * A backend of the server ended.
+   * @param isAtStart it ended before it had answered anything
    * @param ifClosed what it means if the gateway itself closed it; nothing if not said
    */
-  ended(server: string, end: BackendEnd, ifClosed?: Failure): void {
-    const failure = failureOfEnd(end, this.#servers.get(server)?.transport !== 'stdio') ?? ifClosed;
+  ended(server: string, end: BackendEnd, { isAtStart = false, ifClosed }: HowEnded = {}): void {
+    const failure = failureOfEnd(end, this.#servers.get(server)?.transport !== 'stdio', isAtStart) ?? ifClosed;
     if (failure !== undefined) this.failed(server, failure);
   }
 
@@ -98,6 +106,14 @@ export class ServerHealth {
     const entry = this.#servers.get(server);
     if (entry === undefined) return;
     entry.foundTransport = transport;
+    this.#tell(server);
+  }
+
+  /** The server has answered in this era. */
+  eraSeen(server: string, era: Era): void {
+    const entry = this.#servers.get(server);
+    if (entry === undefined || entry.seenEra === era) return;
+    entry.seenEra = era;
     this.#tell(server);
   }
 

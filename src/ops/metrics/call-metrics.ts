@@ -1,16 +1,9 @@
 import type { Reason } from '../../protocol/faults.ts';
 import type { Era } from '../../protocol/revisions.ts';
 import type { CallObserver, CallOutcome, EndedCall } from '../../session/call-observer.ts';
+import { methodLabel } from './methods.ts';
 import type { Metrics } from './metrics.ts';
 import type { Distribution, Tally } from './series.ts';
-
-/** The methods of the protocol that clients request, of all revisions; any other is a word that a peer has chosen. */
-const methods: ReadonlySet<string> = new Set([
-  ...['initialize', 'ping', 'server/discover', 'subscriptions/listen', 'logging/setLevel', 'completion/complete'],
-  ...['tools/list', 'tools/call', 'prompts/list', 'prompts/get'],
-  ...['resources/list', 'resources/templates/list', 'resources/read', 'resources/subscribe', 'resources/unsubscribe'],
-  ...['tasks/get', 'tasks/result', 'tasks/list', 'tasks/cancel', 'tasks/update'],
-]);
 
 /** The numbers of one method. */
 interface MethodNumbers {
@@ -32,7 +25,7 @@ class EraNumbers {
   }
 
   of(method: string | undefined): MethodNumbers {
-    const label = method !== undefined && methods.has(method) ? method : 'other';
+    const label = methodLabel(method);
     const known = this.#byMethod.get(label);
     if (known !== undefined) return known;
     const count = (outcome: string): Tally => this.#metrics.tallies('requests').of(...this.#labels, label, outcome);

@@ -1,4 +1,5 @@
 import type { SessionEnd } from '../../session/session-end.ts';
+import { methodLabel, methodsOf } from './methods.ts';
 
 /** What a metric is, for Prometheus and for docs/metrics.md. */
 export interface Metric {
@@ -9,6 +10,8 @@ export interface Metric {
   readonly labels: readonly Label[];
   /** The upper bounds of a histogram's buckets. */
   readonly bounds: readonly number[];
+  /** What the labels behind `server` say together, where not every choice of their values can be and what can be is a short list. */
+  readonly begun?: readonly (readonly string[])[];
 }
 
 /** What tells the numbers of a metric apart. */
@@ -24,6 +27,12 @@ const server: Label = { name: 'server', meaning: 'the configured name of a serve
 const era: Label = { name: 'era', values: ['legacy', 'modern'] };
 const method: Label = { name: 'method', meaning: 'a method of the protocol, or `other`' };
 const reason: Label = { name: 'reason', meaning: 'a reason of the error catalogue, as clients see it' };
+/** Each era with its own methods alone, or there were half as many again. */
+const begunRequests = (['legacy', 'modern'] as const).flatMap((of) =>
+  [...methodsOf[of], methodLabel(undefined)].flatMap((called) =>
+    ['ok', 'error', 'fault', 'left'].map((outcome) => [of, called, outcome]),
+  ),
+);
 const oneOf = (name: string, ...values: readonly string[]): Label => ({ name, values });
 
 const sessionEnds: Readonly<Record<SessionEnd, true>> = {
@@ -38,7 +47,8 @@ const sessionEnds: Readonly<Record<SessionEnd, true>> = {
     moved: true,
   },
   ...{ server_start_failed: true, server_start_timeout: true, server_exited: true, server_changed: true },
-  ...{ crash_loop: true, line_too_long: true, memory_limit: true, reconfigured: true, internal: true },
+  ...{ crash_loop: true, line_too_long: true, memory_limit: true, reconfigured: true },
+  ...{ store_unavailable: true, internal: true },
 };
 
 const metric =
@@ -70,11 +80,14 @@ export const catalogue = {
     oneOf('state', 'ready', 'degraded', 'unavailable', 'draining'),
   ]),
 
-  requests: counter(
-    'requests_total',
-    'Requests of clients that have ended: with a result of the server (ok), with its error (error), with an error of the gateway (fault), or because the client was gone (left).',
-    [server, era, method, { name: 'outcome', meaning: '`ok`, `error`, `fault`, `left`' }],
-  ),
+  requests: {
+    ...counter(
+      'requests_total',
+      'Requests of clients that have ended: with a result of the server (ok), with its error (error), with an error of the gateway (fault), or because the client was gone (left).',
+      [server, era, method, oneOf('outcome', 'ok', 'error', 'fault', 'left')],
+    ),
+    begun: begunRequests,
+  },
   requestServerSeconds: histogram(
     'request_server_seconds',
     'The time of a request from its hand-over to the server until the response was read.',
@@ -83,7 +96,7 @@ export const catalogue = {
   ),
   requestGatewaySeconds: histogram(
     'request_gateway_seconds',
-    "The gateway's own time of a request: from its last byte to the hand-over, and from the response to its way to the client.",
+    "What the gateway adds to a request, Redis included: from its last byte to the hand-over to the server, and from the server's response until that is on its way to the client.",
     ownBounds,
     [server, era],
   ),
@@ -118,7 +131,7 @@ export const catalogue = {
   startFailures: counter('server_start_failures_total', 'Starts of a server for clients that failed.', [server]),
   startSeconds: histogram(
     'server_start_seconds',
-    'The time from the start of a server until it has answered initialize or server/discover.',
+    "How long clients wait for a server to start: from a session's initialize, or the start of the process that all share, until that is answered; a spare one was started before.",
     startBounds,
     [server],
   ),

@@ -26,11 +26,14 @@ export class Metrics {
    * number that was not there before. Gauges are set when they are looked at.
    */
   begin(servers: readonly string[]): void {
-    for (const [key, { type, labels }] of Object.entries(catalogue) as [MetricKey, Metric][]) {
+    for (const [key, { type, labels, begun }] of Object.entries(catalogue) as [MetricKey, Metric][]) {
       const known = labels.map(({ name, values }) => (name === 'server' ? servers : values));
-      if (type === 'gauge' || known.includes(undefined)) continue;
+      if (type === 'gauge' || (begun === undefined && known.includes(undefined))) continue;
       const series: Series<unknown> = this.#tallies.get(key) ?? this.distributions(key);
-      for (const values of combinations(known as (readonly string[])[])) series.of(...values);
+      const all = begun
+        ? servers.flatMap((server) => begun.map((others) => [server, ...others]))
+        : combinations(known as (readonly string[])[]);
+      for (const values of all) series.of(...values);
     }
   }
 

@@ -37,7 +37,7 @@ The values of labels:
 
 | Label | Values |
 | --- | --- |
-${labels().map(labelRow).join('\n')}
+${meanings().map(meaningRow).join('\n')}
 
 ## Of its process
 
@@ -47,8 +47,10 @@ late the event loop was since the last look), \`nodejs_heap_size_used_bytes\`, \
 
 ## What they are not
 
-- The time of a request ends when its response is on its way to the client, not when the client has it; with an answer that is a stream, when the response is on its
-  way to the log.
+- The time of a request ends when its response is on its way to the client, not when the client has it. What the gateway adds
+  (\`mcp_gangway_request_gateway_seconds\`) holds the wait for Redis where there is one: for the record of a new session, and with an answer that is a stream for the
+  response to be in the log, since it does not go out before. It does not hold the way of a request by Redis to the instance that has the session, nor what a server that writes faster than Redis
+  takes it waits for: that is in \`mcp_gangway_request_server_seconds\`.
 - A request to a session of another instance is counted there, by its owner. Streams and connections are counted where the client is.
 - Requests that the gateway makes by itself are no requests of clients; they are in \`mcp_gangway_server_messages_total\`.
 `;
@@ -57,13 +59,34 @@ late the event loop was since the last look), \`nodejs_heap_size_used_bytes\`, \
 const row = ({ name, type, help, labels: of }: Metric): string =>
   `| \`${name}\` | ${type} | ${of.map((label) => `\`${label.name}\``).join(', ')} | ${help} |`;
 
-/** Each once, but where a name means different things. */
-function labels(): Label[] {
-  const all = Object.values<Metric>(catalogue).flatMap(({ labels: of }) => of);
-  return [...new Map(all.map((label) => [`${label.name} ${label.values ?? label.meaning}`, label])).values()].filter(
-    ({ values, meaning }) => values !== undefined || meaning !== undefined,
-  );
+/** A label, and the metrics that mean the same by it. */
+interface Meaning {
+  readonly label: Label;
+  readonly metrics: string[];
 }
 
-const labelRow = ({ name, values, meaning }: Label): string =>
-  `| \`${name}\` | ${values?.map((value) => `\`${value}\``).join(', ') ?? meaning} |`;
+/** Each label once, but where metrics mean different things by one name. */
+function meanings(): Meaning[] {
+  const all = new Map<string, Meaning>();
+  for (const { name: metric, labels } of Object.values<Metric>(catalogue)) {
+    for (const label of labels) {
+      const said = label.values ?? label.meaning;
+      if (said === undefined) continue;
+      const key = `${label.name} ${said}`;
+      const meaning = all.get(key) ?? { label, metrics: [] };
+      all.set(key, meaning);
+      meaning.metrics.push(metric);
+    }
+  }
+  return [...all.values()].sort((a, b) => a.label.name.localeCompare(b.label.name));
+}
+
+function meaningRow(
+  { label: { name, values, meaning }, metrics }: Meaning,
+  _: number,
+  all: readonly Meaning[],
+): string {
+  const isOnly = all.filter(({ label }) => label.name === name).length === 1;
+  const where = isOnly ? '' : ` of ${metrics.map((metric) => `\`${metric}\``).join(', ')}`;
+  return `| \`${name}\`${where} | ${values?.map((value) => `\`${value}\``).join(', ') ?? meaning} |`;
+}

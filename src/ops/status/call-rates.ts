@@ -54,14 +54,10 @@ class Rates {
     return quantileOf(counts, share);
   }
 
-  /** How many calls took how long in the last `seconds`, by group. */
-  addLatencies(to: number[], second: number, seconds: number): void {
+  /** Adds how many calls took how long, by group, in all seconds that are known. */
+  addLatencies(to: number[], second: number): void {
     this.#turnTo(second);
-    for (let back = 1; back <= seconds; back += 1) {
-      const slot = (second - back + slotCount) % slotCount;
-      for (let group = 0; group < groups; group += 1)
-        (to[group] as number) += this.#latencies[slot * groups + group] as number;
-    }
+    for (const [at, count] of this.#latencies.entries()) (to[at % groups] as number) += count;
   }
 
   /** Empties the slots of the seconds since the newest one that is known. */
@@ -89,14 +85,16 @@ function quantileOf(counts: readonly number[], share: number): number | null {
   return bounds[Math.min(group, bounds.length - 1)] as number;
 }
 
-/** All servers together, in the last seconds that are over. */
+/** All servers together. */
 export interface Totals {
+  /** In the last seconds that are over. */
   readonly callsPerSecond: number;
   readonly errorsPerSecond: number;
+  /** In all of the time that plots show: who looks after a few calls wants to know how long they took. */
   readonly p95Ms: number | null;
 }
 
-/** Totals are of so many seconds, so that a person can read them. */
+/** Rates are of so many seconds, so that a person can read them. */
 const totalSeconds = 5;
 
 /** How many calls servers answered in each of the last seconds, and how fast. */
@@ -127,7 +125,7 @@ export class CallRates implements CallObserver {
     const sum = (of: readonly number[]): number =>
       of.slice(-totalSeconds - 1, -1).reduce((total, value) => total + value, 0) / totalSeconds;
     const latencies = new Array<number>(groups).fill(0);
-    for (const rates of this.#byServer.values()) rates.addLatencies(latencies, this.#second, totalSeconds);
+    for (const rates of this.#byServer.values()) rates.addLatencies(latencies, this.#second);
     return {
       callsPerSecond: servers.reduce((total, { calls }) => total + sum(calls), 0),
       errorsPerSecond: servers.reduce((total, { errors }) => total + sum(errors), 0),

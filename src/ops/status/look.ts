@@ -1,13 +1,17 @@
 import type { Readiness } from '../../session/readiness.ts';
+import { type BackendOwner, keyOf } from './backend-owner.ts';
 import type { InstanceSummary, Instances } from './instances.ts';
 import type { StatusRecord } from './record.ts';
 import {
+  type BackendsOf,
   type ChildView,
   type LookedAtSession,
   type ServerHealthView,
   type ServerView,
+  type SessionView,
   type Snapshot,
   showChildren,
+  showSession,
   showSessions,
 } from './snapshot.ts';
 
@@ -57,9 +61,6 @@ export class Look {
     const { record, maxSessions, sessions } = this.#parts;
     const all = sessions();
     const servers = this.#servers(all);
-    const pids = new Map(
-      Array.from(record.backends.live(), ({ server, session, pid }) => [`${server} ${session}`, pid]),
-    );
     return {
       instance: {
         ...this.summary(),
@@ -70,12 +71,21 @@ export class Look {
         upMs: Math.round(process.uptime() * 1_000),
       },
       servers,
-      sessions: showSessions(all, search, (name) => ({
-        messages: record.backends.of(name)?.messages ?? 0,
-        pid: pids.get(`${name.server} ${name.session}`),
-      })),
+      sessions: showSessions(all, search, this.#backendsOf()),
       instances: instances.list(),
     };
+  }
+
+  /** One session; undefined if it is not here (any more). */
+  session({ server, session }: BackendOwner): SessionView | undefined {
+    const found = this.#parts.sessions().find(({ name }) => name.server === server && name.session === session);
+    return found && showSession(found, this.#backendsOf());
+  }
+
+  #backendsOf(): BackendsOf {
+    const { backends } = this.#parts.record;
+    const pids = new Map(Array.from(backends.live(), (owner) => [keyOf(owner), owner.pid]));
+    return (name) => ({ messages: backends.of(name)?.messages ?? 0, pid: pids.get(keyOf(name)) });
   }
 
   #servers(sessions: readonly LookedAtSession[]): ServerView[] {

@@ -3,12 +3,18 @@ import type { IncomingMessage } from 'node:http';
 /** In this header the playground says who it is to the endpoint: `Authorization` is for the admin port. */
 const authorizationHeader = 'x-gangway-authorization';
 
+/** Where a server's clients reach it. */
+export interface EndpointPlace {
+  readonly path: string;
+  /** A name by which the endpoint may be called. */
+  readonly host: string;
+}
+
 /**
  * Makes a request of the playground one of the endpoint at this path, as if it had come there: the endpoint asks it who it is,
  * and lets it do what it lets any client do. The page's origin was checked by the admin port, and is nothing to the endpoint.
- * @param host a name by which the endpoint may be called
  */
-export function readdress(incoming: IncomingMessage, path: string, host: string): void {
+export function readdress(incoming: IncomingMessage, { path, host }: EndpointPlace): void {
   const { headers } = incoming;
   const authorization = headers[authorizationHeader];
   delete headers[authorizationHeader];

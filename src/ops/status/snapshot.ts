@@ -88,13 +88,22 @@ export interface LookedAtSession {
 const maxSessionsShown = 50;
 const maxChildrenShown = 5;
 
-/** The sessions that a text is found in, those used last first. */
-export function showSessions(
-  all: readonly LookedAtSession[],
-  search: string,
-  of: (name: LookedAtSession['name']) => { readonly messages: number; readonly pid: number | undefined },
+/** What the backends of a session are and have had. */
+export type BackendsOf = (name: LookedAtSession['name']) => Pick<SessionView, 'messages' | 'pid'>;
+
+/** One session. */
+export function showSession(
+  { name, protocolVersion, glance }: LookedAtSession,
+  of: BackendsOf,
   now = performance.now(),
-): SessionViews {
+): SessionView {
+  const { kind, calls, streams, startedAt, lastActivityAt } = glance;
+  const times = { idleMs: calls > 0 ? 0 : Math.round(now - lastActivityAt), upMs: Math.round(now - startedAt) };
+  return { ...name, revision: protocolVersion, kind, calls, streams, ...times, ...of(name) };
+}
+
+/** The sessions that a text is found in, those used last first. */
+export function showSessions(all: readonly LookedAtSession[], search: string, of: BackendsOf): SessionViews {
   const wanted = search.toLowerCase();
   const isFound = ({ name, protocolVersion, glance }: LookedAtSession): boolean =>
     `${name.server} ${name.session} ${protocolVersion} ${glance.kind}`.toLowerCase().includes(wanted);
@@ -102,11 +111,7 @@ export function showSessions(
   const shown = found
     .sort((a, b) => b.glance.lastActivityAt - a.glance.lastActivityAt)
     .slice(0, maxSessionsShown)
-    .map(({ name, protocolVersion, glance }): SessionView => {
-      const { kind, calls, streams, startedAt, lastActivityAt } = glance;
-      const times = { idleMs: calls > 0 ? 0 : Math.round(now - lastActivityAt), upMs: Math.round(now - startedAt) };
-      return { ...name, revision: protocolVersion, kind, calls, streams, ...times, ...of(name) };
-    });
+    .map((session) => showSession(session, of));
   return { total: all.length, found: found.length, shown };
 }
 

@@ -1,21 +1,23 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Logger } from 'pino';
 import type { HttpApp } from '../../http/app.ts';
-import type { Endpoint } from '../../http/endpoint.ts';
+import { nameOf, type SessionName } from '../../session/observer.ts';
+import { keyOfId } from '../../session/session-key.ts';
 import type { Changes } from '../../store/changes.ts';
 import { StatusActions } from './actions.ts';
 import { readAssets } from './assets.ts';
 import type { Door } from './door.ts';
 import { Instances } from './instances.ts';
 import { Look, type LookParts } from './look.ts';
-import { readdress } from './relay.ts';
+import { PlaySessions } from './play-sessions.ts';
+import { type EndpointPlace, readdress } from './relay.ts';
 import { type About, addStatusPage } from './routes.ts';
 import { Viewers } from './viewers.ts';
 
 /** A session as the page can end it. */
 export interface EndableSession {
-  readonly name: { readonly server: string; readonly session: string };
-  end(reason: 'operator'): Promise<void>;
+  readonly name: SessionName;
+  end(reason: 'operator' | 'client_gone'): Promise<void>;
 }
 
 /** What the status page stands on. */
@@ -30,8 +32,12 @@ export interface StatusPageParts extends LookParts {
   renewSpares(server: string): void;
   /** Ends this instance in order (P9). */
   drain(): void;
-  /** Where a server's clients reach it: the endpoint, its path, and a name by which it may be called. */
-  endpointOf(server: string): { readonly endpoint: Endpoint; readonly path: string; readonly host: string } | undefined;
+  /** Where the clients of a server reach it. */
+  placeOf(server: string): EndpointPlace | undefined;
+  /** Answers requests of the playground as it answers those of any client. */
+  readonly listener: RequestListener;
+  /** How long clients are told to wait before they come back, in milliseconds. */
+  readonly retryMs: number;
   onFailed(cause: unknown): void;
 }
 
@@ -41,21 +47,34 @@ export interface StatusPage {
   close(): Promise<void>;
 }
 
+/** How much later than it was told to a page may come back: for a network that changes, a tunnel that is opened again. */
+const awayMarginMs = 10_000;
+
 /** Puts the status page together (docs/decisions/0044). */
 export function createStatusPage(parts: StatusPageParts): StatusPage {
-  const { record, logger, door, changes, about, onFailed, drain } = parts;
+  const { record, logger, door, changes, about, onFailed, drain, listener } = parts;
   const look = new Look(parts);
   const instances = new Instances({ changes, summary: () => look.summary(), onFailed });
   const { flow, happenings } = record;
-  const viewers = new Viewers({ flow, happenings, snapshot: (search) => look.snapshot(search, instances) });
+  const viewers = new Viewers({
+    flow,
+    happenings,
+    snapshot: (search) => look.snapshot(search, instances),
+    session: (watched) => look.session(watched),
+  });
+  const endSession = ({ server, session }: SessionName, reason: 'operator' | 'client_gone'): boolean => {
+    const found = parts.endableSessions().find(({ name }) => name.server === server && name.session === session);
+    void found?.end(reason);
+    return found !== undefined;
+  };
+  const played = new PlaySessions({
+    awayMs: parts.retryMs + awayMarginMs,
+    onGone: (name) => void endSession(name, 'client_gone'),
+  });
   const actions = new StatusActions({
     logger,
     drain,
-    endSession: (server, session) => {
-      const found = parts.endableSessions().find(({ name }) => name.server === server && name.session === session);
-      void found?.end('operator');
-      return found !== undefined;
-    },
+    endSession: (server, session) => endSession({ server, session }, 'operator'),
     restartServer: (server) => {
       if (!parts.servers().some(({ name }) => name === server)) return undefined;
       parts.renewSpares(server);
@@ -63,16 +82,19 @@ export function createStatusPage(parts: StatusPageParts): StatusPage {
     },
   });
   const relay = (server: string, incoming: IncomingMessage, outgoing: ServerResponse): boolean => {
-    const found = parts.endpointOf(server);
-    if (found === undefined) return false;
-    readdress(incoming, found.path, found.host);
-    found.endpoint(incoming, outgoing);
+    const place = parts.placeOf(server);
+    if (place === undefined) return false;
+    const id = incoming.headers['mcp-session-id'];
+    if (typeof id === 'string') played.hear(nameOf(keyOfId(id), server), outgoing);
+    readdress(incoming, place);
+    listener(incoming, outgoing);
     return true;
   };
   return {
     addTo: (app) => addStatusPage(app, { assets: readAssets(), door, viewers, actions, about, relay }),
     async close() {
       viewers.close();
+      played.close();
       await instances.close();
     },
   };

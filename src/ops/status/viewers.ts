@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import type { BackendOwner } from './backend-owner.ts';
 import type { Flow, PassedMessage } from './flow.ts';
 import type { Happenings } from './happenings.ts';
-import type { Snapshot } from './snapshot.ts';
+import type { SessionView, Snapshot } from './snapshot.ts';
 
 /** What one open page wants to see. */
 export interface Wish {
@@ -16,6 +16,8 @@ export interface ViewersOptions {
   readonly flow: Flow;
   readonly happenings: Happenings;
   snapshot(search: string): Snapshot;
+  /** The session that a page watches; undefined if it is not here (any more). */
+  session(watched: BackendOwner): SessionView | undefined;
 }
 
 /** More pages are not served (P8): each costs a snapshot a second. */
@@ -56,6 +58,13 @@ class Viewer {
   /** A page that does not read is told nothing until it does: it is sent what is, and not what was. */
   get isBehind(): boolean {
     return this.#outgoing.writableNeedDrain;
+  }
+
+  /** Tells how all is, and how the session is that the page watches: it may not be among those that are listed. */
+  tell(snapshot: Snapshot, { session }: Pick<ViewersOptions, 'session'>): void {
+    const { watched } = this.wish;
+    this.send('state', snapshot);
+    if (watched !== undefined) this.send('watched', { ...watched, found: session(watched) });
   }
 
   flush(happenings: Happenings): void {
@@ -110,7 +119,7 @@ export class Viewers {
       clearInterval(this.#timer);
       this.#timer = undefined;
     });
-    viewer.send('state', this.#options.snapshot(wish.search));
+    viewer.tell(this.#options.snapshot(wish.search), this.#options);
     viewer.flush(this.#options.happenings);
     this.#timer ??= setInterval(() => this.#flush(), flushMs).unref();
   }
@@ -131,7 +140,7 @@ export class Viewers {
       const { search } = viewer.wish;
       const snapshot = made.get(search) ?? this.#options.snapshot(search);
       made.set(search, snapshot);
-      viewer.send('state', snapshot);
+      viewer.tell(snapshot, this.#options);
     }
   }
 }

@@ -44,6 +44,7 @@ describe('one server', () => {
     expect(servers).toEqual([
       {
         name: 'foo',
+        isOnCommandLine: true,
         command: 'node',
         args: ['dist/foo.js', '--port', '9'],
         warm: 0,
@@ -122,6 +123,22 @@ describe('commands', () => {
     [['--', 'check'], 'serve'],
   ])('%j is %s', (argv, command) => {
     expect(read({ argv })).toMatchObject({ ok: true, command });
+  });
+});
+
+describe('help', () => {
+  it.each([
+    [['--help'], 'gateway'],
+    [['--port', '1', '-h'], 'gateway'],
+    [['--help', 'all'], 'all'],
+    [['check', '--help'], 'check'],
+    [['check', '--json', '-h', '--', 'x'], 'check'],
+    [['key', '--help'], 'key'],
+    [['--help', 'key'], 'key'],
+    [['check', '--help', 'all'], 'all'],
+    [['--help', '--', 'all'], 'gateway'],
+  ])('%j is on %s', (argv, on) => {
+    expect(read({ argv })).toEqual({ ok: true, command: 'help', on });
   });
 });
 

@@ -13,12 +13,27 @@ describe('--help', () => {
     expect(lines.filter((line) => line.length > 80)).toEqual([]);
   });
 
+  it.each(['all', 'check', 'key'] as const)('on %s has its own text of 80 columns', (topic) => {
+    const lines = renderHelp(topic).trimEnd().split('\n');
+    expect(lines.filter((line) => line.length > 80)).toEqual([]);
+    expect(lines.join('\n')).toContain({ all: '--admin-port', check: '--json', key: '--api-keys' }[topic]);
+  });
+
+  it('on all options has each with what it does, by itself on a line or beside its name', () => {
+    const lines = renderHelp('all').split('\n');
+    for (const [key, { description }] of Object.entries({ ...globalOptions, ...serverOptions })) {
+      const at = lines.findIndex((line) => line.trimStart().split(' ')[0] === flagOf(key));
+      const shown = `${lines[at]} ${lines[at + 1]}`;
+      expect(shown).toContain(description.split(' ').slice(0, 3).join(' '));
+    }
+  });
+
   it('shows the options that the table marks, and where the others are', () => {
     const help = renderHelp();
     for (const [key, { inHelp }] of Object.entries({ ...globalOptions, ...serverOptions })) {
       expect(help.includes(`${flagOf(key)} `)).toBe(inHelp);
     }
-    expect(help).toContain('docs/configuration.md');
+    for (const more of ['--help all', 'docs/configuration.md']) expect(help).toContain(more);
   });
 });
 

@@ -45,6 +45,16 @@ describe('a program that cannot be started', () => {
     ['arguments too long', () => ({ command: 'node', args: ['x'.repeat(8 << 20)] }), /too long together/],
   ];
 
+  it.each<[string, Partial<StdioOptions>, RegExp]>([
+    ['command not in PATH', { command: 'no-such-cmd' }, /full path after "--"\.$/],
+    ['a whole command line', { command: 'no-such cmd' }, /each argument as a word of its own\.$/],
+    ['no such path', { command: './none' }, /correct what is given after "--"\.$/],
+    ['no such working directory', { command: 'node', cwd: '/no/such' }, /correct --cwd\.$/],
+  ])('that was given on the command line is corrected there: %s', async (_, options, detail) => {
+    const opened = openProgram({ command: '', ...options, isOnCommandLine: true });
+    expect((await opened.end()).detail).toMatch(detail);
+  });
+
   const launched = cases.map(([name, options, detail]): (typeof cases)[number] => [
     `${name}, with setpriv`,
     () => ({ ...options(), launcher: setpriv === undefined ? [] : launcherOf(setpriv, 'SIGTERM') }),
@@ -59,6 +69,7 @@ describe('a program that cannot be started', () => {
     const end = await opened.end();
     expect(end.reason).toBe('failed');
     expect(end.detail).toMatch(detail);
+    expect(end.isNotFound).toBe(/^The command .* (was not found in PATH|does not exist)/.test(end.detail));
     expect(end.cause).toBeInstanceOf(Error);
     await opened.backend.close();
     expect(opened.ends).toHaveLength(1);
@@ -71,7 +82,8 @@ describe('a program that cannot be started', () => {
     ['EIO', /could not be started \(EIO\)/],
   ])('[F12] explains %s', (code, detail) => {
     const program = { command: process.execPath, args: [], env: {} };
-    expect(explainSpawnFailure(Object.assign(new Error(code), { code }), program)).toMatch(detail);
+    const explained = explainSpawnFailure(Object.assign(new Error(code), { code }), program);
+    expect(explained).toEqual({ detail: expect.stringMatching(detail), isNotFound: false });
   });
 
   it('P12: tells no argument and no value of the environment', async () => {

@@ -11,8 +11,10 @@ function flood() {
   const chunks = 32;
   for (let n = 0; n < chunks; n += 1) stream.write(chunk);
   let read = 0;
+
   const turns = takeTurns(stream, 4 * chunk.length);
   stream.on('data', ({ length }: Buffer) => {
+    turns.took(length);
     read += length;
   });
   return { turns, read: () => read / chunk.length, chunks };

@@ -1,10 +1,12 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { ApiKeys, digestOfKey } from '../../../src/http/auth/api-keys.ts';
+import { BearerToken } from '../../../src/http/auth/bearer.ts';
 import type { Identity } from '../../../src/http/auth/identity.ts';
 import { requestWith } from './request.ts';
 
 const key = (name: string, secret: string, more: object = {}) => ({ name, sha256: digestOfKey(secret), ...more });
-const shown = (keys: ApiKeys, token?: string) => keys.authenticator(requestWith(), token);
+const shown = (keys: ApiKeys, token?: string) =>
+  keys.authenticator(requestWith(), token === undefined ? undefined : new BearerToken(token));
 
 describe('API keys', () => {
   it('are those whose hash is known, each with its name and scopes', () => {

@@ -14,7 +14,7 @@ const [alice, bob] = [identityOf('alice'), identityOf('bob')];
 const knows =
   (of: string, identity: Identity): Authenticator =>
   (_incoming, token) =>
-    token === of ? identity : undefined;
+    token?.text === of ? identity : undefined;
 
 describe('authentication', () => {
   const authenticate = createAuthenticate({ authenticators: [knows('a', alice), knows('b', bob), knows('a', bob)] });
@@ -22,6 +22,18 @@ describe('authentication', () => {
   it('is decided by the first that recognises the credentials, at once', () => {
     expect(authenticate(requestWith({ authorization: 'Bearer a' }))).toBe(alice);
     expect(authenticate(requestWith({ authorization: 'Bearer b' }))).toBe(bob);
+  });
+
+  it('[P11] looks at each request of a connection, not only at its first', () => {
+    const first = requestWith({ authorization: 'Bearer a' });
+    const { socket } = first;
+    const next = (headers: Record<string, string>) => authenticate(Object.assign(requestWith(headers), { socket }));
+    expect(authenticate(first)).toBe(alice);
+    expect(next({ authorization: 'Bearer a' })).toBe(alice);
+    expect(next({ authorization: 'Bearer b' })).toBe(bob);
+    expect(next({ authorization: 'Basic b' })).toMatchObject({ reason: 'credentials_invalid' });
+    expect(next({})).toMatchObject({ reason: 'credentials_required' });
+    expect(next({ authorization: 'Bearer a' })).toBe(alice);
   });
 
   it.each(['bearer a', 'BEARER a', 'bEaReR   a', 'Bearer a '])(
@@ -86,7 +98,7 @@ describe('authentication', () => {
       own: { reason: 'credentials_invalid', wwwAuthenticate: 'Own' },
       no: { reason: 'untrusted_proxy' },
     };
-    const of = createAuthenticate({ authenticators: [(_, token = '') => outcomes[token]], parametersFor });
+    const of = createAuthenticate({ authenticators: [(_, token) => outcomes[token?.text ?? '']], parametersFor });
     const said = async (token: string) => {
       const outcome = await of(requestWith({ authorization: `Bearer ${token}` }));
       return 'reason' in outcome && outcome.wwwAuthenticate;

@@ -2,6 +2,7 @@ import { describe, expect, it, vi } from 'vitest';
 import type { BackendEnd } from '../../../src/backend/backend.ts';
 import { failureOf } from '../../../src/ops/health/server-failure.ts';
 import { ServerHealth } from '../../../src/ops/health/server-health.ts';
+import type { Era } from '../../../src/protocol/revisions.ts';
 
 function healthOf(transport: string) {
   const health = new ServerHealth();
@@ -24,6 +25,7 @@ describe('how a server does', () => {
     ['stdio', { reason: 'exited', exitCode: 3 }, { reason: 'exited', why: 'It ended by itself, with code 3.' }],
     ['stdio', { reason: 'exited', exitCode: null, signal: 'SIGSEGV' }, { why: 'It ended by itself, by SIGSEGV.' }],
     ['stdio', { reason: 'failed' }, { reason: 'not_started' }],
+    ['stdio', { reason: 'failed', isNotFound: true }, { reason: 'not_found' }],
     ['http', { reason: 'failed' }, { reason: 'unreachable' }],
     ['tcp', { reason: 'exited' }, { reason: 'disconnected' }],
     ['stdio', { reason: 'memory_limit' }, { reason: 'memory_limit' }],
@@ -34,6 +36,33 @@ describe('how a server does', () => {
     if (said === undefined) expect(lastOf()).toBeUndefined();
     else expect(lastOf()).toMatchObject(said);
     expect(JSON.stringify(health.statuses)).not.toMatch(/secret|hunter2/);
+  });
+
+  it('says what to do about one that did not start, and nothing of what ended later', () => {
+    const { health, lastOf } = healthOf('stdio');
+    const end = { reason: 'exited', detail: 'x' } as const;
+    health.ended('it', end, { isAtStart: true });
+    expect(lastOf()).toMatchObject({ reason: 'exited', help: expect.stringContaining('Start it by hand') });
+    health.ended('it', end);
+    expect(lastOf()).toMatchObject({ reason: 'exited', help: undefined });
+    health.ended('it', { reason: 'failed', detail: 'x', isNotFound: true });
+    expect(lastOf()).toMatchObject({ help: expect.stringContaining('mcp-gangway check') });
+  });
+
+  it('is of the era in which it has answered, until it was asked for its era', () => {
+    let found: Era | undefined;
+    const health = new ServerHealth();
+    health.add('it', { transport: 'stdio', isRequired: false, era: () => found });
+    const heard = vi.fn();
+    health.onChange(heard);
+    expect(health.statuses[0]?.era).toBeUndefined();
+    health.eraSeen('it', 'legacy');
+    health.eraSeen('it', 'legacy');
+    expect([health.statuses[0]?.era, heard.mock.calls.length]).toEqual(['legacy', 1]);
+    found = 'modern';
+    expect(health.statuses[0]?.era).toBe('modern');
+    health.add('it', { transport: 'stdio', isRequired: false, era: () => undefined });
+    expect(health.statuses[0]?.era).toBeUndefined();
   });
 
   it('is not known of one that is not configured, or in another way', () => {

@@ -40,7 +40,7 @@ test('latencies are said as what so many in 100 calls kept to', () => {
   expect(of.plots('slow').p95.at(-1)).toBe(60_000);
 });
 
-test('totals are of the last seconds that are over', () => {
+test('totals are of the last seconds that are over, and latencies of all that plots show', () => {
   const { rates: of, pass } = rates();
   for (let second = 0; second < 10; second += 1) {
     for (let call = 0; call <= second; call += 1) of.ended(ended('files', 30));
@@ -50,5 +50,11 @@ test('totals are of the last seconds that are over', () => {
   const totals = of.totals([of.plots('files'), of.plots('mail')]);
   expect(totals).toEqual({ callsPerSecond: 8 + 1, errorsPerSecond: 1, p95Ms: 50 });
   pass(60_000);
-  expect(of.totals([of.plots('files')])).toEqual({ callsPerSecond: 0, errorsPerSecond: 0, p95Ms: null });
+  expect(of.totals([of.plots('files')])).toEqual({ callsPerSecond: 0, errorsPerSecond: 0, p95Ms: 50 });
+  of.ended(ended('mail', 700));
+  expect(of.totals([of.plots('files')]).p95Ms).toBe(50);
+  pass(60_000);
+  expect(of.totals([of.plots('files')]).p95Ms).toBe(1_000);
+  pass(60_000);
+  expect(of.totals([of.plots('files')]).p95Ms).toBeNull();
 });

@@ -3,9 +3,10 @@ import { expect, test } from 'vitest';
 import { ApiKeys, digestOfKey } from '../../../src/http/auth/api-keys.ts';
 import { createAuthenticate } from '../../../src/http/auth/authenticate.ts';
 import { closedDoor, guardedDoor, openDoor } from '../../../src/ops/status/door.ts';
+import { requestWith } from '../../http/auth/request.ts';
 
 const incoming = (key?: string): IncomingMessage =>
-  ({ url: '/status/about', headers: key === undefined ? {} : { authorization: `Bearer ${key}` } }) as IncomingMessage;
+  requestWith(key === undefined ? {} : { authorization: `Bearer ${key}` }, { url: '/status/about' });
 
 const keys = new ApiKeys([
   { name: 'viewer', sha256: digestOfKey('viewer-key'), scopes: ['gangway:status'] },

@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { Flow } from '../../../src/ops/status/flow.ts';
 import { Happenings } from '../../../src/ops/status/happenings.ts';
-import type { Snapshot } from '../../../src/ops/status/snapshot.ts';
+import type { SessionView, Snapshot } from '../../../src/ops/status/snapshot.ts';
 import { maxViewers, Viewers } from '../../../src/ops/status/viewers.ts';
 
 beforeEach(() => vi.useFakeTimers());
@@ -29,13 +29,14 @@ function createViewers() {
   const flow = new Flow(false);
   const happenings = new Happenings();
   const snapshot = vi.fn((search: string) => ({ search }) as unknown as Snapshot);
-  const viewers = new Viewers({ flow, happenings, snapshot });
+  const session = vi.fn((): SessionView | undefined => undefined);
+  const viewers = new Viewers({ flow, happenings, snapshot, session });
   const open = (search = '', watched?: { server: string; session: string }) => {
     const outgoing = new FakeOutgoing();
     viewers.add(outgoing as unknown as ServerResponse, { search, watched });
     return outgoing;
   };
-  return { flow, happenings, snapshot, viewers, open };
+  return { flow, happenings, snapshot, session, viewers, open };
 }
 
 test('while no page is open nothing is looked at', () => {
@@ -88,6 +89,22 @@ test('a flood of messages reaches a page in portions, with the count of what is 
   expect(told.messages).toHaveLength(50);
   page.end();
   expect(flow.isWatched).toBe(false);
+});
+
+test('a page that watches a session is told how that is, and when it is not here any more', () => {
+  const { session, open } = createViewers();
+  const watched = { server: 'files', session: 'abcd1234' };
+  session.mockReturnValueOnce({ messages: 3 } as SessionView);
+  const page = open('', watched);
+  vi.advanceTimersByTime(1_000);
+  const told = page.written
+    .filter((text) => text.startsWith('event: watched'))
+    .map((text) => JSON.parse(text.split('data: ')[1] as string));
+  expect(told).toEqual([{ ...watched, found: { messages: 3 } }, watched]);
+  expect(session).toHaveBeenCalledWith(watched);
+  const other = open();
+  vi.advanceTimersByTime(1_000);
+  expect(other.types).not.toContain('watched');
 });
 
 test('a page that does not read is sent nothing until it does, and not what it missed', () => {

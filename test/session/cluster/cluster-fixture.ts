@@ -1,6 +1,7 @@
 import { onTestFinished, vi } from 'vitest';
 import { parseEventId } from '../../../src/protocol/event-id.ts';
 import type { SessionHandle } from '../../../src/session/session-handle.ts';
+import { keyOfId } from '../../../src/session/session-key.ts';
 import type { Server } from '../../../src/session/session-parts.ts';
 import { Sessions, type SessionsOptions } from '../../../src/session/sessions.ts';
 import { createMemoryStore } from '../../../src/store/memory/memory-store.ts';
@@ -108,7 +109,7 @@ function createInstance(shared: Store, options: Partial<SessionsOptions>, fields
     ...options,
   });
   const at = (id: string, version?: string): SessionHandle => {
-    const session = sessions.at(id, server, nobody, version);
+    const session = sessions.at(keyOfId(id), server, nobody, version);
     if (typeof session === 'string') throw new Error(session);
     return session;
   };

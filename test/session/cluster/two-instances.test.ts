@@ -1,4 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
+import { keyOfId } from '../../../src/session/session-key.ts';
 import { acceptsJson, createFakeReply } from '../../support/fake-reply.ts';
 import { note, request, response } from '../session-fixture.ts';
 import { cluster, createCluster } from './cluster-fixture.ts';
@@ -181,9 +182,9 @@ describe('a session by way of an instance that does not hold it', () => {
     const { a, b, open, pass } = await createCluster();
     const id = await open(a);
     const others = [
-      b.sessions.at(id, b.server, { issuer: '', subject: 'x', client: '' }, undefined),
-      b.sessions.at(`${id}x`, b.server, { issuer: '', subject: '', client: '' }, undefined),
-      b.sessions.at('__proto__', b.server, { issuer: '', subject: '', client: '' }, undefined),
+      b.sessions.at(keyOfId(id), b.server, { issuer: '', subject: 'x', client: '' }, undefined),
+      b.sessions.at(keyOfId(`${id}x`), b.server, { issuer: '', subject: '', client: '' }, undefined),
+      b.sessions.at(keyOfId('__proto__'), b.server, { issuer: '', subject: '', client: '' }, undefined),
     ];
     for (const other of others) {
       const reply = createFakeReply();

@@ -1,4 +1,5 @@
 import type { Authenticator } from '../authenticate.ts';
+import type { BearerToken } from '../bearer.ts';
 import type { Challenge, Identity } from '../identity.ts';
 import { VerifiedTokens } from './verified-tokens.ts';
 import { type TokenFault, type VerifiedToken, type VerifyOptions, verifyToken } from './verify-token.ts';
@@ -11,8 +12,8 @@ import { type TokenFault, type VerifiedToken, type VerifyOptions, verifyToken } 
 export function createTokenAuthenticators(options: VerifyOptions): (audiences: ReadonlySet<string>) => Authenticator {
   const verified = new VerifiedTokens();
 
-  const verify = async (token: string): Promise<VerifiedToken | TokenFault> => {
-    const outcome = await verifyToken(token, options);
+  const verify = async (token: BearerToken): Promise<VerifiedToken | TokenFault> => {
+    const outcome = await verifyToken(token.text, options);
     if (typeof outcome !== 'string') verified.add(token, outcome);
     return outcome;
   };

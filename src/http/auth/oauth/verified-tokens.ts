@@ -1,4 +1,4 @@
-import { hash } from 'node:crypto';
+import type { BearerToken } from '../bearer.ts';
 import type { VerifiedToken } from './verify-token.ts';
 
 /** Tokens that are remembered: at most so many times 8 KiB, however many users there are. */
@@ -12,8 +12,7 @@ export class VerifiedTokens {
   readonly #byHash = new Map<string, VerifiedToken>();
 
   /** The token as it was verified, if that still holds: it has not expired, and its issuer has the same keys. */
-  find(token: string, nowMs: number): VerifiedToken | undefined {
-    const key = keyOf(token);
+  find({ sha256: key }: BearerToken, nowMs: number): VerifiedToken | undefined {
     const known = this.#byHash.get(key);
     if (known === undefined) return undefined;
     this.#byHash.delete(key);
@@ -22,12 +21,10 @@ export class VerifiedTokens {
     return known;
   }
 
-  add(token: string, verified: VerifiedToken): void {
-    this.#byHash.set(keyOf(token), verified);
+  add({ sha256 }: BearerToken, verified: VerifiedToken): void {
+    this.#byHash.set(sha256, verified);
     if (this.#byHash.size <= maxTokens) return;
     const [oldest] = this.#byHash.keys();
     this.#byHash.delete(oldest as string);
   }
 }
-
-const keyOf = (token: string): string => hash('sha256', token, 'base64');

@@ -5,12 +5,17 @@ import { bytes, duration, time } from './words.js';
 /** More messages are not kept in the page. */
 const maxShown = 200;
 
+const passing = 'Messages appear here as they pass, from now on';
+const inspected = 'with what they say (--inspect).';
+const notInspected = 'without what they say; start the gateway with --inspect to see that.';
+
 /** The messages of one session as they pass, newest first. */
-export function createFlow(live) {
+export function createFlow(live, { inspects }) {
   const title = h('h2', { id: 'flow-title', tabindex: '-1' });
   const about = h('p.muted');
-  const rows = h('ol.rows.flow', { 'aria-labelledby': 'flow-title' });
-  const waiting = h('p.muted', {}, 'Messages appear here as they pass, from now on.');
+  const rows = h('ol.rows.flow', { 'aria-labelledby': 'flow-title', tabindex: '0' });
+  const waiting = h('p.muted');
+  const end = h('button', { type: 'button', onclick: () => endSession(current) }, 'End session…');
   const element = h(
     'section.card',
     { 'aria-labelledby': 'flow-title', hidden: true },
@@ -18,21 +23,19 @@ export function createFlow(live) {
       'div.heading',
       {},
       h('div', {}, title, about),
-      h(
-        'div.buttons',
-        {},
-        h('button', { type: 'button', onclick: () => endSession(current) }, 'End session…'),
-        h('a.button', { href: '#sessions' }, 'Close'),
-      ),
+      h('div.buttons', {}, end, h('a.button', { href: '#sessions' }, 'Close')),
     ),
     waiting,
     rows,
   );
   let current = { server: '', session: '' };
+  let isHere = true;
   let shown = [];
   let numbered = 0;
   const draw = () => {
     waiting.hidden = shown.length > 0;
+    setText(waiting, isHere ? `${passing}, ${inspects ? inspected : notInspected}` : 'No message of it passes here.');
+    end.hidden = !isHere;
     showList(rows, shown, ({ number }) => number, createMessage);
   };
   live.on('flow', ({ server, session, messages, skipped }) => {
@@ -42,12 +45,19 @@ export function createFlow(live) {
     shown = [...news.toReversed(), ...shown].slice(0, maxShown);
     draw();
   });
+  live.on('watched', ({ server, session, found }) => {
+    if (server !== current.server || session !== current.session) return;
+    isHere = found !== undefined;
+    setText(about, saidOf(server, found));
+    draw();
+  });
   return {
     element,
     /** Watches this session; undefined for none. */
     show(server = '', session = '') {
       if (server === current.server && session === current.session) return;
       current = { server, session };
+      isHere = true;
       shown = [];
       draw();
       element.hidden = session === '';
@@ -55,15 +65,14 @@ export function createFlow(live) {
       setText(about, server);
       live.wish(current);
     },
-    update(sessions) {
-      const of = sessions.find(({ server, session }) => server === current.server && session === current.session);
-      if (of !== undefined)
-        setText(
-          about,
-          `${of.server} · ${of.revision} · started ${duration(of.upMs)} ago${of.pid === undefined ? '' : ` · pid ${of.pid}`}`,
-        );
-    },
   };
+}
+
+/** What is known of a session; nothing is if it is not on this instance (any more). */
+function saidOf(server, found) {
+  if (found === undefined) return `${server} · has ended, or went to another instance`;
+  const { revision, upMs, pid } = found;
+  return `${server} · ${revision} · started ${duration(upMs)} ago${pid === undefined ? '' : ` · pid ${pid}`}`;
 }
 
 function createMessage(message) {

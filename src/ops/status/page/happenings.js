@@ -25,7 +25,7 @@ const words = {
 
 /** What happens, newest first. */
 export function createHappenings() {
-  const list = h('ol.rows.happenings', { 'aria-labelledby': 'happenings-title' });
+  const list = h('ol.rows.happenings', { 'aria-labelledby': 'happenings-title', tabindex: '0' });
   const nothing = h('p.muted', {}, 'Nothing yet. Sessions, resumes and takeovers appear here as they happen.');
   let shown = [];
   return {

@@ -20,7 +20,7 @@ export class Live {
     this.#onLink = onLink;
   }
 
-  /** @param {'state' | 'happened' | 'flow'} type */
+  /** @param {'state' | 'happened' | 'flow' | 'watched'} type */
   on(type, listener) {
     this.#listeners.set(type, [...(this.#listeners.get(type) ?? []), listener]);
   }

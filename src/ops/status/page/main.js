@@ -56,15 +56,9 @@ async function start() {
     setText(link, linkWords[state]);
   });
   createOverview(section('overview'), live);
-  const sessions = createSessions(section('sessions'), live);
+  const sessions = createSessions(section('sessions'), live, about);
   createPlayground(section('playground'), about);
   createConnect(section('connect'), about);
-  setText(
-    document.getElementById('about'),
-    about.inspects
-      ? 'Contents of messages are shown (--inspect).'
-      : 'Contents of messages are not shown; start the gateway with --inspect to see them.',
-  );
   const show = () => {
     const [name, ...rest] = location.hash.slice(1).split('/').map(decodeURIComponent);
     const view = views.includes(name) ? name : views[0];

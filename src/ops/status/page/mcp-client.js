@@ -10,6 +10,8 @@ const defaultRetryMs = 2_000;
 /** A stream that cannot be resumed is given up after so many tries. */
 const maxResumes = 5;
 
+const isOver = 'The session is over. Press Connect for another one.';
+
 /**
  * A client of one server, for a person who tries it: Streamable HTTP with a session (2025-11-25), by way of the admin port,
  * which passes each request on to the gateway's endpoint as if it had come there. Streams that break are resumed by
@@ -23,7 +25,9 @@ export class McpClient {
   #sessionId;
   #version;
   #nextId = 1;
+  /** Of the streams that can be cut. */
   #abort = new AbortController();
+  #closing = new AbortController();
   #open = 0;
 
   /**
@@ -37,7 +41,7 @@ export class McpClient {
     this.#onAsked = onAsked;
   }
 
-  /** True while a stream is open that could be cut. */
+  /** True while the stream of an answer is open, which could be cut. */
   get hasStream() {
     return this.#open > 0;
   }
@@ -51,13 +55,16 @@ export class McpClient {
     });
     this.#version = result.protocolVersion;
     await this.#send({ jsonrpc: '2.0', method: 'notifications/initialized' });
+    void this.#listen();
     return result;
   }
 
   /** Ends the session. */
   async close() {
+    this.#closing.abort();
     this.#abort.abort();
-    if (this.#sessionId !== undefined) await this.#fetch('DELETE').catch(() => undefined);
+    if (this.#sessionId === undefined) return;
+    await this.#fetch('DELETE', { signal: AbortSignal.timeout(5_000) }).catch(() => undefined);
   }
 
   /** All items of a list, over its pages. */
@@ -92,15 +99,38 @@ export class McpClient {
   /** Posts a message. Resolves with the response to `id`, if it is a request. */
   async #send(message, id) {
     this.#told({ kind: 'message', from: 'client', message });
-    const response = await this.#fetch('POST', { 'content-type': 'application/json' }, JSON.stringify(message));
+    const response = await this.#fetch('POST', {
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(message),
+    });
+    if (response.status === 404 && this.#sessionId !== undefined) throw new Error(isOver);
     this.#sessionId ??= response.headers.get('mcp-session-id') ?? undefined;
-    const type = response.headers.get('content-type') ?? '';
-    if (type.startsWith('text/event-stream')) return this.#follow(response, id);
+    if (isEventStream(response)) return this.#follow(response, id);
     if (response.status === 202) return undefined;
+    const type = response.headers.get('content-type') ?? '';
     if (!type.startsWith('application/json')) throw new Error(`The gateway answered ${response.status}.`);
     const body = await response.json();
     this.#told({ kind: 'message', from: 'server', message: body });
     return body;
+  }
+
+  /**
+   * Listens to what the server says beside its answers, until the session is over. To the gateway this is the sign that the
+   * page is still there: it ends the session of one that is gone.
+   */
+  async #listen() {
+    const { signal } = this.#closing;
+    const place = { lastEventId: undefined, retryMs: defaultRetryMs };
+    while (!signal.aborted) {
+      const headers = place.lastEventId === undefined ? {} : { 'last-event-id': place.lastEventId };
+      const response = await this.#fetch('GET', { headers, signal }).catch(() => undefined);
+      if (response?.status === 404) {
+        this.#told({ kind: 'over', said: isOver });
+        return;
+      }
+      if (response !== undefined && isEventStream(response)) await this.#read(response, undefined, place);
+      await new Promise((resolve) => setTimeout(resolve, place.retryMs));
+    }
   }
 
   /** Reads a stream to the response that it is for, over as many connections as that takes. */
@@ -108,7 +138,9 @@ export class McpClient {
     const place = { lastEventId: undefined, retryMs: defaultRetryMs };
     let response = first;
     for (let resumes = 0; resumes <= maxResumes; ) {
+      this.#addOpen(1);
       const answer = await this.#read(response, id, place);
+      this.#addOpen(-1);
       if (answer !== undefined) return answer;
       if (place.lastEventId === undefined) return undefined;
       do {
@@ -116,23 +148,27 @@ export class McpClient {
         this.#told({ kind: 'waiting', ms: place.retryMs });
         await new Promise((resolve) => setTimeout(resolve, place.retryMs));
         this.#told({ kind: 'resuming', lastEventId: place.lastEventId });
-        response = await this.#fetch('GET', { 'last-event-id': place.lastEventId }).catch(() => undefined);
+        response = await this.#fetch('GET', { headers: { 'last-event-id': place.lastEventId } }).catch(() => undefined);
       } while (response === undefined && resumes <= maxResumes);
-      if (response === undefined || !(response.headers.get('content-type') ?? '').startsWith('text/event-stream'))
-        return undefined;
+      if (response === undefined || !isEventStream(response)) return undefined;
     }
     return undefined;
   }
 
-  async #read(response, id, place) {
-    this.#open += 1;
+  #addOpen(count) {
+    this.#open += count;
     this.#told({ kind: 'stream' });
+  }
+
+  /** Reads one connection to its end, or to the response to `id`; without one it is that of no request. */
+  async #read(response, id, place) {
     try {
       for await (const { data, id: eventId, retryMs } of readEvents(response.body)) {
         if (eventId !== undefined) place.lastEventId = eventId;
         if (retryMs !== undefined) place.retryMs = retryMs;
-        if (data === '') this.#told({ kind: 'primed', eventId });
-        else {
+        if (data === '') {
+          if (id !== undefined) this.#told({ kind: 'primed', eventId });
+        } else {
           const message = JSON.parse(data);
           this.#told({ kind: 'message', from: 'server', message, eventId });
           if (message.method === undefined && message.id === id) return message;
@@ -142,9 +178,6 @@ export class McpClient {
       return undefined;
     } catch {
       return undefined; // the connection broke, which is what streams are resumed for
-    } finally {
-      this.#open -= 1;
-      this.#told({ kind: 'stream' });
     }
   }
 
@@ -157,10 +190,11 @@ export class McpClient {
     await this.#send(answer).catch((error) => this.#told({ kind: 'failed', said: error.message }));
   }
 
-  #fetch(method, headers = {}, body = undefined) {
+  #fetch(method, { headers = {}, signal = this.#abort.signal, ...options }) {
     return ask(this.#path, {
+      ...options,
       method,
-      signal: method === 'DELETE' ? AbortSignal.timeout(5_000) : this.#abort.signal,
+      signal,
       headers: {
         accept: method === 'GET' ? 'text/event-stream' : jsonAndEvents,
         ...(this.#token !== '' && { 'x-gangway-authorization': `Bearer ${this.#token}` }),
@@ -168,7 +202,8 @@ export class McpClient {
         ...(this.#version !== undefined && { 'mcp-protocol-version': this.#version }),
         ...headers,
       },
-      ...(body !== undefined && { body }),
     });
   }
 }
+
+const isEventStream = ({ headers }) => (headers.get('content-type') ?? '').startsWith('text/event-stream');

@@ -24,7 +24,7 @@ const figures = [
   [
     'Latency',
     ({ instance }) => (instance.p95Ms === null ? '–' : duration(instance.p95Ms)),
-    () => 'or less, of 95 in 100 calls',
+    ({ instance }) => (instance.p95Ms === null ? 'no call in two minutes' : 'or less, 95 in 100 calls of two minutes'),
   ],
   ['Memory', ({ instance }) => bytes(instance.memoryBytes), ({ instance }) => `up ${duration(instance.upMs)}`],
 ];

@@ -13,7 +13,7 @@ export function createPlayground(section, { servers }) {
     placeholder: 'Only where clients need one',
   });
   const connect = h('button.primary', { type: 'submit' }, 'Connect');
-  const said = h('p', { role: 'status' });
+  const said = h('p', { role: 'status' }, 'Press Connect: the playground opens a session of its own.');
   const tools = h('ul.choices', { 'aria-label': 'Tools' });
   const cut = h('button', { type: 'button', disabled: true }, 'Cut the connection');
   const workshop = h('div.workshop', { hidden: true });
@@ -72,6 +72,7 @@ export function createPlayground(section, { servers }) {
       token: token.value.trim(),
       told(entry) {
         cut.disabled = client?.hasStream !== true;
+        if (entry.kind === 'over') setText(said, entry.said);
         transcript.add(entry);
       },
       onAsked: (request) => ask(asked, request),

@@ -134,15 +134,22 @@ function createChild({ pid }) {
   };
 }
 
-/** What the processes wrote to stderr last. */
+/** What the processes wrote to stderr last: it opens once for each failure, and stays as it is left. */
 function createStderr() {
+  let hasOpened = false;
   const lines = h('pre', { tabindex: '0', 'aria-label': 'Last lines of stderr' });
   const element = h('details', {}, h('summary', {}, 'Last lines of stderr'), lines);
   return {
     element,
-    update({ stderr }) {
+    update({ stderr, health }) {
       element.hidden = stderr.length === 0;
       setText(lines, stderr.map(({ pid, line }) => `${pid ?? '–'}  ${line}`).join('\n'));
+      const isToldOf = health.state === 'down' && stderr.length > 0;
+      if (isToldOf && !hasOpened) {
+        element.open = true;
+        lines.scrollTop = lines.scrollHeight; // what it died of is said last
+      }
+      hasOpened = isToldOf;
     },
   };
 }

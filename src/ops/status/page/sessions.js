@@ -6,7 +6,7 @@ import { count, counted, duration } from './words.js';
 const searchPauseMs = 200;
 
 /** The view of sessions, and of the messages of one. */
-export function createSessions(section, live) {
+export function createSessions(section, live, about) {
   const search = h('input', {
     id: 'search',
     type: 'search',
@@ -17,7 +17,7 @@ export function createSessions(section, live) {
   const total = h('p.muted', { role: 'status' });
   const rows = h('tbody');
   const nothing = h('p.muted', { hidden: true }, 'No session. Connect a client, or try the playground.');
-  const flow = createFlow(live);
+  const flow = createFlow(live, about);
   let timer;
   search.addEventListener('input', () => {
     clearTimeout(timer);
@@ -45,7 +45,6 @@ export function createSessions(section, live) {
     );
     nothing.hidden = shown.length > 0;
     showList(rows, shown, ({ server, session }) => `${server} ${session}`, createRow);
-    flow.update(shown);
   });
   return { show: (server, session) => flow.show(server, session) };
 }
@@ -60,7 +59,7 @@ const headings = () =>
     ['Streams', 'figure'],
     ['Messages', 'figure optional'],
     ['Idle', 'figure'],
-    ['', ''],
+    ['', 'optional'],
   ].map(([text, name]) => h('th', { scope: 'col', class: name || undefined }, text || h('span.unseen', {}, 'Actions')));
 
 function createRow({ server, session }) {
@@ -73,10 +72,14 @@ function createRow({ server, session }) {
     'End…',
   );
   setText(name, server);
+  // For the mouse alone: the link is there for everything else.
+  const show = (event) => {
+    if (event.target.closest('a, button') === null && getSelection().isCollapsed) location.hash = link.hash;
+  };
   return {
     element: h(
       'tr',
-      {},
+      { onclick: show },
       h('th', { scope: 'row' }, link),
       name,
       revision,
@@ -85,7 +88,7 @@ function createRow({ server, session }) {
       streams,
       messages,
       idle,
-      h('td.figure', {}, end),
+      h('td.figure.optional', {}, end),
     ),
     update(of) {
       setText(revision, of.revision);

@@ -31,6 +31,7 @@ const said = {
   waiting: ({ ms }) => [`The stream broke; resumes in ${duration(ms)}`, ''],
   resuming: ({ lastEventId }) => [`Resumes with Last-Event-ID: ${lastEventId}`, 'good'],
   primed: () => ['Stream opened, and can be resumed from here', ''],
+  over: ({ said: why }) => [why, 'bad'],
   failed: ({ said: why }) => [`An answer could not be sent: ${why}`, 'bad'],
 };
 

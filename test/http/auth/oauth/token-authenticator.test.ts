@@ -13,6 +13,7 @@ import { createTokenAuthenticators } from '../../../../src/http/auth/oauth/token
 import { ScopeRules } from '../../../../src/http/auth/scope-rules.ts';
 import { answerWith, type Issuer, startIssuer, usualAudience } from '../../../support/issuer.ts';
 import { waitFor } from '../../../support/wait-for.ts';
+import { requestWith } from '../request.ts';
 
 const algorithms = ['RS256', 'PS256', 'ES256', 'EdDSA'];
 const metadataUrl = 'https://mcp.example.com/.well-known/oauth-protected-resource/mcp';
@@ -66,7 +67,7 @@ const authenticateFor = (issuers: readonly Issuer[], scopes: readonly string[] =
 };
 
 const send = (authorization?: string, by = ask) =>
-  by({ headers: authorization === undefined ? {} : { authorization }, url: '/mcp' } as never);
+  by(requestWith(authorization === undefined ? {} : { authorization }));
 
 const bearing = async (token: string | Promise<string>, by = ask): Promise<Identity & Challenge> =>
   (await send(`Bearer ${await token}`, by)) as Identity & Challenge;

@@ -1,0 +1,22 @@
+import type { Era } from '../../protocol/revisions.ts';
+
+const ofBothEras = [
+  ...['tools/list', 'tools/call', 'prompts/list', 'prompts/get', 'completion/complete'],
+  ...['resources/list', 'resources/templates/list', 'resources/read'],
+  ...['tasks/get', 'tasks/cancel'],
+];
+
+/** The methods of the protocol that clients request, of all revisions of an era. */
+export const methodsOf: Readonly<Record<Era, readonly string[]>> = {
+  legacy: [
+    ...['initialize', 'ping', 'logging/setLevel', ...ofBothEras],
+    ...['resources/subscribe', 'resources/unsubscribe', 'tasks/result', 'tasks/list'],
+  ],
+  modern: ['server/discover', 'subscriptions/listen', ...ofBothEras, 'tasks/update'],
+};
+
+const all: ReadonlySet<string> = new Set([...methodsOf.legacy, ...methodsOf.modern]);
+
+/** What a method is counted as: one that the protocol has not is a word that a peer has chosen. */
+export const methodLabel = (method: string | undefined): string =>
+  method !== undefined && all.has(method) ? method : 'other';
