@@ -109,7 +109,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   const running = started.map(traced);
   const set: ServerSet = new ServerSet(
     {
-      ...{ config, sessions, store, keyed, health },
+      ...{ config, sessions, store, keyed, health, logger: log.server },
       observer: observers.modern,
       run: (server) => traced(runServer(server, config, environment, listenersOf(server))),
       onAdded: (server) => warnOfMissing(server, parts, health),
@@ -166,6 +166,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   const state = {
     ...{ version, maxSessions: config.maxSessions, readiness },
     servers: () => set.current.map((served) => served.config.name),
+    probes: () => health.statuses,
     sessions: () => sessions.all,
     waitingMail: sessions.waitingMail,
     connections: () => promisify(web.server.getConnections.bind(web.server))(),

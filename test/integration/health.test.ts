@@ -111,12 +111,43 @@ describe('a probe', () => {
     expect(unavailable.value('mcp_gangway_readiness', { state: 'unavailable' })).toBe(1);
     expect(unavailable.value('mcp_gangway_readiness')).toBe(1);
     expect(await pageReadiness(adminPort)).toBe('unavailable');
+    expect(unavailable.value('mcp_gangway_server_probe_up', { server: 'one' })).toBe(0);
     await sign.write('');
     await waitFor(async () => (await probeOf()) === 'up', { what: 'the server to be up again' });
     expect((await readyOf(gateway.baseUrl)).reasons).toEqual([]);
     expect(await pageReadiness(adminPort)).toBe('ready');
+    const well = await scrape(adminPort);
+    expect(well.value('mcp_gangway_server_probe_up')).toBe(2);
+    expect(well.value('mcp_gangway_server_start_failures_total')).toBe(0);
+    const told = gateway.logs().filter(({ server, msg }) => server === 'one' && msg !== 'endpoint ready');
+    expect(told.map(({ msg }) => msg)).toEqual(
+      ['up', 'down', 'up'].map((state) => `server is ${state}, by its probes`),
+    );
     await gateway.stop();
     expect(await descendantsOf(gateway.pid)).toEqual([]);
+  });
+
+  it('of a server that does not start is told once, as what it is, and counts no client', async () => {
+    const adminPort = await findFreePort();
+    const dying = { command: process.execPath, args: ['-e', 'process.exit(3)'] };
+    const often = { ...quick, probeRequired: false };
+    const gateway = await startWith({ dying, modern: { ...dying, era: 'modern' } }, often, [], adminPort);
+    const retries = (count: number) => ({
+      what: `start ${count}`,
+      deadlineMs: 30_000,
+    });
+    for (const server of ['dying', 'modern'])
+      await waitFor(
+        async () => ((await scrape(adminPort)).value('mcp_gangway_backend_starts_total', { server }) ?? 0) > 3,
+        retries(4),
+      );
+    const scraped = await scrape(adminPort);
+    expect(scraped.value('mcp_gangway_server_probe_up', { server: 'dying' })).toBe(0);
+    expect(scraped.value('mcp_gangway_server_start_failures_total', { server: 'dying' })).toBe(0);
+    const warnings = gateway.logs().filter(({ level, server }) => Number(level) >= 40 && server === 'dying');
+    expect(warnings).toMatchObject([
+      { msg: 'server is down, by its probes', reason: 'exited', detail: expect.stringContaining('code 3') },
+    ]);
   });
 
   it('of a modern server asks the process that its clients share', async () => {

@@ -128,7 +128,16 @@ export const catalogue = {
     'Those that have ended: by the gateway (closed), by themselves (exited), without a start (failed), or over a limit.',
     [server, oneOf('reason', 'closed', 'exited', 'failed', 'line_too_long', 'memory_limit')],
   ),
-  startFailures: counter('server_start_failures_total', 'Starts of a server for clients that failed.', [server]),
+  probeUp: gauge(
+    'server_probe_up',
+    'Whether a server is up by its probes, 1 or 0; absent for one that is not probed (--probe-every-ms), or has not answered or failed to yet.',
+    [server],
+  ),
+  startFailures: counter(
+    'server_start_failures_total',
+    'Starts of a server for clients that failed; not those for probes alone.',
+    [server],
+  ),
   startSeconds: histogram(
     'server_start_seconds',
     "How long clients wait for a server to start: from a session's initialize, or the start of the process that all share, until that is answered; a spare one was started before.",

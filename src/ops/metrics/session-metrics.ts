@@ -38,7 +38,7 @@ export function countModern(metrics: Metrics): Partial<ModernObserver> {
   const { add, startSeconds } = counters(metrics);
   return {
     ready: (server, { startMs }) => startSeconds(server, startMs),
-    startFailed: (server) => add('startFailures', server),
+    startFailed: (server, _, { isByProbe }) => !isByProbe && add('startFailures', server),
     crashLoop: (server) => add('crashLoops', server),
     clientCut: (server) => add('clientsCut', server),
     failed: () => add('internalErrors'),

@@ -78,7 +78,8 @@ export class Happenings {
     ready: (server, { startMs }) => this.#add('shared_ready', { server }, `After ${startMs} ms.`),
     ended: (server, { reason }, { inFlight }) =>
       this.#add('shared_ended', { server }, `Reason: ${reason}. Calls in flight: ${inFlight}.`),
-    startFailed: (server, { reason }) => this.#add('start_failed', { server }, `Reason: ${reason}.`),
+    startFailed: (server, { reason }, { isByProbe }) =>
+      !isByProbe && this.#add('start_failed', { server }, `Reason: ${reason}.`),
     crashLoop: (server) => this.#add('crash_loop', { server }),
   };
 
