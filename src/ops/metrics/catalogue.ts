@@ -1,5 +1,5 @@
 import type { SessionEnd } from '../../session/session-end.ts';
-import { methodLabel, methodsOf } from './methods.ts';
+import { methodLabel, methodsOf, outcomesOf } from './methods.ts';
 
 /** What a metric is, for Prometheus and for docs/metrics.md. */
 export interface Metric {
@@ -30,7 +30,7 @@ const reason: Label = { name: 'reason', meaning: 'a reason of the error catalogu
 /** Each era with its own methods alone, or there were half as many again. */
 const begunRequests = (['legacy', 'modern'] as const).flatMap((of) =>
   [...methodsOf[of], methodLabel(undefined)].flatMap((called) =>
-    ['ok', 'error', 'fault', 'left'].map((outcome) => [of, called, outcome]),
+    outcomesOf(called).map((outcome) => [of, called, outcome]),
   ),
 );
 const oneOf = (name: string, ...values: readonly string[]): Label => ({ name, values });
@@ -83,8 +83,8 @@ export const catalogue = {
   requests: {
     ...counter(
       'requests_total',
-      'Requests of clients that have ended: with a result of the server (ok), with its error (error), with an error of the gateway (fault), or because the client was gone (left).',
-      [server, era, method, oneOf('outcome', 'ok', 'error', 'fault', 'left')],
+      'Requests of clients that have ended: with a result of the server (ok), with one that says that the tool failed (tool_error), with its error (error), with an error of the gateway (fault), or because the client was gone (left).',
+      [server, era, method, oneOf('outcome', ...outcomesOf('tools/call'))],
     ),
     begun: begunRequests,
   },
@@ -146,6 +146,7 @@ export const catalogue = {
   ),
   restores: counter('backend_restores_total', 'Lost backends of sessions that were replaced.', [server]),
   hibernations: counter('hibernations_total', 'Backends that sessions let go of since nobody used them.', [server]),
+  wakings: counter('wakings_total', 'Backends that such sessions got again, since somebody used them.', [server]),
   crashLoops: counter('crash_loops_total', 'How often a server was given up since it ended again and again.', [server]),
   messages: counter('server_messages_total', 'Messages to and from servers.', [
     ...[server, oneOf('direction', 'sent', 'received')],

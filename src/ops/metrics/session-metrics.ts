@@ -18,7 +18,7 @@ export function countSessions(metrics: Metrics): Partial<SessionObserver> {
       if (reason === 'server_start_failed' || reason === 'server_start_timeout') add('startFailures', server);
     },
     adopted: ({ server }) => add('takeovers', server),
-    restored: ({ server }) => add('restores', server),
+    restored: ({ server }, { isWaking }) => add(isWaking ? 'wakings' : 'restores', server),
     hibernated: ({ server }) => add('hibernations', server),
     dropped: ({ server }, what) => add('dropped', server, what),
     failed: () => add('internalErrors'),

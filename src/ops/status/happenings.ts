@@ -12,6 +12,7 @@ export type HappeningKind =
   | 'backend_ended'
   | 'backend_restored'
   | 'hibernated'
+  | 'woken'
   | 'shared_ready'
   | 'shared_ended'
   | 'start_failed'
@@ -63,7 +64,10 @@ export class Happenings {
     wornOut: (name) => this.#add('session_worn_out', name),
     backendEnded: (name, { reason }) => this.#add('backend_ended', name, `Reason: ${reason}.`),
     hibernated: (name) => this.#add('hibernated', name),
-    restored: (name, { losses }) => this.#add('backend_restored', name, `Losses of the session so far: ${losses}.`),
+    restored: (name, { isWaking, losses }) =>
+      isWaking
+        ? this.#add('woken', name)
+        : this.#add('backend_restored', name, `Losses of the session so far: ${losses}.`),
     dropped: (name, what) => what === 'history_lost' && this.#add('history_lost', name),
     clusterJoined: () => this.#add('redis_back'),
     clusterFailed: () => {
