@@ -79,7 +79,7 @@ export class Conversation {
   #handshake: Handshake | undefined;
 
   constructor(options: ConversationOptions) {
-    const { parts, epoch, client, adoption, signal } = options;
+    const { parts, epoch, client, adoption, signal, onClientChanged } = options;
     const { key, server, store, options: limits, observer } = parts;
     this.#options = options;
     this.#observer = observer;
@@ -88,7 +88,6 @@ export class Conversation {
     this.activity = new Activity(this.calls, this.#serverRequests, limits.requestMaxMs);
     // The gateway, as the client of a group, goes on behind a priming event whatever the revision is.
     const primes = (): boolean => !isOneStream && (isGroup || hasPrimingEvent(options.protocolVersion()));
-    const { onClientChanged } = options;
     this.#place = new PlaceKeeper({
       client,
       outbound: () => this.outbound,
@@ -159,7 +158,7 @@ export class Conversation {
       watch: client.isGroup ? undefined : watcherFor(observer.calls, parts.principal, options.name),
       tellsRequests: () => this.#router.tellsRequests,
       onDropped: (what) => this.drop(what),
-      onClientChanged: options.onClientChanged,
+      onClientChanged,
     });
     this.#lostCalls = new LostCalls({
       calls: this.calls,
@@ -183,6 +182,7 @@ export class Conversation {
   /** The server has answered `initialize`, and there is a log to append to. */
   open(handshake: Handshake): void {
     this.#handshake = handshake;
+    this.#opening = undefined; // and with it the client's request
     this.outbound.open();
   }
 
