@@ -101,11 +101,15 @@ export const catalogue = {
     [server, era],
   ),
   faults: counter('faults_total', 'Requests that ended with an error of the gateway, by its reason.', [server, reason]),
-  refused: counter(
-    'refused_http_requests_total',
-    'HTTP requests to an endpoint that were answered with a fault, whether they were MCP requests or not.',
-    [server, reason],
-  ),
+  refused: {
+    ...counter(
+      'refused_http_requests_total',
+      'HTTP requests to an endpoint that were answered with a fault, whether they were MCP requests or not.',
+      [server, reason],
+    ),
+    // Those that an alert asks for: of a first one it would see no change.
+    begun: [['too_many_sessions'], ['too_many_starts'], ['gateway_busy']],
+  },
 
   sessions: gauge('sessions', 'Sessions that this instance holds.', [server]),
   sessionsMax: gauge('sessions_max', 'How many sessions this instance may hold (--max-sessions).'),
