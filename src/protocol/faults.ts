@@ -212,7 +212,8 @@ const catalogue = {
   no_such_path: {
     status: 404,
     code: -32000,
-    message: 'There is no MCP endpoint at this path. The gateway prints its endpoints when it starts.',
+    message:
+      'There is no MCP endpoint at this path. The gateway prints its endpoints when it starts; a server that was taken out of its configuration has none any more.',
   },
   no_such_admin_path: {
     status: 404,
