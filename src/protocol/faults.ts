@@ -388,7 +388,7 @@ const catalogue = {
     status: 504,
     code: -32000,
     message:
-      "The MCP server did not answer initialize or server/discover in time. Its output is in the gateway's log at level debug.",
+      "The MCP server did not answer initialize or server/discover in time. mcp-gangway check shows what it writes, as does the gateway's log at level debug.",
     retryAfterS: 5,
   },
   server_exited: {
