@@ -95,6 +95,11 @@ export class ClientState {
     return true;
   }
 
+  /** The client waits for what its server says by itself, or others do for whom it stands. */
+  get expectsServer(): boolean {
+    return this.#subscriptions.size > 0 || this.isGroup;
+  }
+
   /** The resources that the server tells of. */
   get subscribed(): ReadonlyMap<string, unknown> {
     return this.#subscriptions;

@@ -191,8 +191,9 @@ export class Conversation {
    * unanswered is answered, or run again by a new server.
    */
   adopt({ calls, questions, taken, forwarded }: Adoption, handshake: Handshake): void {
+    const { client, parts, onOver } = this.#options;
     if (forwarded !== undefined) this.upstream.hear(forwarded);
-    const place = this.#options.client.backend;
+    const place = client.backend;
     if (place !== undefined) {
       const adopted = this.inbound.adopt(calls);
       this.#adoptQuestions(questions, adopted, place.isFirst);
@@ -205,24 +206,14 @@ export class Conversation {
       if (!this.#reruns.allows(call, 'loss')) this.inbound.fail(call, 'outcome_unknown');
     }
     this.open(handshake);
-    // What was in the process is gone; the client is to know (DESIGN decision 5).
-    if (this.#options.parts.server.onBackendExit === 'end') {
-      // Not at once: clients that wait for what is in the log now come for it first.
-      setTimeout(() => this.#options.onOver('server_exited'), collectMs);
-      return;
-    }
-    if (this.#isUnneeded) this.upstream.hibernate();
+    const { onBackendExit, hibernateAfterMs } = parts.server;
+    const isWanted = this.calls.size > 0 || client.expectsServer;
+    // What was in the process is gone; the client is to know (DESIGN decision 5). Not at once: who waits for what is in the log
+    // now comes for it first.
+    if (onBackendExit === 'end') setTimeout(() => onOver('server_exited'), collectMs);
+    // A lost instance may leave thousands of sessions whose clients do no more than listen.
+    else if (hibernateAfterMs !== undefined && !isWanted) this.upstream.hibernate();
     else this.#restore(handshake, []);
-  }
-
-  /**
-   * True if a backend would be started for nobody, and ended again where sessions hibernate: an instance that is lost may leave
-   * thousands of them, whose clients do no more than listen.
-   */
-  get #isUnneeded(): boolean {
-    const { client, parts } = this.#options;
-    const isWanted = this.calls.size > 0 || client.subscribed.size > 0 || client.isGroup;
-    return parts.server.hibernateAfterMs !== undefined && !isWanted;
   }
 
   drop(what: Dropped, text?: Buffer): void {

@@ -44,6 +44,11 @@ export interface EventWriter {
   readonly pending: { readonly events: number; readonly bytes: number };
   /** What is known to be stored: the number of the newest event of this epoch, and where the streams stand. */
   readonly stored: { readonly tail: number; readonly log: LogState };
+  /**
+   * The same as it was before what is held here to be said again: what a store that has lost its data is told, so that it gets
+   * the held events anew, and only what is older is lost.
+   */
+  readonly sayable: { readonly tail: number; readonly log: LogState };
   /** How long the log has not answered, in milliseconds; 0 if nothing is asked of it. */
   readonly waitingMs: number;
   /** Resolves when the append that is under way has ended, while the next one may be; undefined if there is none. */
@@ -206,6 +211,14 @@ export function createEventWriter(options: EventWriterOptions): EventWriter {
     },
     get stored() {
       return { tail: appended, log: { tails: storedTails, newestStream, pending: [...pendingCalls.values()] } };
+    },
+    get sayable() {
+      const tails = new Map(storedTails);
+      for (const { stream, previous } of held.toReversed()) {
+        if (previous === undefined) tails.delete(stream);
+        else tails.set(stream, { newest: previous, ended: false });
+      }
+      return { tail: appended - held.length, log: { tails, newestStream, pending: [...pendingCalls.values()] } };
     },
     get waitingMs() {
       return askedAt === undefined ? 0 : performance.now() - askedAt;

@@ -152,9 +152,9 @@ export class Outbound {
       this.#unstored.push({ seq: this.#added, stream, id, since: performance.now() });
   }
 
-  /** What is known to be in the log. */
-  get stored(): EventWriter['stored'] {
-    return this.#writer.stored;
+  /** What a store that has lost its data is told of the log. */
+  get sayable(): EventWriter['sayable'] {
+    return this.#writer.sayable;
   }
 
   /** Where the log stands once all that was added so far is stored; `onStored` is called then. */

@@ -173,7 +173,7 @@ export class Session implements SessionHandle {
 
   /** Says again what is owned here; see `SessionRecords.register`. */
   register(): Promise<Registration> {
-    const { tail, log } = this.#talk.outbound.stored;
+    const { tail, log } = this.#talk.outbound.sayable;
     return this.#record.register(tail, log);
   }
 

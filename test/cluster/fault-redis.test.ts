@@ -1,5 +1,8 @@
 import { describe, expect, test } from 'vitest';
+import { withCounting } from '../resume/counting.ts';
 import { startCluster } from '../support/cluster.ts';
+import { connectOld } from '../support/old-client.ts';
+import { readLogs } from '../support/session-logs.ts';
 import { countOutcomes } from '../support/traffic.ts';
 import { startUsedRedis } from '../support/used-redis.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -45,20 +48,46 @@ describe('a Redis that restarts', () => {
       const cluster = await startCluster({ instances: 2, command: notes.command, args: faultArgs });
       await mayTakeOver(cluster);
       const client = await openHeld(urlOf(cluster, 0), 's', notes);
-      const stream = await client.call(urlOf(cluster, 0), { method: 'tools/call', reports: 2 });
+      const stream = await client.call(urlOf(cluster, 0), { method: 'tools/call', reports: 300 });
       stream.drop();
       await stream.ended;
       expect(await client.release(urlOf(cluster, 0))).toBe(200);
       await cluster.redis.restart({ keepData: false });
       // The owner still has the newest of it, which it says again; what is before that is lost.
-      const resumed = client.resume(urlOf(cluster, instance), stream.listened.events[1]?.id);
-      await answerOn(resumed);
-      expect(resumed.listened.status).toBe(200);
-      expect(resumed.listened.events.at(-1)?.data).toContain('"reason":"history_lost"');
+      const lost = client.resume(urlOf(cluster, instance), stream.listened.events[1]?.id);
+      await answerOn(lost);
+      expect(lost.listened.status).toBe(200);
+      expect(lost.listened.events.at(-1)?.data).toContain('"reason":"history_lost"');
+      const kept = client.resume(urlOf(cluster, instance), stream.listened.events[250]?.id);
+      await answerOn(kept);
+      expect(kept.listened.events.at(-1)?.data).toContain('"result"');
+      expect(kept.listened.events.filter(({ data }) => data?.includes('"progress"'))).toHaveLength(301 - 250);
       expect(await client.ping(urlOf(cluster, 1 - instance))).toBe(200);
       await notes.remove();
     },
   );
+});
+
+test('[F06] [P3] without its data: what it had for a client of HTTP+SSE at another instance comes, too', async () => {
+  const { command = [] } = withCounting();
+  const cluster = await startCluster({ instances: 2, command, args: faultArgs, isPartitionable: true });
+  await mayTakeOver(cluster);
+  const [owner, ingress] = cluster.instances.map(({ baseUrl }) => baseUrl) as [string, string];
+  const client = await connectOld(ingress, { initializeAt: owner });
+  await client.request('ping', {}, { baseUrl: owner });
+  await cluster.partition(1);
+  const accepted = await client.post({ jsonrpc: '2.0', id: 'late', method: 'ping' }, owner);
+  expect(accepted.status).toBe(202);
+  // The answer is in the log, and on its way to the instance that has the stream.
+  const isAnswered = async (): Promise<boolean> => {
+    const logs = [...(await readLogs(cluster.redis)).values()];
+    return logs.some(({ entries }) => entries.some(({ data }) => data.includes('"late"')));
+  };
+  await waitFor(isAnswered, { what: 'the answer to be stored' });
+  await cluster.redis.restart({ keepData: false });
+  await cluster.heal(1);
+  expect(await client.response('late')).toMatchObject({ result: {} });
+  client.drop();
 });
 
 test('[F05] [R9.14] [P7] a Redis that is stopped for some leases costs time, and no session', async () => {

@@ -34,7 +34,7 @@ function createFixture({ earlier, registers = [] }: { earlier?: LogState; regist
     ...(earlier && { earlier }),
     onStored: (events) => void told.push([...events]),
     async register() {
-      registered.push(structuredClone(writer.stored));
+      registered.push(structuredClone(writer.sayable));
       return registers.shift() ?? 'registered';
     },
     onRefused: (why, cause) => void refused.push({ why, cause }),
@@ -129,22 +129,32 @@ describe('a log that lost more than is held', () => {
 });
 
 describe('a log that does not know the session', () => {
-  it('is told of it, with what was stored before, and then of the events', async () => {
-    const { write, says, appends, told, registered } = createFixture();
-    await write(1, 'a', 'b');
-    says.push({ outcome: 'no_record' });
-    await write(1, 'c');
+  it('[F06] [P4] is told of it as it was before what is held here, and then of that and of the events', async () => {
+    const { writer, write, says, appends, told, registered } = createFixture({ earlier: anEarlierLog() });
+    for (let n = 1; n <= 130; n++) await write(7, `${n}`);
+    writer.add(4, Buffer.from('a'), true, { settles: 'left' });
+    writer.add(9, Buffer.from('b'), false, { opens: [aCall(9, 'x')] });
+    await write(0, 'c');
+    says.push({ outcome: 'no_record' }, { outcome: 'gap', tail: 5 });
+    await write(7, 'd');
     expect(registered).toEqual([
       {
-        tail: 2,
-        log: { tails: new Map([[1, { newest: { epoch, seq: 2 }, ended: false }]]), newestStream: 1, pending: [] },
+        tail: 5, // of 133 the last 128 are held
+        log: {
+          tails: new Map([...anEarlierLog().tails, [7, { newest: { epoch, seq: 5 }, ended: false }]]),
+          newestStream: 9,
+          pending: [aCall(9, 'x')],
+        },
       },
     ]);
-    expect(appends.slice(1).map(({ expectedTail, events }) => [expectedTail, textsOf(events)])).toEqual([
-      [2, ['c']],
-      [2, ['c']],
+    const said = appends.slice(-3).map(({ expectedTail, events }) => [expectedTail, events.length, events[0]?.seq]);
+    expect(said).toEqual([
+      [133, 1, 134],
+      [133, 1, 134],
+      [5, 129, 6],
     ]);
-    expect(told.map(textsOf)).toEqual([['a', 'b'], ['c']]);
+    expect(appends.at(-1)?.events[0]).toMatchObject({ stream: 7, previous: { epoch, seq: 5 } });
+    expect(told.at(-1)?.map(({ seq }) => seq)).toEqual([134]);
   });
 
   it.each(['fenced', 'ended'] as const)('[P6] may not be written to any more if it is %s by then', async (why) => {

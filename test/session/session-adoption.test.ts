@@ -53,7 +53,8 @@ describe('a session that was taken over', () => {
 
     it('starts its server when somebody uses it, and not before', async () => {
       const { fake, restored, post } = await adopt({ server, calls: [toolCall], events: [[4, '']] });
-      await turn();
+      // One that does not hibernate, taken over later, has its server by now.
+      await (await adopt()).restored();
       expect(fake.opened).toEqual([]);
       const reply = post(request('new'));
       const { sent } = await restored();

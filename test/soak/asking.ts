@@ -1,4 +1,4 @@
-import { initialize, type Message, type Session } from '../support/http-client.ts';
+import type { Message } from '../support/http-client.ts';
 import { callAndFollow } from './legacy-call.ts';
 import { deleteOf, type Talker } from './talker.ts';
 
@@ -8,27 +8,22 @@ const capabilities = { sampling: {}, elicitation: {}, roots: {} };
 export const asker = (server: 'asks' | 'modern', tools: readonly string[]): Talker => ({
   name: `questions to legacy clients on ${server}`,
   everyMs: 2_000,
-  async once({ stage, mark, deed, random, pause, stopped }) {
+  async once({ stage, mark, deed, random, pause, stopped, open }) {
     const url = stage.urlOf(server);
-    let session: Session | undefined;
-    await deed('open', 2_000, async () => {
-      session = await initialize(url, { capabilities });
-      return 'answered';
-    });
+    const session = await open(url, { capabilities });
     if (session === undefined) return;
-    const own = session;
     for (let n = 0; n < 12 && !stopped.aborted; n++) {
       const text = mark();
       const name = tools[random.integer(0, tools.length - 1)] as string;
       const args = { message: 'who', prompt: 'what', text };
       const call = { id: `q${n}`, name, args, expected: text };
       const outcome = await deed('call', 500, () =>
-        callAndFollow(url, own, call, { answer: (request) => answerWith(text, request) }),
+        callAndFollow(url, session, call, { answer: (request) => answerWith(text, request) }),
       );
       if (outcome === 'unknown_session') return;
       await pause(random.integer(500, 3_000));
     }
-    await deed('delete', 0, () => deleteOf(own));
+    await deed('delete', 0, () => deleteOf(session));
   },
 });
 

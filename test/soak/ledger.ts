@@ -38,22 +38,22 @@ export interface Deed {
 
 /** How a deed may end besides `answered` while a fault lasts, and until it should have been noticed. */
 const explains: Readonly<Record<FaultKind, readonly string[]>> = {
-  kill: ['broken', 'outcome_unknown'],
-  drain: ['broken', 'outcome_unknown', 'draining'],
-  freeze: ['broken', 'outcome_unknown', 'store_unavailable', 'owner_busy'],
+  kill: ['gone already', 'broken', 'outcome_unknown'],
+  drain: ['gone already', 'broken', 'outcome_unknown', 'draining'],
+  freeze: ['gone already', 'broken', 'outcome_unknown', 'store_unavailable', 'owner_busy'],
   stall: ['store_unavailable'],
-  partition: ['broken', 'outcome_unknown', 'store_unavailable', 'owner_busy'],
-  'redis restart': ['outcome_unknown', 'store_unavailable'],
-  'redis empty': ['outcome_unknown', 'store_unavailable', 'history_lost'],
-  'redis pause': ['outcome_unknown', 'store_unavailable'],
-  'redis slow': ['outcome_unknown', 'store_unavailable'],
+  partition: ['gone already', 'broken', 'outcome_unknown', 'store_unavailable', 'owner_busy'],
+  'redis restart': ['gone already', 'outcome_unknown', 'store_unavailable'],
+  'redis empty': ['gone already', 'outcome_unknown', 'store_unavailable', 'history_lost'],
+  'redis pause': ['gone already', 'outcome_unknown', 'store_unavailable'],
+  'redis slow': ['gone already', 'outcome_unknown', 'store_unavailable'],
   'scripts flushed': [],
   'child killed': ['outcome_unknown', 'server_exited'],
   'child ended': ['outcome_unknown', 'server_exited'],
   'child stopped': [],
   'upstream cut': ['outcome_unknown', 'server_unreachable', 'server_exited'],
   'clients cut': ['broken'],
-  [busy]: ['broken', 'outcome_unknown', 'store_unavailable', 'owner_busy'],
+  [busy]: ['gone already', 'broken', 'outcome_unknown', 'store_unavailable', 'owner_busy'],
 };
 
 /** Something that must not be. */

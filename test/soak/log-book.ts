@@ -1,10 +1,10 @@
 import { appendFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Gateway } from '../support/gateway.ts';
-import type { FaultKind, Ledger } from './ledger.ts';
+import type { Ledger } from './ledger.ts';
 import type { Stage } from './stage.ts';
 
-/** Levels of pino: what is at least an error must have a fault that explains it. */
+/** A level of pino: from here on a gateway tells of a fault of its own, which nothing that is done here explains. */
 const error = 50;
 const names: Readonly<Record<number, string>> = {
   10: 'trace',
@@ -14,14 +14,6 @@ const names: Readonly<Record<number, string>> = {
   50: 'error',
   60: 'fatal',
 };
-
-const redisAway = ['redis restart', 'redis empty', 'redis pause', 'redis slow', 'partition', 'freeze'] as const;
-
-/** Errors that a fault explains, by their message and the name of what was thrown. */
-const explained: readonly (readonly [RegExp, readonly FaultKind[]])[] = [
-  // A client that opens a session while Redis is away gets 503, and the log says why.
-  [/^session failed: StoreUnavailable$/, redisAway],
-];
 
 /** Reads the logs of all gateways that run or ran, keeps them in a file each, and counts what they say. */
 export function createLogBook(stage: Stage, ledger: Ledger) {
@@ -44,11 +36,7 @@ export function createLogBook(stage: Stage, ledger: Ledger) {
     const name = `${names[level] ?? level}: ${msg}`;
     lines.set(name, (lines.get(name) ?? 0) + 1);
     if (level < error) return;
-    const now = performance.now();
-    const kinds = explained.filter(([pattern]) => pattern.test(`${msg}: ${err?.type}`)).flatMap(([, of]) => of);
-    if (ledger.near(kinds, now, now).length === 0) {
-      ledger.fail(`gateway ${gateway.pid} logged ${name} ${err?.message ?? ''}: ${line.slice(0, 600)}`);
-    }
+    ledger.fail(`gateway ${gateway.pid} logged ${name} ${err?.message ?? ''}: ${line.slice(0, 600)}`);
   };
   const read = async (): Promise<void> => {
     for (const gateway of [stage.upstream, ...stage.cluster.instances]) {

@@ -102,7 +102,7 @@ export function reportOf(told: Told): string {
     '',
     ledger.failures.length === 0
       ? '**Nothing was found.** Every transcript was in order, without a gap and without a double, every accepted call had exactly one answer, every error has a fault that explains it, and nothing was left behind.'
-      : `**${ledger.failures.length} things were found**; they are listed below.`,
+      : `**Found: ${ledger.failures.length}**; listed below.`,
     '',
     '## What ran',
     '',
@@ -148,9 +148,11 @@ export function reportOf(told: Told): string {
     '',
     row('What', 'Mean', 'Growth in an hour', 'Bound'),
     row('---', '---:', '---:', '---:'),
-    ...bounds.map(({ name, slope, unit, maxPerHour }) =>
-      row(name, `${slope.mean.toFixed(1)} ${unit}`, `${slope.perHour.toFixed(2)} ${unit}`, `${maxPerHour} ${unit}`),
-    ),
+    ...bounds
+      .filter(({ slope }) => slope.points > 1)
+      .map(({ name, slope, unit, maxPerHour }) =>
+        row(name, `${slope.mean.toFixed(1)} ${unit}`, `${slope.perHour.toFixed(2)} ${unit}`, `${maxPerHour} ${unit}`),
+      ),
     '',
     row('', 'Before', 'At the end, with all clients gone'),
     row('---', '---', '---'),

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { initialize, post, type Session } from '../support/http-client.ts';
+import { initialize, post } from '../support/http-client.ts';
 import { listen } from '../support/resuming-client.ts';
 import { callAndFollow, callOf, headersOf } from './legacy-call.ts';
 import { deleteOf, outcomeOf, reasonOf, type Talker } from './talker.ts';
@@ -8,13 +8,9 @@ import { deleteOf, outcomeOf, reasonOf, type Talker } from './talker.ts';
 export const churn: Talker = {
   name: 'sessions that come and go',
   everyMs: 4_000,
-  async once({ stage, random, mark, deed }) {
+  async once({ stage, random, mark, deed, open }) {
     const url = stage.urlOf(random.chance(0.5) ? 'stdio' : 'remote');
-    let session: Session | undefined;
-    await deed('open', 1_000, async () => {
-      session = await initialize(url);
-      return 'answered';
-    });
+    const session = await open(url);
     if (session === undefined) return;
     const { id, request } = session;
     const listening = random.chance(0.5) ? listen(url, { headers: headersOf(session) }) : undefined;
@@ -22,7 +18,7 @@ export const churn: Talker = {
     await deed('call', 0, async () =>
       outcomeOf(await request('tools/call', { name: 'quick', arguments: { mark: text } }), text),
     );
-    const deleted = await deed('delete', 0, () => deleteOf(session as Session));
+    const deleted = await deed('delete', 0, () => deleteOf(session));
     if (deleted === 'answered') {
       await deed('after its end', 0, async () => {
         const answer = await post(url, { jsonrpc: '2.0', id: 'p', method: 'ping' }, { 'Mcp-Session-Id': id });
@@ -40,15 +36,10 @@ export const churn: Talker = {
 export const canceller: Talker = {
   name: 'cancelled calls',
   everyMs: 10_000,
-  async once({ stage, deed, stopped, pause }) {
+  async once({ stage, deed, stopped, pause, open }) {
     const url = stage.urlOf('stdio');
-    let session: Session | undefined;
-    await deed('open', 1_000, async () => {
-      session = await initialize(url);
-      return 'answered';
-    });
+    const session = await open(url);
     if (session === undefined) return;
-    const own = session;
     for (let n = 0; n < 4 && !stopped.aborted; n++) {
       await deed('call', 1_000 + 200, async () => {
         const id = `cancelled-${n}`;
@@ -58,16 +49,16 @@ export const canceller: Talker = {
           tellBegun = resolve;
         });
         const hold = { id, name: 'hold', args: {}, expected: 'never' };
-        const called = callAndFollow(url, own, hold, { onEvent: () => tellBegun() });
+        const called = callAndFollow(url, session, hold, { onEvent: () => tellBegun() });
         await Promise.race([begun, called]);
         called.catch(() => undefined); // where the notification breaks nobody waits for it
-        const told = await own.notify('notifications/cancelled', { requestId: id });
+        const told = await session.notify('notifications/cancelled', { requestId: id });
         const outcome = told.status === 202 ? await called : reasonOf(told);
         return outcome === 'cancelled' ? 'answered' : outcome;
       });
       await pause(500);
     }
-    await deed('delete', 0, () => deleteOf(own));
+    await deed('delete', 0, () => deleteOf(session));
   },
 };
 

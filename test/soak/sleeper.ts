@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { initialize, type Session } from '../support/http-client.ts';
+import type { Session } from '../support/http-client.ts';
 import { listen } from '../support/resuming-client.ts';
 import type { Ledger } from './ledger.ts';
 import { headersOf } from './legacy-call.ts';
@@ -10,25 +10,20 @@ export const sleeper: Talker = {
   name: 'sessions that hibernate',
   everyMs: 1_000,
   atOnce: 3,
-  async once({ stage, deed, mark, random, pause, stopped, ledger }) {
+  async once({ stage, deed, mark, random, pause, stopped, ledger, open }) {
     const url = stage.urlOf('sleepy');
     const openedAt = performance.now();
-    let session: Session | undefined;
-    await deed('open', 1_000, async () => {
-      session = await initialize(url);
-      return 'answered';
-    });
+    const session = await open(url);
     if (session === undefined) return;
-    const own = session;
     const listening = { isOpen: random.chance(0.7) };
-    const following = listening.isOpen ? stayOpen(url, own, stopped, ledger) : undefined;
+    const following = listening.isOpen ? stayOpen(url, session, stopped, ledger) : undefined;
     while (!stopped.aborted) {
       await pause(random.integer(8_000, 30_000));
       if (stopped.aborted) break;
       const text = mark();
       let isOver = false;
       await deed('wake', 1_000, async () => {
-        const answer = await own.request('tools/call', { name: 'quick', arguments: { mark: text } });
+        const answer = await session.request('tools/call', { name: 'quick', arguments: { mark: text } });
         const outcome = outcomeOf(answer, text);
         if (outcome !== 'unknown_session') return outcome;
         isOver = true;
@@ -39,7 +34,7 @@ export const sleeper: Talker = {
       if (isOver) return following?.stop();
     }
     following?.stop();
-    await deed('delete', 0, () => deleteOf(own));
+    await deed('delete', 0, () => deleteOf(session));
   },
 };
 

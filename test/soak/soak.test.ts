@@ -7,14 +7,15 @@ import { mayTakeOver } from '../cluster/patience.ts';
 import { createRandom } from '../resume/random.ts';
 import { initialize } from '../support/http-client.ts';
 import { callModern } from '../support/modern-client.ts';
+import { comeToRest, leftOver } from './at-rest.ts';
 import { createLedger } from './ledger.ts';
 import { createLogBook } from './log-book.ts';
 import { watchMachine } from './machine.ts';
 import { optionsOfRun } from './options.ts';
 import { boundsOf, chartOf, reportOf } from './report.ts';
 import { type Round, runRound } from './rounds.ts';
-import { createSampler, deadMarks, type Sample } from './samples.ts';
-import { idleMs, keptMs, startStage } from './stage.ts';
+import { createSampler, type Sample } from './samples.ts';
+import { startStage } from './stage.ts';
 import { startTalkers } from './talkers.ts';
 
 const { minutes, seed, load, faults, write, folder: givenFolder } = optionsOfRun();
@@ -88,49 +89,12 @@ test(`[F30] a soak of ${minutes} minutes, seed ${seed}: flat resources and no br
   await watching.stop();
   ledger.judge(true);
 
-  // With all clients gone, what they left ends when it has been idle, and what Redis keeps of it when nobody asks for it.
-  const settledAt = performance.now() + 2 * idleMs + keptMs + 30_000;
-  const isAtRest = async (): Promise<boolean> => {
-    const last = sampler.samples.at(-1);
-    const leftOf = (sample: typeof last): number =>
-      [...(sample?.redis?.keys ?? [])]
-        .filter(([kind]) => kind.startsWith('session'))
-        .reduce((sum, [, n]) => sum + n, 0);
-    return (
-      last?.redis !== undefined &&
-      (await stage.upstream.descendants()).length === 0 &&
-      leftOf(last) <= leftOf(base) &&
-      last.gateways.every((used, index) => used !== undefined && used.children <= (base.gateways[index]?.children ?? 0))
-    );
-  };
-  while (!isShort && performance.now() < settledAt && !(await isAtRest())) await delay(1_000);
-  await delay(isShort ? 0 : 10_000); // connections that are kept open for a while
+  if (!isShort) await comeToRest(stage, sampler, base);
   sampling.abort();
   await samples;
   const end = await sampler.take();
   await book.read();
-  for (const [index, used] of isShort ? [] : end.gateways.entries()) {
-    const before = base.gateways[index];
-    if (used === undefined || before === undefined) ledger.fail(`instance ${index} is not there at the end`);
-    else {
-      if (used.children > before.children)
-        ledger.fail(`instance ${index} has ${used.children} children, ${before.children} at first`);
-      if (used.descriptors > before.descriptors + 3) {
-        ledger.fail(`instance ${index} has ${used.descriptors} descriptors, ${before.descriptors} at first`);
-      }
-    }
-  }
-  const upstreamChildren = isShort ? [] : await stage.upstream.descendants();
-  if (upstreamChildren.length > 0) ledger.fail(`the remote server has ${upstreamChildren.length} children left`);
-  for (const [kind, count] of isShort ? [] : (end.redis?.keys ?? [])) {
-    const before = base.redis?.keys.get(kind) ?? 0;
-    if (count > before && kind !== deadMarks && /^(session|instance)/.test(kind)) {
-      ledger.fail(`${count} keys ${kind} are left in Redis, ${before} at first`);
-    }
-  }
-  for (const [kind, count] of end.redis?.withoutTtl ?? []) {
-    ledger.fail(`${count} keys ${kind} have no TTL`);
-  }
+  for (const what of isShort ? [] : await leftOver(stage, base, end)) ledger.fail(what);
   // Of a run that is hardly longer than its warm-up nothing can be said.
   for (const { name, slope, maxPerHour, unit } of minutes < 30 ? [] : boundsOf(sampler.samples)) {
     if (slope.perHour > maxPerHour) ledger.fail(`${name} grows by ${slope.perHour.toFixed(2)} ${unit} in an hour`);

@@ -1,5 +1,5 @@
 import type { Random } from '../resume/random.ts';
-import type { Answer, Message, Session } from '../support/http-client.ts';
+import type { Answer, Message, Session, SessionOptions } from '../support/http-client.ts';
 import type { Ledger } from './ledger.ts';
 import type { Stage } from './stage.ts';
 
@@ -12,6 +12,7 @@ export interface Talker {
   once(tools: TalkTools): Promise<void>;
 }
 
+/** What they do it with. */
 export interface TalkTools {
   readonly stage: Stage;
   readonly ledger: Ledger;
@@ -21,6 +22,8 @@ export interface TalkTools {
   mark(): string;
   /** Times what it runs, and notes its outcome under the talker's name, or a part of it. */
   deed(part: string, ownMs: number, run: () => Promise<string>): Promise<string>;
+  /** Opens a session, as a deed; undefined where that failed, which is noted. */
+  open(url: string, options?: SessionOptions): Promise<Session | undefined>;
   pause(ms: number): Promise<void>;
 }
 
@@ -37,6 +40,7 @@ export function outcomeOf(answer: Pick<Answer, 'status' | 'text' | 'messages'>, 
   return text.includes(expected) ? 'answered' : `wrong answer: ${text.slice(0, 300)}`;
 }
 
+/** How it ended where there is no answer: `broken` by the connection, or the reason of a fault that somebody threw. */
 export function outcomeOfError(error: unknown): string {
   const { message, code } = error as NodeJS.ErrnoException;
   if (/ECONNRE|EPIPE/.test(code ?? '') || /socket hang up|connection closed|aborted/i.test(message)) return 'broken';
@@ -50,7 +54,11 @@ export function outcomeOfError(error: unknown): string {
 export const reasonOf = ({ status, text }: Answer): string =>
   /"reason":"([a-z_]+)"/.exec(text)?.[1] ?? `status ${status}`;
 
+/** Ends a session by DELETE. */
 export async function deleteOf(session: Session): Promise<string> {
   const answer = await session.delete();
-  return answer.status >= 200 && answer.status < 300 ? 'answered' : reasonOf(answer);
+  if (answer.status >= 200 && answer.status < 300) return 'answered';
+  // Asked of two owners, one after the other, since the answer of the first one was lost.
+  const reason = reasonOf(answer);
+  return reason === 'unknown_session' ? 'gone already' : reason;
 }

@@ -1,6 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Random } from '../resume/random.ts';
+import { initialize, type Session } from '../support/http-client.ts';
 import { withDeadline } from '../support/wait-for.ts';
 import { asker } from './asking.ts';
 import type { Ledger } from './ledger.ts';
@@ -10,6 +11,9 @@ import { canceller, churn, vanisher } from './sessions.ts';
 import { sleeper } from './sleeper.ts';
 import type { Stage } from './stage.ts';
 import { hangMs, outcomeOfError, type Talker, type TalkTools } from './talker.ts';
+
+/** So long a server of the fixtures takes to start. */
+const startMs = 2_000;
 
 /** Everybody but the sessions of the rounds. */
 const talkers: readonly Talker[] = [
@@ -25,6 +29,7 @@ const talkers: readonly Talker[] = [
   oldFace,
 ];
 
+/** Clients at work. */
 export interface Talking {
   /** Resolves when all have ended what they do. */
   stop(): Promise<void>;
@@ -37,21 +42,24 @@ export function startTalkers(stage: Stage, ledger: Ledger, random: Random, load:
   const pause = (ms: number): Promise<void> => delay(ms, undefined, { signal: stopped.signal }).catch(() => undefined);
   let marks = 0;
   const run = async ({ name, everyMs, once }: Talker, own: Random): Promise<void> => {
+    const deed: TalkTools['deed'] = async (part, ownMs, act) => {
+      const startedAt = performance.now();
+      const acting = withDeadline(act(), { deadlineMs: hangMs, what: part });
+      const outcome = await acting.catch(outcomeOfError);
+      const kind = part === '' ? name : `${name}: ${part}`;
+      ledger.note({ kind, startedAt, endedAt: performance.now(), outcome, ownMs });
+      return outcome;
+    };
     const tools: TalkTools = {
-      ...{ stage, ledger, random: own, stopped: stopped.signal, pause },
+      ...{ stage, ledger, random: own, stopped: stopped.signal, pause, deed },
       mark: () => `talk-${++marks}-${own.integer(0, 1e9)}`,
-      async deed(part, ownMs, act) {
-        const startedAt = performance.now();
-        const acting = withDeadline(act(), { deadlineMs: hangMs, what: part });
-        const outcome = await acting.catch(outcomeOfError);
-        ledger.note({
-          kind: part === '' ? name : `${name}: ${part}`,
-          startedAt,
-          endedAt: performance.now(),
-          outcome,
-          ownMs,
+      async open(url, options) {
+        let session: Session | undefined;
+        await deed('open', startMs, async () => {
+          session = await initialize(url, options);
+          return 'answered';
         });
-        return outcome;
+        return session;
       },
     };
     await pause(own.integer(0, everyMs / load));

@@ -1,0 +1,59 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { type createSampler, deadMarks, type Sample } from './samples.ts';
+import { idleMs, keptMs, type Stage } from './stage.ts';
+
+/** Connections that nobody uses stay open for a while, on both sides. */
+const lingerMs = 10_000;
+/** Descriptors that a gateway may have more than at first: a connection that was just opened again, to Redis for example. */
+const spareDescriptors = 3;
+
+const ofSessions = ({ redis }: Sample): number =>
+  [...(redis?.keys ?? [])].filter(([kind]) => kind.startsWith('session')).reduce((sum, [, count]) => sum + count, 0);
+
+/**
+ * Resolves when nothing is left of clients that are gone, or when it should be: sessions that they left end when they have been
+ * idle, and what Redis keeps of those that nobody asks for later still.
+ */
+export async function comeToRest(
+  stage: Stage,
+  { samples }: ReturnType<typeof createSampler>,
+  base: Sample,
+): Promise<void> {
+  const until = performance.now() + 2 * idleMs + keptMs + 30_000;
+  const isAtRest = async (): Promise<boolean> => {
+    const last = samples.at(-1);
+    if (last?.redis === undefined || ofSessions(last) > ofSessions(base)) return false;
+    if ((await stage.upstream.descendants()).length > 0) return false;
+    return last.gateways.every((used, index) => (used?.children ?? 0) <= (base.gateways[index]?.children ?? 0));
+  };
+  while (performance.now() < until && !(await isAtRest())) await delay(1_000);
+  await delay(lingerMs);
+}
+
+/** What is left at the end that was not there at first, a sentence each. */
+export async function leftOver({ upstream }: Stage, base: Sample, end: Sample): Promise<readonly string[]> {
+  const found: string[] = [];
+  for (const [index, used] of end.gateways.entries()) {
+    const before = base.gateways[index];
+    if (used === undefined || before === undefined) {
+      found.push(`instance ${index} is not there at the end`);
+      continue;
+    }
+    for (const [what, spare] of [
+      ['children', 0],
+      ['descriptors', spareDescriptors],
+    ] as const) {
+      if (used[what] > before[what] + spare)
+        found.push(`instance ${index} has ${used[what]} ${what}, ${before[what]} at first`);
+    }
+  }
+  const children = await upstream.descendants();
+  if (children.length > 0) found.push(`the remote server has ${children.length} children left`);
+  for (const [kind, count] of end.redis?.keys ?? []) {
+    const before = base.redis?.keys.get(kind) ?? 0;
+    if (count > before && kind !== deadMarks && /^(session|instance)/.test(kind))
+      found.push(`${count} keys ${kind} are left in Redis, ${before} at first`);
+  }
+  for (const [kind, count] of end.redis?.withoutTtl ?? []) found.push(`${count} keys ${kind} have no TTL`);
+  return found;
+}
