@@ -3,15 +3,17 @@ import type { Reason } from '../protocol/faults.ts';
 import { type Message, memberValue, readOwn } from '../protocol/message.ts';
 import { ownFaultOf } from '../protocol/own-fault.ts';
 import type { Era } from '../protocol/revisions.ts';
+import { isToolError } from '../protocol/tool-error.ts';
 import type { Principal } from '../store/session-records.ts';
 import type { Reply } from './reply.ts';
 
 /**
- * How a call ended. `ok`: with a result of the server. `error`: with its error. `fault`: with an error of the gateway's own.
+ * How a call ended. `ok`: with a result of the server. `tool_error`: with one that says that the tool failed. `error`: with its
+ * error. `fault`: with an error of the gateway's own.
  * `left`: its client was gone before there was an answer, and nobody can come back for one.
  */
 export type CallOutcome =
-  | { readonly kind: 'ok' | 'left' }
+  | { readonly kind: 'ok' | 'tool_error' | 'left' }
   | { readonly kind: 'error'; readonly code: number | undefined }
   | { readonly kind: 'fault'; readonly reason: Reason };
 
@@ -66,6 +68,7 @@ export type CallRequest =
   | { readonly method: string; readonly text: Buffer | undefined; readonly name?: string | undefined };
 
 const ok: CallOutcome = { kind: 'ok' };
+const toolError: CallOutcome = { kind: 'tool_error' };
 const left: CallOutcome = { kind: 'left' };
 
 /** The tool or prompt that it names. */
@@ -114,7 +117,7 @@ export class OpenCall implements EndedCall {
   /** The client has the server's response, or one that was made of it or in its place. */
   answered({ text, isError }: Pick<Message, 'text' | 'isError'>): void {
     const bytesOut = text.length;
-    if (!isError) return this.#end(ok, bytesOut);
+    if (!isError) return this.#end(this.method === 'tools/call' && isToolError(text) ? toolError : ok, bytesOut);
     const response = readOwn(text);
     const reason = ownFaultOf(response);
     if (reason !== undefined) return this.failed(reason);

@@ -286,6 +286,6 @@ export class Conversation {
     if (client.isGroup) this.#tellGroup(undefined);
     else for (const change of declared) this.outbound.add(getStream, change, false);
     this.outbound.flush();
-    this.#observer.restored(this.#options.name, { pid: this.upstream.pid, losses: this.upstream.losses });
+    this.#observer.restored(this.#options.name, { pid: this.upstream.pid, ...this.upstream.restoration });
   }
 }
