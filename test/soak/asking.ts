@@ -17,8 +17,8 @@ export const asker = (server: 'asks' | 'modern', tools: readonly string[]): Talk
       const name = tools[random.integer(0, tools.length - 1)] as string;
       const args = { message: 'who', prompt: 'what', text };
       const call = { id: `q${n}`, name, args, expected: text };
-      const outcome = await deed('call', 500, () =>
-        callAndFollow(url, session, call, { answer: (request) => answerWith(text, request) }),
+      const outcome = await deed('call', 500, (tell) =>
+        callAndFollow(url, session, call, { answer: (request) => answerWith(text, request), tell }),
       );
       if (outcome === 'unknown_session') return;
       await pause(random.integer(500, 3_000));

@@ -32,28 +32,33 @@ export interface Deed {
   readonly outcome: string;
   /** How long it takes by itself. */
   readonly ownMs: number;
+  /** What the client saw meanwhile, in order, for whoever looks for the cause of a failure. */
+  readonly trail?: readonly string[];
   /** The client breaks its own connections, so that `broken` says nothing. */
   readonly isDropping?: boolean;
 }
+
+/** Of a call whose way between instances was lost for a moment. */
+const lostWay = ['without its first progress'];
 
 /** How a deed may end besides `answered` while a fault lasts, and until it should have been noticed. */
 const explains: Readonly<Record<FaultKind, readonly string[]>> = {
   kill: ['gone already', 'broken', 'outcome_unknown'],
   drain: ['gone already', 'broken', 'outcome_unknown', 'draining'],
-  freeze: ['gone already', 'broken', 'outcome_unknown', 'store_unavailable', 'owner_busy'],
+  freeze: [...lostWay, 'gone already', 'broken', 'outcome_unknown', 'store_unavailable', 'owner_busy'],
   stall: ['store_unavailable'],
-  partition: ['gone already', 'broken', 'outcome_unknown', 'store_unavailable', 'owner_busy'],
-  'redis restart': ['gone already', 'outcome_unknown', 'store_unavailable'],
-  'redis empty': ['gone already', 'outcome_unknown', 'store_unavailable', 'history_lost'],
-  'redis pause': ['gone already', 'outcome_unknown', 'store_unavailable'],
-  'redis slow': ['gone already', 'outcome_unknown', 'store_unavailable'],
+  partition: [...lostWay, 'gone already', 'broken', 'outcome_unknown', 'store_unavailable', 'owner_busy'],
+  'redis restart': [...lostWay, 'gone already', 'outcome_unknown', 'store_unavailable'],
+  'redis empty': [...lostWay, 'gone already', 'outcome_unknown', 'store_unavailable', 'history_lost'],
+  'redis pause': [...lostWay, 'gone already', 'outcome_unknown', 'store_unavailable'],
+  'redis slow': [...lostWay, 'gone already', 'outcome_unknown', 'store_unavailable'],
   'scripts flushed': [],
   'child killed': ['outcome_unknown', 'server_exited'],
   'child ended': ['outcome_unknown', 'server_exited'],
   'child stopped': [],
   'upstream cut': ['outcome_unknown', 'server_unreachable', 'server_exited'],
   'clients cut': ['broken'],
-  [busy]: ['gone already', 'broken', 'outcome_unknown', 'store_unavailable', 'owner_busy'],
+  [busy]: [...lostWay, 'gone already', 'broken', 'outcome_unknown', 'store_unavailable', 'owner_busy'],
 };
 
 /** Something that must not be. */
@@ -115,7 +120,8 @@ export function createLedger(): Ledger {
     longestMs.set(kind, longest);
     const allowed = ['answered', ...(isDropping ? ['broken'] : []), ...near.flatMap((fault) => explains[fault.kind])];
     const around = near.map((fault) => `${fault.what} (${Math.round(deed.startedAt - fault.beganAt)} ms before)`);
-    const where = `${kind} from ${Math.round(deed.startedAt - startedAt)} ms for ${Math.round(tookMs)} ms`;
+    const seen = deed.trail === undefined || deed.trail.length === 0 ? '' : ` (${deed.trail.join(', ')})`;
+    const where = `${kind} from ${Math.round(deed.startedAt - startedAt)} ms for ${Math.round(tookMs)} ms${seen}`;
     const limitMs = near.reduce(
       (sum, { beganAt, endedAt }) => sum + Math.min(endedAt, deed.endedAt) - beganAt + noticedMs,
       ownMs + loadMs,

@@ -16,12 +16,18 @@ export const callOf = (id: string, name: string, args: object) => ({
 export const headersOf = ({ id, version }: Session) => ({ 'Mcp-Session-Id': id, 'MCP-Protocol-Version': version });
 
 /** Answers a server's question, again while it could not be taken; what it comes to is seen by the answer to the call. */
-async function respond(session: Session, id: string, result: object): Promise<void> {
+async function respond(
+  session: Session,
+  id: string,
+  result: object,
+  tell: (seen: string) => void = () => undefined,
+): Promise<void> {
   for (let attempt = 0; attempt < 50; attempt++) {
     const status = await session.respond(id, result).then(
       (answer) => answer.status,
       () => 0, // its connection broke
     );
+    tell(`${status} for the answer`);
     if (status !== 0 && status !== 502 && status !== 503) return;
     await delay(300);
   }
@@ -32,7 +38,11 @@ export async function callAndFollow(
   url: string,
   session: Session,
   { id, name, args, expected }: { id: string; name: string; args: object; expected: string },
-  { answer, onEvent }: { answer?(request: Message): object; onEvent?(event: SseEvent): void } = {},
+  {
+    answer,
+    onEvent,
+    tell,
+  }: { answer?(request: Message): object; onEvent?(event: SseEvent): void; tell?(seen: string): void } = {},
 ): Promise<string> {
   let response: Message;
   const responses: Promise<unknown>[] = [];
@@ -44,10 +54,11 @@ export async function callAndFollow(
     isLast(event) {
       const { data } = event;
       onEvent?.(event);
+      tell?.(`${event.id} ${data?.slice(0, 80)}`);
       if (data === undefined || data === '') return false;
       const message: Message = JSON.parse(data);
       if (message.method !== undefined && message.id !== undefined && answer !== undefined) {
-        responses.push(respond(session, message.id, answer(message)));
+        responses.push(respond(session, message.id, answer(message), tell));
       }
       if (message.method !== undefined || (message.result === undefined && message.error === undefined)) return false;
       response = message;

@@ -41,7 +41,7 @@ export const canceller: Talker = {
     const session = await open(url);
     if (session === undefined) return;
     for (let n = 0; n < 4 && !stopped.aborted; n++) {
-      await deed('call', 1_000 + 200, async () => {
+      await deed('call', 1_000 + 200, async (tell) => {
         const id = `cancelled-${n}`;
         // Before the call has come in there is nothing to cancel, and another instance may be faster.
         let tellBegun: () => void = () => undefined;
@@ -49,7 +49,7 @@ export const canceller: Talker = {
           tellBegun = resolve;
         });
         const hold = { id, name: 'hold', args: {}, expected: 'never' };
-        const called = callAndFollow(url, session, hold, { onEvent: () => tellBegun() });
+        const called = callAndFollow(url, session, hold, { onEvent: () => tellBegun(), tell });
         await Promise.race([begun, called]);
         called.catch(() => undefined); // where the notification breaks nobody waits for it
         const told = await session.notify('notifications/cancelled', { requestId: id });

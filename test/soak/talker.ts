@@ -20,8 +20,11 @@ export interface TalkTools {
   readonly stopped: AbortSignal;
   /** A text that nobody else says. */
   mark(): string;
-  /** Times what it runs, and notes its outcome under the talker's name, or a part of it. */
-  deed(part: string, ownMs: number, run: () => Promise<string>): Promise<string>;
+  /**
+   * Times what it runs, and notes its outcome under the talker's name, or a part of it. What `run` sees on its way it can
+   * tell, which is shown if that is found to be wrong.
+   */
+  deed(part: string, ownMs: number, run: (tell: (seen: string) => void) => Promise<string>): Promise<string>;
   /** Opens a session, as a deed; undefined where that failed, which is noted. */
   open(url: string, options?: SessionOptions): Promise<Session | undefined>;
   pause(ms: number): Promise<void>;

@@ -44,10 +44,12 @@ export function startTalkers(stage: Stage, ledger: Ledger, random: Random, load:
   const run = async ({ name, everyMs, once }: Talker, own: Random): Promise<void> => {
     const deed: TalkTools['deed'] = async (part, ownMs, act) => {
       const startedAt = performance.now();
-      const acting = withDeadline(act(), { deadlineMs: hangMs, what: part });
+      const trail: string[] = [];
+      const tell = (seen: string): void => void trail.push(`${Math.round(performance.now() - startedAt)} ms: ${seen}`);
+      const acting = withDeadline(act(tell), { deadlineMs: hangMs, what: part });
       const outcome = await acting.catch(outcomeOfError);
       const kind = part === '' ? name : `${name}: ${part}`;
-      ledger.note({ kind, startedAt, endedAt: performance.now(), outcome, ownMs });
+      ledger.note({ kind, startedAt, endedAt: performance.now(), outcome, ownMs, trail });
       return outcome;
     };
     const tools: TalkTools = {
