@@ -34,7 +34,7 @@ export interface FirstQuestion {
 const id = 'mcp-gangway-first';
 
 /**
- * Finds out whether a server answers at all, on a process that a client can still have afterwards: `ping` is the one request
+ * Finds out whether a server answers at all, on a process that a client of a known era can still have afterwards: `ping` is the one request
  * that may come before `initialize` (2025-11-25, basic/lifecycle), and whatever a server of the modern era answers to it is
  * an answer too. The answer is nobody else's, also if it comes when a client has the process.
  */

@@ -85,13 +85,21 @@ async function awaitSpare(probe: StartProbe): Promise<RunningServer> {
   let hasStarted = false;
   /** A session has a process of the server: from now on one that ends is that session's matter. */
   let isUsed = false;
+  /** Some servers choose their era by their first request: a process that was asked is no client's, unless the era is known. */
+  const isSpoilt = (): boolean => config.era === 'auto' && !isUsed;
   const question = createFirstQuestion({
     era: config.era,
-    onAnswered: () => listeners.onAnswered?.(),
+    onAnswered() {
+      listeners.onAnswered?.();
+      if (!isSpoilt()) return;
+      running.pool.renew();
+      running.pool.addSpare(firstSpareMs);
+    },
     onSilent: (method) => listeners.onSilent?.(explainSilence(method, silentMs)),
   });
+  let running: RunningServer;
   return new Promise((resolve, reject) => {
-    const running = runServer(config, gateway, environment, {
+    running = runServer(config, gateway, environment, {
       ...listeners,
       counted: (open) => question.watched(listeners.counted?.(open) ?? open),
       onStarted() {
@@ -115,6 +123,7 @@ async function awaitSpare(probe: StartProbe): Promise<RunningServer> {
       },
     });
     const use: OpenBackend = (events, options) => {
+      if (isSpoilt() && question.isOpen) running.pool.renew();
       isUsed = true;
       question.end();
       return running.pool.open(events, options);

@@ -55,6 +55,13 @@ describe('server/discover', () => {
     },
   );
 
+  test('of an only server of both eras that was asked whether it answers, since nobody came', async () => {
+    const gateway = await startGateway({ command: [...modernFixture, '--dual'] });
+    await waitFor(async () => (await (await fetch(`${gateway.baseUrl}/readyz`)).text()).includes('"started"'));
+    const { status, json } = await postModern(gateway.url, 'server/discover');
+    expect([status, json.result?.supportedVersions]).toEqual([200, ['2026-07-28']]);
+  });
+
   test('[R9.02] of a server that says nothing: 200 and an error in band', async () => {
     const command = process.execPath;
     const args = [`${root}test/fixtures/children/never-reads.mjs`];
