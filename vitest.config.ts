@@ -58,7 +58,7 @@ export default defineConfig({
       {
         test: {
           name: 'integration',
-          include: ['test/{integration,hardening,fault,resume,conformance,cluster}/**/*.test.ts'],
+          include: ['test/{integration,hardening,fault,resume,conformance,cluster,bench}/**/*.test.ts'],
           exclude: [...configDefaults.exclude, ...alone, ...long],
           testTimeout: 60_000,
           hookTimeout: 60_000,

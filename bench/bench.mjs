@@ -1,11 +1,17 @@
-// node bench/bench.mjs [--rounds N] [--target a,b] [--scenario a,b] [--warm MS] [--quick] [--list]
+// node bench/bench.mjs [--rounds N] [--target a,b] [--scenario a,b] [--bars] [--out NAME] [--resume] [--warm MS] [--quick] [--list]
 //
-// Runs each scenario against each target, in turn, so that what the machine does meanwhile falls on all of them alike;
-// writes bench/results/<time>.jsonl as it goes, one cell a line, and prints the report. --quick is a smoke run of ours
-// and ideal. --warm: milliseconds of load before each measurement (4000); on a machine that is busy with other things, code takes
-// longer to get fast. Exits with 1 if ours or ideal gave any answer that was not right. See docs/benchmarks.md.
+// Runs each scenario against each target, in turn, so that what the machine does meanwhile falls on all of them alike; appends each cell to
+// bench/results/NAME.jsonl (measured.jsonl) as it goes, and prints the report of that file, in which a later run of a part replaces that part.
+// --bars: what the bars of the report need, and nothing else. --resume: goes on with the last run of that file, with the same arguments.
+// --quick: a smoke run of ours and ideal, into quick.jsonl. --warm: milliseconds of load before each measurement (4000); on a machine that is
+// busy with other things, code takes longer to get fast. Exits with 1 if ours or an ideal gave any answer that was not right. See docs/benchmarks.md.
 import { parseArgs } from 'node:util';
+import { cellsOfBars } from './bars.mjs';
+import { makesSense, rules } from './cells.mjs';
+import { choose } from './lib/choose.mjs';
+import { estimateMs } from './lib/estimate.mjs';
 import { installPeers } from './lib/peers.mjs';
+import { openResults, readRows } from './lib/results.mjs';
 import { runRounds } from './lib/rounds.mjs';
 import { reportOf } from './report/report.mjs';
 import { quickScenarios, scenarios } from './scenarios.mjs';
@@ -19,44 +25,51 @@ const { values } = parseArgs({
     rounds: { type: 'string' },
     target: { type: 'string' },
     scenario: { type: 'string' },
+    bars: { type: 'boolean', default: false },
+    out: { type: 'string' },
+    resume: { type: 'boolean', default: false },
     warm: { type: 'string' },
     quick: { type: 'boolean', default: false },
     list: { type: 'boolean', default: false },
   },
 });
 
-/** The entries of a table that were asked for; a name followed by `*` stands for all that begin with it. */
-function choose(table, asked) {
-  const names = asked.split(',').flatMap((name) => {
-    const found = Object.keys(table).filter((key) =>
-      name.endsWith('*') ? key.startsWith(name.slice(0, -1)) : key === name,
-    );
-    if (found.length === 0) throw new Error(`there is no ${name}; --list names what there is`);
-    return found;
-  });
-  return [...new Set(names)].map((name) => ({ name, ...table[name] }));
-}
+const chosenTargets = choose(targets, values.target ?? (values.quick ? 'ours,ideal' : '*'));
+const chosenScenarios = choose(values.quick ? quickScenarios : scenarios, values.scenario ?? '*');
+const groups = chosenScenarios
+  .map((scenario) => ({
+    scenario: values.warm === undefined ? scenario : { ...scenario, warmMs: Number(values.warm) },
+    targets: chosenTargets.filter(
+      (target) => makesSense(target, scenario) && (!values.bars || cellsOfBars.has(`${scenario.name}/${target.name}`)),
+    ),
+  }))
+  .filter((group) => group.targets.length > 0);
+
+const cells = groups.flatMap((group) => group.targets.map(() => group.scenario));
+const minutes = cells.reduce((sum, scenario) => sum + estimateMs(scenario), 0) / 60_000;
+const extent = `${cells.length} cells, about ${Math.ceil(minutes)} minutes a round`;
 
 if (values.list) {
-  print(`targets:\n  ${Object.keys(targets).join('\n  ')}\nscenarios:\n  ${Object.keys(scenarios).join('\n  ')}`);
+  for (const { scenario, targets: of } of groups) print(`${scenario.name}\n  ${of.map(({ name }) => name).join(' ')}`);
+  print(`\n${extent}. Left out:\n${rules.map(({ why }) => `- ${why}`).join('\n')}`);
   process.exit(0);
 }
+if (groups.length === 0) throw new Error('none of these scenarios says anything about these targets; see --list');
+print(extent);
 
-const chosen = choose(targets, values.target ?? (values.quick ? 'ours,ideal' : '*'));
-if (chosen.some(({ isPeer }) => isPeer)) installPeers();
+if (groups.some((group) => group.targets.some(({ isPeer }) => isPeer))) installPeers();
 const stopped = new AbortController();
 for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => stopped.abort(new Error(signal)));
 
-const { rows, file, wrong } = await runRounds({
+const out = values.out ?? (values.quick ? 'quick' : 'measured');
+const results = openResults(out, { isNew: values.quick, isResumed: values.resume });
+const wrong = await runRounds({
   rounds: Math.min(maxRounds, Number(values.rounds ?? (values.quick ? 1 : 3))),
-  targets: chosen,
-  scenarios: choose(values.quick ? quickScenarios : scenarios, values.scenario ?? '*').map((scenario) => ({
-    ...scenario,
-    ...(values.warm !== undefined && { warmMs: Number(values.warm) }),
-  })),
+  groups,
+  results,
   signal: stopped.signal,
   print,
 });
-print(`\n${reportOf(rows)}\n\nresults: ${file}`);
+print(`\n${reportOf(readRows([results.file]))}\n\nresults: ${results.file}`);
 for (const line of wrong) print(`WRONG: ${line}`);
 process.exit(wrong.length > 0 || stopped.signal.aborted ? 1 : 0);

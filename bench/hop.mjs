@@ -27,20 +27,17 @@ const at = (times, share) => times.toSorted((a, b) => a - b)[Math.floor(times.le
 const isNode = process.argv.includes('--node');
 const { command } = isNode ? nodeBackend : prepareBackend();
 const redis = await startRedis();
-const gateways = [];
+let gateways;
 try {
-  for (const name of ['owner', 'other']) {
-    gateways.push(
-      await startTarget(name, targets['ours-redis'], {
-        places: { command, redisPort: `${redis.port}` },
-        logFile: '/dev/null',
-      }),
-    );
-  }
-  const [owner, other] = gateways;
+  gateways = await startTarget(
+    'owner and other',
+    { ...targets['ours-cluster'], instances: 2 },
+    { places: { command, redisPort: `${redis.port}` }, logFile: '/dev/null' },
+  );
+  const [owner, other] = gateways.ports;
   for (const count of [1, 16]) {
-    const here = await Promise.all(Array.from({ length: count }, () => openSession(owner.port)));
-    const there = here.map((session) => session.by(other.port));
+    const here = await Promise.all(Array.from({ length: count }, () => openSession(owner)));
+    const there = here.map((session) => session.by(other));
     for (let n = 0; n < warmUp; n += calls) for (const sessions of [here, there]) await timesOf(sessions);
     const times = { owner: [], other: [] };
     for (let round = 0; round < rounds; round += 1) {
@@ -55,12 +52,12 @@ try {
     for (const session of here) await session.close();
   }
 } finally {
-  for (const gateway of gateways) await stopTarget(gateway);
+  if (gateways !== undefined) await stopTarget(gateways);
   await redis.stop();
 }
 
 async function openSession(port) {
-  const session = new McpSession(port);
+  const session = new McpSession([port]);
   await session.open();
   return session;
 }

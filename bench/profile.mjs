@@ -6,7 +6,7 @@ import { parseArgs } from 'node:util';
 import { startBehind } from './lib/behind.mjs';
 import { runJob } from './lib/load-process.mjs';
 import { installPeers } from './lib/peers.mjs';
-import { resultsFolder } from './lib/rounds.mjs';
+import { resultsFolder } from './lib/results.mjs';
 import { startTarget, stopTarget } from './lib/target-process.mjs';
 import { scenarios } from './scenarios.mjs';
 import { targets } from './targets.mjs';
@@ -22,6 +22,7 @@ const { values } = parseArgs({
 const { target, scenario } = values;
 if (targets[target] === undefined || scenarios[scenario] === undefined)
   throw new Error('see node bench/bench.mjs --list');
+if (targets[target].instances > 1) throw new Error(`${target} is several processes; a profile is of one`);
 if (targets[target].isPeer) installPeers();
 
 const folder = path.join(resultsFolder, 'profile');
@@ -36,7 +37,7 @@ const started = await startTarget(target, targets[target], {
 });
 const runMs = Number(values.seconds) * 1000;
 const token = targets[target].usesToken ? behind.token : undefined;
-const result = await runJob({ ...scenarios[scenario], runMs, port: started.port, pid: started.pid, token });
+const result = await runJob({ ...scenarios[scenario], runMs, ports: started.ports, pids: started.pids, token });
 await stopTarget(started);
 await behind.stop();
 

@@ -1,41 +1,24 @@
-// node bench/report.mjs [--write] [results.jsonl ...]
-// Prints the report of results, by default of the newest; --write puts it into docs/benchmarks.md, between its markers.
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import path from 'node:path';
-import { fileURLToPath } from 'node:url';
+// node bench/report.mjs [--bars] [--write] [results.jsonl ...]
+// Prints the report of results, by default of bench/results/measured.jsonl; of files and runs, the newest of each part. --bars: what has to be
+// reached, and whether it is. --write puts it into docs/benchmarks.md, between its markers.
+import { existsSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { resultsFolder } from './lib/rounds.mjs';
-import { reportOf } from './report/report.mjs';
-
-const page = path.join(path.dirname(fileURLToPath(import.meta.url)), '../docs/benchmarks.md');
-const [begin, end] = ['<!-- results: written by `node bench/report.mjs --write` -->', '<!-- end of results -->'];
+import { writeBetween } from './lib/page.mjs';
+import { readRows, resultsFile } from './lib/results.mjs';
+import { barsTable } from './report/bars-table.mjs';
+import { describe, reportOf } from './report/report.mjs';
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { write: { type: 'boolean', default: false } },
+  options: { bars: { type: 'boolean', default: false }, write: { type: 'boolean', default: false } },
 });
-const files = positionals.length > 0 ? positionals : [newest()];
-const rows = files.flatMap((file) =>
-  readFileSync(file, 'utf8')
-    .trim()
-    .split('\n')
-    .map((line) => JSON.parse(line)),
-);
-const report = reportOf(rows);
-if (values.write) writeFileSync(page, between(readFileSync(page, 'utf8'), report));
-else process.stdout.write(`${report}\n`);
-
-function newest() {
-  const names = readdirSync(resultsFolder)
-    .filter((name) => name.endsWith('.jsonl'))
-    .sort();
-  if (names.length === 0) throw new Error('there are no results yet; run node bench/bench.mjs first');
-  return path.join(resultsFolder, names.at(-1));
+const files = positionals.length > 0 ? positionals : [resultsFile('measured')];
+const missing = files.find((file) => !existsSync(file));
+if (missing !== undefined) {
+  process.stderr.write(`There is no ${missing}. Measure first: node bench/bench.mjs (--bars for the bars alone).\n`);
+  process.exit(1);
 }
-
-function between(text, report) {
-  const from = text.indexOf(begin);
-  const to = text.indexOf(end);
-  if (from === -1 || to < from) throw new Error(`${page} lacks its markers`);
-  return `${text.slice(0, from)}${begin}\n\n${report}\n\n${text.slice(to)}`;
-}
+const rows = readRows(files);
+const text = values.bars ? `${barsTable(rows)}\n\n${describe(rows, [])}` : reportOf(rows);
+if (values.write) writeBetween(values.bars ? 'bars' : 'results', text);
+else process.stdout.write(`${text}\n`);

@@ -29,11 +29,15 @@ const declaring = (...of) =>
     { ...scenario, declares: { elicitation: {}, sampling: {}, roots: {} } },
   ]);
 
-/** One call at a time in each session; each brings 1,000 progress events before its answer. */
+/** One call at a time of each client; each brings 1,000 progress events before its answer. */
 const stream = (sessions) => [
   `stream-${sessions}`,
   { kind: 'stream', sessions, events: 1000, maxCount: 5_000, ...times },
 ];
+const modernStream = (clients) => {
+  const [name, scenario] = stream(clients);
+  return [`modern-${name}`, { ...scenario, era: 'modern' }];
+};
 
 /** Sessions opened (initialize and notifications/initialized), `inflight` at a time, then all deleted. */
 const opened = (name, inflight, more) => [
@@ -41,23 +45,34 @@ const opened = (name, inflight, more) => [
   { kind: 'sessions', inflight, restMs: 0, maxCount: 100, runMs: 4_000, limitMs: 30_000, ...more },
 ];
 
+const idle = { kind: 'idle', isFresh: true, settleMs: 2_000, watchMs: 1_000, limitMs: 120_000 };
+
 const all = [
   ...['100', '64k'].flatMap((size) => [echo(1, 1, size), echo(16, 1, size), echo(16, 8, size)].flat()),
   ...echo(1, 1, '1m'),
   ...modern(1, 1, '100'),
+  ...modern(16, 1, '100'),
   ...modern(16, 8, '100'),
+  ...modern(16, 1, '64k'),
+  ...modern(1, 1, '1m'),
   ...declaring(16, 8, '100'),
   stream(1),
   stream(16),
+  modernStream(1),
+  modernStream(16),
   opened('sessions-1', 1),
   opened('sessions-4', 4),
-  opened('bursts-4', 4, { restMs: 150, maxCount: 40 }), // what warm spares are for: bursts with rest between them
-  ['idle', { kind: 'idle', isFresh: true, steps: [1, 50, 200], settleMs: 2_000, watchMs: 1_000, limitMs: 60_000 }],
+  opened('bursts-4', 4, { restMs: 400, maxCount: 40 }), // what warm spares are for: bursts, with the time to start the next ones between
+  ['idle', { ...idle, steps: [1, 50, 200, 1_000] }],
+  [
+    'hibernated',
+    { ...idle, steps: [1, 1_000, 2_000, 3_500, 5_000], settleMs: 5_000, hibernates: true, limitMs: 300_000 },
+  ],
   ['start', { kind: 'start', isFresh: true, count: 3 }],
 ];
 
-/** All scenarios by name. `isFresh`: on a process that has done nothing before. */
-export const scenarios = Object.fromEntries(all);
+/** All scenarios by name. `era: 'modern'`: of clients of 2026-07-28, who have no session. `isFresh`: on a process that has done nothing before. */
+export const scenarios = Object.fromEntries(all.map(([name, scenario]) => [name, { name, ...scenario }]));
 
 const quickNames = [
   'echo-1x1-100-string',
@@ -66,6 +81,7 @@ const quickNames = [
   'echo-1x1-1m-escapes',
   'modern-16x8-100-string',
   'stream-16',
+  'modern-stream-16',
   'sessions-4',
   'idle',
 ];

@@ -7,85 +7,121 @@ import { peersModules } from './lib/peers.mjs';
 const here = path.dirname(fileURLToPath(import.meta.url));
 
 /** Our program; another build is measured by naming it in BENCH_OURS. */
-const ours = process.env.BENCH_OURS ?? path.join(here, '../dist/main.js');
+export const ourProgram = process.env.BENCH_OURS ?? path.join(here, '../dist/main.js');
 const quote = (word) => `'${word.replaceAll("'", `'\\''`)}'`;
 
-const startOurs = (port, server, ...options) => [
-  ...[ours, '--port', port, ...options],
-  ...(typeof server === 'string' ? [server] : ['--', ...server]),
-];
+/** What the sessions are kept in. `cluster`: instances that share a Redis, to which the requests of each client go in turn. */
+const stores = ['memory', 'redis', 'cluster'];
+const clusterSize = 3;
+/** How the server is reached: a process for each session, or one that runs by itself. */
+const transports = ['stdio', 'sse', 'http'];
+/** The era of the server: that of the client, or the other one. Servers on HTTP+SSE are of the legacy era. */
+const eras = ['same', 'legacy', 'modern'];
+const suffixes = { same: '', legacy: '-translated', modern: '-on-modern' };
+const eraOptions = { same: [], legacy: ['--era', 'legacy', '--isolation', 'shared'], modern: ['--era', 'modern'] };
 
-const startIdeal = (port, command, ...options) => [
-  ...[path.join(here, 'targets/ideal.mjs'), '--port', port],
-  ...[...options, '--', ...command],
-];
+/** One of ours. `server`: one of `eras`. `more`: further options. */
+export function ours({
+  store = 'memory',
+  transport = 'stdio',
+  server = 'same',
+  isNode = false,
+  more = [],
+  ...rest
+} = {}) {
+  return {
+    ...{ isOurs: true, store, transport, server, isNode },
+    usesRedis: store !== 'memory',
+    instances: store === 'cluster' ? clusterSize : 1,
+    argv({ port, adminPort, group }, { command, nodeCommand, redisPort, urls, ...places }) {
+      const redis = ['--redis', `redis://127.0.0.1:${redisPort}`];
+      const prefix = ['--redis-prefix', `bench-${group}`];
+      return [
+        ...[ourProgram, '--port', port, '--admin-port', adminPort],
+        ...(store === 'memory' ? [] : [...redis, ...prefix]),
+        ...eraOptions[server],
+        ...(typeof more === 'function' ? more(places) : more),
+        ...(transport === 'stdio'
+          ? ['--', ...(isNode ? nodeCommand : command)]
+          : ['--transport', transport, urls[transport]]),
+      ];
+    },
+    ...rest,
+  };
+}
 
-const startIdealRemote = (port, transport, url) => [
-  ...[path.join(here, 'targets/ideal-remote.mjs'), '--port', port],
-  ...['--transport', transport, url],
-];
+const nameOf = ({ store, transport, server }) =>
+  ['ours', store !== 'memory' && store, transport !== 'stdio' && transport].filter(Boolean).join('-') +
+  suffixes[server];
 
-/** Echo calls of 100 B, one at a time in a session: what servers that run by themselves are measured with. */
-const isSmallEcho = ({ name }) => /^echo-\d+x1-100-/.test(name);
+/** Every store with every transport and every era that a server of it can have. */
+const matrix = stores.flatMap((store) =>
+  transports.flatMap((transport) =>
+    eras
+      .filter((server) => !(transport === 'sse' && server === 'modern'))
+      .map((server) => [nameOf({ store, transport, server }), ours({ store, transport, server })]),
+  ),
+);
 
-/** Calls of clients with sessions. */
-const hasSessions = ({ era }) => era !== 'modern';
+const ideal = ({ isNode = false, more = () => [], ...rest } = {}) => ({
+  ...{ isIdeal: true, transport: 'stdio' },
+  argv: ({ port }, { command, nodeCommand, redisPort }) => [
+    ...[path.join(here, 'targets/ideal.mjs'), '--port', port],
+    ...[...more(redisPort), '--', ...(isNode ? nodeCommand : command)],
+  ],
+  ...rest,
+});
 
-const remote = (transport) => ({ transport, runs: isSmallEcho, reference: `ideal-${transport}` });
+const idealRemote = (transport) => ({
+  ...{ isIdeal: true, transport },
+  argv: ({ port }, { urls }) => [
+    ...[path.join(here, 'targets/ideal-remote.mjs'), '--port', port],
+    ...['--transport', transport, urls[transport]],
+  ],
+});
+
+const isStream = ({ kind }) => kind === 'stream';
+const isOpening = ({ kind }) => kind === 'sessions';
+const isBurst = ({ name }) => name.startsWith('bursts');
+const isSmallEcho = ({ name }) => /^echo-16x8-100-/.test(name);
+const isTextEcho = ({ name }) => /^echo-.*-(string|escapes)$/.test(name);
+const isHibernation = ({ hibernates }) => hibernates === true;
 
 /**
- * By name. `argv(port, { command, redisPort, issuer, urls })`: the arguments of Node.js. `isPeer`: comes from npm, installed on demand.
- * `runs(scenario)`: false for one that says nothing about it. `usesRedis`: the run's Redis is started. `usesToken`: the run's issuer is, and clients show a token of it. `transport`: the
- * server behind it runs by itself and speaks this; `urls` has its URL. `reference`: what it is compared with, `ideal` unless given.
+ * By name. `argv({ port, adminPort, group }, places)`: the arguments of Node.js; `group` is the same for the instances of one target,
+ * `places` is what `startBehind` has. `isPeer`: comes from npm, installed on demand. `instances`: so many processes. `only(scenario)`: the comparison that it was made for. `usesRedis`: the run's Redis is
+ * started. `usesToken`: the run's issuer is, and clients show a token of it. `transport`: how the server is reached; `urls` has the URLs of
+ * those that run by themselves. `reference`: what it is compared with, where `referenceOf` has no better.
  */
 export const targets = {
-  ours: { argv: (port, { command }) => startOurs(port, command) },
-  'ours-warm': {
-    runs: ({ kind }) => kind === 'sessions',
-    argv: (port, { command }) => startOurs(port, command, '--warm', '4'),
-  },
+  ...Object.fromEntries(matrix),
+  'ours-warm': ours({ only: isOpening, more: ['--warm', '4'] }),
+  'ours-warm-node': ours({ only: isBurst, isNode: true, more: ['--warm', '4'], reference: 'ideal-node' }),
+  'ours-hibernate': ours({
+    only: isHibernation,
+    more: ['--hibernate-after-ms', '1000', '--max-sessions', '10000'],
+  }),
   // The same requests as those of `ours-jwt`, whose token nobody looks at.
-  'ours-bearer': {
-    usesToken: true,
-    reference: 'ours',
-    runs: ({ name }) => /^echo-16x8-100-/.test(name),
-    argv: (port, { command }) => startOurs(port, command),
-  },
-  'ours-jwt': {
+  'ours-bearer': ours({ only: isSmallEcho, usesToken: true, reference: 'ours' }),
+  'ours-jwt': ours({
+    only: isSmallEcho,
     usesToken: true,
     reference: 'ours-bearer',
-    runs: ({ name }) => /^echo-16x8-100-/.test(name),
-    argv: (port, { command, issuer }) =>
-      startOurs(port, command, '--auth-issuer', issuer, '--public-url', publicUrl, '--required-scopes', 'mcp:use'),
+    more: ({ issuer }) => ['--auth-issuer', issuer, '--public-url', publicUrl, '--required-scopes', 'mcp:use'],
+  }),
+  ideal: ideal(),
+  'ideal-node': ideal({ only: isBurst, isNode: true }),
+  'ideal-redis': ideal({ only: isStream, usesRedis: true, more: (port) => ['--redis', port] }),
+  'ideal-redis-batch': ideal({ only: isStream, usesRedis: true, more: (port) => ['--redis', port, '--batch'] }),
+  'http-alone': {
+    ...{ isIdeal: true, transport: 'stdio', only: isTextEcho },
+    argv: ({ port }) => [path.join(here, 'targets/http-alone.mjs'), '--port', port],
   },
-  'ours-redis': {
-    usesRedis: true,
-    runs: hasSessions, // nothing of the others is in Redis
-    argv: (port, { command, redisPort }) => startOurs(port, command, '--redis', `redis://127.0.0.1:${redisPort}`),
-  },
-  'ours-translated': {
-    runs: ({ era }) => era === 'modern',
-    argv: (port, { command }) => startOurs(port, command, '--era', 'legacy', '--isolation', 'shared'),
-  },
-  ideal: { argv: (port, { command }) => startIdeal(port, command) },
-  'ideal-redis': {
-    usesRedis: true,
-    runs: ({ kind }) => kind === 'stream',
-    argv: (port, { command, redisPort }) => startIdeal(port, command, '--redis', redisPort),
-  },
-  'ideal-redis-batch': {
-    usesRedis: true,
-    runs: ({ kind }) => kind === 'stream',
-    argv: (port, { command, redisPort }) => startIdeal(port, command, '--redis', redisPort, '--batch'),
-  },
-  'ours-sse': { ...remote('sse'), argv: (port, { urls }) => startOurs(port, urls.sse, '--transport', 'sse') },
-  'ideal-sse': { ...remote('sse'), argv: (port, { urls }) => startIdealRemote(port, 'sse', urls.sse) },
-  'ours-http': { ...remote('http'), argv: (port, { urls }) => startOurs(port, urls.http, '--transport', 'http') },
-  'ideal-http': { ...remote('http'), argv: (port, { urls }) => startIdealRemote(port, 'http', urls.http) },
+  'ideal-sse': idealRemote('sse'),
+  'ideal-http': idealRemote('http'),
   supergateway: {
-    isPeer: true,
-    runs: hasSessions,
-    argv: (port, { command }) => [
+    ...{ isPeer: true, transport: 'stdio' },
+    argv: ({ port }, { command }) => [
       ...['--import', path.join(here, 'targets/loopback-only.mjs')],
       path.join(peersModules, 'supergateway/dist/index.js'),
       ...['--stdio', command.map(quote).join(' '), '--outputTransport', 'streamableHttp', '--stateful'],
@@ -93,14 +129,21 @@ export const targets = {
     ],
   },
   'mcp-proxy': {
-    isPeer: true,
-    runs: hasSessions,
-    argv: (port, { command }) => [
+    ...{ isPeer: true, transport: 'stdio' },
+    argv: ({ port }, { command }) => [
       path.join(peersModules, 'mcp-proxy/dist/bin/mcp-proxy.mjs'),
       ...['--server', 'stream', '--host', '127.0.0.1', '--port', port, '--', ...command],
     ],
   },
 };
 
-/** Ratios of a target are to this one, in the same round. */
-export const referenceOf = (name) => targets[name]?.reference ?? 'ideal';
+/**
+ * What a target's ratios are to, in the same round: the ideal of its transport; for events that go through Redis, the one that stores a
+ * batch before it writes it.
+ */
+export function referenceOf(name, kind) {
+  const { reference, isOurs, usesRedis, transport } = targets[name] ?? {};
+  if (reference !== undefined) return reference;
+  if (transport === 'sse' || transport === 'http') return `ideal-${transport}`;
+  return isOurs && usesRedis && kind === 'stream' ? 'ideal-redis-batch' : 'ideal';
+}

@@ -1,7 +1,7 @@
 // node remote.mjs sse|http
 // A minimal, fast MCP server that runs by itself: HTTP+SSE of 2024-11-05, or Streamable HTTP with JSON answers. Prints its URL.
 // HTTP on raw sockets, since node:http would cost more than the gateway. It reads what relays send and nothing else: each body has
-// a Content-Length. Its only streaming is the GET of HTTP+SSE.
+// a Content-Length. What it streams is the GET of HTTP+SSE, and calls that bring progress.
 import net from 'node:net';
 import { handle } from './tools.mjs';
 
@@ -12,6 +12,9 @@ let lastSession = 0;
 const reply = (status, body = '', more = '') =>
   `HTTP/1.1 ${status}\r\n${more}Content-Length: ${body.length}\r\n\r\n${body}`;
 const json = 'Content-Type: application/json\r\n';
+/** Events that are written together. */
+const heldBytes = 4_096;
+const chunkedHead = 'HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n';
 const streamHead = 'HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nCache-Control: no-store\r\n\r\n';
 
 /** Answers one request. */
@@ -32,7 +35,22 @@ function serve(socket, { method, path, body }) {
   }
   if (message.id === undefined || message.method === undefined) return void socket.write(reply('202 Accepted'));
   const session = message.method === 'initialize' ? `Mcp-Session-Id: ${++lastSession}\r\n` : '';
+  if (message.params?.name === 'progress') return handle(message, createStream(socket));
   handle(message, (text) => socket.write(reply('200 OK', Buffer.from(text).latin1Slice(), json + session), 'latin1'));
+}
+
+/** An answer that is a stream, up to the response. All is ASCII. */
+function createStream(socket) {
+  let held = chunkedHead;
+  return (text) => {
+    const event = `event: message\ndata: ${text}\n\n`;
+    held += `${event.length.toString(16)}\r\n${event}\r\n`;
+    const isLast = !text.includes('"method":');
+    if (isLast) held += '0\r\n\r\n';
+    if (!isLast && held.length < heldBytes) return;
+    socket.write(held, 'latin1');
+    held = '';
+  };
 }
 
 const server = net.createServer({ noDelay: true }, (socket) => {

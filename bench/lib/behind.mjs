@@ -1,6 +1,6 @@
 // What stands behind the targets of a run: the STDIO server's command, a Redis, an issuer of tokens and servers that run by themselves, each only if a
 // target needs it.
-import { prepareBackend } from './backend.mjs';
+import { nodeBackend, prepareBackend } from './backend.mjs';
 import { startIssuer } from './issuer.mjs';
 import { startRedis } from './redis.mjs';
 import { startRemotes } from './remote.mjs';
@@ -10,11 +10,17 @@ export async function startBehind(targets) {
   const backend = prepareBackend();
   const redis = targets.some(({ usesRedis }) => usesRedis) ? await startRedis() : undefined;
   const issuer = targets.some(({ usesToken }) => usesToken) ? await startIssuer() : undefined;
-  const remotes = await startRemotes(targets.flatMap(({ transport }) => transport ?? []));
+  const remotes = await startRemotes(targets.flatMap(({ transport }) => (transport === 'stdio' ? [] : [transport])));
   return {
     backend,
     /** What `argv` of a target gets. */
-    places: { command: backend.command, redisPort: `${redis?.port}`, issuer: issuer?.url, urls: remotes.urls },
+    places: {
+      command: backend.command,
+      nodeCommand: nodeBackend.command,
+      redisPort: `${redis?.port}`,
+      issuer: issuer?.url,
+      urls: remotes.urls,
+    },
     /** What clients of a target with `usesToken` show. */
     token: issuer?.token,
     async stop() {

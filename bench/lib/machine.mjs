@@ -1,5 +1,8 @@
 // What a result depends on beside the programs: machine, versions, backend, time.
+import { spawnSync } from 'node:child_process';
 import os from 'node:os';
+import path from 'node:path';
+import { ourProgram } from '../targets.mjs';
 import { peerVersion } from './peers.mjs';
 
 export const describeMachine = (backend) => ({
@@ -11,6 +14,16 @@ export const describeMachine = (backend) => ({
   },
   node: process.version,
   backend: backend.name,
+  commit: commitOf(ourProgram),
   peers: Object.fromEntries(['supergateway', 'mcp-proxy'].map((name) => [name, peerVersion(name)])),
   at: new Date().toISOString(),
 });
+
+/** The commit that a program was built from, as far as its folder says; `-dirty` if there are changes beside. */
+function commitOf(program) {
+  const { stdout } = spawnSync('git', ['describe', '--always', '--dirty', '--exclude', '*'], {
+    cwd: path.dirname(program),
+    encoding: 'utf8',
+  });
+  return stdout?.trim() || undefined;
+}

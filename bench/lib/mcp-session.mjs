@@ -1,5 +1,5 @@
 // A client's session over Streamable HTTP. Callbacks and no promises on the hot path.
-import { HttpConnection } from './http-connection.mjs';
+import { connectTo } from './rotating-connection.mjs';
 import { createSseParser } from './sse-parser.mjs';
 
 export const protocolVersion = '2025-11-25';
@@ -16,7 +16,7 @@ const initialize = JSON.stringify({
 const initialized = '{"jsonrpc":"2.0","method":"notifications/initialized"}';
 
 export class McpSession {
-  #port;
+  #ports;
   #control;
   #stream;
   #headers = '';
@@ -24,24 +24,32 @@ export class McpSession {
   /** How often its GET stream broke. */
   brokenStreams = 0;
 
-  /** @param token what it shows with each request, if anything */
-  constructor(port, token) {
-    this.#port = port;
+  /**
+   * @param ports of the instances, which its exchanges go to in turn
+   * @param token what it shows with each request, if anything
+   */
+  constructor(ports, token) {
+    this.#ports = ports;
     this.#authorization = token === undefined ? '' : `Authorization: Bearer ${token}\r\n`;
-    this.#control = new HttpConnection(port);
+    this.#control = connectTo(ports);
   }
 
   /** A client without a session, which sends these headers with each request. */
-  static without(port, headers) {
-    const session = new McpSession(port);
+  static without(ports, headers) {
+    const session = new McpSession(ports);
     const all = Object.entries({ 'Mcp-Protocol-Version': statelessVersion, ...headers });
     session.#headers = all.map(([name, value]) => `${name}: ${value}\r\n`).join('');
     return session;
   }
 
+  /** What its requests have to say of it, a line for each header. */
+  get headers() {
+    return this.#headers.split('\r\n').filter((line) => line !== '');
+  }
+
   /** The same session by way of another gateway. */
   by(port) {
-    const session = new McpSession(port);
+    const session = new McpSession([port]);
     session.#headers = this.#headers;
     session.#authorization = this.#authorization;
     return session;
@@ -60,7 +68,7 @@ export class McpSession {
 
   /** A connection for calls; one carries one call at a time. */
   connect() {
-    return new HttpConnection(this.#port);
+    return connectTo(this.#ports);
   }
 
   /**
@@ -123,6 +131,11 @@ export class McpSession {
     });
   }
 
+  /** Closes the connection of its own exchanges; the next one opens another. Its streams stay. */
+  rest() {
+    this.#control.destroy();
+  }
+
   /** Ends the session. Resolves with the status of DELETE; undefined if there was no session or no answer. */
   async close() {
     this.#stream?.destroy();
@@ -162,6 +175,6 @@ export class McpSession {
   }
 
   #head(method, more) {
-    return `${method} /mcp HTTP/1.1\r\nHost: 127.0.0.1:${this.#port}\r\n${this.#authorization}${this.#headers}${more}\r\n`;
+    return `${method} /mcp HTTP/1.1\r\nHost: 127.0.0.1:${this.#ports[0]}\r\n${this.#authorization}${this.#headers}${more}\r\n`;
   }
 }

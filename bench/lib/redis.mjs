@@ -9,11 +9,16 @@ import { freePort, within } from './wait.mjs';
 
 const startLimitMs = 10_000;
 
-/** Starts a redis-server. Rejects with what to do if there is none. */
-export async function startRedis() {
-  const port = await freePort();
+/** The bus of a cluster has a port that is 10,000 above. */
+const maxPort = 55_000;
+
+/** Starts a redis-server with these arguments more. Rejects with what to do if there is none. */
+export async function startRedis(more = []) {
+  let port = await freePort();
+  while (port >= maxPort) port = await freePort();
   const folder = mkdtempSync(path.join(tmpdir(), 'bench-redis-'));
-  const args = ['--port', `${port}`, '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no', '--dir', folder];
+  const inMemory = ['--save', '', '--appendonly', 'no'];
+  const args = ['--port', `${port}`, '--bind', '127.0.0.1', '--dir', folder, ...inMemory, ...more];
   const child = spawn('redis-server', args, { stdio: 'ignore' });
   const failed = once(child, 'error').then(([cause]) => {
     throw new Error('redis-server does not start; install it (Debian: apt-get install redis-server)', { cause });

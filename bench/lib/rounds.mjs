@@ -1,35 +1,30 @@
 // The rounds of a run: which scenario runs against which target when, and what is kept of each cell.
-import { appendFileSync, mkdirSync } from 'node:fs';
-import os from 'node:os';
 import path from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { faultsOf, lineOf } from '../report/line.mjs';
 import { startBehind } from './behind.mjs';
 import { createFleet } from './fleet.mjs';
 import { runJob } from './load-process.mjs';
 import { describeMachine } from './machine.mjs';
-
-export const resultsFolder = path.join(path.dirname(fileURLToPath(import.meta.url)), '../results');
+import { unquietness, watchMachine } from './quiet.mjs';
+import { resultsFolder } from './results.mjs';
 
 /**
  * Runs everything. Ends early, in order, when `signal` is aborted.
- * @returns the rows of the results, the file they are in, and a line for each cell of ours or the reference with a fault
+ * @param groups scenarios, each with the targets that it is run against one after the other: `{ scenario, targets }`
+ * @param results where the rows go, and which cells it has already
+ * @returns a line for each cell of ours or an ideal with a fault
  */
-export async function runRounds({ rounds, targets, scenarios, signal, print }) {
+export async function runRounds({ rounds, groups, results, signal, print }) {
   const stamp = new Date().toISOString().slice(0, 19).replaceAll(':', '-');
-  mkdirSync(resultsFolder, { recursive: true });
-  const file = path.join(resultsFolder, `${stamp}.jsonl`);
-  const rows = [];
+  const targets = [
+    ...new Map(groups.flatMap((group) => group.targets.map((target) => [target.name, target]))).values(),
+  ];
   const wrong = [];
   let round = 0;
 
-  const keep = (row) => {
-    rows.push(row);
-    appendFileSync(file, `${JSON.stringify(row)}\n`);
-  };
   const keepCell = ({ name, isPeer }, result) => {
     const row = { round, target: name, ...result };
-    keep(row);
+    results.keep(row);
     print(lineOf(row));
     if (faultsOf(row) !== '' && !isPeer) wrong.push(`round ${round}, ${lineOf(row)}`);
   };
@@ -44,36 +39,44 @@ export async function runRounds({ rounds, targets, scenarios, signal, print }) {
   });
   const runCell = async (target, scenario) => {
     if (scenario.kind === 'start') return measureStart(fleet, target, scenario);
-    const { port, pid } = await (scenario.isFresh ? fleet.start(target) : fleet.ready(target));
-    return runJob({ ...scenario, port, pid, ...(target.usesToken && { token: behind.token }) }, signal);
+    const { ports, pids } = await (scenario.isFresh ? fleet.start(target) : fleet.ready(target));
+    const result = await runJob({ ...scenario, ports, pids, ...(target.usesToken && { token: behind.token }) }, signal);
+    if (scenario.isFresh) await fleet.stop(target); // it has become large, and what follows is not compared with it
+    return result;
   };
 
-  keep(describeMachine(behind.backend));
+  if (results.isFirst) results.keep(describeMachine(behind.backend));
   try {
     while (round < rounds && !signal.aborted) {
       round += 1;
-      print(`round ${round} of ${rounds}, load average ${os.loadavg()[0].toFixed(1)}`);
-      for (const { scenario, target } of cellsOf(scenarios, targets, round)) {
+      const machine = await watchMachine();
+      results.keep({ round, ...machine });
+      print(`round ${round} of ${rounds}, load average ${machine.load.toFixed(1)}`);
+      if (unquietness(machine) !== undefined) print(`WARNING: ${unquietness(machine)}`);
+      for (const { scenario, target } of cellsOf(groups, round, results)) {
         if (signal.aborted) break;
         const result = await runCell(target, scenario).catch((error) => ({ failed: error.message }));
-        keepCell(target, { scenario: scenario.name, kind: scenario.kind, ...result });
+        if (!signal.aborted) keepCell(target, { scenario: scenario.name, kind: scenario.kind, ...result });
       }
-      await fleet.stopAll(targets);
+      await fleet.stopAll();
     }
   } finally {
-    await fleet.stopAll(targets);
+    await fleet.stopAll();
     await behind.stop();
   }
-  return { rows, file, wrong };
+  return wrong;
 }
 
-/** Each scenario against each target that it says something about; the order of targets moves on with each round. */
-const cellsOf = (scenarios, targets, round) =>
-  scenarios.flatMap((scenario) =>
-    targets
-      .map((_, i) => ({ scenario, target: targets[(i + round) % targets.length] }))
-      .filter(({ target }) => target.runs?.(scenario) ?? true),
-  );
+/**
+ * Each scenario against each of its targets; their order moves on with each round. One that was broken off is run again whole: what is
+ * compared is measured in one go.
+ */
+const cellsOf = (groups, round, results) =>
+  groups
+    .filter(({ scenario, targets }) => !targets.every((target) => results.has(round, scenario, target)))
+    .flatMap(({ scenario, targets }) =>
+      targets.map((_, i) => ({ scenario, target: targets[(i + round) % targets.length] })),
+    );
 
 /** The median of some starts; the last process goes on running. */
 async function measureStart(fleet, target, { count }) {

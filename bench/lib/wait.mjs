@@ -1,10 +1,10 @@
 import { createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** True as soon as `isDone()` is; false if it is not within `ms`. */
+/** True as soon as `isDone()` is, or resolves with true; false if it is not within `ms`. */
 export async function within(ms, isDone) {
   const until = performance.now() + ms;
-  while (!isDone()) {
+  while (!(await isDone())) {
     if (performance.now() > until) return false;
     await sleep(10);
   }

@@ -1,27 +1,34 @@
 // Many sessions at once, opened and closed a few at a time.
 import { McpSession } from '../lib/mcp-session.mjs';
 
-const atOnce = 8;
+const openedAtOnce = 8;
+const closedAtOnce = 64;
 
-export async function openSessions(port, count, { onMessage, token } = {}) {
-  const sessions = Array.from({ length: count }, () => new McpSession(port, token));
-  for (let i = 0; i < count; i += atOnce) {
+export async function openSessions(ports, count, { onMessage, token } = {}) {
+  const sessions = Array.from({ length: count }, () => new McpSession(ports, token));
+  for (let i = 0; i < count; i += openedAtOnce) {
     await Promise.all(
-      sessions.slice(i, i + atOnce).map(async (session) => {
+      sessions.slice(i, i + openedAtOnce).map(async (session) => {
         await session.open();
         if (onMessage !== undefined) await session.listen(onMessage);
+        session.rest(); // thousands would hold a connection each that nothing needs
       }),
     );
   }
   return sessions;
 }
 
-/** Clients of 2026-07-28, who have no session to open: what their calls of the echo tool say of themselves stands in headers. */
-export const statelessClients = (port, count) =>
-  Array.from({ length: count }, () => McpSession.without(port, { 'Mcp-Method': 'tools/call', 'Mcp-Name': 'echo' }));
+/** Clients of 2026-07-28, who have no session to open: what their calls of a tool say of themselves stands in headers. */
+export const statelessClients = (ports, count, tool) =>
+  Array.from({ length: count }, () => McpSession.without(ports, { 'Mcp-Method': 'tools/call', 'Mcp-Name': tool }));
 
 /** How many could not be ended as they should. */
 export async function closeSessions(sessions) {
-  const statuses = await Promise.all(sessions.map((session) => session.close()));
-  return statuses.filter((status) => status === undefined || status >= 300).length;
+  let notClosed = 0;
+  for (let i = 0; i < sessions.length; i += closedAtOnce) {
+    const some = sessions.slice(i, i + closedAtOnce);
+    const statuses = await Promise.all(some.map((session) => session.close()));
+    notClosed += statuses.filter((status) => status === undefined || status >= 300).length;
+  }
+  return notClosed;
 }

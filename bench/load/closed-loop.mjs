@@ -4,13 +4,13 @@ import { startMeter } from './meter.mjs';
 import { Tally } from './tally.mjs';
 
 const maxFaults = 100;
-const drainMs = 6_000;
+const defaultDrainMs = 6_000;
 
 /**
  * Warms up, then measures. `slots`: functions that make one call and call back when it is over.
  * @returns rates and costs of the measured time, and all faults, also those outside of it
  */
-export async function runClosedLoop({ pid, warmMs, runMs, maxCount }, makeSlots) {
+export async function runClosedLoop({ pids, warmMs, runMs, maxCount, drainMs = defaultDrainMs }, makeSlots) {
   const tally = new Tally();
   const slots = makeSlots(tally);
   let isStopping = false;
@@ -26,7 +26,7 @@ export async function runClosedLoop({ pid, warmMs, runMs, maxCount }, makeSlots)
     for (const slot of slots) turn(slot);
   });
   await Promise.race([sleep(warmMs), idle]);
-  const read = startMeter(pid);
+  const read = startMeter(pids);
   tally.isRecording = true;
   await Promise.race([sleep(runMs), idle]);
   tally.isRecording = false;

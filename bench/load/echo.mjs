@@ -1,42 +1,41 @@
-// Echo calls. Every answer is checked: its id, its tag, and each byte of its payload.
-import { statelessVersion } from '../lib/mcp-session.mjs';
+// Echo calls. Every answer is checked: its id, its tag, and each byte of its payload. `inflight` calls of each session at all times; or, with
+// `callers`, so many of all of them, each of the next session.
 import { closeSessions, openSessions, statelessClients } from './client-sessions.mjs';
 import { runClosedLoop } from './closed-loop.mjs';
+import { envelopeOf } from './envelope.mjs';
 import { createPayload } from './payloads.mjs';
 
 export async function echo(job) {
   const payload = createPayload(job.payload, job.bytes);
   const isModern = job.era === 'modern';
-  const { port, token } = job;
-  const sessions = isModern ? statelessClients(port, job.sessions) : await openSessions(port, job.sessions, { token });
-  const params = isModern ? `${envelopeOf(job.declares)},` : '';
+  const { ports, token } = job;
+  const sessions = isModern
+    ? statelessClients(ports, job.sessions, 'echo')
+    : await openSessions(ports, job.sessions, { token, ...(job.listens && { onMessage: () => undefined }) });
+  const params = isModern ? `"_meta":{${envelopeOf(job.declares)}},` : '';
+  let turn = 0;
+  const anySession = () => sessions[turn++ % sessions.length];
+  const callers = job.callers ?? sessions.length * job.inflight;
   const result = await runClosedLoop(job, (tally) =>
-    sessions.flatMap((session, index) =>
-      Array.from({ length: job.inflight }, (_, slot) =>
-        createSlot(session, { name: `s${index}.${slot}`, payload, params, tally }),
-      ),
-    ),
+    Array.from({ length: callers }, (_, slot) => {
+      const session = sessions[slot % sessions.length];
+      const next = job.callers === undefined ? () => session : anySession;
+      return createSlot(next, { name: `s${slot}`, payload, params, tally });
+    }),
   );
   return { ...result, notClosed: isModern ? 0 : await closeSessions(sessions) };
 }
 
 let nextId = 1;
 
-/** What each request of a client without a session says of itself. */
-const envelopeOf = (capabilities = {}) =>
-  `"_meta":${JSON.stringify({
-    'io.modelcontextprotocol/protocolVersion': statelessVersion,
-    'io.modelcontextprotocol/clientCapabilities': capabilities,
-  })}`;
-
-function createSlot(session, { name, payload, params, tally }) {
-  const connection = session.connect();
+function createSlot(nextSession, { name, payload, params, tally }) {
+  const connection = nextSession().connect();
   return (done) => {
     const id = nextId++;
     const tag = `${name}.${id}:`;
     const sentAt = performance.now();
     let answers = 0;
-    session.post(connection, [requestHead(id, tag, params), payload.after], {
+    nextSession().post(connection, [requestHead(id, tag, params), payload.after], {
       onMessage(text) {
         answers += 1;
         const fault = faultOf(text, id, tag, payload);

@@ -1,20 +1,25 @@
 // Calls that bring many progress events. Each event must come once, in order, with the answer of its own call.
-import { closeSessions, openSessions } from './client-sessions.mjs';
+import { closeSessions, openSessions, statelessClients } from './client-sessions.mjs';
 import { runClosedLoop } from './closed-loop.mjs';
+import { envelopeOf } from './envelope.mjs';
 
 export async function stream(job) {
   let onGetMessage;
-  const sessions = await openSessions(job.port, job.sessions, { onMessage: (text) => onGetMessage?.(text) });
+  const isModern = job.era === 'modern';
+  const sessions = isModern
+    ? statelessClients(job.ports, job.sessions, 'progress')
+    : await openSessions(job.ports, job.sessions, { onMessage: (text) => onGetMessage?.(text) });
+  const meta = isModern ? `${envelopeOf()},` : '';
   const result = await runClosedLoop(job, (tally) => {
     onGetMessage = () => tally.fault('an event on the GET stream');
-    return sessions.map((session) => createSlot(session, job.events, tally));
+    return sessions.map((session) => createSlot(session, { events: job.events, meta, tally }));
   });
-  return { ...result, notClosed: await closeSessions(sessions) };
+  return { ...result, notClosed: isModern ? 0 : await closeSessions(sessions) };
 }
 
 let nextId = 1;
 
-function createSlot(session, events, tally) {
+function createSlot(session, { events, meta, tally }) {
   const connection = session.connect();
   return (done) => {
     const id = nextId++;
@@ -30,7 +35,7 @@ function createSlot(session, events, tally) {
         return tally.fault('an event lost, doubled or reordered');
       if (tally.isRecording) tally.events += 1;
     };
-    session.post(connection, [requestText(id, events)], {
+    session.post(connection, [requestText(id, events, meta)], {
       onMessage(text) {
         if (text.includes('"notifications/progress"')) return takeEvent(text);
         isAnswered = text.includes('"done"') && new RegExp(`"id":${id}[,}]`).test(text);
@@ -46,5 +51,5 @@ function createSlot(session, events, tally) {
   };
 }
 
-const requestText = (id, n) =>
-  `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":{"name":"progress","arguments":{"n":${n}},"_meta":{"progressToken":${id}}}}`;
+const requestText = (id, n, meta) =>
+  `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":{"name":"progress","arguments":{"n":${n}},"_meta":{${meta}"progressToken":${id}}}}`;

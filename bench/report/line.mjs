@@ -1,12 +1,12 @@
 // One cell as one line, for who watches a run.
 
 /** Everything that was not right in a cell, as one text; empty if it was. */
-export const faultsOf = ({ failed, faults = {}, notClosed, answers }) =>
+export const faultsOf = ({ failed, faults = {}, notClosed, answers, events }) =>
   [
     failed,
     ...Object.entries(faults).map(([what, times]) => `${times} x ${what}`),
     notClosed > 0 && `${notClosed} sessions not closed`,
-    answers === 0 && 'no answers',
+    answers === 0 && !(events > 0) && 'no answers',
   ]
     .filter(Boolean)
     .join('; ');

@@ -1,144 +1,140 @@
 // Results as markdown tables: the median over the rounds, and in brackets the median of the ratios to the reference
 // within one round.
+import { maxBusyShare, maxStealShare } from '../lib/quiet.mjs';
+import { newestCells } from '../lib/results.mjs';
 import { referenceOf } from '../targets.mjs';
+import { families } from './families.mjs';
+import * as of from './measures.mjs';
 
-const count = (row) => row.answers / row.seconds;
-const latency = (row) => row.latency?.p50;
-const stepOf = (row, at) => row.steps?.at(at);
-const slope = ({ steps }) => {
-  if (steps === undefined) return undefined;
-  const [first, last] = [steps[0], steps.at(-1)];
-  return (last.residentKib - first.residentKib) / (last.sessions - first.sessions);
-};
+const { median, number } = of;
 
 const tables = [
-  { title: 'Echo: calls per second', kind: 'echo', value: count },
-  { title: 'Echo: median latency, ms', kind: 'echo', value: latency },
-  { title: 'Echo: 99th percentile, ms', kind: 'echo', value: (row) => row.latency?.p99 },
-  {
-    title: 'Echo: gateway CPU seconds per 10,000 calls',
-    kind: 'echo',
-    value: (row) => (row.gatewayCpu / row.answers) * 1e4,
-  },
-  { title: 'Progress events per second, 1,000 in each call', kind: 'stream', value: (row) => row.events / row.seconds },
-  {
-    title: 'Gateway CPU seconds per 10,000 progress events',
-    kind: 'stream',
-    value: (row) => (row.gatewayCpu / row.events) * 1e4,
-  },
-  { title: 'Sessions opened per second', kind: 'sessions', value: count, without: ['bursts-4'] },
-  { title: 'Handshake of a session, median ms', kind: 'sessions', value: latency },
-];
-
-const memory = [
-  ['fewest sessions, MiB', (row) => stepOf(row, 0) && stepOf(row, 0).residentKib / 1024],
-  ['most sessions, MiB', (row) => stepOf(row, -1) && stepOf(row, -1).residentKib / 1024],
-  ['KiB per session', slope],
+  { title: 'Calls per second', kind: 'echo', value: of.callsPerSecond },
+  { title: 'Median latency, ms', kind: 'echo', value: of.medianMs },
+  { title: '99th percentile, ms', kind: 'echo', value: of.p99Ms },
+  { title: 'Gateway CPU seconds per 10,000 calls', kind: 'echo', value: of.cpuOfCalls },
+  { title: 'Gateway memory under these calls, MiB', kind: 'echo', value: of.memoryMib },
+  { title: 'Progress events per second, 1,000 in each call', kind: 'stream', value: of.eventsPerSecond },
+  { title: 'Gateway CPU seconds per 10,000 progress events', kind: 'stream', value: of.cpuOfEvents },
+  { title: 'Gateway memory under these events, MiB', kind: 'stream', value: of.memoryMib },
+  { title: 'Sessions opened per second', kind: 'sessions', value: of.callsPerSecond, without: ['bursts-4'] },
+  { title: 'Handshake of a session, median ms', kind: 'sessions', value: of.medianMs },
+  { title: 'Handshake of a session, 99th percentile, ms', kind: 'sessions', value: of.p99Ms },
+  { title: 'Start of the process to its first answer, ms', kind: 'start', value: of.startMs },
 ];
 
 /** @param rows of one or more runs, in order; a run begins with the row of its machine */
 export function reportOf(rows) {
-  const runs = rows.filter((row) => row.machine !== undefined);
-  let run = -1;
-  const cells = rows.flatMap((row) => {
-    if (row.machine !== undefined) run += 1;
-    return row.scenario === undefined || row.failed !== undefined ? [] : [{ ...row, round: `${run}/${row.round}` }];
+  const { cells: all, beside } = newestCells(rows);
+  const cells = all.filter(({ failed }) => failed === undefined);
+  const sections = families.map(({ title, isPlain, names }) => {
+    const ofFamily = cells.filter(({ target }) => names.includes(target));
+    // What ideals are measured with for the sake of other families says nothing here.
+    const told = new Set(ofFamily.filter(({ target }) => target.startsWith('ours')).map(({ scenario }) => scenario));
+    const own = ofFamily.filter(({ scenario }) => isPlain || told.has(scenario));
+    const text = join([
+      ...tables.map((table) => byScenario(own, names, table, beside)),
+      ...['idle', 'hibernated'].map((scenario) => memoryTable(own, names, scenario, beside)),
+    ]);
+    return text === '' ? '' : `<details>\n<summary>${title}</summary>\n\n${text}\n\n</details>`;
   });
-  const start = cells.filter(({ scenario }) => scenario === 'start');
-  const idle = cells.filter(({ kind }) => kind === 'idle');
-  return [
-    describe(runs, cells),
-    ...tables.map((table) => byScenario(cells, table)),
-    grid('Start of the process to its first answer, ms', start, ['start'], () => (row) => row.startMs),
-    memoryTable(idle),
-    faultTable(rows),
-  ]
-    .filter((text) => text !== '')
-    .join('\n\n');
+  return join([describe(rows, cells), ...sections, faultTable(all)]);
 }
 
-function describe([{ machine, node, backend, peers, at }], cells) {
-  const rounds = new Set(cells.map(({ round }) => round)).size;
+const join = (texts) => texts.filter((text) => text !== '').join('\n\n');
+
+/** What a result depends on: machines, versions, how many rounds, and whether the machine was quiet. */
+export function describe(rows, cells) {
+  const runs = rows.filter(({ machine }) => machine !== undefined);
+  if (runs.length === 0) return '';
+  const { machine, backend, peers } = runs.at(-1);
+  const each = (values) => [...new Set(values)].join(', ');
   const versions = Object.entries(peers).filter(([, version]) => version !== undefined);
+  const counts = new Map();
+  for (const { kind, scenario, target } of cells) {
+    if (kind !== undefined) counts.set(`${scenario}/${target}`, (counts.get(`${scenario}/${target}`) ?? 0) + 1);
+  }
+  const rounds = [...counts.values()];
+  const looks = rows.filter(({ busyShare }) => busyShare !== undefined);
+  const most = (key) => Math.max(0, ...looks.map((look) => look[key]));
+  const busy = looks.filter(({ busyShare, stealShare }) => busyShare > maxBusyShare || stealShare > maxStealShare);
   return [
-    `${at.slice(0, 10)}, ${machine.cpus} x ${machine.cpu}, ${machine.gib} GiB, Linux ${machine.kernel}, Node.js ${node.slice(1)}, ${backend} backend`,
-    ...versions.map(([name, version]) => `${name} ${version}`),
-    `median of ${rounds} rounds; in brackets the ratio in the same round to \`ideal\`, or to the ideal of the same transport.`,
-  ].join(', ');
+    [
+      `${each(runs.map(({ at }) => at.slice(0, 10)))}, ${machine.cpus} x ${machine.cpu}, ${machine.gib} GiB, Linux ${machine.kernel}`,
+      `Node.js ${each(runs.map(({ node }) => node.slice(1)))}, commits ${each(runs.map(({ commit }) => commit ?? 'unknown'))}, ${backend} backend`,
+      ...versions.map(([name, version]) => `${name} ${version}`),
+      ...(rounds.length > 0
+        ? [`medians of ${each([Math.min(...rounds), Math.max(...rounds)]).replace(', ', ' to ')} rounds`]
+        : []),
+    ].join(', '),
+    `. Before the rounds: load average up to ${most('load').toFixed(1)}, up to ${(most('busyShare') * 100).toFixed(0)} % of the machine used by others,`,
+    ` ${(most('stealShare') * 100).toFixed(1)} % stolen${busy.length > 0 ? `; **${busy.length} of ${looks.length} rounds began on a machine that was not quiet**` : ''}.`,
+  ].join('');
 }
 
-function byScenario(cells, { title, kind, value, without = [] }) {
-  const of = cells.filter((row) => row.kind === kind && !without.includes(row.scenario));
-  return grid(title, of, [...new Set(of.map(({ scenario }) => scenario))], () => value);
+function byScenario(cells, names, { title, kind, value, without = [] }, beside) {
+  const own = cells.filter((row) => row.kind === kind && !without.includes(row.scenario));
+  const rows = [...new Set(own.map(({ scenario }) => scenario))].map((scenario) => ({
+    label: scenario,
+    cells: own.filter((cell) => cell.scenario === scenario),
+    value,
+  }));
+  return grid(title, names, rows, beside);
 }
 
-function memoryTable(cells) {
-  const steps = cells.flatMap((row) => row.steps.map(({ sessions }) => sessions));
-  const title = `Gateway memory with ${[...new Set(steps)].join(', ')} idle sessions, each with a GET stream (children not counted)`;
-  return grid(
-    title,
-    cells,
-    memory.map(([name]) => name),
-    (name) => memory.find(([of]) => of === name)[1],
-    () => true,
-  );
+function memoryTable(cells, names, scenario, beside) {
+  const own = cells.filter((row) => row.scenario === scenario);
+  const counts = [...new Set(own.flatMap(({ steps }) => steps.map(({ sessions }) => sessions)))].sort((a, b) => a - b);
+  const rows = [
+    ...counts.map((count) => ({
+      label: `${count.toLocaleString('en')} sessions, MiB`,
+      cells: own,
+      value: of.mibWith(count),
+    })),
+    { label: 'KiB per session', cells: own, value: of.kibPerSession },
+  ];
+  const title =
+    scenario === 'idle' ? 'idle sessions, each with a GET stream' : 'sessions that hibernate, each with a GET stream';
+  return own.length === 0 ? '' : grid(`Gateway memory with ${title} (children not counted)`, names, rows, beside);
 }
 
-/** A table with a row for each of `names` and a column for each target. */
-function grid(title, cells, names, picks, belongs = (row, name) => row.scenario === name) {
-  const targets = [...new Set(cells.map(({ target }) => target))].sort(byImportance);
-  if (targets.length === 0) return '';
-  const lines = names.map((name) => {
-    const value = picks(name);
-    const row = cells.filter((cell) => belongs(cell, name));
-    return `| ${name} | ${targets.map((target) => cellText(row, target, value)).join(' | ')} |`;
-  });
-  return [`**${title}**`, '', `| | ${targets.join(' | ')} |`, `|:--|${'--:|'.repeat(targets.length)}`, ...lines].join(
-    '\n',
-  );
+/** A table with a row for each of `rows` and a column for each target that has something in one. */
+function grid(title, names, rows, beside) {
+  const used = names.filter((name) => rows.some(({ cells }) => cells.some(({ target }) => target === name)));
+  if (used.length === 0) return '';
+  const lines = rows.map((row) => `| ${row.label} | ${used.map((name) => cellText(row, name, beside)).join(' | ')} |`);
+  return [`**${title}**`, '', `| | ${used.join(' | ')} |`, `|:--|${'--:|'.repeat(used.length)}`, ...lines].join('\n');
 }
 
-function cellText(row, target, value) {
-  const own = row.filter((cell) => cell.target === target);
+function cellText({ cells, value }, target, beside) {
+  const own = cells.filter((cell) => cell.target === target);
   const middle = median(own.map(value));
   if (middle === undefined) return '–';
-  const reference = referenceOf(target);
-  const ratios = own.map((cell) => {
-    const of = row.find((other) => other.target === reference && other.round === cell.round);
-    return of && value(cell) / value(of);
-  });
-  const ratio = target === reference ? undefined : median(ratios);
+  const ratio = median(
+    own.map((cell) => {
+      const reference = referenceOf(target, cell.kind);
+      return reference === target ? undefined : value(cell) / value(beside(cell, reference) ?? {});
+    }),
+  );
   return ratio === undefined ? number(middle) : `${number(middle)} (${ratio.toFixed(2)})`;
 }
 
+/** Everything that was not right, summed over the rounds. */
 function faultTable(rows) {
-  const lines = rows.flatMap((row) => {
-    const faults = Object.entries({
+  const times = new Map();
+  for (const row of rows) {
+    const faults = {
       ...row.faults,
       ...(row.failed && { [row.failed]: 1 }),
       ...(row.notClosed > 0 && { 'sessions not closed': row.notClosed }),
-    });
-    return faults.map(
-      ([what, times]) =>
-        `| ${row.target} | ${row.scenario} | ${times} x ${what.replace(/[|\s]+/g, ' ').slice(0, 100)} |`,
-    );
-  });
+    };
+    for (const [what, count] of Object.entries(faults)) {
+      const key = `| ${row.target} | ${row.scenario} | ${what.replace(/[|\s]+/g, ' ').slice(0, 100)} |`;
+      times.set(key, (times.get(key) ?? 0) + count);
+    }
+  }
+  const lines = [...times].map(([key, count]) => `${key} ${count} |`);
   return lines.length === 0
     ? ''
-    : ['**What went wrong**', '', '| | scenario | what |', '|:--|:--|:--|', ...lines].join('\n');
-}
-
-const order = ['ours', 'ours-warm', 'ideal'];
-const byImportance = (a, b) => (order.indexOf(a) + 1 || 9) - (order.indexOf(b) + 1 || 9);
-
-function median(values) {
-  const sorted = values.filter(Number.isFinite).sort((a, b) => a - b);
-  if (sorted.length === 0) return undefined;
-  const middle = sorted.length >> 1;
-  return sorted.length % 2 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
-}
-
-function number(value) {
-  if (value >= 1000) return Math.round(value).toLocaleString('en');
-  return value >= 100 ? value.toFixed(0) : value.toPrecision(3);
+    : ['**What went wrong**', '', '| | scenario | what | times |', '|:--|:--|:--|--:|', ...lines].join('\n');
 }

@@ -15,6 +15,7 @@ const isBatch = process.argv.slice(0, split).includes('--batch');
 const redis = redisAt === -1 ? undefined : await connectRedis(Number(process.argv[redisAt + 1]));
 
 const lineFeed = Buffer.from('\n');
+const [idKey, tokenKey] = ['"id":', '"progressToken":'];
 const eventHead = Buffer.from('event: message\ndata: ');
 const eventEnd = Buffer.from('\n\n');
 const streamHeaders = { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' };
@@ -85,28 +86,22 @@ function deliver(session, lines) {
   for (const line of lines) {
     const { id, method, token } = look(line);
     const isResponse = method === undefined;
-    if (session === shared) {
-      const call = session.calls.get(id);
-      session.calls.delete(id);
-      const text = replaceId(line, id, call.id);
-      call.response.writeHead(200, { 'content-type': 'application/json', 'content-length': text.length }).end(text);
-      continue;
-    }
     const call = isResponse ? session.calls.get(id) : session.tokens.get(token);
     const response = call?.response ?? (isResponse ? undefined : session.stream);
     if (response === undefined) continue;
     if (to !== response) flush();
     to = response;
+    const text = session === shared ? renamed(line, call, isResponse) : line;
     if (isResponse) {
       session.calls.delete(id);
       session.tokens.delete(call.token);
       if (!response.headersSent) {
-        const headers = { 'content-type': 'application/json', 'content-length': line.length, ...call.headers };
-        response.writeHead(200, headers).end(line);
+        const headers = { 'content-type': 'application/json', 'content-length': text.length, ...call.headers };
+        response.writeHead(200, headers).end(text);
         continue;
       }
     } else if (!response.headersSent) response.writeHead(200, streamHeaders);
-    parts.push(eventHead, line, eventEnd);
+    parts.push(eventHead, text, eventEnd);
     if (!isResponse) continue;
     response.end(Buffer.concat(parts));
     parts = [];
@@ -114,19 +109,27 @@ function deliver(session, lines) {
   flush();
 }
 
-/** The text with another id. */
-function replaceId(text, id, by) {
-  const at = text.indexOf(`"id":${id}`) + 5;
-  return Buffer.concat([text.subarray(0, at), Buffer.from(by), text.subarray(at + id.length)]);
+/** The text with something else in place of what stands behind the first `key`. */
+function replace(text, key, value, by) {
+  const at = text.indexOf(`${key}${value}`) + key.length;
+  return Buffer.concat([text.subarray(0, at), Buffer.from(by), text.subarray(at + value.length)]);
 }
+
+/** What the shared process says, as the client of a call has named it. */
+const renamed = (line, call, isResponse) =>
+  isResponse ? replace(line, idKey, call.number, call.id) : replace(line, tokenKey, call.number, call.ownToken);
 
 /** A call of a client without a session: to the process that all share, under a number of its own. */
 function postShared(text, response) {
-  const { id } = look(text);
+  const { id, token } = look(text);
   shared ??= openSession();
   const number = String(++lastNumber);
-  shared.calls.set(number, { response, id });
-  send(shared.child, replaceId(text, id, number));
+  const isQuiet = token === undefined;
+  const call = { response, id, number, ownToken: token, token: isQuiet ? undefined : number };
+  shared.calls.set(number, call);
+  if (!isQuiet) shared.tokens.set(number, call);
+  const numbered = replace(text, idKey, id, number);
+  send(shared.child, isQuiet ? numbered : replace(numbered, tokenKey, token, number));
 }
 
 function send(child, text) {

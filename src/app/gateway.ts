@@ -8,6 +8,7 @@ import { createCors } from '../http/cors.ts';
 import { createOriginRules } from '../http/origin.ts';
 import { createWebServer, type ServerCertificate, type WebServer } from '../http/web-server.ts';
 import { createWebSocketFace } from '../http/websocket/face.ts';
+import { readinessReport } from '../ops/health/readiness-report.ts';
 import { failureOf } from '../ops/health/server-failure.ts';
 import { ServerHealth } from '../ops/health/server-health.ts';
 import type { Log } from '../ops/log.ts';
@@ -108,7 +109,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   const running = started.map(traced);
   const set: ServerSet = new ServerSet(
     {
-      ...{ config, sessions, store, keyed, health },
+      ...{ config, sessions, store, keyed, health, logger: log.server },
       observer: observers.modern,
       run: (server) => traced(runServer(server, config, environment, listenersOf(server))),
       onAdded: (server) => warnOfMissing(server, parts, health),
@@ -126,12 +127,13 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   };
 
   const originRules = createOriginRules(config);
-  const readiness = () => sessions.readiness;
+  const readinessNow = () => readinessReport(sessions.readiness, health.statuses);
+  const readiness = () => readinessNow().status;
   const routeParts: RouteParts = {
     ...{ sessions, keyed, originRules, identityHeaders, quotas, watch, calls, trafficOf },
     tracePosts: tracing?.tracePosts,
     accessTo: await createAccess(config, authentication.authenticators, log.auth),
-    health: { readiness, servers: health, showsServers: !hasAuthentication(config) },
+    health: { readiness: readinessNow, servers: health, showsServers: !hasAuthentication(config) },
   };
   const webSockets = createWebSocketFace({
     ...{ ...config, sessions, store: connectedStore, watch, calls, tracePosts: tracing?.tracePosts },
@@ -164,18 +166,29 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   const state = {
     ...{ version, maxSessions: config.maxSessions, readiness },
     servers: () => set.current.map((served) => served.config.name),
+    probes: () => health.statuses,
     sessions: () => sessions.all,
     waitingMail: sessions.waitingMail,
     connections: () => promisify(web.server.getConnections.bind(web.server))(),
     isStoreUp: () => (config.redis === undefined ? undefined : store.healthyForMs() > 0),
   };
-  const shown = { readiness, servers: health, showsServers: true };
+  const shown = { readiness: readinessNow, servers: health, showsServers: true };
   const base = `${certificate === undefined ? 'http' : 'https'}://${displayHost(host)}:${port}`;
   // Nobody needs it before there is somebody to be served.
   const page =
     observers.status &&
     (await import('./status.ts')).createStatus({
-      ...{ config, logger: log.app, record: observers.status, health, store, sessions, authentication, base },
+      ...{
+        config,
+        logger: log.app,
+        record: observers.status,
+        health,
+        store,
+        sessions,
+        authentication,
+        base,
+        readiness,
+      },
       pathOf: (server) => endpointPathsOf(set.config, server)[0].mcp,
       playground: logged(log.http.child({ from: 'playground' })),
       servers: () => set.current,

@@ -46,7 +46,9 @@ export async function main(): Promise<void> {
   }
   if (configuration.command === 'key') {
     const { key, entry } = makeKey(configuration.name);
-    process.stderr.write('The key, which is shown this once, and its entry for the list in the file of --api-keys:\n');
+    process.stderr.write(
+      'The key, which is shown this once, and its entry. The file of --api-keys is a list of such, in brackets: [entry, entry]\n',
+    );
     process.stdout.write(`${key}\n${entry}\n`);
     return;
   }

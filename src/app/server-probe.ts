@@ -1,4 +1,5 @@
-import { failureOf } from '../ops/health/server-failure.ts';
+import type { Logger } from 'pino';
+import { type Failure, failureOf } from '../ops/health/server-failure.ts';
 import type { ServerHealth } from '../ops/health/server-health.ts';
 import { readOwn } from '../protocol/message.ts';
 import { ownRequest } from '../protocol/modern/envelope.ts';
@@ -17,10 +18,10 @@ export interface ServerProbe {
  * Begins to probe a server, where that is configured: at once, and then `probeEveryMs` after each answer. A server of the
  * modern era is asked `server/discover` as all its clients ask it, by what they share; one of the legacy era gets a session
  * of the gateway's own for each probe, with a `ping` in it, as every client has its own. It is up and down after so many
- * answers of a kind in a row: one that is lost says little.
+ * answers of a kind in a row: one that is lost says little. The log has each change, and each other reason, once.
  * @returns undefined for a server that is not probed: what only clients bring, the gateway does not have
  */
-export function startProbing(served: ServedServer, health: ServerHealth): ServerProbe | undefined {
+export function startProbing(served: ServedServer, health: ServerHealth, logger: Logger): ServerProbe | undefined {
   const { config } = served;
   const { name, probeEveryMs, probeFailures, probeSuccesses } = config;
   if (probeEveryMs === 0 || asksClients(config)) return undefined;
@@ -29,6 +30,7 @@ export function startProbing(served: ServedServer, health: ServerHealth): Server
   let state: 'up' | 'down' | undefined;
   let inARow = 0;
   let wasWell: boolean | undefined;
+  let told: string | undefined;
 
   const judge = (outcome: 'well' | Error): void => {
     const isWell = outcome === 'well';
@@ -42,7 +44,19 @@ export function startProbing(served: ServedServer, health: ServerHealth): Server
       health.ended(name, outcome.end, { isAtStart: true, ifClosed: failureOf('no_answer') });
     // Of a server that could not be started, who started it has told why.
     else if (!(outcome instanceof NotStarted)) health.failed(name, failureOf('no_answer'));
-    if (state !== undefined) health.probed(name, state);
+    if (state === undefined) return;
+    health.probed(name, state);
+    if (state === 'up') tell();
+    else if (!isWell) tell(health.lastFailureOf(name) ?? failureOf('no_answer'));
+  };
+
+  const tell = (failure?: Failure): void => {
+    const news = failure?.why ?? 'up';
+    if (told === news) return;
+    told = news;
+    if (failure === undefined) return logger.info({ server: name }, 'server is up, by its probes');
+    const { reason, why: detail, help } = failure;
+    logger.warn({ server: name, reason, detail, help }, 'server is down, by its probes');
   };
 
   const ask = async (): Promise<void> => {
@@ -70,16 +84,30 @@ class NotStarted extends Error {}
 /** Resolves if the server answers in time; rejects if it does not, whyever. */
 async function answers(served: ServedServer): Promise<void> {
   const { modern, config } = served;
-  const era = await modern.findEra();
+  const { probeTimeoutMs } = config;
+  const era = await inTime(modern.findEra(undefined, undefined, true), probeTimeoutMs);
   if (era === 'modern') return askModern(served);
   if (era === 'server_start_failed') throw new NotStarted(era);
   if (era !== 'legacy') throw new Error(`its era could not be found out: ${era}`);
-  const trial = openTrial(served.running.openSibling, config.probeTimeoutMs);
+  const trial = openTrial(served.running.openSibling, probeTimeoutMs);
   try {
     await initialize(trial);
     await trial.request('ping', {});
   } finally {
     await trial.close();
+  }
+}
+
+/** What the answer is, if it is there in time; a server that hangs at its start is not waited for as clients do. */
+async function inTime<T>(answer: Promise<T>, timeoutMs: number): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error('it did not answer in time')), timeoutMs).unref();
+  });
+  try {
+    return await Promise.race([answer, late]);
+  } finally {
+    clearTimeout(timer);
   }
 }
 
@@ -94,7 +122,7 @@ function askModern({ modern, config }: ServedServer): Promise<void> {
       clearTimeout(timer);
       settled();
     };
-    const cancel = modern.ask(readOwn(question), undefined, {
+    const cancel = modern.probe(readOwn(question), {
       message: () => false,
       response: () => settle(resolve),
       fault: (reason) => settle(() => reject(new Error(reason))),

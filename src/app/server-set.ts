@@ -1,3 +1,4 @@
+import type { Logger } from 'pino';
 import type { Era } from '../protocol/revisions.ts';
 import type { Server } from '../session/session-parts.ts';
 import type { GatewayConfig, ServerConfig } from './configuration/config.ts';
@@ -7,6 +8,8 @@ import type { RunningServer } from './servers.ts';
 
 /** What the servers of a gateway need; `health` has those that are run. */
 export interface ServerSetParts extends ServingParts {
+  /** Is told what probes find. */
+  readonly logger: Logger;
   /** Starts a server, and has it in `health`; throws an error for the operator if that cannot be. */
   run(config: ServerConfig): RunningServer;
   /** A server is in use. */
@@ -129,7 +132,7 @@ export class ServerSet {
     const served = serve(running, this.#parts, startAheadMs);
     this.#current.set(config.name, served);
     this.#parts.onAdded(config);
-    const probe = startProbing(served, this.#parts.health);
+    const probe = startProbing(served, this.#parts.health, this.#parts.logger);
     if (probe !== undefined) this.#probes.set(served, probe);
   }
 

@@ -12,6 +12,7 @@ import type { LookedAtServer } from '../ops/status/look.ts';
 import type { StatusRecord } from '../ops/status/record.ts';
 import type { ServerHealthView } from '../ops/status/snapshot.ts';
 import { createStatusPage, type StatusPage } from '../ops/status/status-page.ts';
+import type { Readiness } from '../session/readiness.ts';
 import type { Sessions } from '../session/sessions.ts';
 import type { Store } from '../store/store.ts';
 import type { Authentication } from './authentication.ts';
@@ -34,6 +35,8 @@ export interface StatusParts {
   readonly health: ServerHealth;
   readonly store: Store;
   readonly sessions: Sessions;
+  /** As `/readyz` has it. */
+  readiness(): Readiness;
   readonly authentication: Authentication;
   /** `http://127.0.0.1:8080` */
   readonly base: string;
@@ -47,18 +50,27 @@ export interface StatusParts {
 
 /** The status page of a gateway; see `createStatusPage`. */
 export function createStatus(parts: StatusParts): StatusPage {
-  const { config, logger, record, health, store, sessions, base, servers, pathOf, playground, drain } = parts;
+  const { config, logger, record, health, store, sessions, base, readiness, servers, pathOf, playground, drain } =
+    parts;
   const onFailed = (cause: unknown): void =>
     logger.debug({ err: cause }, 'the status page could not be told something');
   const memory = new ChildMemory(usageOf, onFailed);
   const named = (name: string): StatusServer | undefined =>
     servers().find(({ running }) => running.config.name === name);
   return createStatusPage({
-    ...{ record, logger, drain, onFailed, version, maxSessions: config.maxSessions, retryMs: config.retryMs },
+    ...{
+      record,
+      logger,
+      readiness,
+      drain,
+      onFailed,
+      version,
+      maxSessions: config.maxSessions,
+      retryMs: config.retryMs,
+    },
     name: `${hostname()}:${process.pid}`,
     door: doorOf(parts),
     changes: config.redis === undefined ? undefined : store.changes,
-    readiness: () => sessions.readiness,
     sessions: () => sessions.all,
     endableSessions: () => sessions.all,
     servers() {

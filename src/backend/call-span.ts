@@ -9,7 +9,7 @@ import {
 } from '@opentelemetry/api';
 import { maxNameLength, nameOfCall } from '../protocol/call-name.ts';
 import { type Message, memberValue, placeOf } from '../protocol/message.ts';
-import { valueAt } from '../protocol/splice.ts';
+import { isToolError } from '../protocol/tool-error.ts';
 
 /** Which request a span is of, and on which side of the gateway. */
 export interface CallSpanOptions {
@@ -31,7 +31,7 @@ const nameKeys: ReadonlyMap<string | undefined, string> = new Map([
 
 /**
  * Begins the span of a request, named and described as the semantic conventions for MCP have it (OpenTelemetry GenAI, "MCP"), but
- * for what opens or tells anything (P12): session ids, request ids, URIs, arguments, results and texts of errors are left out.
+ * for what opens or tells anything (P12): session ids, ids of JSON-RPC requests, URIs, arguments, results and texts of errors are left out.
  */
 export function startCallSpan({ tracer, request, side, attributes, parent, links = [] }: CallSpanOptions): Span {
   const method = (request.method ?? '').slice(0, maxNameLength);
@@ -59,9 +59,7 @@ export function endWithResponse(span: Span, method: string | undefined, response
     if (code !== undefined) span.setAttribute('rpc.response.status_code', code);
     return endWithError(span, code ?? '_OTHER');
   }
-  // What went wrong in a tool is a result all the same (2025-11-25, server/tools, "Error Handling").
-  const isToolError = method === 'tools/call' && valueAt(response.text, ['result', 'isError'])?.toString() === 'true';
-  if (isToolError) endWithError(span, 'tool_error');
+  if (method === 'tools/call' && isToolError(response.text)) endWithError(span, 'tool_error');
   else span.end();
 }
 

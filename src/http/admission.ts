@@ -10,6 +10,7 @@ import { StoreUnavailable } from '../store/store-unavailable.ts';
 import type { Authorization } from './auth/authorization.ts';
 import { type Authenticate, type Challenge, type Identity, isChallenge } from './auth/identity.ts';
 import { createGuard, type GuardOptions } from './guard.ts';
+import { logServer } from './logged-request.ts';
 import { noteRequest, noteSender } from './refused-calls.ts';
 import { respondWithChallenge } from './respond.ts';
 import type { TracePosts } from './traced-post.ts';
@@ -66,6 +67,7 @@ export function createAdmission(options: AdmissionOptions): (incoming: IncomingM
   const authenticate = authorization.guard(options.authenticate);
   const guard = createGuard(options);
   return (incoming, doors) => {
+    logServer(incoming, server.name);
     if (calls !== undefined) noteRequest(incoming, calls, server.name);
     const forwarded = guard(incoming);
     if (typeof forwarded === 'string') return doors.refused({ reason: forwarded });

@@ -13,6 +13,7 @@ import type { CredentialWatch } from './auth/credential-watch.ts';
 import { endingReply } from './auth/ending-reply.ts';
 import { authorized, neededBy, refuse } from './authorized.ts';
 import { headerOf } from './guard.ts';
+import { logMessages, logSession, requestIdOf } from './logged-request.ts';
 import { createModernFace } from './modern-face.ts';
 import { readPosted } from './posted.ts';
 import { HttpReply } from './reply.ts';
@@ -64,6 +65,7 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
   const findSession = (incoming: IncomingMessage, { principal }: Sender): SessionHandle | Reason => {
     const shown = shownSession(incoming);
     if (typeof shown === 'string') return shown;
+    logSession(incoming, shown.key);
     return sessions.at(shown.key, server, principal, headerOf(incoming, 'mcp-protocol-version'));
   };
 
@@ -82,7 +84,8 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
       const plain = replyTo(outgoing, accepts, sender, allowed.id, needs);
       if (!allowed.ok) return refuse(allowed, outgoing, plain);
       sender.visit.read(allowed.messages);
-      const traced = trace?.(allowed, incoming.headers);
+      const traced = trace?.(allowed, incoming.headers, requestIdOf(incoming));
+      if (traced !== undefined) logMessages(incoming, traced.posted.messages);
       const posted = traced?.posted ?? allowed;
       const reply = traced?.watch(plain) ?? plain;
       if (posted.modern !== undefined) return modernFace.post(posted.modern, incoming.headers, sender, reply);

@@ -62,10 +62,10 @@ export function createModernFace({
   slowReaderMs,
   calls,
 }: ModernFaceOptions): ModernFace {
-  const watchOf = (request: Message, principal: Principal, { receivedAt }: Reply): OpenCall | undefined => {
+  const watchOf = (request: Message, principal: Principal, reply: Reply): OpenCall | undefined => {
     if (calls === undefined) return undefined;
     const origin: CallOrigin = { server: modern.name, era: 'modern', principal };
-    return new OpenCall(calls, origin, request, receivedAt);
+    return new OpenCall(calls, origin, request, reply);
   };
   const request = (
     message: Message,

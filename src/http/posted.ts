@@ -6,6 +6,7 @@ import { type Message, readBody } from '../protocol/message.ts';
 import { namesModernRevision } from '../protocol/revisions.ts';
 import { readRequestBody } from './body.ts';
 import { headerOf } from './guard.ts';
+import { logMessages } from './logged-request.ts';
 import { noteBody, noteMessages } from './refused-calls.ts';
 
 /** What a POST brought, or why it is refused: `id` is that of the request that the error answers. */
@@ -53,7 +54,10 @@ export function readPosted(
     if (body.ok) {
       noteBody(incoming);
       const posted = readMessages(body.bytes, limits.maxDepth, headerOf(incoming, 'mcp-protocol-version'));
-      if (posted.ok) noteMessages(incoming, posted.messages);
+      if (posted.ok) {
+        noteMessages(incoming, posted.messages);
+        logMessages(incoming, posted.messages);
+      }
       done(posted);
     } else if (body.reason !== 'aborted') done(refusal(body.reason));
   });

@@ -2,8 +2,9 @@ import type { IncomingMessage } from 'node:http';
 import type { Reason } from '../protocol/faults.ts';
 import type { Message } from '../protocol/message.ts';
 import { namesModernRevision } from '../protocol/revisions.ts';
-import { type CallObserver, type CallOrigin, OpenCall } from '../session/call-observer.ts';
+import { type CallObserver, type CallOrigin, type Came, OpenCall } from '../session/call-observer.ts';
 import type { Principal } from '../store/session-records.ts';
+import { requestIdOf } from './logged-request.ts';
 
 /** What is known of a request on its way. */
 interface Note {
@@ -69,7 +70,10 @@ export function tellRefusal(incoming: IncomingMessage, reason: Reason): void {
   if (principal !== undefined && incoming.method !== 'POST') return; // opens or ends a stream or session: no call
   const header = incoming.headers['mcp-protocol-version']?.toString();
   const isModern = namesModernRevision(header) || messages?.some((message) => message.isModern);
-  endRefused(calls, { server, era: isModern ? 'modern' : 'legacy', principal }, messages, reason, startedAt);
+  endRefused(calls, { server, era: isModern ? 'modern' : 'legacy', principal }, messages, reason, {
+    receivedAt: startedAt,
+    requestId: requestIdOf(incoming),
+  });
 }
 
 /** Ends the calls among messages that are refused together; undefined for what was not read. */
@@ -78,11 +82,11 @@ export function endRefused(
   origin: CallOrigin,
   messages: readonly Message[] | undefined,
   reason: Reason,
-  startedAt = performance.now(),
+  came?: Came,
 ): void {
-  if (messages === undefined) return new OpenCall(calls, origin, undefined, startedAt).failed(reason);
+  if (messages === undefined) return new OpenCall(calls, origin, undefined, came).failed(reason);
   for (const message of messages) {
     if (message.kind !== 'request') continue;
-    new OpenCall(calls, origin, message, startedAt).failed(reason);
+    new OpenCall(calls, origin, message, came).failed(reason);
   }
 }

@@ -4,6 +4,7 @@ import type { Accepts } from '../protocol/media-types.ts';
 import { keepAliveComment } from '../protocol/sse.ts';
 import type { EventSink, Headers, Reply } from '../session/reply.ts';
 import type { Sender } from './admission.ts';
+import { requestIdOf } from './logged-request.ts';
 import { receivedAt } from './refused-calls.ts';
 import { respondWithFault, respondWithJson } from './respond.ts';
 import type { Traffic } from './traffic.ts';
@@ -56,6 +57,10 @@ export class HttpReply implements Reply {
 
   get receivedAt(): number | undefined {
     return receivedAt(this.outgoing.req);
+  }
+
+  get requestId(): string | undefined {
+    return requestIdOf(this.outgoing.req);
   }
 
   get isGone(): boolean {

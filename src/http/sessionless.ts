@@ -39,7 +39,7 @@ export function createSessionlessFace({ groups, server, calls, ...limits }: Sess
       if (version !== undefined && !isServedRevision(version)) return reply.fault('unsupported_version', id);
       if (message === undefined || isBatch || message.kind === 'response') return reply.fault('session_required', id);
       if (message.kind === 'notification') return reply.accepted();
-      const watch = watcherFor(calls, principal, { server: server.name })?.(message, reply.receivedAt);
+      const watch = watcherFor(calls, principal, { server: server.name })?.(message, reply);
       const answer = new Answer({ ...limits, reply, id: message.id ?? '', era: 'legacy', watch });
       groups.sessionless(message, { principal, forwarded: reply.forwarded }, answer);
       watch?.sent();

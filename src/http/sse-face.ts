@@ -1,10 +1,12 @@
 import { readAccept } from '../protocol/media-types.ts';
+import { keyOfToken } from '../session/session-key.ts';
 import { behindAdmission } from './admission.ts';
 import { endingReply } from './auth/ending-reply.ts';
 import { authorized, neededBy, refuse } from './authorized.ts';
 import type { Endpoint, EndpointOptions } from './endpoint.ts';
 import { headerOf } from './guard.ts';
 import { notServedHere } from './legacy-only.ts';
+import { logMessages, logSession, requestIdOf } from './logged-request.ts';
 import { readPosted } from './posted.ts';
 import { respondWithFault } from './respond.ts';
 import { beginning, isToken, newToken, parsePlace, type SsePlace } from './sse-place.ts';
@@ -26,6 +28,7 @@ export function createSseStream(options: SseFaceOptions): Endpoint {
     const place = placeOf(headerOf(incoming, 'last-event-id'));
     if (place === undefined) return respondWithFault(outgoing, 'bad_event_id');
     const { token, after } = place;
+    logSession(incoming, () => keyOfToken(token, principal));
     const reply = endingReply(new SseReply(outgoing, place, options, sender), sender.identity, options.watch, null);
     if (after.epoch === 0) {
       const refused = sessions.expect(token, server, principal, after, reply);
@@ -54,7 +57,8 @@ export function createMessagesEndpoint(options: SseFaceOptions): Endpoint {
       const plain = endingReply(said, sender.identity, options.watch, allowed.id);
       if (!allowed.ok) return refuse(allowed, outgoing, plain);
       sender.visit.read(allowed.messages);
-      const traced = trace?.(allowed, incoming.headers);
+      const traced = trace?.(allowed, incoming.headers, requestIdOf(incoming));
+      if (traced !== undefined) logMessages(incoming, traced.posted.messages);
       const reply = traced?.watch(plain) ?? plain;
       const { messages, isBatch, modern, initialize, id } = traced?.posted ?? allowed;
       if (modern !== undefined) {
@@ -63,6 +67,7 @@ export function createMessagesEndpoint(options: SseFaceOptions): Endpoint {
       }
       const token = tokenOf(incoming.url ?? '');
       if (token === undefined) return reply.fault('unknown_token', id);
+      logSession(incoming, () => keyOfToken(token, principal));
       if (initialize !== undefined && !isBatch)
         return sessions.openOneStream(token, server, principal, initialize, reply);
       const session = sessions.atToken(token, server, principal, headerOf(incoming, 'mcp-protocol-version'));

@@ -19,8 +19,15 @@ export interface TracedPost<P extends ReadPost> {
   watch(reply: Reply): Reply;
 }
 
-/** Begins the spans of the requests in a post; undefined if there are none. `headers` are those that it came with. */
-export type TracePost = <P extends ReadPost>(posted: P, headers: IncomingHttpHeaders) => TracedPost<P> | undefined;
+/**
+ * Begins the spans of the requests in a post; undefined if there are none. `headers` are those that it came with, `requestId` is
+ * what logs call it by, if it has an id.
+ */
+export type TracePost = <P extends ReadPost>(
+  posted: P,
+  headers: IncomingHttpHeaders,
+  requestId?: string,
+) => TracedPost<P> | undefined;
 
 /** For each server, by the protocol of its clients. */
 export type TracePosts = (server: string, protocol: 'http' | 'websocket') => TracePost;
@@ -39,8 +46,12 @@ export const createTracePosts =
       'network.protocol.name': protocol,
     });
 
-function createTracePost(tracer: Tracer, attributes: Attributes): TracePost {
-  const begin = (request: Message, headers: IncomingHttpHeaders): { span: Span; request: Message } => {
+function createTracePost(tracer: Tracer, ofServer: Attributes): TracePost {
+  const begin = (
+    request: Message,
+    headers: IncomingHttpHeaders,
+    attributes: Attributes,
+  ): { span: Span; request: Message } => {
     const active = context.active();
     // Whoever traces Node.js' HTTP server has read the headers already.
     const around = trace.getSpan(active) === undefined ? propagation.extract(active, headers) : active;
@@ -57,10 +68,11 @@ function createTracePost(tracer: Tracer, attributes: Attributes): TracePost {
     return { span, request: putTraceContext(request, carrier) };
   };
 
-  return (posted, headers) => {
+  return (posted, headers, requestId) => {
+    const attributes = requestId === undefined ? ofServer : { ...ofServer, 'mcp_gangway.request_id': requestId };
     const begun = new Map(
       posted.messages.flatMap((message) =>
-        message.kind === 'request' ? [[message, begin(message, headers)] as const] : [],
+        message.kind === 'request' ? [[message, begin(message, headers, attributes)] as const] : [],
       ),
     );
     if (begun.size === 0) return undefined;
@@ -114,6 +126,10 @@ class WatchedReply implements Reply {
 
   get receivedAt(): Reply['receivedAt'] {
     return this.#reply.receivedAt;
+  }
+
+  get requestId(): Reply['requestId'] {
+    return this.#reply.requestId;
   }
 
   get isContinued(): boolean {

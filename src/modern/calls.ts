@@ -8,6 +8,8 @@ export interface Origin {
   readonly headers?: ForwardedHeaders | undefined;
   /** It is of a session of the legacy era, which is served until it ends. */
   readonly isOfSession?: boolean;
+  /** No client wants it: the gateway asks whether the server is well. */
+  readonly isOfProbe?: boolean;
 }
 
 /** A request in flight at a server that all clients share. */
@@ -27,6 +29,7 @@ export interface SharedCall {
   readonly headers: ForwardedHeaders;
   /** See `Origin`. */
   readonly isOfSession: boolean;
+  readonly isOfProbe: boolean;
   /** The request as the server gets it, as long as it may have to be sent. */
   text: Buffer | undefined;
   /** The process that runs has it. */
@@ -45,7 +48,17 @@ export interface SharedCall {
 /** What is known of a call before it is sent. */
 type Asked = Pick<
   SharedCall,
-  'number' | 'method' | 'idText' | 'tokenText' | 'logLevel' | 'isListen' | 'answer' | 'headers' | 'isOfSession' | 'text'
+  | 'number'
+  | 'method'
+  | 'idText'
+  | 'tokenText'
+  | 'logLevel'
+  | 'isListen'
+  | 'answer'
+  | 'headers'
+  | 'isOfSession'
+  | 'isOfProbe'
+  | 'text'
 >;
 
 /** A call that was not sent yet. Member by member, since it is made for each request and copies of objects cost more. */
@@ -61,6 +74,7 @@ export function newCall(asked: Asked): SharedCall {
     answer: asked.answer,
     headers: asked.headers,
     isOfSession: asked.isOfSession,
+    isOfProbe: asked.isOfProbe,
     text: asked.text,
     isSent: false,
     isAcknowledged: false,
@@ -89,6 +103,12 @@ export class SharedCalls {
   #newest = 0;
   #heldBytes = 0;
   #waiting: (() => void)[] = [];
+
+  /** True if there are some, and no client waits for any of them. */
+  get areOfProbes(): boolean {
+    const all = this.all();
+    return all.length > 0 && all.every(({ isOfProbe }) => isOfProbe);
+  }
 
   get size(): number {
     return this.#byNumber.size;

@@ -71,6 +71,8 @@ export class ModernServer {
   readonly #changes: SharedChanges | undefined;
   #found: { readonly era: Era; readonly believedMs: number; readonly until: number } | undefined;
   #probing: Promise<Era | Reason> | undefined;
+  /** A client waits for that, too. */
+  #isForClient = false;
   #failed: { readonly reason: Reason; readonly until: number } | undefined;
   #probe: EraProbe | undefined;
   #isDraining = false;
@@ -140,16 +142,19 @@ export class ModernServer {
    * The era: known, or found out once for all requests that wait for it. Resolves with the reason if the server does not start.
    * @param headers for the server, of the request that makes it necessary to ask
    * @param seen what a session has just seen of the server
+   * @param isProbe no client waits for the answer
    */
-  async findEra(headers?: ForwardedHeaders, seen?: SeenOfEra): Promise<Era | Reason> {
+  async findEra(headers?: ForwardedHeaders, seen?: SeenOfEra, isProbe = false): Promise<Era | Reason> {
     const { era } = this;
     const isDoubted = seen === 'modern';
     const isCertain = era === 'modern' || this.#found?.believedMs === forEver;
     if (era !== undefined && (isCertain || !isDoubted)) return era;
     if (this.#isDraining) return 'draining';
     if (!isDoubted && this.#failed !== undefined && performance.now() < this.#failed.until) return this.#failed.reason;
+    this.#isForClient ||= !isProbe;
     this.#probing ??= this.#find(headers, seen === 'end').finally(() => {
       this.#probing = undefined;
+      this.#isForClient = false;
     });
     return this.#probing;
   }
@@ -172,6 +177,11 @@ export class ModernServer {
   /** The same for a session of the legacy era. Returns what to call when its client does not wait any more. */
   ask(request: Message, logLevel: LogLevel | undefined, answer: CallAnswer, headers?: ForwardedHeaders): () => void {
     return this.#request(request, logLevel, answer, { headers, isOfSession: true });
+  }
+
+  /** The same for a question whether the server is well, which no client waits for. */
+  probe(request: Message, answer: CallAnswer): () => void {
+    return this.#request(request, undefined, answer, { isOfSession: true, isOfProbe: true });
   }
 
   /** Passes on a notification of a client. Returns why it was not taken. */
@@ -213,7 +223,7 @@ export class ModernServer {
       const reason = reasonOf(outcome);
       // Of one that ended for a session, that session tells: one request of a client is one start that failed.
       const isNews = outcome.end !== undefined && !hasEnded && !this.#isDraining;
-      if (isNews) observer.startFailed(server.name, outcome.end);
+      if (isNews) observer.startFailed(server.name, outcome.end, { isByProbe: !this.#isForClient });
       if (server.isRemote && known !== undefined) {
         // It is away, or not well: that makes it no other server.
         this.#found = { ...known, until: now + known.believedMs };

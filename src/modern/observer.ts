@@ -37,8 +37,11 @@ export interface ModernObserver {
     end: BackendEnd,
     details: { readonly inFlight: number; readonly runAgain: number; readonly dropped: Counts },
   ): void;
-  /** It was not started, or did not answer as a server of the modern era does. */
-  startFailed(server: string, end: BackendEnd): void;
+  /**
+   * It was not started, or did not answer as a server of the modern era does; `isByProbe` if no client waits for it, and who
+   * probes the server tells what came of that.
+   */
+  startFailed(server: string, end: BackendEnd, details: { readonly isByProbe: boolean }): void;
   /** It ended so often that it is not started again for a while. */
   crashLoop(server: string, details: { readonly pauseMs: number }): void;
   /** A client did not read its stream and was cut. */

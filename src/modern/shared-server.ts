@@ -100,7 +100,7 @@ export class SharedServer {
     request: Message,
     logLevel: LogLevel | undefined,
     answer: CallAnswer,
-    { headers = noHeaders, isOfSession = false }: Origin = {},
+    { headers = noHeaders, isOfSession = false, isOfProbe = false }: Origin = {},
   ): () => void {
     const refused = this.#refusal(request, isOfSession);
     if (refused !== undefined) {
@@ -111,8 +111,8 @@ export class SharedServer {
     const { text, idText, tokenText } = renumber(request, number);
     const method = request.method as string;
     const isListen = method === listen;
-    const asked = { number, method, idText, tokenText, logLevel, text, isListen, answer, headers, isOfSession };
-    const call = newCall(asked);
+    const asked = { number, method, idText, tokenText, logLevel, text, isListen, answer, headers };
+    const call = newCall({ ...asked, isOfSession, isOfProbe });
     this.#calls.add(call);
     if (this.#process.isReady) this.#send(call);
     else this.#process.start(headers);
@@ -249,7 +249,7 @@ export class SharedServer {
 
   #startFailed(reason: Reason, end: BackendEnd, headers: ForwardedHeaders): void {
     const { server, observer, onNotModern } = this.#options;
-    observer.startFailed(server.name, end);
+    observer.startFailed(server.name, end, { isByProbe: this.#calls.areOfProbes });
     // A server that wants to know its clients may have refused this one alone.
     const refusesOne = differsByClient(server);
     for (const call of this.#calls.all()) {

@@ -64,10 +64,10 @@ function openFile(options: ConstructorParameters<typeof LineFile>[0] & { readonl
 }
 
 /** Fields that are not known are left out, as JSON has it. */
-function lineOf({ origin, method, name, outcome, durationMs, bytesIn, bytesOut }: EndedCall): object {
+function lineOf({ origin, method, name, outcome, durationMs, bytesIn, bytesOut, requestId }: EndedCall): object {
   const { server, era, principal, session } = origin;
   const call = { server, era, principal: shown(principal), session, method, name, ...wordsOf(outcome) };
-  return { ...call, durationMs: Math.round(durationMs), bytesIn, bytesOut };
+  return { ...call, durationMs: Math.round(durationMs), bytesIn, bytesOut, requestId };
 }
 
 /** Who it is, without the mark of their credentials for a server. Nobody, where the gateway does no authentication. */

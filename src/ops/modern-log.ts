@@ -19,9 +19,10 @@ export function createModernLog(logger: Logger): ModernObserver {
       logger.warn(fields, 'shared server ended');
       if (lastOutput?.length) logger.debug({ server, lastOutput }, 'what the server wrote last');
     },
-    startFailed(server, end) {
+    startFailed(server, end, { isByProbe }) {
       const { reason, detail, lastOutput } = end;
-      logger.warn({ server, reason, detail, help: helpOfEnd(end) }, 'shared server did not start');
+      const level = isByProbe ? 'debug' : 'warn';
+      logger[level]({ server, reason, detail, help: helpOfEnd(end) }, 'shared server did not start');
       if (lastOutput?.length) logger.debug({ server, lastOutput }, 'what the server wrote last');
     },
     crashLoop: (server, details) =>

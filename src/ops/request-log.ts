@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import type { RequestListener } from 'node:http';
 import type { Logger } from 'pino';
+import { givenRequestId, logRequest, logSession } from '../http/logged-request.ts';
 import { faultGiven } from '../http/respond.ts';
+import { keyOfId } from '../session/session-key.ts';
 
 /** What a log of requests needs. */
 export interface RequestLogOptions {
@@ -18,26 +20,23 @@ export function logRequests(listener: RequestListener, { logger, paths }: Reques
   if (!logger.isLevelEnabled('debug')) return listener;
   return (incoming, outgoing) => {
     const startedAt = performance.now();
-    const requestId = requestIdOf(incoming.headers['x-request-id']);
+    const requestId = requestIdFor(incoming.headers['x-request-id']);
+    const line = logRequest(incoming, requestId);
     const { method, url = '' } = incoming;
     const [path = ''] = url.split('?', 1);
     outgoing.setHeader('x-request-id', requestId);
     outgoing.once('close', () => {
       const durationMs = Math.round(performance.now() - startedAt);
+      const opened = outgoing.getHeader('mcp-session-id');
+      if (typeof opened === 'string') logSession(incoming, keyOfId(opened));
       const left = outgoing.writableFinished ? undefined : true;
       const answer = { status: outgoing.statusCode, reason: faultGiven(incoming), durationMs, left };
-      logger.debug({ requestId, method, path: paths.has(path) ? path : undefined, ...answer }, 'request');
+      logger.debug({ ...line, method, path: paths.has(path) ? path : undefined, ...answer }, 'request');
     });
     listener(incoming, outgoing);
   };
 }
 
-/**
- * A UUID, or 32 hexadecimal digits as nginx makes them: what proxies put there. Nothing else goes into the log, since a client can
- * write anything, its session id too, which has neither form (P12).
- */
-const trusted = /^(?:[0-9a-f]{32}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/i;
-
 /** The id that a proxy in front has given a request, or a new one. */
-export const requestIdOf = (given: string | readonly string[] | undefined): string =>
-  typeof given === 'string' && trusted.test(given) ? given : randomUUID();
+export const requestIdFor = (given: string | readonly string[] | undefined): string =>
+  givenRequestId(given) ?? randomUUID();

@@ -71,9 +71,10 @@ export function createSessionLog(
       processes.forget(name);
       logger.info(name, 'session hibernates');
     },
-    restored(name, details) {
-      processes.note(name, details.pid);
-      logger.info({ ...name, ...details }, 'server restored');
+    restored(name, { pid, isWaking, losses }) {
+      processes.note(name, pid);
+      if (isWaking) logger.info({ ...name, pid }, 'session woken');
+      else logger.info({ ...name, pid, losses }, 'server restored');
     },
     dropped(name, what, text) {
       if (!logger.isLevelEnabled('debug')) return;

@@ -212,7 +212,8 @@ const catalogue = {
   no_such_path: {
     status: 404,
     code: -32000,
-    message: 'There is no MCP endpoint at this path. The gateway prints its endpoints when it starts.',
+    message:
+      'There is no MCP endpoint at this path. The gateway prints its endpoints when it starts; a server that was taken out of its configuration has none any more.',
   },
   no_such_admin_path: {
     status: 404,
@@ -387,7 +388,7 @@ const catalogue = {
     status: 504,
     code: -32000,
     message:
-      "The MCP server did not answer initialize or server/discover in time. Its output is in the gateway's log at level debug.",
+      "The MCP server did not answer initialize or server/discover in time. mcp-gangway check shows what it writes, as does the gateway's log at level debug.",
     retryAfterS: 5,
   },
   server_exited: {

@@ -3,14 +3,17 @@ import type { Reason } from '../protocol/faults.ts';
 import { type Message, memberValue, readOwn } from '../protocol/message.ts';
 import { ownFaultOf } from '../protocol/own-fault.ts';
 import type { Era } from '../protocol/revisions.ts';
+import { isToolError } from '../protocol/tool-error.ts';
 import type { Principal } from '../store/session-records.ts';
+import type { Reply } from './reply.ts';
 
 /**
- * How a call ended. `ok`: with a result of the server. `error`: with its error. `fault`: with an error of the gateway's own.
+ * How a call ended. `ok`: with a result of the server. `tool_error`: with one that says that the tool failed. `error`: with its
+ * error. `fault`: with an error of the gateway's own.
  * `left`: its client was gone before there was an answer, and nobody can come back for one.
  */
 export type CallOutcome =
-  | { readonly kind: 'ok' | 'left' }
+  | { readonly kind: 'ok' | 'tool_error' | 'left' }
   | { readonly kind: 'error'; readonly code: number | undefined }
   | { readonly kind: 'fault'; readonly reason: Reason };
 
@@ -43,6 +46,8 @@ export interface EndedCall {
   readonly bytesIn: number;
   /** Of the server's response; 0 for a fault. */
   readonly bytesOut: number;
+  /** Of the HTTP request that brought it, if the observer wants names and there is one. */
+  readonly requestId: string | undefined;
 }
 
 /**
@@ -50,7 +55,7 @@ export interface EndedCall {
  * Requests that the gateway itself makes of servers are no calls.
  */
 export interface CallObserver {
-  /** True to be told the names of tools and prompts, which have to be looked for in each request. */
+  /** True to be told the names of tools and prompts, and ids of requests, which have to be looked for in each. */
   readonly wantsNames: boolean;
   ended(call: EndedCall): void;
   /** An HTTP request to a server's endpoint, whatever it wanted, is answered with a fault. */
@@ -63,10 +68,14 @@ export type CallRequest =
   | { readonly method: string; readonly text: Buffer | undefined; readonly name?: string | undefined };
 
 const ok: CallOutcome = { kind: 'ok' };
+const toolError: CallOutcome = { kind: 'tool_error' };
 const left: CallOutcome = { kind: 'left' };
 
 /** The tool or prompt that it names. */
 const nameOf = (request: CallRequest): string | undefined => ('places' in request ? nameOfCall(request) : request.name);
+
+/** How a request came. */
+export type Came = Pick<Reply, 'receivedAt' | 'requestId'>;
 
 /** One call that somebody wants to be told of. Only the first end counts. */
 export class OpenCall implements EndedCall {
@@ -74,6 +83,7 @@ export class OpenCall implements EndedCall {
   readonly method: string | undefined;
   readonly name: string | undefined;
   readonly bytesIn: number;
+  readonly requestId: string | undefined;
   bytesOut = 0;
   outcome = left;
   durationMs = 0;
@@ -83,14 +93,15 @@ export class OpenCall implements EndedCall {
   #sentAt: number | undefined;
   #hasEnded = false;
 
-  /** @param startedAt when its request was there, on the monotonic clock, in milliseconds */
-  constructor(observer: CallObserver, origin: CallOrigin, request?: CallRequest, startedAt = performance.now()) {
+  /** @param came absent for one that begins now */
+  constructor(observer: CallObserver, origin: CallOrigin, request?: CallRequest, came?: Came) {
     this.#observer = observer;
     this.origin = origin;
     this.method = request?.method?.slice(0, maxNameLength);
     this.name = request !== undefined && observer.wantsNames ? nameOf(request) : undefined;
     this.bytesIn = request?.text?.length ?? 0;
-    this.#startedAt = startedAt;
+    this.requestId = observer.wantsNames ? came?.requestId : undefined;
+    this.#startedAt = came?.receivedAt ?? performance.now();
   }
 
   /** The request was handed over to the server, or waits for it; the first time counts. */
@@ -106,7 +117,7 @@ export class OpenCall implements EndedCall {
   /** The client has the server's response, or one that was made of it or in its place. */
   answered({ text, isError }: Pick<Message, 'text' | 'isError'>): void {
     const bytesOut = text.length;
-    if (!isError) return this.#end(ok, bytesOut);
+    if (!isError) return this.#end(this.method === 'tools/call' && isToolError(text) ? toolError : ok, bytesOut);
     const response = readOwn(text);
     const reason = ownFaultOf(response);
     if (reason !== undefined) return this.failed(reason);
@@ -139,9 +150,9 @@ export function watcherFor(
   calls: CallObserver | undefined,
   principal: Principal,
   name: Pick<CallOrigin, 'server' | 'session'>,
-): ((request: CallRequest, startedAt?: number) => OpenCall) | undefined {
+): ((request: CallRequest, came?: Came) => OpenCall) | undefined {
   const origin: CallOrigin = { ...name, era: 'legacy', principal };
-  return calls && ((request, startedAt) => new OpenCall(calls, origin, request, startedAt));
+  return calls && ((request, came) => new OpenCall(calls, origin, request, came));
 }
 
 /** Both are told, the first one first; either may be absent. */

@@ -1,5 +1,6 @@
 import type { Position } from '../protocol/event-id.ts';
 import { type Message, memberValue, readOwn } from '../protocol/message.ts';
+import { ownCopy } from '../protocol/own-copy.ts';
 import { spliceId } from '../protocol/splice.ts';
 
 /** So many subscriptions of a client are told to a new process (P8); further ones are the lost process' alone. */
@@ -45,7 +46,7 @@ export class ClientState {
    * @param kind of a new client; of an earlier owner's it is saved
    */
   constructor(initialize: Buffer, saved?: Buffer, kind: ClientKind = {}) {
-    this.initialize = Buffer.from(initialize);
+    this.initialize = ownCopy(initialize);
     const state = saved === undefined || saved.length === 0 ? undefined : parse(saved);
     const { isOneStream = false, isGroup = false, topic } = state ?? kind;
     this.isOneStream = isOneStream;
@@ -56,9 +57,9 @@ export class ClientState {
     if (isGroup) this.#initialized = initializedNotification;
     if (state === undefined) return;
     const { initialized, logLevel, subscriptions, getCursor, backend } = state;
-    if (initialized !== undefined) this.#initialized = Buffer.from(initialized);
-    if (logLevel !== undefined) this.#logLevel = Buffer.from(logLevel);
-    for (const [uri, text] of subscriptions) this.#subscriptions.set(uri, Buffer.from(text));
+    if (initialized !== undefined) this.#initialized = ownCopy(initialized);
+    if (logLevel !== undefined) this.#logLevel = ownCopy(logLevel);
+    for (const [uri, text] of subscriptions) this.#subscriptions.set(uri, ownCopy(text));
     this.getCursor = getCursor;
     this.backend = backend;
   }
@@ -84,14 +85,19 @@ export class ClientState {
     const { topic, getCursor, backend } = this;
     const kind = { isOneStream, isGroup, topic };
     const state: Saved = { initialized, logLevel, subscriptions, getCursor, ...kind, backend, usedScopes };
-    return Buffer.from(JSON.stringify(state));
+    return ownCopy(JSON.stringify(state));
   }
 
   /** Takes note of a notification that was passed on. Returns true if it changed anything. */
   sent({ method, text }: Message): boolean {
     if (method !== 'notifications/initialized') return false;
-    this.#initialized = Buffer.from(text);
+    this.#initialized = ownCopy(text);
     return true;
+  }
+
+  /** The client waits for what its server says by itself, or others do for whom it stands. */
+  get expectsServer(): boolean {
+    return this.#subscriptions.size > 0 || this.isGroup;
   }
 
   /** The resources that the server tells of. */
@@ -108,13 +114,13 @@ export class ClientState {
   answered(method: string, request: Buffer, response: Buffer): boolean {
     if (!isStateful(method) || isError(response)) return false;
     if (method === 'logging/setLevel') {
-      this.#logLevel = Buffer.from(request);
+      this.#logLevel = ownCopy(request);
       return true;
     }
     const uri = uriOf(request);
     if (typeof uri !== 'string') return false;
     if (method !== 'resources/subscribe') this.#subscriptions.delete(uri);
-    else if (this.#subscriptions.size < maxSubscriptions) this.#subscriptions.set(uri, Buffer.from(request));
+    else if (this.#subscriptions.size < maxSubscriptions) this.#subscriptions.set(uri, ownCopy(request));
     return true;
   }
 

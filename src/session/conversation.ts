@@ -17,6 +17,7 @@ import { type Dropped, type SessionName, type SessionObserver, tellFailure } fro
 import { OneStream } from './one-stream.ts';
 import { Outbound } from './outbound.ts';
 import { patientLog } from './patient-log.ts';
+import { PlaceKeeper } from './place-keeper.ts';
 import type { Headers, Reply } from './reply.ts';
 import { Reruns } from './rerun.ts';
 import { Router } from './router.ts';
@@ -72,12 +73,13 @@ export class Conversation {
   readonly #lostCalls: LostCalls;
   readonly #oneStream: OneStream | undefined;
   readonly #router: Router;
+  readonly #place: PlaceKeeper;
   #opening: OpeningAnswer | undefined;
   /** What the server said of itself; undefined until it has answered `initialize`. */
   #handshake: Handshake | undefined;
 
   constructor(options: ConversationOptions) {
-    const { parts, epoch, client, adoption, signal } = options;
+    const { parts, epoch, client, adoption, signal, onClientChanged } = options;
     const { key, server, store, options: limits, observer } = parts;
     this.#options = options;
     this.#observer = observer;
@@ -86,6 +88,12 @@ export class Conversation {
     this.activity = new Activity(this.calls, this.#serverRequests, limits.requestMaxMs);
     // The gateway, as the client of a group, goes on behind a priming event whatever the revision is.
     const primes = (): boolean => !isOneStream && (isGroup || hasPrimingEvent(options.protocolVersion()));
+    this.#place = new PlaceKeeper({
+      client,
+      outbound: () => this.outbound,
+      upstream: () => this.upstream,
+      onClientChanged,
+    });
     this.#router = new Router({
       calls: this.calls,
       serverRequests: this.#serverRequests,
@@ -110,7 +118,7 @@ export class Conversation {
         client.getCursor = cursor;
         options.onClientChanged();
       },
-      route: (line) => (line.state === undefined ? this.#router.receive(line) : this.#noteState(line.state)),
+      route: (line) => (line.state === undefined ? this.#router.receive(line) : this.#place.note(line.state)),
       ...{ isOneStream, primes, observer: observer.streamsOf?.(server.name, options.name.session) },
       pause: () => this.upstream.pause(),
       resume: () => this.upstream.resume(),
@@ -150,7 +158,7 @@ export class Conversation {
       watch: client.isGroup ? undefined : watcherFor(observer.calls, parts.principal, options.name),
       tellsRequests: () => this.#router.tellsRequests,
       onDropped: (what) => this.drop(what),
-      onClientChanged: options.onClientChanged,
+      onClientChanged,
     });
     this.#lostCalls = new LostCalls({
       calls: this.calls,
@@ -174,6 +182,7 @@ export class Conversation {
   /** The server has answered `initialize`, and there is a log to append to. */
   open(handshake: Handshake): void {
     this.#handshake = handshake;
+    this.#opening = undefined; // and with it the client's request
     this.outbound.open();
   }
 
@@ -182,8 +191,9 @@ export class Conversation {
    * unanswered is answered, or run again by a new server.
    */
   adopt({ calls, questions, taken, forwarded }: Adoption, handshake: Handshake): void {
+    const { client, parts, onOver } = this.#options;
     if (forwarded !== undefined) this.upstream.hear(forwarded);
-    const place = this.#options.client.backend;
+    const place = client.backend;
     if (place !== undefined) {
       const adopted = this.inbound.adopt(calls);
       this.#adoptQuestions(questions, adopted, place.isFirst);
@@ -196,13 +206,14 @@ export class Conversation {
       if (!this.#reruns.allows(call, 'loss')) this.inbound.fail(call, 'outcome_unknown');
     }
     this.open(handshake);
-    // What was in the process is gone; the client is to know (DESIGN decision 5).
-    if (this.#options.parts.server.onBackendExit === 'end') {
-      // Not at once: clients that wait for what is in the log now come for it first.
-      setTimeout(() => this.#options.onOver('server_exited'), collectMs);
-      return;
-    }
-    this.#restore(handshake, []);
+    const { onBackendExit, hibernateAfterMs } = parts.server;
+    const isWanted = this.calls.size > 0 || client.expectsServer;
+    // What was in the process is gone; the client is to know (DESIGN decision 5). Not at once: who waits for what is in the log
+    // now comes for it first.
+    if (onBackendExit === 'end') setTimeout(() => onOver('server_exited'), collectMs);
+    // A lost instance may leave thousands of sessions whose clients do no more than listen.
+    else if (hibernateAfterMs !== undefined && !isWanted) this.upstream.hibernate();
+    else this.#restore(handshake, []);
   }
 
   drop(what: Dropped, text?: Buffer): void {
@@ -232,7 +243,7 @@ export class Conversation {
     this.#observer.backendEnded(this.#options.name, end, { isAtStart: this.#handshake === undefined });
     this.outbound.finish();
     this.calls.tasks.clear();
-    this.#forgetPlace();
+    this.#place.forget();
     const reason = reasonOfLoss(end);
     if (this.#handshake === undefined) this.#options.onOver('server_start_failed');
     else if (this.#options.parts.server.onBackendExit === 'end') this.#options.onOver(reason);
@@ -268,24 +279,6 @@ export class Conversation {
     else if (client.topic !== undefined) parts.options.onGroupChange?.(client.topic, text);
   }
 
-  #forgetPlace(): void {
-    const { client, onClientChanged } = this.#options;
-    if (client.backend === undefined) return;
-    client.backend = undefined;
-    onClientChanged();
-  }
-
-  /** Where the backend stands: the record says so once the log has what came before. */
-  #noteState(state: string): void {
-    const { client, onClientChanged } = this.#options;
-    const { incarnation } = this.upstream;
-    this.outbound.mark((at) => {
-      if (incarnation !== this.upstream.incarnation) return; // another backend has taken its place
-      client.backend = { state, at, isFirst: incarnation === '' };
-      onClientChanged();
-    });
-  }
-
   /** The new backend is where the lost one was: the client looks anew. */
   #restored(): void {
     const { client } = this.#options;
@@ -293,6 +286,6 @@ export class Conversation {
     if (client.isGroup) this.#tellGroup(undefined);
     else for (const change of declared) this.outbound.add(getStream, change, false);
     this.outbound.flush();
-    this.#observer.restored(this.#options.name, { pid: this.upstream.pid, losses: this.upstream.losses });
+    this.#observer.restored(this.#options.name, { pid: this.upstream.pid, ...this.upstream.restoration });
   }
 }

@@ -38,7 +38,7 @@ export class Idleness {
    */
   isUnusedSince(ms: number): boolean {
     const { upstream, activity } = this.#talk;
-    const isWanted = activity.hasQuestions || this.#client.subscribed.size > 0 || this.#client.isGroup;
+    const isWanted = activity.hasQuestions || this.#client.expectsServer;
     return !isWanted && upstream.isLive && this.#isQuietSince(ms);
   }
 

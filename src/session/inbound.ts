@@ -4,7 +4,7 @@ import type { Message } from '../protocol/message.ts';
 import type { PendingCall } from '../store/event-log.ts';
 import type { LeftCall } from './adoption.ts';
 import { Answer, type CallAnswer } from './answer.ts';
-import type { CallRequest, OpenCall } from './call-observer.ts';
+import type { CallRequest, Came, OpenCall } from './call-observer.ts';
 import { type Call, type Calls, failCall } from './calls.ts';
 import type { ClientState } from './client-state.ts';
 import { Holds } from './holds.ts';
@@ -36,7 +36,7 @@ export interface InboundOptions {
   readonly oneStream: OneStream | undefined;
   readonly limits: SessionOptions;
   /** Who is to be told how a call ends; absent for nobody. */
-  readonly watch?: ((request: CallRequest, startedAt?: number) => OpenCall) | undefined;
+  readonly watch?: ((request: CallRequest, came?: Came) => OpenCall) | undefined;
   /** True if streams begin with a priming event. */
   primes(): boolean;
   /** True if the server tells for which request it asks something. */
@@ -47,7 +47,7 @@ export interface InboundOptions {
 }
 
 /** What came with requests. */
-type Brought = Pick<Reply, 'forwarded' | 'receivedAt'>;
+type Brought = Pick<Reply, 'forwarded'> & Came;
 
 /** The way of messages from the client to its server: requests get a place in the table of calls and an answer. */
 export class Inbound {
@@ -228,7 +228,7 @@ export class Inbound {
     const now = performance.now();
     const isOwn = answer === silentAnswer;
     const { reruns, watch } = this.#options;
-    const { forwarded = noHeaders, receivedAt } = brought;
+    const { forwarded = noHeaders } = brought;
     return {
       activeAt: now,
       startedAt: now,
@@ -242,7 +242,7 @@ export class Inbound {
       forwarded,
       logLevel: group?.logLevel,
       isOwn,
-      watch: isOwn ? undefined : watch?.(request, receivedAt),
+      watch: isOwn ? undefined : watch?.(request, brought),
     };
   }
 

@@ -43,6 +43,14 @@ export interface StreamObserver {
   delivered(count: number, source: 'live' | 'replayed'): void;
 }
 
+/** How a session came to a backend after its first. */
+export interface Restoration {
+  /** It had let go of the last one, which was not lost. */
+  readonly isWaking: boolean;
+  /** How many backends the session has lost at this instance. */
+  readonly losses: number;
+}
+
 /** Is told what happens to sessions, so that it can be logged and counted. Contents and ids are never passed. */
 export interface SessionObserver {
   /** Is told of the calls of sessions; absent if nobody wants to know. */
@@ -69,8 +77,8 @@ export interface SessionObserver {
   backendEnded(name: SessionName, end: BackendEnd, details: { readonly isAtStart: boolean }): void;
   /** Nobody uses the session: its backend is ended until somebody does. */
   hibernated(name: SessionName): void;
-  /** A lost backend, or one that hibernated, was replaced; `losses` counts those of the session. */
-  restored(name: SessionName, details: { pid: number | undefined; losses: number }): void;
+  /** A lost backend was replaced, or (`isWaking`) a session that hibernated has one again; see `Restoration`. */
+  restored(name: SessionName, details: Restoration & { readonly pid: number | undefined }): void;
   /** `text` is what was dropped, for debugging only: it may hold anything. */
   dropped(name: SessionName, what: Dropped, text?: Buffer): void;
   /** A fault of the gateway itself. */

@@ -1,3 +1,4 @@
+import { ownCopy } from '../protocol/own-copy.ts';
 import { patiently } from '../store/patience.ts';
 import type { LogState, Principal, Registration, SessionRecord, SessionRecords } from '../store/session-records.ts';
 import type { ClientState } from './client-state.ts';
@@ -36,13 +37,13 @@ export class RecordKeeper {
 
   /** Takes over what an earlier owner wrote. */
   adopt({ initialized, protocolVersion }: SessionRecord): void {
-    this.#initialized = initialized;
+    this.#initialized = ownCopy(initialized);
     this.#protocolVersion = protocolVersion;
   }
 
   /** Makes the session known to all instances, once its server has answered `initialize`. */
   async create(initialized: Buffer, protocolVersion: string): Promise<void> {
-    this.#initialized = Buffer.from(initialized);
+    this.#initialized = ownCopy(initialized);
     this.#protocolVersion = protocolVersion;
     const { sessions, key, client, signal } = this.#parts;
     const record = this.#record();

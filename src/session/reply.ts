@@ -17,6 +17,8 @@ export interface Reply {
   readonly needs?: readonly string[] | undefined;
   /** When the client's request was there whole, on the monotonic clock in milliseconds, where somebody wants to know. */
   readonly receivedAt?: number | undefined;
+  /** The id of the client's request, by which logs of several services name it; absent if it has none. */
+  readonly requestId?: string | undefined;
   /** True if the client has an event id of this very stream already, on this connection: it needs no priming event. */
   readonly isContinued?: boolean;
   /** True once the client's connection is gone; answering then does nothing. */

@@ -292,6 +292,6 @@ export class Sessions {
       else session.hibernateIfUnused();
       if (session.idleness.isDesertedSince(this.#options.sseLingerMs)) void session.end('client_gone');
     }
-    this.#renewal?.renewIfDue(this.#byKey.keys());
+    this.#renewal?.renewDue(this.#byKey);
   }
 }

@@ -5,6 +5,7 @@ import { canReplace, type Handshake, readHandshake } from '../protocol/handshake
 import type { Message } from '../protocol/message.ts';
 import { messageIn } from './adoption.ts';
 import type { ClientState } from './client-state.ts';
+import type { Restoration } from './observer.ts';
 import { Restarts } from './restarts.ts';
 import type { Server } from './session-parts.ts';
 import { Waiting } from './waiting.ts';
@@ -53,8 +54,10 @@ const maxWaitMs = 15_000;
  * meanwhile wait.
  */
 export class Upstream {
-  /** Counts the backends that replaced another one. */
-  losses = 0;
+  /** Counts the backends that replaced another one, each try. */
+  #replacements = 0;
+  /** Of the newest restore. */
+  restoration: Restoration = { isWaking: false, losses: 0 };
   readonly #options: UpstreamOptions;
   #backend: Backend | undefined;
   #state: 'unopened' | 'live' | 'hibernating' | 'restoring' | 'closed' = 'unopened';
@@ -101,7 +104,7 @@ export class Upstream {
    */
   get incarnation(): string {
     const { epoch, isAdopted } = this.#options;
-    return this.losses === 0 && (!isAdopted || this.#isStillFirst) ? '' : `${epoch}-${this.losses}`;
+    return this.#replacements === 0 && (!isAdopted || this.#isStillFirst) ? '' : `${epoch}-${this.#replacements}`;
   }
 
   /** Starts the server for a new session. */
@@ -166,7 +169,7 @@ export class Upstream {
     this.#backend?.resume();
   }
 
-  /** Ends the backend of a session that is not used, until something is to be sent to it. For a live one. */
+  /** Ends the backend of a session that is not used, if it is live, until something is to be sent to it. */
   hibernate(): void {
     this.#state = 'hibernating';
     this.#ending = this.#backend?.close() ?? this.#ending;
@@ -183,7 +186,11 @@ export class Upstream {
       return;
     }
     // Once for all tries: what the client says from now on waits.
-    if (!isRetry) this.#replay = client.replay(() => `mcp-gangway-replay-${epoch}-${++this.#replayed}`);
+    if (!isRetry) {
+      this.#replay = client.replay(() => `mcp-gangway-replay-${epoch}-${++this.#replayed}`);
+      const isWaking = this.#state === 'hibernating';
+      this.restoration = { isWaking, losses: this.restoration.losses + Number(!isWaking) };
+    }
     this.#state = 'restoring';
     const start = async (): Promise<void> => {
       await this.#ending;
@@ -215,7 +222,7 @@ export class Upstream {
 
   #reopen(client: ClientState, handshake: Handshake): void {
     const { server, onLines, onUnanswered, onState } = this.#options;
-    this.losses += 1;
+    this.#replacements += 1;
     const initializeId = messageIn(client.initialize)?.id;
     const early: Buffer[] = [];
     let earlyBytes = 0;

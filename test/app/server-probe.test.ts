@@ -1,3 +1,4 @@
+import type { Logger } from 'pino';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { ServedServer } from '../../src/app/served-server.ts';
 import { startProbing } from '../../src/app/server-probe.ts';
@@ -10,7 +11,7 @@ afterEach(() => void vi.useRealTimers());
 
 /** A legacy server that answers its probes as long as `state.isWell`. */
 function probed(options: object = {}) {
-  const state = { isWell: true, ends: false, era: 'legacy' };
+  const state = { isWell: true, ends: false, era: Promise.resolve('legacy') };
   const { open, living } = createFakeServer(({ id, method }, backend) =>
     queueMicrotask(() => {
       if (state.ends) backend.ends();
@@ -23,13 +24,16 @@ function probed(options: object = {}) {
   health.add('it', { transport: 'stdio', isRequired: false, era: () => 'legacy' });
   const times = { probeEveryMs: 1_000, probeTimeoutMs: 100, probeFailures: 3, probeSuccesses: 2 };
   const config = { name: 'it', credentials: {}, forwardHeaders: [], ...times, ...options };
-  const modern = { findEra: async () => state.era };
+  const modern = { findEra: () => state.era };
   const served = { config, modern, running: { openSibling: open } } as unknown as ServedServer;
-  const probe = startProbing(served, health);
+  const told: unknown[] = [];
+  const note = (level: string) => (fields: object, msg: string) => void told.push({ level, msg, ...fields });
+  const logger = { info: note('info'), warn: note('warn') } as unknown as Logger;
+  const probe = startProbing(served, health, logger);
   const now = () => health.statuses[0];
   /** So many probes later, each of which takes its time-out. */
   const probes = (count: number) => vi.advanceTimersByTimeAsync(count * 1_100);
-  return { state, health, living, probe, now, probes };
+  return { state, health, living, probe, now, probes, told };
 }
 
 describe('a probe', () => {
@@ -69,10 +73,42 @@ describe('a probe', () => {
     await vi.advanceTimersByTimeAsync(1_000);
     expect(now()).toMatchObject({ last: { reason: 'exited' } });
     // Who tried to start it has told that.
-    state.era = 'server_start_failed';
+    state.era = Promise.resolve('server_start_failed');
     health.failed('it', failureOf('not_found'));
     await probes(2);
     expect(now()).toMatchObject({ probe: 'down', last: { reason: 'not_found' } });
+  });
+
+  it('is told when the server comes up or goes down, and for which reason, once each', async () => {
+    const { state, health, probes, told } = probed();
+    await vi.advanceTimersByTimeAsync(5_000);
+    state.isWell = false;
+    await probes(8);
+    state.era = Promise.resolve('server_start_failed');
+    health.failed('it', failureOf('not_found'));
+    await probes(4);
+    Object.assign(state, { isWell: true, era: Promise.resolve('legacy') });
+    await vi.advanceTimersByTimeAsync(5_000);
+    const of = { server: 'it' };
+    const down = { ...of, level: 'warn', msg: 'server is down, by its probes', help: expect.any(String) };
+    const up = { ...of, level: 'info', msg: 'server is up, by its probes' };
+    const detail = 'Its command is not found.';
+    expect(told).toEqual([
+      up,
+      { ...down, reason: 'no_answer', detail: expect.any(String) },
+      { ...down, reason: 'not_found', detail },
+      up,
+    ]);
+  });
+
+  it('does not wait longer for a server that hangs at its start', async () => {
+    const { state, now } = probed({ probeTimeoutMs: 100, probeEveryMs: 60_000 });
+    await vi.advanceTimersByTimeAsync(0);
+    state.era = new Promise<string>(() => undefined);
+    await vi.advanceTimersByTimeAsync(60_099);
+    expect(now()).toMatchObject({ last: { state: 'started' } });
+    await vi.advanceTimersByTimeAsync(1);
+    expect(now()).toMatchObject({ last: { state: 'failed', reason: 'no_answer' } });
   });
 
   it('stops when it is told so', async () => {

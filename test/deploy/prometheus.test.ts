@@ -77,6 +77,15 @@ describe('alerts', () => {
     expect(annotations.action.length).toBeGreaterThan(20);
   });
 
+  it('see the first of the refusals that they ask for', () => {
+    const asked = rules.flatMap(({ expr }) => [...expr.matchAll(/refused_http_requests_total\{reason=~"([^"]*)"/g)]);
+    const metrics = new Metrics();
+    metrics.begin(['s']);
+    const begun = metrics.samples('refused').map(({ labels }) => labels['reason']);
+    expect(asked.flatMap(([, reasons = '']) => reasons.split('|')).sort()).toEqual(begun.sort());
+    expect(begun.length).toBeGreaterThan(0);
+  });
+
   it('each have a test of their expression, and one that brings it about at a gateway', () => {
     const names = rules.map(({ alert }) => alert).sort();
     const expressions = parse(read('prometheus/alerts.test.yml')).tests as {

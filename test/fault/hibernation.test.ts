@@ -30,7 +30,8 @@ describe('a session that hibernates', () => {
       'logging/setLevel',
     ]);
     await get.nextMessage(({ method }) => method === 'notifications/tools/list_changed');
-    expect(moody.gateway.logs().filter(({ msg }) => msg === 'server ended')).toEqual([]);
+    expect(moody.gateway.logs().filter(({ msg }) => msg === 'server ended' || msg === 'server restored')).toEqual([]);
+    expect(await logged(moody.gateway, 'session woken')).toMatchObject([{ level: 30, pid: expect.any(Number) }]);
     expect((await processes(moody, 1)).length).toBe(1);
   });
 

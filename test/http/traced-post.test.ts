@@ -49,6 +49,13 @@ describe('the span of what a client asks', () => {
     });
   });
 
+  test('says what logs call the request', () => {
+    const message = readMessages(Buffer.from(JSON.stringify(request('tools/list'))), 10);
+    if (!message.ok) throw new Error(message.reason);
+    tracePost(message, {}, 'its id')?.watch(createFakeReply(acceptsBoth)).accepted();
+    expect(lastSpan().attributes['mcp_gangway.request_id']).toBe('its id');
+  });
+
   test('has the parent that headers name, and passes tracestate and baggage on', () => {
     const client = spans.tracer.startSpan('client');
     const headers = { traceparent: traceparentOf(client), tracestate: 'a=1', baggage: 'user=ada' };

@@ -45,6 +45,15 @@ describe('a call of a legacy client leaves one line', () => {
       'no/such error -32601',
       'tools/list ok',
     ]);
+    const requestId = '3f2c8f6e-0b8a-4c54-9a51-0a1f0d7c9b10';
+    const headers = { 'X-Request-Id': requestId };
+    await session.request('tools/list', {}, { headers });
+    await post(gateway.url, '{', { 'Content-Type': 'application/json', ...headers });
+    const { length } = await audit.words(9);
+    expect(audit.lines().slice(length - 2)).toMatchObject([
+      { method: 'tools/list', requestId },
+      { reason: 'not_json', requestId },
+    ]);
     const [, echo, slow] = audit.lines();
     const server = gateway.logs().find(({ msg }) => msg === 'endpoint ready')?.['server'];
     const short = gateway.logs().find(({ msg }) => msg === 'session started')?.['session'];

@@ -4,21 +4,36 @@ import { makeKey } from '../../src/app/make-key.ts';
 import { changingFile } from '../support/changing-file.ts';
 import { modernFixture, root, startGateway } from '../support/gateway.ts';
 import { initialize, open, post } from '../support/http-client.ts';
+import { scrape } from '../support/metrics.ts';
 import { descendantsOf } from '../support/processes.ts';
+import { findFreePort } from '../support/redis-process.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 const childAt = (name: string, ...args: string[]) => ({
   ...{ command: process.execPath, args: [`${root}test/fixtures/children/${name}.mjs`, ...args] },
 });
 
+/** How the page for operators has the instance, as it is told at first. */
+async function pageReadiness(adminPort: number): Promise<string> {
+  const headers = { 'x-gangway-page': '1' };
+  const response = await fetch(`http://127.0.0.1:${adminPort}/status/events`, { headers });
+  let text = '';
+  for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>) {
+    text += Buffer.from(chunk).toString();
+    const state = /event: state\ndata: (.*)\n\n/.exec(text)?.[1];
+    if (state !== undefined) return JSON.parse(state).instance.readiness;
+  }
+  throw new Error(`no state was told: ${text}`);
+}
+
 async function readyOf(baseUrl: string) {
   const { status, json } = await (await open(`${baseUrl}/readyz`, { method: 'GET' })).answer();
   return { ...json, status };
 }
 
-const startWith = async (mcpServers: object, options: object = {}, args: readonly string[] = []) => {
+const startWith = async (mcpServers: object, options: object = {}, args: readonly string[] = [], adminPort = 0) => {
   const { path } = await changingFile('gangway.json', JSON.stringify({ ...options, mcpServers }));
-  return startGateway({ args: ['--config', path, ...args] });
+  return startGateway({ adminPort, args: ['--config', path, ...args] });
 };
 
 const initializeBody = {
@@ -69,14 +84,17 @@ describe('/readyz', () => {
 describe('a probe', () => {
   const quick = { probeEveryMs: 50, probeTimeoutMs: 2_000, probeFailures: 2, probeSuccesses: 2, probeRequired: true };
 
-  it('of a server that is required makes the instance unready while it is down, and leaves no process', async () => {
+  it('of a server that is required makes the instance unready while it is down, for all who ask, and leaves no process', async () => {
     // Works as long as there is a file.
     const sign = await changingFile('sign', '');
     const code = `if (!require('node:fs').existsSync(process.argv[1])) process.exit(1); import(process.argv[2]);`;
     const args = ['-e', code, sign.path, childAt('mini-server').args[0]];
+    const adminPort = await findFreePort();
     const gateway = await startWith(
       { one: { command: process.execPath, args, era: 'legacy' }, two: childAt('mini-server') },
       quick,
+      [],
+      adminPort,
     );
     const probeOf = async () => (await readyOf(gateway.baseUrl)).servers[0].probe;
     await waitFor(async () => (await probeOf()) === 'up', { what: 'the first answer' });
@@ -89,11 +107,47 @@ describe('a probe', () => {
     expect(unready).toMatchObject({ reasons: [{ reason: 'server_down' }] });
     expect((await open(`${gateway.baseUrl}/readyz`, { method: 'GET' })).status).toBe(503);
     expect((await open(`${gateway.baseUrl}/healthz`, { method: 'GET' })).status).toBe(200);
+    const unavailable = await scrape(adminPort);
+    expect(unavailable.value('mcp_gangway_readiness', { state: 'unavailable' })).toBe(1);
+    expect(unavailable.value('mcp_gangway_readiness')).toBe(1);
+    expect(await pageReadiness(adminPort)).toBe('unavailable');
+    expect(unavailable.value('mcp_gangway_server_probe_up', { server: 'one' })).toBe(0);
     await sign.write('');
     await waitFor(async () => (await probeOf()) === 'up', { what: 'the server to be up again' });
     expect((await readyOf(gateway.baseUrl)).reasons).toEqual([]);
+    expect(await pageReadiness(adminPort)).toBe('ready');
+    const well = await scrape(adminPort);
+    expect(well.value('mcp_gangway_server_probe_up')).toBe(2);
+    expect(well.value('mcp_gangway_server_start_failures_total')).toBe(0);
+    const told = gateway.logs().filter(({ server, msg }) => server === 'one' && msg !== 'endpoint ready');
+    expect(told.map(({ msg }) => msg)).toEqual(
+      ['up', 'down', 'up'].map((state) => `server is ${state}, by its probes`),
+    );
     await gateway.stop();
     expect(await descendantsOf(gateway.pid)).toEqual([]);
+  });
+
+  it('of a server that does not start is told once, as what it is, and counts no client', async () => {
+    const adminPort = await findFreePort();
+    const dying = { command: process.execPath, args: ['-e', 'process.exit(3)'] };
+    const often = { ...quick, probeRequired: false };
+    const gateway = await startWith({ dying, modern: { ...dying, era: 'modern' } }, often, [], adminPort);
+    const retries = (count: number) => ({
+      what: `start ${count}`,
+      deadlineMs: 30_000,
+    });
+    for (const server of ['dying', 'modern'])
+      await waitFor(
+        async () => ((await scrape(adminPort)).value('mcp_gangway_backend_starts_total', { server }) ?? 0) > 3,
+        retries(4),
+      );
+    const scraped = await scrape(adminPort);
+    expect(scraped.value('mcp_gangway_server_probe_up', { server: 'dying' })).toBe(0);
+    expect(scraped.value('mcp_gangway_server_start_failures_total', { server: 'dying' })).toBe(0);
+    const warnings = gateway.logs().filter(({ level, server }) => Number(level) >= 40 && server === 'dying');
+    expect(warnings).toMatchObject([
+      { msg: 'server is down, by its probes', reason: 'exited', detail: expect.stringContaining('code 3') },
+    ]);
   });
 
   it('of a modern server asks the process that its clients share', async () => {

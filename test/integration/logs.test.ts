@@ -238,6 +238,9 @@ describe('levels of parts', () => {
     expect(asked.headers['x-request-id']).toBe(given);
     const own = await session.request('x', {}, { headers: { 'X-Request-Id': session.id } });
     expect(own.headers['x-request-id']).toMatch(/^[0-9a-f-]{36}$/);
+    const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
+    const called = await session.request('tools/call', { name: 'no-such', _meta: { traceparent } });
+    const opened = await initialize(gateway.url);
     const refused = await post(gateway.url, '{', { 'Content-Type': 'application/json' });
     const astray = await open(`${gateway.baseUrl}/secret-path?secret=query`, { method: 'GET' });
     const idOf = ({ headers }: { headers: Record<string, unknown> }) => headers['x-request-id'];
@@ -249,10 +252,19 @@ describe('levels of parts', () => {
     expect(await lineOf(given)).toMatchObject({ ...ofPost, status: 200, durationMs: expect.any(Number) });
     expect(await lineOf(idOf(own))).toMatchObject({ ...ofPost, status: 200 });
     expect(await lineOf(idOf(refused))).toMatchObject({ ...ofPost, status: 400, reason: 'not_json' });
+    const short = saying(gateway, 'session started').map((line) => line['session']);
+    const known = { server: 'mini-server', session: short[0] };
+    expect(await lineOf(idOf(called))).toMatchObject({
+      ...{ ...known, call: 'tools/call', name: 'no-such', traceId: '0af7651916cd43dd8448eb211c80319c' },
+    });
+    const openings = saying(gateway, 'request').filter(({ call }) => call === 'initialize');
+    expect(openings.map((line) => line['session'])).toEqual(short);
+    expect(await lineOf(given)).toMatchObject({ ...known, call: 'x' });
     expect(await lineOf(idOf(astray))).toMatchObject({ method: 'GET', status: 404, reason: 'no_such_path' });
     await session.delete();
+    await opened.delete();
     await gateway.stop();
-    expectNone(gateway, [session.id, 'secret-path', 'query']);
+    expectNone(gateway, [session.id, opened.id, 'secret-path', 'query']);
   });
 
   test('say nothing of requests at info, nor do their answers have an id', async () => {

@@ -109,12 +109,12 @@ describe('the era of a server', () => {
     more: { readonly isRemote?: boolean; readonly isOverHttp?: boolean } = {},
   ) => {
     const main = modern();
-    const observed: (readonly [PropertyKey, unknown])[] = [];
+    const observed: (readonly [PropertyKey, ...unknown[]])[] = [];
     const observer = new Proxy({} as ModernObserver, {
       get: (_, what) =>
         what === 'seeBackends'
           ? undefined // nobody wants to
-          : (_server: string, details: unknown) => void observed.push([what, details]),
+          : (_server: string, ...details: unknown[]) => void observed.push([what, ...details]),
     });
     const limits = {
       ...{ maxSharedCalls: 10, maxQueuedBytes: 10_000, cancelGraceMs: 1_000 },
@@ -173,7 +173,20 @@ describe('the era of a server', () => {
     const { modern: server, observed } = serverOf(crashes);
     expect(await find(server)).toBe('server_start_failed');
     expect(server.era).toBeUndefined();
-    expect(observed).toMatchObject([['startFailed', { reason: 'exited' }]]);
+    expect(observed).toMatchObject([['startFailed', { reason: 'exited' }, { isByProbe: false }]]);
+    await server.drain(0);
+  });
+
+  it.each([
+    ['alone', false],
+    ['and a client', true],
+  ])('that a probe %s asks for is told as that if nobody else waits', async (_, joins) => {
+    const { modern: server, observed } = serverOf(crashing());
+    const found = server.findEra(undefined, undefined, true);
+    if (joins) void server.findEra();
+    await vi.advanceTimersByTimeAsync(0);
+    expect(await found).toBe('server_start_failed');
+    expect(observed).toMatchObject([['startFailed', { reason: 'exited' }, { isByProbe: !joins }]]);
     await server.drain(0);
   });
 
@@ -251,7 +264,7 @@ describe('the era of a server', () => {
     const { modern: server, observed } = serverOf(sibling);
     expect([await find(server), await find(server)]).toEqual(['server_start_failed', 'server_start_failed']);
     expect(sibling.opened).toHaveLength(1);
-    expect(observed).toMatchObject([['startFailed', { reason: 'failed' }]]);
+    expect(observed).toMatchObject([['startFailed', { reason: 'failed' }, { isByProbe: false }]]);
     await vi.advanceTimersByTimeAsync(5_000);
     await find(server);
     expect(sibling.opened).toHaveLength(2);

@@ -403,7 +403,9 @@ describe('a lost process', () => {
     server.backend.ends();
     await tick(250);
     expect(reading.got.items).toEqual(['server_start_failed']);
-    expect(observed.items.some(([what]) => what === 'startFailed')).toBe(true);
+    expect(observed.items.filter(([what]) => what === 'startFailed')).toEqual([
+      ['startFailed', expect.anything(), { isByProbe: false }],
+    ]);
     isBroken = false;
     await tick(5_000);
     expect(server.backend.sent.items[1]).toMatchObject({ method: 'subscriptions/listen' });

@@ -63,7 +63,7 @@ describe('numbers', () => {
     const of = (wanted: object) =>
       begun.filter(({ labels }) => Object.entries(wanted).every(([k, v]) => labels[k] === v));
     expect(begun.every(({ value }) => value === 0)).toBe(true);
-    expect(of({ era: 'legacy', method: 'tools/call' })).toHaveLength(4);
+    expect(of({ era: 'legacy', method: 'tools/call' })).toHaveLength(5);
     expect([of({ era: 'modern', method: 'initialize' }), of({ era: 'legacy', method: 'server/discover' })]).toEqual([
       [],
       [],
@@ -116,6 +116,14 @@ describe('calls', () => {
     call.failed('internal');
     expect(outcomes(metrics)).toEqual(['tools/call error 1']);
     expect(metrics.samples('faults')).toEqual([]);
+  });
+
+  it('that end with what went wrong in a tool are told from those that went well', () => {
+    const metrics = new Metrics();
+    const failed = message('{"jsonrpc":"2.0","id":1,"result":{"content":[],"isError":true}}');
+    open(metrics, 'tools/call').answered(failed);
+    open(metrics, 'prompts/get').answered(failed); // there it means nothing
+    expect(outcomes(metrics)).toEqual(['tools/call tool_error 1', 'prompts/get ok 1']);
   });
 
   it('that were never handed over have no time of the server', () => {

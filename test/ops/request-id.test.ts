@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { requestIdOf } from '../../src/ops/request-log.ts';
+import { requestIdFor } from '../../src/ops/request-log.ts';
 
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
@@ -7,7 +7,7 @@ describe('the id of a request', () => {
   test.each(['3f2c8f6e-0b8a-4c54-9a51-0a1f0d7c9b10', '3F2C8F6E0B8A4C549A510A1F0D7C9B10'])(
     '%s is the one of a proxy',
     (given) => {
-      expect(requestIdOf(given)).toBe(given);
+      expect(requestIdFor(given)).toBe(given);
     },
   );
 
@@ -20,9 +20,9 @@ describe('the id of a request', () => {
     '3f2c8f6e-0b8a-4c54-9a51-0a1f0d7c9b10\n',
     ['3f2c8f6e-0b8a-4c54-9a51-0a1f0d7c9b10', 'x'],
   ])('[P12] for %j there is a new one', (given) => {
-    const id = requestIdOf(given);
+    const id = requestIdFor(given);
     expect(id).toMatch(uuid);
     expect(id).not.toBe(given);
-    expect(requestIdOf(given)).not.toBe(id);
+    expect(requestIdFor(given)).not.toBe(id);
   });
 });

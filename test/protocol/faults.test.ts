@@ -108,3 +108,7 @@ describe('codeOf', () => {
     },
   );
 });
+
+it.each(['server_start_failed', 'server_start_timeout'] as const)('%s names what shows the reason', (reason) => {
+  expect(entryOf(reason).message).toContain('mcp-gangway check');
+});

@@ -23,7 +23,7 @@ describe('a second GET', () => {
     const connections: Listening[] = [current];
     for (let round = 0; round < rounds; round++) {
       const [from, to] = [round * perRound + 1, (round + 1) * perRound];
-      void session.tell(from, to, { burst: 8, gapMs: 1 });
+      void session.tell(from, to, { burst: 8, gapMs: 5 });
       await current.events.next(({ data }) => data === last(from));
       const next = session.listen();
       expect((await next.opened).status).toBe(200);

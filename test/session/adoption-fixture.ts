@@ -23,6 +23,8 @@ interface Left {
   /** Where the lost owner's backend stood, after so many of the events. */
   readonly place?: { readonly state: string; readonly after: number; readonly isFirst?: boolean };
   readonly protocolVersion?: string;
+  /** The resources that the client listens to. */
+  readonly subscriptions?: readonly string[];
 }
 
 /** A session that a lost owner left, taken over. */
@@ -32,14 +34,21 @@ export async function adopt({
   server: fields = {},
   protocolVersion = '2025-11-25',
   place,
+  subscriptions = [],
 }: Left = {}) {
   const store = createMemoryStore({ maxEvents: 1_000, maxBytes: 1_000_000, maxAgeMs: fixture.never });
   const { server, fake } = fixture.createServer(fields);
   const observer = fixture.createObserver();
   const { state, after: seq, isFirst = true } = place ?? { state: '', after: 0 };
-  const saved = { subscriptions: [], backend: { state, at: { epoch, seq }, isFirst } };
+  const saved = {
+    subscriptions: subscriptions.map((uri) => [
+      uri,
+      JSON.stringify(fixture.request(uri, 'resources/subscribe', { uri })),
+    ]),
+    ...(place && { backend: { state, at: { epoch, seq }, isFirst } }),
+  };
   const record = aRecord({
-    ...(place && { clientState: text(saved) }),
+    clientState: text(saved),
     initialize: text(fixture.initialize),
     initialized: text(response(0, { ...fixture.handshake, protocolVersion })),
     protocolVersion,

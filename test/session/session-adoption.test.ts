@@ -48,6 +48,31 @@ describe('a session that was taken over', () => {
     expect(await written(3)).toEqual([]);
   });
 
+  describe('where sessions hibernate', () => {
+    const server = { hibernateAfterMs: fixture.never };
+
+    it('starts its server when somebody uses it, and not before', async () => {
+      const { fake, restored, post } = await adopt({ server, calls: [toolCall], events: [[4, '']] });
+      // One that does not hibernate, taken over later, has its server by now.
+      await (await adopt()).restored();
+      expect(fake.opened).toEqual([]);
+      const reply = post(request('new'));
+      const { sent } = await restored();
+      expect(sent.items).toEqual([fixture.initialize, request('new')]);
+      fake.backend.says(response('new'));
+      expect(await reply.answered()).toMatchObject({ kind: 'json' });
+    });
+
+    it('starts it at once for calls that are run again, and for resources that are listened to', async () => {
+      const running = await adopt({ server, events: [[3, '']], calls: [listCall] });
+      expect((await running.restored()).sent.items).toContainEqual(listCall.message);
+      const listening = await adopt({ server, subscriptions: ['file:///x'] });
+      expect((await listening.restored()).sent.items).toContainEqual(
+        expect.objectContaining({ method: 'resources/subscribe' }),
+      );
+    });
+  });
+
   it('[P3] answers each call of a batch, and ends its stream with the last one', async () => {
     const calls = [1, 2, 3].map((id) => ({
       stream: 3,

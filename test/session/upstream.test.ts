@@ -77,6 +77,11 @@ describe('a backend that hibernates', () => {
     fake.backend.says(welcome);
     expect(sent(fake.backend)).toEqual([initialize, initialized, note(1)]);
     expect([upstream.incarnation, onRestored.mock.calls.length]).toEqual([`${epoch}-1`, 1]);
+    expect(upstream.restoration).toEqual({ isWaking: true, losses: 0 });
+    fake.backend.ends();
+    await pass(0);
+    fake.backend.says(welcome);
+    expect(upstream.restoration).toMatchObject({ isWaking: false, losses: 1 });
   });
 
   it('[P8] is never a crash loop, however often it wakes; failures to start are', async () => {

@@ -11,7 +11,7 @@ export const probeOptions = {
   probeTimeoutMs: integer(
     10 * second,
     [1, longestMs],
-    'Milliseconds that the server has to answer a question of a probe.',
+    'Milliseconds that the server has to answer a question of a probe; its start counts, where there is one.',
   ),
   probeFailures: integer(3, [1, 1_000], 'Probes in a row without an answer after which the server counts as down.'),
   probeSuccesses: integer(2, [1, 1_000], 'Probes in a row with an answer after which it counts as up again.'),

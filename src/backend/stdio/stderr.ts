@@ -18,6 +18,7 @@ const cr = 0x0d;
 const reportDroppedAfterMs = 1_000;
 const recentBytes = 8 * 1024;
 const recentLineCount = 20;
+const nothing: Buffer = Buffer.alloc(0);
 
 /**
  * Reads a server's stderr to its end, whether anybody wants it or not: a server whose stderr is full stands still.
@@ -28,8 +29,8 @@ export function drainStderr(
   { onLine, maxLoggedBytes = 2_048, linesPerSecond = 20, burstLines = 100 }: StderrOptions = {},
 ): { recentLines(): string[] } {
   const tail = createTail(recentBytes);
-  const line = Buffer.allocUnsafe(maxLoggedBytes);
-  let lineBytes = 0; // of the unfinished line, also those that were not kept
+  let begun = nothing; // what is kept of the unfinished line; most servers are silent, and thousands of them hold nothing
+  let lineBytes = 0; // of that line, also those that were not kept
   let allowedLines = burstLines;
   let refilledAt = performance.now();
   let droppedLines = 0;
@@ -48,10 +49,16 @@ export function drainStderr(
     droppedLines = 0;
   };
 
+  const add = (part: Buffer) => {
+    const kept = part.subarray(0, maxLoggedBytes - begun.length);
+    lineBytes += part.length;
+    begun = begun.length === 0 ? kept : Buffer.concat([begun, kept]);
+  };
+
   const endLine = () => {
-    const kept = line.subarray(0, Math.min(lineBytes, maxLoggedBytes));
-    const text = kept.at(-1) === cr ? kept.subarray(0, -1) : kept;
-    const cutBytes = lineBytes - kept.length;
+    const text = begun.at(-1) === cr ? begun.subarray(0, -1) : begun;
+    const cutBytes = lineBytes - begun.length;
+    begun = nothing;
     lineBytes = 0;
     if (text.length === 0) return;
     if (allowedLines < 1) {
@@ -69,11 +76,11 @@ export function drainStderr(
     for (let from = 0; from < chunk.length; ) {
       const end = chunk.indexOf(lf, from);
       const to = end === -1 ? chunk.length : end;
-      if (lineBytes < maxLoggedBytes) chunk.copy(line, lineBytes, from, to);
-      lineBytes += to - from;
+      add(chunk.subarray(from, to));
       if (end !== -1) endLine();
       from = to + 1;
     }
+    if (begun.length > 0) begun = Buffer.from(begun); // and not the whole chunk
   });
   stream.on('error', () => undefined); // it has ended; 'close' follows
   stream.once('close', () => {

@@ -5,20 +5,30 @@ export interface Tail {
   read(): Buffer;
 }
 
-/** Keeps the last `maxBytes` in one buffer, which is made with the first of them: most streams never bring any. */
+const firstBytes = 256;
+
+/** Keeps the last `maxBytes` in one buffer, which grows with them: most streams bring none, or a line at their start. */
 export function createTail(maxBytes: number): Tail {
-  let kept: Buffer | undefined;
+  let kept = Buffer.alloc(0);
   let keptBytes = 0;
+
+  const grow = (needed: number): void => {
+    // By itself, and not a part of a larger one that many share: one of them would keep it all.
+    const larger = Buffer.allocUnsafeSlow(Math.min(maxBytes, Math.max(needed, 2 * kept.length, firstBytes)));
+    kept.copy(larger, 0, 0, keptBytes);
+    kept = larger;
+  };
 
   return {
     push(chunk) {
-      kept ??= Buffer.allocUnsafe(maxBytes);
       const added = chunk.subarray(-maxBytes);
-      const stays = Math.min(keptBytes, maxBytes - added.length);
+      const needed = Math.min(maxBytes, keptBytes + added.length);
+      if (needed > kept.length) grow(needed);
+      const stays = needed - added.length;
       kept.copyWithin(0, keptBytes - stays, keptBytes);
       added.copy(kept, stays);
-      keptBytes = stays + added.length;
+      keptBytes = needed;
     },
-    read: () => kept?.subarray(0, keptBytes) ?? Buffer.alloc(0),
+    read: () => kept.subarray(0, keptBytes),
   };
 }

@@ -47,6 +47,10 @@ class EndingReply implements Reply, Held {
     return this.#reply.receivedAt;
   }
 
+  get requestId(): Reply['requestId'] {
+    return this.#reply.requestId;
+  }
+
   get scopes(): Reply['scopes'] {
     return this.#reply.scopes;
   }

@@ -1,11 +1,11 @@
 import type { HttpApp } from '../../http/app.ts';
-import type { Readiness } from '../../session/readiness.ts';
-import { readinessReport, shownServer } from './readiness-report.ts';
+import { type ReadinessReport, shownServer } from './readiness-report.ts';
 import type { ServerHealth } from './server-health.ts';
 
 /** What readiness depends on. */
 export interface HealthOptions {
-  readiness(): Readiness;
+  /** Of the instance as it is now. */
+  readiness(): ReadinessReport;
   readonly servers: ServerHealth;
   /** Whoever asks may know which servers there are and how they do: the operator, or who may use them all anyway. */
   readonly showsServers: boolean;
@@ -19,10 +19,9 @@ export interface HealthOptions {
 export function addHealth(app: HttpApp, { readiness, servers, showsServers }: HealthOptions): void {
   app.get('/healthz', (c) => c.json({ status: 'ok' }));
   app.get('/readyz', (c) => {
-    const { statuses } = servers;
-    const report = readinessReport(readiness(), statuses);
+    const report = readiness();
     const { status } = report;
-    const body = showsServers ? { ...report, servers: statuses.map(shownServer) } : report;
+    const body = showsServers ? { ...report, servers: servers.statuses.map(shownServer) } : report;
     return c.json(body, status === 'ready' || status === 'degraded' ? 200 : 503);
   });
 }

@@ -67,6 +67,12 @@ export class ServerHealth {
     });
   }
 
+  /** Why the newest try to use a server failed; undefined if it did not. */
+  lastFailureOf(server: string): Failure | undefined {
+    const last = this.#servers.get(server)?.last;
+    return last?.state === 'failed' ? last : undefined;
+  }
+
   /** Calls a listener whenever something of a server changes. Returns what ends that. */
   onChange(listener: (server: string) => void): () => void {
     this.#listeners.add(listener);

@@ -1,13 +1,13 @@
 import type { Reason } from '../../protocol/faults.ts';
 import type { Era } from '../../protocol/revisions.ts';
 import type { CallObserver, CallOutcome, EndedCall } from '../../session/call-observer.ts';
-import { methodLabel } from './methods.ts';
+import { methodLabel, outcomesOf } from './methods.ts';
 import type { Metrics } from './metrics.ts';
 import type { Distribution, Tally } from './series.ts';
 
 /** The numbers of one method. */
 interface MethodNumbers {
-  readonly outcomes: Readonly<Record<CallOutcome['kind'], Tally>>;
+  readonly outcomes: ReadonlyMap<CallOutcome['kind'], Tally>;
   readonly serverSeconds: Distribution;
 }
 
@@ -30,7 +30,7 @@ class EraNumbers {
     if (known !== undefined) return known;
     const count = (outcome: string): Tally => this.#metrics.tallies('requests').of(...this.#labels, label, outcome);
     const created: MethodNumbers = {
-      outcomes: { ok: count('ok'), error: count('error'), fault: count('fault'), left: count('left') },
+      outcomes: new Map(outcomesOf(label).map((outcome) => [outcome, count(outcome)])),
       serverSeconds: this.#metrics.distributions('requestServerSeconds').of(...this.#labels, label),
     };
     this.#byMethod.set(label, created);
@@ -51,7 +51,7 @@ export class CallMetrics implements CallObserver {
   ended({ origin, method, outcome, durationMs, serverMs }: EndedCall): void {
     const numbers = this.#of(origin.server)[origin.era];
     const { outcomes, serverSeconds } = numbers.of(method);
-    outcomes[outcome.kind].value += 1;
+    (outcomes.get(outcome.kind) as Tally).value += 1;
     if (outcome.kind === 'fault') this.#metrics.tallies('faults').of(origin.server, outcome.reason).value += 1;
     if (serverMs === undefined) return;
     serverSeconds.observe(serverMs / 1_000);

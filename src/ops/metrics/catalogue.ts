@@ -1,5 +1,5 @@
 import type { SessionEnd } from '../../session/session-end.ts';
-import { methodLabel, methodsOf } from './methods.ts';
+import { methodLabel, methodsOf, outcomesOf } from './methods.ts';
 
 /** What a metric is, for Prometheus and for docs/metrics.md. */
 export interface Metric {
@@ -30,7 +30,7 @@ const reason: Label = { name: 'reason', meaning: 'a reason of the error catalogu
 /** Each era with its own methods alone, or there were half as many again. */
 const begunRequests = (['legacy', 'modern'] as const).flatMap((of) =>
   [...methodsOf[of], methodLabel(undefined)].flatMap((called) =>
-    ['ok', 'error', 'fault', 'left'].map((outcome) => [of, called, outcome]),
+    outcomesOf(called).map((outcome) => [of, called, outcome]),
   ),
 );
 const oneOf = (name: string, ...values: readonly string[]): Label => ({ name, values });
@@ -83,8 +83,8 @@ export const catalogue = {
   requests: {
     ...counter(
       'requests_total',
-      'Requests of clients that have ended: with a result of the server (ok), with its error (error), with an error of the gateway (fault), or because the client was gone (left).',
-      [server, era, method, oneOf('outcome', 'ok', 'error', 'fault', 'left')],
+      'Requests of clients that have ended: with a result of the server (ok), with one that says that the tool failed (tool_error), with its error (error), with an error of the gateway (fault), or because the client was gone (left).',
+      [server, era, method, oneOf('outcome', ...outcomesOf('tools/call'))],
     ),
     begun: begunRequests,
   },
@@ -101,11 +101,15 @@ export const catalogue = {
     [server, era],
   ),
   faults: counter('faults_total', 'Requests that ended with an error of the gateway, by its reason.', [server, reason]),
-  refused: counter(
-    'refused_http_requests_total',
-    'HTTP requests to an endpoint that were answered with a fault, whether they were MCP requests or not.',
-    [server, reason],
-  ),
+  refused: {
+    ...counter(
+      'refused_http_requests_total',
+      'HTTP requests to an endpoint that were answered with a fault, whether they were MCP requests or not.',
+      [server, reason],
+    ),
+    // Those that an alert asks for: of a first one it would see no change.
+    begun: [['too_many_sessions'], ['too_many_starts'], ['gateway_busy']],
+  },
 
   sessions: gauge('sessions', 'Sessions that this instance holds.', [server]),
   sessionsMax: gauge('sessions_max', 'How many sessions this instance may hold (--max-sessions).'),
@@ -128,7 +132,16 @@ export const catalogue = {
     'Those that have ended: by the gateway (closed), by themselves (exited), without a start (failed), or over a limit.',
     [server, oneOf('reason', 'closed', 'exited', 'failed', 'line_too_long', 'memory_limit')],
   ),
-  startFailures: counter('server_start_failures_total', 'Starts of a server for clients that failed.', [server]),
+  probeUp: gauge(
+    'server_probe_up',
+    'Whether a server is up by its probes, 1 or 0; absent for one that is not probed (--probe-every-ms), or has not answered or failed to yet.',
+    [server],
+  ),
+  startFailures: counter(
+    'server_start_failures_total',
+    'Starts of a server for clients that failed; not those for probes alone.',
+    [server],
+  ),
   startSeconds: histogram(
     'server_start_seconds',
     "How long clients wait for a server to start: from a session's initialize, or the start of the process that all share, until that is answered; a spare one was started before.",
@@ -137,6 +150,7 @@ export const catalogue = {
   ),
   restores: counter('backend_restores_total', 'Lost backends of sessions that were replaced.', [server]),
   hibernations: counter('hibernations_total', 'Backends that sessions let go of since nobody used them.', [server]),
+  wakings: counter('wakings_total', 'Backends that such sessions got again, since somebody used them.', [server]),
   crashLoops: counter('crash_loops_total', 'How often a server was given up since it ended again and again.', [server]),
   messages: counter('server_messages_total', 'Messages to and from servers.', [
     ...[server, oneOf('direction', 'sent', 'received')],

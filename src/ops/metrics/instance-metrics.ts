@@ -1,6 +1,7 @@
 import type { Readiness } from '../../session/readiness.ts';
 import type { WaitingMail } from '../../store/instances.ts';
 import { StoreUnavailable } from '../../store/store-unavailable.ts';
+import type { ServerStatus } from '../health/server-health.ts';
 import type { MetricKey } from './catalogue.ts';
 import type { Metrics } from './metrics.ts';
 
@@ -11,6 +12,8 @@ export interface InstanceState {
   /** The names of the configured servers as they are now: each has its numbers from then on. */
   servers(): readonly string[];
   readiness(): Readiness;
+  /** What probes say of the servers; undefined of one that is not probed, or has not been yet. */
+  probes(): Iterable<Pick<ServerStatus, 'server' | 'probe'>>;
   /** Its sessions. */
   sessions(): Iterable<{ readonly name: { readonly server: string }; readonly glance: { readonly calls: number } }>;
   /** Connections of clients that are open. */
@@ -42,6 +45,10 @@ export function watchInstance(metrics: Metrics, state: InstanceState): void {
   metrics.onRefresh(async () => {
     const readiness = state.readiness();
     for (const one of states) set('readiness', Number(one === readiness), one);
+    metrics.tallies('probeUp').clear(); // of a server that was taken out, or is not probed any more, nothing is said
+    for (const { server, probe } of state.probes()) {
+      if (probe !== undefined) set('probeUp', Number(probe === 'up'), server);
+    }
     const counts = new Map(Array.from(serversNow(), (server) => [server, { sessions: 0, calls: 0 }]));
     for (const { name, glance } of state.sessions()) {
       const count = counts.get(name.server);

@@ -1,4 +1,5 @@
 import type { Era } from '../../protocol/revisions.ts';
+import type { CallOutcome } from '../../session/call-observer.ts';
 
 const ofBothEras = [
   ...['tools/list', 'tools/call', 'prompts/list', 'prompts/get', 'completion/complete'],
@@ -16,6 +17,12 @@ export const methodsOf: Readonly<Record<Era, readonly string[]>> = {
 };
 
 const all: ReadonlySet<string> = new Set([...methodsOf.legacy, ...methodsOf.modern]);
+
+/** How requests of a method end. */
+export const outcomesOf = (label: string): readonly CallOutcome['kind'][] =>
+  label === 'tools/call' ? [...outcomes, 'tool_error'] : outcomes;
+
+const outcomes = ['ok', 'error', 'fault', 'left'] as const;
 
 /** What a method is counted as: one that the protocol has not is a word that a peer has chosen. */
 export const methodLabel = (method: string | undefined): string =>

@@ -18,7 +18,7 @@ export function countSessions(metrics: Metrics): Partial<SessionObserver> {
       if (reason === 'server_start_failed' || reason === 'server_start_timeout') add('startFailures', server);
     },
     adopted: ({ server }) => add('takeovers', server),
-    restored: ({ server }) => add('restores', server),
+    restored: ({ server }, { isWaking }) => add(isWaking ? 'wakings' : 'restores', server),
     hibernated: ({ server }) => add('hibernations', server),
     dropped: ({ server }, what) => add('dropped', server, what),
     failed: () => add('internalErrors'),
@@ -38,7 +38,7 @@ export function countModern(metrics: Metrics): Partial<ModernObserver> {
   const { add, startSeconds } = counters(metrics);
   return {
     ready: (server, { startMs }) => startSeconds(server, startMs),
-    startFailed: (server) => add('startFailures', server),
+    startFailed: (server, _, { isByProbe }) => !isByProbe && add('startFailures', server),
     crashLoop: (server) => add('crashLoops', server),
     clientCut: (server) => add('clientsCut', server),
     failed: () => add('internalErrors'),

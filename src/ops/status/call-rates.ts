@@ -109,7 +109,7 @@ export class CallRates implements CallObserver {
   }
 
   ended({ origin, durationMs, outcome }: EndedCall): void {
-    const isError = outcome.kind === 'error' || outcome.kind === 'fault';
+    const isError = outcome.kind !== 'ok' && outcome.kind !== 'left';
     this.#of(origin.server).add(this.#second, durationMs, isError);
   }
 

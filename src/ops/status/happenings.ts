@@ -12,6 +12,7 @@ export type HappeningKind =
   | 'backend_ended'
   | 'backend_restored'
   | 'hibernated'
+  | 'woken'
   | 'shared_ready'
   | 'shared_ended'
   | 'start_failed'
@@ -63,7 +64,10 @@ export class Happenings {
     wornOut: (name) => this.#add('session_worn_out', name),
     backendEnded: (name, { reason }) => this.#add('backend_ended', name, `Reason: ${reason}.`),
     hibernated: (name) => this.#add('hibernated', name),
-    restored: (name, { losses }) => this.#add('backend_restored', name, `Losses of the session so far: ${losses}.`),
+    restored: (name, { isWaking, losses }) =>
+      isWaking
+        ? this.#add('woken', name)
+        : this.#add('backend_restored', name, `Losses of the session so far: ${losses}.`),
     dropped: (name, what) => what === 'history_lost' && this.#add('history_lost', name),
     clusterJoined: () => this.#add('redis_back'),
     clusterFailed: () => {
@@ -78,7 +82,8 @@ export class Happenings {
     ready: (server, { startMs }) => this.#add('shared_ready', { server }, `After ${startMs} ms.`),
     ended: (server, { reason }, { inFlight }) =>
       this.#add('shared_ended', { server }, `Reason: ${reason}. Calls in flight: ${inFlight}.`),
-    startFailed: (server, { reason }) => this.#add('start_failed', { server }, `Reason: ${reason}.`),
+    startFailed: (server, { reason }, { isByProbe }) =>
+      !isByProbe && this.#add('start_failed', { server }, `Reason: ${reason}.`),
     crashLoop: (server) => this.#add('crash_loop', { server }),
   };
 

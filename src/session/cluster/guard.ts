@@ -16,11 +16,6 @@ export interface GuardOptions {
   elsewhere(session: Session): SessionHandle;
 }
 
-interface Waiter {
-  readonly session: Session;
-  settle(): void;
-}
-
 /**
  * Stands before the sessions of an instance that shares a store (P6, P7): as long as the lease is held and a session is
  * registered in the current term, nothing is in the way. Else requests wait before they are handed on, and answers that are
@@ -29,7 +24,8 @@ interface Waiter {
 export class Guard {
   readonly #options: GuardOptions;
   readonly #verified = new WeakMap<Session, number>();
-  readonly #waiting = new Set<Waiter>();
+  /** What lets those go on who wait, by session. */
+  readonly #waiting = new Map<Session, Set<() => void>>();
 
   constructor(options: GuardOptions) {
     this.#options = options;
@@ -44,14 +40,22 @@ export class Guard {
   /** The session was registered in this term. */
   verify(session: Session, term: number): void {
     this.#verified.set(session, term);
-    this.release();
+    this.#look(session);
+  }
+
+  /** The sessions that somebody waits for. */
+  get wanted(): Iterable<Session> {
+    return this.#waiting.keys();
   }
 
   /** Looks again whether those who wait can go on: the lease was renewed, a session was registered or ended. */
   release(): void {
-    for (const waiter of this.#waiting) {
-      if (this.covers(waiter.session) || !waiter.session.isReady) waiter.settle();
-    }
+    for (const session of this.#waiting.keys()) this.#look(session);
+  }
+
+  #look(session: Session): void {
+    if (!this.covers(session) && session.isReady) return;
+    for (const settle of this.#waiting.get(session) ?? []) settle();
   }
 
   /** The session for clients, guarded. */
@@ -89,16 +93,16 @@ export class Guard {
   /** Resolves when the session is covered or has ended, or after the time. */
   #wait(session: Session, ms: number): Promise<void> {
     return new Promise((resolve) => {
-      const waiter: Waiter = {
-        session,
-        settle: () => {
-          clearTimeout(timer);
-          this.#waiting.delete(waiter);
-          resolve();
-        },
+      const waiting = this.#waiting.get(session) ?? new Set();
+      const settle = (): void => {
+        clearTimeout(timer);
+        waiting.delete(settle);
+        if (waiting.size === 0) this.#waiting.delete(session);
+        resolve();
       };
-      const timer = setTimeout(waiter.settle, ms);
-      this.#waiting.add(waiter);
+      const timer = setTimeout(settle, ms);
+      waiting.add(settle);
+      this.#waiting.set(session, waiting);
     });
   }
 

@@ -15,7 +15,7 @@ export type RunScript = (
 ) => Promise<ScriptReply>;
 
 const names = [
-  ...(['append', 'read', 'create', 'amend', 'release', 'register', 'take-over', 'end'] as const),
+  ...(['append', 'read', 'create', 'amend', 'release', 'register', 'take-over', 'renew', 'end'] as const),
   ...(['join', 'birth', 'declare-dead', 'post', 'discard', 'waiting', 'announce', 'keep-outcome', 'use-rate'] as const),
 ];
 export type ScriptName = (typeof names)[number];

@@ -5,6 +5,7 @@ import type { CallOutcome, EndedCall } from '../../../src/session/call-observer.
 const ended = (server: string, durationMs: number, outcome: CallOutcome = { kind: 'ok' }): EndedCall => ({
   origin: { server, era: 'legacy', principal: undefined },
   ...{ method: 'tools/call', name: undefined, outcome, durationMs, serverMs: undefined, bytesIn: 0, bytesOut: 0 },
+  requestId: undefined,
 });
 
 function rates() {

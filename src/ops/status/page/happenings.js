@@ -15,6 +15,7 @@ const words = {
   backend_ended: ['Server ended', 'bad'],
   backend_restored: ['Server restored', 'good'],
   hibernated: ['Session let go of its process, since nobody uses it', ''],
+  woken: ['Session has a process again, since somebody uses it', 'good'],
   shared_ready: ['Shared server ready', 'good'],
   shared_ended: ['Shared server ended', 'bad'],
   start_failed: ['Server did not start', 'bad'],

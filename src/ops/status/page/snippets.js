@@ -39,21 +39,62 @@ export function snippetsFor({ name, url, needsToken }) {
       where: 'In a terminal',
       text: `npx @modelcontextprotocol/inspector --cli ${url} --transport http --method tools/list${option}`,
     },
-    { title: 'TypeScript SDK', where: 'npm install @modelcontextprotocol/sdk', text: typescript(url, needsToken) },
-    { title: 'Python SDK', where: 'pip install mcp', text: python(url, needsToken) },
+    {
+      title: 'TypeScript SDK',
+      where: 'Version 2: npm install @modelcontextprotocol/client',
+      text: typescript(typescriptImports[2], url, needsToken),
+    },
+    {
+      title: 'TypeScript SDK 1',
+      where: 'Version 1: npm install @modelcontextprotocol/sdk',
+      text: typescript(typescriptImports[1], url, needsToken),
+    },
+    { title: 'Python SDK', where: 'Version 2: pip install mcp', text: python(url, needsToken) },
+    { title: 'Python SDK 1', where: "Version 1: pip install 'mcp<2'", text: pythonOne(url, needsToken) },
   ];
 }
 
-const typescript = (url, needsToken) => `import { Client } from '@modelcontextprotocol/sdk/client/index.js';
-import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+const typescriptImports = {
+  1: `import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';`,
+  2: `import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';`,
+};
+
+const typescript = (imports, url, needsToken) => `${imports}
 
 const client = new Client({ name: 'my-client', version: '1.0.0' });
-await client.connect(new StreamableHTTPClientTransport(new URL('${url}')${
+const transport = new StreamableHTTPClientTransport(new URL('${url}')${
   needsToken ? `, {\n  requestInit: { headers: { Authorization: 'Bearer ${placeholder}' } },\n}` : ''
-}));
-console.log((await client.listTools()).tools);`;
+});
+await client.connect(transport);
+console.log((await client.listTools()).tools);
+await transport.terminateSession();
+await client.close();`;
 
-const python = (url, needsToken) => `import asyncio
+const python = (url, needsToken) =>
+  needsToken
+    ? `import asyncio
+import httpx2
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+
+async def main():
+    headers = {"Authorization": "Bearer ${placeholder}"}
+    async with httpx2.AsyncClient(headers=headers, timeout=httpx2.Timeout(30, read=300)) as http:
+        async with Client(streamable_http_client("${url}", http_client=http)) as client:
+            print((await client.list_tools()).tools)
+
+asyncio.run(main())`
+    : `import asyncio
+from mcp import Client
+
+async def main():
+    async with Client("${url}") as client:
+        print((await client.list_tools()).tools)
+
+asyncio.run(main())`;
+
+const pythonOne = (url, needsToken) => `import asyncio
 from mcp import ClientSession
 from mcp.client.streamable_http import streamablehttp_client
 

@@ -1,0 +1,140 @@
+// The growth curves, as data: along what they go, which lines they have, and what the cost of a unit is that must not grow.
+import { scenarios } from './scenarios.mjs';
+import { ours, targets } from './targets.mjs';
+
+const kib = 1024;
+const mib = 1024 * kib;
+const micro = 1e6;
+const named = (name, target = targets[name]) => ({ name, ...target });
+const times = { warmMs: 1_500, runMs: 1_500, limitMs: 180_000 };
+const many = { more: ['--max-sessions', '10000'] };
+
+/** With nothing under way; each session has a GET stream. One process is measured at all its steps. */
+const idleAt = (most, more) => ({
+  ...{ name: `idle-${most}`, kind: 'idle', isFresh: true, limitMs: 300_000, settleMs: 1_500, watchMs: 1_000 },
+  steps: [1, 50, 200, 500, 1_000, 2_000, 5_000].filter((count) => count <= most),
+  ...more,
+});
+const hibernatedAt = (most) => idleAt(most, { hibernates: true, name: 'idle-hibernated', settleMs: 4_000 });
+
+const echoAmong = (sessions) => ({
+  ...{ name: `among-${sessions}`, kind: 'echo', bytes: 100, payload: 'string', maxCount: 100_000 },
+  ...{ sessions, inflight: 1, callers: 16, listens: true },
+  ...times,
+});
+
+/** A body may have 4 MiB in all. */
+const mostBytes = 4 * mib - 4 * kib;
+const echoOf = (payload) => (bytes) => ({
+  ...{ name: `payload-${bytes}-${payload}`, kind: 'echo', sessions: 4, inflight: 1, payload },
+  ...{ bytes: Math.min(bytes, mostBytes), maxCount: 100_000 },
+  ...times,
+});
+
+/** A call of a million events takes several seconds, and is waited for. */
+const streamOf = (events) => ({
+  ...{ name: `events-${events}`, kind: 'stream', sessions: 1, events, maxCount: 100_000, drainMs: 90_000 },
+  ...times,
+  ...(events >= 100_000 && { runMs: 4_000 }),
+});
+
+const cluster = (instances) =>
+  named(`ours-cluster-${instances}`, ours({ store: instances === 1 ? 'redis' : 'cluster', instances }));
+
+const perCall = ({ gatewayCpu, answers }) => (gatewayCpu / answers) * micro;
+const perEvent = ({ gatewayCpu, events }) => (gatewayCpu / events) * micro;
+
+/**
+ * Each line has a `name`, a scenario and a target for each `x` up to `most`, and the cost of a unit in a row of results. `stepsOf`: a row has
+ * all steps, which are the line.
+ */
+export const axes = [
+  {
+    name: 'sessions',
+    title: 'Gateway memory per idle session, KiB',
+    note: 'each with a GET stream; what the gateway has grown since its first session',
+    x: { label: 'sessions', ticks: [50, 200, 500, 1_000, 2_000, 5_000] },
+    lines: [
+      { name: 'ours', target: named('ours-many', ours(many)), scenario: idleAt(2_000) },
+      { name: 'ideal', target: named('ideal'), scenario: idleAt(2_000) },
+      { name: 'ours, hibernating', target: named('ours-hibernate'), scenario: hibernatedAt(5_000) },
+      { name: 'supergateway', target: named('supergateway'), scenario: idleAt(500) },
+      { name: 'mcp-proxy', target: named('mcp-proxy'), scenario: idleAt(500) },
+    ],
+    stepsOf: ({ steps: [first, ...others] = [] }) =>
+      others.map(({ sessions, residentKib }) => [
+        sessions,
+        (residentKib - first.residentKib) / (sessions - first.sessions),
+      ]),
+  },
+  {
+    name: 'among-sessions',
+    title: 'Gateway CPU per call, µs, with more and more sessions',
+    note: 'of 100 B, 16 at a time, each of the next session',
+    x: {
+      label: 'sessions, each with a GET stream',
+      ticks: [1, 16, 100, 1_000, 2_000, 5_000],
+    },
+    lines: [
+      { name: 'ours, STDIO', target: named('ours-many', ours(many)), scenarioAt: echoAmong, most: 2_000 },
+      { name: 'ideal, STDIO', target: named('ideal'), scenarioAt: echoAmong, most: 2_000 },
+      {
+        name: 'ours, HTTP',
+        target: named('ours-http-many', ours({ transport: 'http', ...many })),
+        scenarioAt: echoAmong,
+      },
+      { name: 'ideal, HTTP', target: named('ideal-http'), scenarioAt: echoAmong },
+      { name: 'supergateway', target: named('supergateway'), scenarioAt: echoAmong, most: 100 },
+    ],
+    cost: perCall,
+  },
+  {
+    name: 'payload',
+    title: 'Gateway CPU per KiB of payload, µs',
+    note: 'echo calls of four sessions, one at a time each',
+    x: { label: 'bytes in a call', ticks: [100, kib, 8 * kib, 64 * kib, 256 * kib, mib, 4 * mib] },
+    lines: [
+      { name: 'ours, one string', target: named('ours'), scenarioAt: echoOf('string') },
+      { name: 'ideal, one string', target: named('ideal'), scenarioAt: echoOf('string') },
+      { name: 'ours, many tokens', target: named('ours'), scenarioAt: echoOf('tokens') },
+      { name: 'ours, escapes', target: named('ours'), scenarioAt: echoOf('escapes') },
+      { name: 'mcp-proxy, string', target: named('mcp-proxy'), scenarioAt: echoOf('string'), most: mib },
+    ],
+    cost: (row, bytes) => perCall(row) / (bytes / kib),
+  },
+  {
+    name: 'events',
+    title: 'Gateway CPU per progress event, µs',
+    note: 'one call at a time, in one session',
+    x: { label: 'events in a call', ticks: [10, 100, 1_000, 10_000, 100_000, 1_000_000] },
+    lines: [
+      { name: 'ours, memory', target: named('ours'), scenarioAt: streamOf },
+      { name: 'ideal', target: named('ideal'), scenarioAt: streamOf },
+      { name: 'ours, Redis', target: named('ours-redis'), scenarioAt: streamOf },
+      { name: 'ideal, Redis, batches', target: named('ideal-redis-batch'), scenarioAt: streamOf },
+      { name: 'supergateway', target: named('supergateway'), scenarioAt: streamOf, most: 100_000 },
+    ],
+    cost: perEvent,
+  },
+  {
+    name: 'instances',
+    title: 'CPU of all gateways together, µs',
+    note: '16 sessions; their requests go to the instances in turn',
+    x: { label: 'instances that share a Redis', ticks: [1, 2, 3, 4] },
+    lines: [
+      { name: 'per call of 100 B', targetAt: cluster, scenario: short(scenarios['echo-16x1-100-string']) },
+      { name: 'per progress event', targetAt: cluster, scenario: short(scenarios['stream-16']), cost: perEvent },
+    ],
+    cost: perCall,
+  },
+];
+
+function short(scenario) {
+  return { ...scenario, warmMs: 2_500, runMs: 2_000 };
+}
+
+/** What a line has at a place of its axis: `{ scenario, target }`; undefined where it does not go. */
+export function cellAt({ scenario, scenarioAt, target, targetAt, most = Number.POSITIVE_INFINITY }, x) {
+  if (x > most) return undefined;
+  return { scenario: scenario ?? scenarioAt(x), target: target ?? targetAt(x) };
+}

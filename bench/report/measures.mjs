@@ -1,0 +1,38 @@
+// What is read from a cell; undefined where it has none of it.
+
+const positive = (value) => (Number.isFinite(value) && value > 0 ? value : undefined);
+
+export const callsPerSecond = (row) => positive(row.answers / row.seconds);
+export const eventsPerSecond = (row) => positive(row.events / row.seconds);
+export const medianMs = (row) => positive(row.latency?.p50);
+export const p99Ms = (row) => positive(row.latency?.p99);
+/** CPU seconds of the gateway's processes per 10,000 calls, or events. */
+export const cpuOfCalls = (row) => positive((row.gatewayCpu / row.answers) * 1e4);
+export const cpuOfEvents = (row) => positive((row.gatewayCpu / row.events) * 1e4);
+export const startMs = (row) => positive(row.startMs);
+/** Of the gateway's processes, resident, at the end of a measurement. */
+export const memoryMib = (row) => positive(row.residentKib / 1024);
+
+const growth = (from, to) => (to.residentKib - from.residentKib) / (to.sessions - from.sessions);
+
+/** KiB by which the gateway grows with each session, from the fewest to the most. */
+export const kibPerSession = ({ steps }) => steps && positive(growth(steps[0], steps.at(-1)));
+/** The same between the last two steps, as a multiple of that between all others: 1 for growth that is linear. */
+export const bend = ({ steps }) =>
+  steps && positive(growth(steps.at(-2), steps.at(-1)) / growth(steps[0], steps.at(-2)));
+/** MiB with so many sessions. */
+export const mibWith = (sessions) => (row) =>
+  positive(row.steps?.find((step) => step.sessions === sessions)?.residentKib / 1024);
+
+export function median(values) {
+  const sorted = values.filter(Number.isFinite).sort((a, b) => a - b);
+  if (sorted.length === 0) return undefined;
+  const middle = sorted.length >> 1;
+  return sorted.length % 2 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
+}
+
+/** Three digits. */
+export function number(value) {
+  if (value >= 1000) return Math.round(value).toLocaleString('en');
+  return value >= 100 ? value.toFixed(0) : value.toPrecision(3);
+}

@@ -1,0 +1,195 @@
+import { execFile } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { root } from '../support/gateway.ts';
+
+const exec = promisify(execFile);
+const folder = mkdtempSync(join(tmpdir(), 'gangway-bench-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+/** What a program of bench/ prints; rejects if it fails. */
+const run = async (program: string, ...args: string[]): Promise<string> =>
+  (await exec(process.execPath, [`${root}bench/${program}`, ...args], { maxBuffer: 1e7 })).stdout;
+
+/** A module of the reports. */
+const load = (name: string): Promise<unknown> => import(`${root}bench/report/${name}.mjs`);
+
+/** A file of results: runs, each a list of cells. */
+function resultsOf(...runs: readonly (readonly object[])[]): string {
+  const file = join(folder, `${Math.random()}.jsonl`);
+  const machine = {
+    machine: { cpus: 2, cpu: 'test', gib: 4, kernel: '6' },
+    node: 'v24.0.0',
+    backend: 'C',
+    peers: {},
+    at: '2026-11-22T00:00:00Z',
+  };
+  const rows = runs.flatMap((cells) => [machine, { round: 1, load: 0, busyShare: 0, stealShare: 0 }, ...cells]);
+  writeFileSync(file, rows.map((row) => `${JSON.stringify(row)}\n`).join(''));
+  return file;
+}
+
+/** A cell of echo calls. */
+const echo = (target: string, answers: number, more: object = {}): object => ({
+  ...{ round: 1, target, scenario: 'echo-16x1-64k-string', kind: 'echo', answers, seconds: 1 },
+  ...{ latency: { p50: 1, p99: 2 }, gatewayCpu: 0.5, residentKib: 102_400, faults: {} },
+  ...more,
+});
+
+const rowOf = (text: string, name: string): string => text.split('\n').find((line) => line.includes(name)) ?? '';
+
+describe('bench.mjs --quick', () => {
+  let output: string;
+  beforeAll(async () => {
+    output = await run('bench.mjs', '--quick');
+  }, 120_000);
+
+  test('measures every kind of scenario, and all answers are right', () => {
+    expect(output).not.toContain('WRONG');
+    expect(output).not.toContain('What went wrong');
+    for (const scenario of ['echo-1x1-100-string', 'modern-16x8-100-string', 'modern-stream-16', 'sessions-4'])
+      expect(rowOf(output, `| ${scenario} |`)).toMatch(/\| [\d.,]+ \(\d+\.\d\d\) \| [\d.,]+ \|/);
+    expect(rowOf(output, '| KiB per session |')).not.toBe('');
+  });
+
+  test('leaves results that the report and the bars can read', async () => {
+    const file = `${root}bench/results/quick.jsonl`;
+    expect(await run('report.mjs', file)).toContain('Gateway CPU seconds per 10,000 progress events');
+    const bars = await run('report.mjs', '--bars', file);
+    expect(rowOf(bars, 'gateway memory per idle session')).toMatch(/\| (yes|\*\*no\*\*), 1 of 5 rounds \|/);
+    expect(rowOf(bars, 'start of the process')).toContain('| not measured |');
+  });
+});
+
+describe('report.mjs', () => {
+  test('takes the newest run of each part, with ratios of that run', async () => {
+    const file = resultsOf(
+      [echo('ours', 100), echo('ours-redis', 90), echo('ideal', 200)],
+      [echo('ours', 120), echo('ideal', 100)],
+    );
+    expect(rowOf(await run('report.mjs', file), '| echo-16x1-64k-string |')).toBe(
+      '| echo-16x1-64k-string | 120 (1.20) | 90.0 (0.45) | 100 |',
+    );
+  });
+
+  test('counts a cell that was run again in its round once, as the last time', async () => {
+    const file = resultsOf([echo('ours', 100), echo('ours', 300), echo('ideal', 200)]);
+    expect(rowOf(await run('report.mjs', file), '| echo-16x1-64k-string |')).toContain('| 300 (1.50) |');
+  });
+
+  test('says on which rounds the machine was not quiet', async () => {
+    const file = resultsOf([{ round: 2, load: 3, busyShare: 0.5, stealShare: 0 }, echo('ours', 1)]);
+    expect(await run('report.mjs', file)).toContain('1 of 2 rounds began on a machine that was not quiet');
+  });
+
+  test('tells faults with how often they were', async () => {
+    const cell = echo('ours', 1, { faults: { 'wrong tag': 3 } });
+    const file = resultsOf([cell, { ...cell, round: 2 }]);
+    expect(rowOf(await run('report.mjs', file), 'wrong tag')).toBe('| ours | echo-16x1-64k-string | wrong tag | 6 |');
+  });
+});
+
+describe('report.mjs --bars', () => {
+  const rounds = (target: string, answers: number, scenario = 'echo-16x1-64k-string'): object[] =>
+    [1, 2, 3, 4, 5].map((round) => echo(target, answers, { round, scenario }));
+  const bar = 'echo 16x1-64k, a long string';
+
+  test('a bar is met from its number on', async () => {
+    const [met, missed] = [80, 79].map((rate) => resultsOf([...rounds('ours', rate), ...rounds('ideal', 100)]));
+    expect(rowOf(await run('report.mjs', '--bars', `${met}`), bar)).toContain('| ≥ 0.8 | 0.800 | yes |');
+    expect(rowOf(await run('report.mjs', '--bars', `${missed}`), bar)).toContain('| ≥ 0.8 | 0.790 | **no** |');
+  });
+
+  test('of several payloads the worst counts, and none may be missing', async () => {
+    const kinds = ['string', 'tokens', 'escapes'];
+    const cells = kinds.map((kind, i) => [
+      ...rounds('ours', 100 - i * 10, `echo-16x1-100-${kind}`),
+      ...rounds('ideal', 100, `echo-16x1-100-${kind}`),
+    ]);
+    const name = 'echo 100 B, 16x1: calls per second to ideal';
+    expect(rowOf(await run('report.mjs', '--bars', resultsOf(cells.flat())), name)).toContain(
+      '| 0.800 (echo-16x1-100-escapes) | **no** |',
+    );
+    expect(rowOf(await run('report.mjs', '--bars', resultsOf(cells.slice(1).flat())), name)).toContain('not measured');
+  });
+
+  test('each bar names a command that measures it', async () => {
+    const file = resultsOf([echo('ours', 1)]);
+    const commands = [...(await run('report.mjs', '--bars', file)).matchAll(/`node bench\/bench\.mjs ([^`]*)`/g)];
+    expect(commands.length).toBeGreaterThan(10);
+    for (const [, words = ''] of commands) {
+      const args = words.replaceAll("'", '').split(' ');
+      expect(await run('bench.mjs', '--list', ...args)).not.toMatch(/^0 cells/m);
+    }
+  }, 60_000);
+});
+
+describe('bench.mjs --list', () => {
+  test('has each store, transport and era, and leaves out what says nothing', async () => {
+    const text = await run('bench.mjs', '--list');
+    const targetsOf = (scenario: string): string[] =>
+      (text.split('\n')[text.split('\n').indexOf(scenario) + 1] ?? '').trim().split(' ');
+    expect(targetsOf('stream-16')).toEqual(
+      expect.arrayContaining(['ours-cluster-sse', 'ours-redis-http', 'ours-cluster-http-on-modern', 'mcp-proxy']),
+    );
+    expect(targetsOf('modern-stream-16')).toEqual(
+      expect.arrayContaining(['ours', 'ours-http', 'ours-cluster-sse-translated', 'ours-redis-translated']),
+    );
+    expect(targetsOf('modern-stream-16')).not.toEqual(expect.arrayContaining(['ours-redis']));
+    expect(targetsOf('hibernated')).toEqual(['ours-hibernate']);
+  });
+});
+
+describe('curves.mjs', () => {
+  test('an axis is measured, and its lines have slopes', async () => {
+    const text = await run('curves.mjs', '--quick', '--axis', 'payload');
+    expect(text).not.toContain('WRONG');
+    expect(rowOf(text, '| ours, one string |')).toMatch(/^\| ours, one string (\| [\d.,]+ ){3}\| -?\d\.\d\d \|$/);
+  }, 120_000);
+
+  test('the slope is that of the cost of a unit at the large end', async () => {
+    const { slopeOf } = (await load('curves')) as { slopeOf: (points: number[][]) => number | undefined };
+    expect(
+      slopeOf([
+        [1, 1_000],
+        [10, 7],
+        [100, 7],
+        [1_000, 7],
+      ]),
+    ).toBeCloseTo(0);
+    expect(
+      slopeOf([
+        [10, 3],
+        [20, 6],
+        [40, 12],
+      ]),
+    ).toBeCloseTo(1);
+    expect(slopeOf([[10, 3]])).toBeUndefined();
+  });
+
+  test('a plot has its points where their logarithms are, inside of the picture, with escaped names', async () => {
+    const { plot } = (await load('plot')) as { plot: (of: object) => string };
+    const svg = plot({
+      ...{ title: 'a < b', note: 'both', x: { label: 'n', ticks: [1, 10, 100] } },
+      series: [
+        {
+          name: 'a & b',
+          points: [
+            [1, 100],
+            [10, 10],
+            [100, 1],
+          ],
+        },
+      ],
+    });
+    expect(svg).toContain('<title>a &lt; b</title>');
+    expect(svg).toContain('>a &amp; b</text>');
+    const [, path = ''] = /class="line" d="M([^"]*)"/.exec(svg) ?? [];
+    const [left = [], middle = [], right = []] = path.split('L').map((place) => place.split(' ').map(Number));
+    for (const axis of [0, 1]) expect(middle[axis]).toBeCloseTo(((left[axis] ?? 0) + (right[axis] ?? 0)) / 2, 0);
+    expect([left[0], left[1], 720 - (right[0] ?? 0), 400 - (right[1] ?? 0)].every((gap) => (gap ?? 0) > 40)).toBe(true);
+  });
+});
