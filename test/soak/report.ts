@@ -206,6 +206,7 @@ export function chartOf(samples: readonly Sample[]): string {
     return `${label}<text x="${x(part * lastMs)}" y="${height - 8}">${Math.round((part * lastMs) / 60_000)} min</text>`;
   });
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width + 40} ${height}" font-family="sans-serif" font-size="11" fill="#666">
+<title>Resident memory of the three gateways over time</title>
 <rect width="${width + 40}" height="${height}" fill="#fff"/>
 ${lines.join('\n')}
 ${ticks.join('\n')}
