@@ -97,7 +97,7 @@ export const barsOfTests = [
   {
     what: 'resume at the seam',
     bar: '100,000 cuts: 0 lost, 0 doubled',
-    command: 'RESUME_FULL=1 npx vitest run test/resume',
+    command: 'RESUME_RUNS=100000 npx vitest run test/resume test/cluster/random-cuts.test.ts',
   },
   {
     what: 'faults of HARDENING',

@@ -44,10 +44,8 @@ export function readKeysFile(text: string, file: string, report: Report): readon
     report(`${file}:${fault.line}:${fault.column}`, `is not valid JSON: ${fault.message}`);
     return undefined;
   }
-  const read = checkValue(
-    entries,
-    { path: `${file}: `, value: JSON.parse(json) },
-    (path, message) => report(path.replace(/: $/, ''), message), // of the whole there is no place in the file to name
+  const read = checkValue(entries, { path: `${file}: `, value: JSON.parse(json) }, (path, message) =>
+    report(path.endsWith(': ') ? `${path}the file` : path, message),
   );
   if (read === undefined) return undefined;
   const twice = read.find(({ sha256 }, index) => read.findIndex((other) => other.sha256 === sha256) < index);
