@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream';
+import { ownCopy } from '../../protocol/own-copy.ts';
 import { printable } from './printable.ts';
 import { createTail } from './tail.ts';
 
@@ -80,7 +81,7 @@ export function drainStderr(
       if (end !== -1) endLine();
       from = to + 1;
     }
-    if (begun.length > 0) begun = Buffer.from(begun); // and not the whole chunk
+    if (begun.length > 0) begun = ownCopy(begun); // and not the whole chunk
   });
   stream.on('error', () => undefined); // it has ended; 'close' follows
   stream.once('close', () => {

@@ -4,8 +4,8 @@ import { everybody, type Identity } from './identity.ts';
 export interface Held {
   readonly identity: Identity;
   /** Its neighbours among all that is held. For the watch alone. */
-  before: Held | undefined;
-  after: Held | undefined;
+  before?: Held | undefined;
+  after?: Held | undefined;
   /** Their credentials have ended. Called once, unless it was released before. */
   expire(): void;
 }

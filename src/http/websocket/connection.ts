@@ -95,8 +95,6 @@ export class Connection {
     peer.once('close', () => this.#closed());
     const held: Held = {
       identity: sender.identity,
-      before: undefined,
-      after: undefined,
       expire: () => this.#cut('credentials_expired'),
     };
     watch.hold(held);
