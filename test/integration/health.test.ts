@@ -175,13 +175,20 @@ describe('an only server that no client uses', () => {
     expect(await lastOf(gateway.baseUrl)).toMatchObject({ outcome: 'failed', reason: 'no_answer', help });
   });
 
-  it('is known to answer, and its process is still for the first client', async () => {
-    const gateway = await startGateway({ command: [process.execPath, ...childAt('mini-server').args] });
+  it.each([
+    ['legacy', 'and its process is still for the first client', true],
+    // A server of both eras takes the era of the first request that its process gets, which is to be the client's.
+    ['auto', 'and the process that was asked is no client’s', false],
+  ])('of era %s is known to answer, %s', async (era, _, isKept) => {
+    const command = [process.execPath, ...childAt('mini-server').args];
+    const gateway = await startGateway({ command, args: ['--era', era] });
     const [first] = await gateway.descendants();
     await waitFor(async () => (await lastOf(gateway.baseUrl))?.outcome === 'started', { what: 'its answer' });
     const session = await initialize(gateway.url);
     expect((await session.request('ping', {})).status).toBe(200);
-    expect((await gateway.descendants()).map(({ pid }) => pid)).toEqual([first?.pid]);
+    const pids = (await gateway.descendants()).map(({ pid }) => pid);
+    expect(pids).toHaveLength(1);
+    expect(pids.includes(Number(first?.pid))).toBe(isKept);
   });
 
   it('and that ends on any request before initialize is started again, and not asked', async () => {
