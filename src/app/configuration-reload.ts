@@ -27,6 +27,35 @@ export interface ConfigurationReload {
   readonly logger: Logger;
 }
 
+/** What came of reading the configuration. */
+export interface ReloadOutcome {
+  /** False where the newest one changed nothing, for it cannot be used. */
+  readonly isSuccessful: boolean;
+  /** When one was read that is in use, by the clock of the machine. */
+  readonly succeededAtMs: number;
+}
+
+/** Reads the configuration again, and knows what came of it. */
+export interface Reloader {
+  reload(): void;
+  /** Of the newest try; the start is the first one. */
+  readonly last: ReloadOutcome;
+}
+
+/** Makes what reads the configuration again. */
+export function createReloader(parts: ConfigurationReload): Reloader {
+  let last: ReloadOutcome = { isSuccessful: true, succeededAtMs: Date.now() };
+  return {
+    reload() {
+      const isSuccessful = reloadConfiguration(parts);
+      last = { isSuccessful, succeededAtMs: isSuccessful ? Date.now() : last.succeededAtMs };
+    },
+    get last() {
+      return last;
+    },
+  };
+}
+
 type GlobalKey = keyof typeof globalOptions;
 
 /** Who may use servers: a server that is meant for those must not be there before they are asked who they are. */
@@ -36,15 +65,16 @@ const securityKeys = [...Object.keys({ ...authOptions, ...oauthOptions })] as re
  * Reads the configuration again and serves the servers that it has. One with a fault changes nothing, and all its faults are
  * told. Options of the gateway as a whole take effect at a start only, which is told, too; if they are about authentication,
  * nothing is changed before.
+ * @returns false if nothing was changed since that is not possible
  */
-export function reloadConfiguration({ source, started, replace, logger }: ConfigurationReload): void {
+function reloadConfiguration({ source, started, replace, logger }: ConfigurationReload): boolean {
   const read = source.read();
   if (!read.ok) {
     const faults = read.faults.map(({ path, message }) => `${path}: ${message}`);
     logger.error({ faults }, 'the configuration cannot be used; nothing was changed');
-    return;
+    return false;
   }
-  if (!('config' in read)) return; // the command line, which decides what is done, does not change
+  if (!('config' in read)) return true; // the command line, which decides what is done, does not change
   const { config, warnings } = read;
   for (const warning of warnings) logger.warn(warning);
   const differing = (Object.keys(globalOptions) as GlobalKey[]).filter((key) => !isSame(started[key], config[key]));
@@ -52,7 +82,7 @@ export function reloadConfiguration({ source, started, replace, logger }: Config
   if (ofSecurity.length > 0) {
     const options = ofSecurity.map(flagOf);
     logger.error({ options }, 'these options of authentication need a new start; nothing was changed before that');
-    return;
+    return false;
   }
   if (differing.length > 0)
     logger.warn({ options: differing.map(flagOf) }, 'these options take effect at the next start');
@@ -61,11 +91,13 @@ export function reloadConfiguration({ source, started, replace, logger }: Config
     const isNothing = Object.values(changes).every((names) => names.length === 0);
     if (isNothing) logger.info('the configuration was read again; its servers are the same');
     else logger.info(changes, 'the configuration was read again');
+    return true;
   } catch (error) {
     logger.error(
       { detail: (error as Error).message },
       'a server cannot be used as it is configured; nothing was changed',
     );
+    return false;
   }
 }
 

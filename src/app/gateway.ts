@@ -27,7 +27,7 @@ import { asksClients } from './configuration/credentials.ts';
 import { endpointPathsOf } from './configuration/endpoint-paths.ts';
 import type { Environment } from './configuration/environment.ts';
 import { flagOf } from './configuration/option-names.ts';
-import { type ConfigurationSource, reloadConfiguration } from './configuration-reload.ts';
+import { type ConfigurationSource, createReloader } from './configuration-reload.ts';
 import { createKeyed } from './create-keyed.ts';
 import { createConnectedStore, createStore } from './create-store.ts';
 import { warnOfExpiry, warnOfExposure } from './exposure.ts';
@@ -163,6 +163,13 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   warnOfExposure(config, log.app);
   if (certificate !== undefined) warnOfExpiry(certificate, Date.now(), log.app);
   const certificateWatch = watchFor(certificate, config, web, log.app);
+  const replace: ServerSet['replace'] = (servers) => {
+    const changes = set.replace(servers);
+    route();
+    for (const name of changes.removed) observers.status?.forget(name);
+    return changes;
+  };
+  const configuration = createReloader({ source, started: config, replace, logger: log.app });
   const state = {
     ...{ version, maxSessions: config.maxSessions, readiness },
     servers: () => set.current.map((served) => served.config.name),
@@ -170,6 +177,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     sessions: () => sessions.all,
     waitingMail: sessions.waitingMail,
     connections: () => promisify(web.server.getConnections.bind(web.server))(),
+    lastReload: () => configuration.last,
     isStoreUp: () => (config.redis === undefined ? undefined : store.healthyForMs() > 0),
   };
   const shown = { readiness: readinessNow, servers: health, showsServers: true };
@@ -196,14 +204,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     });
   const admin =
     metrics && page && (await startAdmin({ config, logger: log.app, metrics, state, status: page, ...shown }));
-  const replace: ServerSet['replace'] = (servers) => {
-    const changes = set.replace(servers);
-    route();
-    for (const name of changes.removed) observers.status?.forget(name);
-    return changes;
-  };
-  const reload = (): void => reloadConfiguration({ source, started: config, replace, logger: log.app });
-  const file = watchFiles(source.file === undefined ? [] : [source.file], reload, source.states);
+  const file = watchFiles(source.file === undefined ? [] : [source.file], configuration.reload, source.states);
   return {
     statusPage: admin && `${admin.url}/`,
     get urls() {
@@ -213,7 +214,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
       authentication.reload?.();
       certificateWatch?.look();
       audit?.reopen();
-      reload();
+      configuration.reload();
     },
     async close() {
       file.stop();

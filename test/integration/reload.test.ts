@@ -2,7 +2,9 @@ import { describe, expect, it } from 'vitest';
 import { type ChangingFile, changingFile } from '../support/changing-file.ts';
 import { everythingFixture, type Gateway, modernFixture, root, startGateway } from '../support/gateway.ts';
 import { initialize, post, type Session } from '../support/http-client.ts';
+import { scrape } from '../support/metrics.ts';
 import { callModern } from '../support/modern-client.ts';
+import { findFreePort } from '../support/redis-process.ts';
 import { showsVariables, variableOf } from '../support/shown-variables.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { connectWebSocket, webSocketUrlOf } from '../support/websocket-client.ts';
@@ -36,9 +38,9 @@ interface Started {
 const outcomes =
   /^(the configuration (was read again|cannot be used)|these options of authentication|a server cannot be used)/;
 
-async function start(mcpServers: object, options: object = {}, args: readonly string[] = []): Promise<Started> {
+async function start(mcpServers: object, options: object = {}, adminPort = 0): Promise<Started> {
   const file = await changingFile('gangway.json', textOf(mcpServers, options));
-  const gateway = await startGateway({ args: ['--config', file.path, ...args] });
+  const gateway = await startGateway({ adminPort, args: ['--config', file.path] });
   const told = () => gateway.logs().filter(({ msg }) => outcomes.test(String(msg)));
   return {
     file,
@@ -172,6 +174,34 @@ describe('a changed file', () => {
     expect((await session.request('ping')).status).toBe(200);
     expect((await post(urlOf('two'), initializeBody)).status).toBe(200);
     expect(await change({ one: mini })).toMatchObject({ removed: ['two'] });
+  });
+
+  it('is a metric: whether the newest one is in use, and since when', async () => {
+    const adminPort = await findFreePort();
+    const { change } = await start({ one: mini }, {}, adminPort);
+    const reload = async () => {
+      const { value } = await scrape(adminPort);
+      const name = 'mcp_gangway_config_last_reload_success';
+      return { isSuccessful: value(`${name}ful`), atS: value(`${name}_timestamp_seconds`) ?? 0 };
+    };
+    const started = await reload();
+    expect(started.isSuccessful).toBe(1);
+    expect(Math.abs(started.atS - Date.now() / 1_000)).toBeLessThan(60);
+
+    const unusable: [object, object?][] = [
+      [{ one: {} }],
+      [{ one: { url: 'https://127.0.0.1:9/mcp', upstreamCa: '/no/such/file.pem' } }],
+      [{ one: mini, two: mini }, { apiKeysFile: '/no/such/keys.json' }],
+    ];
+    for (const [servers, options] of unusable) {
+      await change(servers, options);
+      expect(await reload()).toEqual({ isSuccessful: 0, atS: started.atS });
+    }
+
+    await change({ one: mini });
+    const after = await reload();
+    expect(after.isSuccessful).toBe(1);
+    expect(after.atS).toBeGreaterThan(started.atS);
   });
 
   it('with a server that cannot be used changes nothing', async () => {

@@ -79,6 +79,14 @@ export const catalogue = {
   readiness: gauge('readiness', 'What /readyz says: 1 for the state that the gateway is in, 0 for the others.', [
     oneOf('state', 'ready', 'degraded', 'unavailable', 'draining'),
   ]),
+  reloadSuccessful: gauge(
+    'config_last_reload_successful',
+    'Whether the configuration is in use as it was read last, 1 or 0: 0 where it has a fault, or options of authentication that need a new start.',
+  ),
+  reloadSuccessAt: gauge(
+    'config_last_reload_success_timestamp_seconds',
+    'When a configuration was read last that is in use: at the start, from a changed file, or at SIGHUP.',
+  ),
 
   requests: {
     ...counter(
