@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { describe, expect, test } from 'vitest';
 import { everythingFixture, type Gateway, root, startGateway } from '../support/gateway.ts';
 import { initialize, open, post } from '../support/http-client.ts';
+import { startRedis } from '../support/redis-server.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 const mini = [process.execPath, `${root}test/fixtures/children/mini-server.mjs`];
@@ -33,6 +34,21 @@ function expectNone(gateway: Gateway, secrets: readonly string[]): void {
 }
 
 describe('the log at info', () => {
+  test('says which Redis is away, why and what to do, without its password', async () => {
+    await using redis = await startRedis({ args: ['--requirepass', 'canary-password'] });
+    const url = redis.url.replace('//', '//:canary-password@');
+    const gateway = await startGateway({ env: { REDIS_URL: url }, command: mini });
+    await waitForLog(gateway, 'Redis answers; sessions are shared by it');
+    await redis.kill();
+    const [line] = await waitForLog(gateway, 'Redis does not do what it is asked');
+    expect(line).toMatchObject({
+      ...{ level: 40, part: 'store', redis: `127.0.0.1:${redis.port}` },
+      detail: expect.stringMatching(/^(Nothing listens there|There is no connection to it)/),
+      help: expect.stringMatching(/^(Start it|See whether it runs)/),
+    });
+    expect(gateway.stderr()).not.toMatch(/maxRetries|canary-password/i);
+  });
+
   test('[S14] [S01] holds nothing of what passes: every channel has its canary', async () => {
     const gateway = await startGateway({ args: ['--on-backend-exit', 'end'], command: everythingFixture });
     let count = 0;
