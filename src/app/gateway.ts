@@ -18,7 +18,6 @@ import { anyChange, ChangeTeller } from '../store/change-teller.ts';
 import { createAccess } from './access.ts';
 import { startAdmin } from './admin.ts';
 import { createAuthentication } from './authentication.ts';
-import type { Urls } from './banner.ts';
 import { type CertificateWatch, watchCertificate } from './certificate-watch.ts';
 import { hasAuthentication } from './configuration/authentication.ts';
 import { readCertificate } from './configuration/certificate.ts';
@@ -36,12 +35,12 @@ import { displayHost, listen } from './listen.ts';
 import { createObservers } from './observers.ts';
 import { quotasOf } from './quotas.ts';
 import { createRoutes, type RouteParts } from './routes.ts';
-import type { ServedServer } from './served-server.ts';
 import type { ServerListeners } from './server-listeners.ts';
 import { ServerSet } from './server-set.ts';
 import { missingCommand, type RunningServer, runServer } from './servers.ts';
 import { awaitStart, probeMs } from './start-probe.ts';
 import { loadTracing } from './tracing.ts';
+import { type Urls, urlsOf } from './urls.ts';
 import { version } from './version.ts';
 
 /** What a gateway is started with. */
@@ -208,7 +207,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   return {
     statusPage: admin && `${admin.url}/`,
     get urls() {
-      return set.current.map((served) => urlsOf(served, set.config, base, source.file !== undefined));
+      return set.current.map((served) => urlsOf(served, set.config, base, source.file !== undefined, health));
     },
     reload() {
       authentication.reload?.();
@@ -249,18 +248,6 @@ function warnOfMissing(server: ServerConfig, { environment, log }: GatewayParts,
   if (detail === undefined) return;
   log.server.warn({ server: name, detail }, 'server cannot be started; its sessions will fail');
   health.failed(name, failureOf('not_found'));
-}
-
-function urlsOf(
-  { config: own, modern: { era = 'legacy' } }: ServedServer,
-  config: GatewayConfig,
-  base: string,
-  isNamed: boolean,
-): Urls {
-  const [{ mcp, ws, old }, other] = endpointPathsOf(config, own);
-  const onWs = ws && { ws: base.replace('http', 'ws') + ws };
-  const named = isNamed && other !== undefined && { named: base + other.mcp };
-  return { server: own.name, url: base + mcp, ...named, era, ...(old && { sse: base + old.stream }), ...onWs };
 }
 
 /** Throws an error for the operator if the files changed since the configuration was read, and not for the better. */

@@ -2,7 +2,7 @@ import type { BackendEnd, OpenBackend } from '../backend/backend.ts';
 import type { WebTransport } from '../backend/detect.ts';
 import { failureOf } from '../ops/health/server-failure.ts';
 import type { ServerHealth } from '../ops/health/server-health.ts';
-import { helpOfEnd } from '../ops/health/start-help.ts';
+import { helpOfEnd, withCheck } from '../ops/health/start-help.ts';
 import type { Log } from '../ops/log.ts';
 import type { ProcessNames } from '../ops/process-names.ts';
 import type { Era } from '../protocol/revisions.ts';
@@ -57,17 +57,20 @@ export function listenTo(
       logger.debug({ names }, 'tools that were left out');
     },
     onSpareEnd(end) {
-      const { reason, detail } = end;
-      logger.warn({ reason, detail, help: helpOfEnd(end) }, 'spare server ended');
+      const { reason, detail, lastOutput } = end;
+      logger.warn({ reason, detail, lastOutput: shown(lastOutput), help: helpOfEnd(end) }, 'spare server ended');
       health.ended(server, end, { isAtStart: true });
     },
     onAnswered(era) {
       health.started(server);
       if (era !== undefined) health.eraSeen(server, era);
     },
-    onSilent({ message: detail, help }) {
-      logger.warn({ detail, help }, 'server does not answer');
+    onSilent({ message: detail, output, help }) {
+      logger.warn({ detail, lastOutput: shown(output), help: withCheck(help) }, 'server does not answer');
       health.failed(server, failureOf('no_answer'));
     },
   };
 }
+
+/** What a server wrote that no client has spoken to: such may be shown without `debug` (docs/decisions/0006). */
+const shown = (lines: readonly string[] = []): readonly string[] | undefined => (lines.length > 0 ? lines : undefined);

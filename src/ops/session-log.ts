@@ -1,7 +1,7 @@
 import type { SessionObserver } from '../session/observer.ts';
 import type { SessionEnd } from '../session/session-end.ts';
 import { StoreUnavailable } from '../store/store-unavailable.ts';
-import { helpIfSilent, helpOfEnd } from './health/start-help.ts';
+import { helpIfSilent, helpOfEnd, withCheck } from './health/start-help.ts';
 import type { Log } from './log.ts';
 import type { ProcessNames } from './process-names.ts';
 
@@ -19,7 +19,7 @@ const unsupportedVersion = -32022;
 const otherEra =
   'The server refused initialize as one of the modern era does. If --era legacy was set for it, leave that out.';
 
-const noAnswer = 'It did not answer initialize within --start-timeout-ms. mcp-gangway check shows what it writes.';
+const noAnswer = 'It did not answer initialize within --start-timeout-ms.';
 
 /** Ends that are nobody's fault; the others are warnings. */
 const isExpected: ReadonlySet<SessionEnd> = new Set([
@@ -56,7 +56,11 @@ export function createSessionLog(
       processes.forget(name);
       const isOtherEra = errorCode === unsupportedVersion;
       const isSilent = reason === 'server_start_timeout';
-      const why = isOtherEra ? { detail: otherEra } : isSilent ? { detail: noAnswer, help: helpIfSilent } : {};
+      const why = isOtherEra
+        ? { detail: otherEra }
+        : isSilent
+          ? { detail: noAnswer, help: withCheck(helpIfSilent) }
+          : {};
       const refusal = { ...(errorCode !== undefined && { errorCode }), ...why };
       const level = isExpected.has(reason) && !isOtherEra ? 'info' : 'warn';
       logger[level]({ ...name, reason, ...refusal, ...dropped }, 'session ended');

@@ -153,6 +153,21 @@ describe('the log at info', () => {
     expectNone(gateway, ['canary-client']);
   });
 
+  test.each(['process.exit(1)', 'process.stdin.resume()'])(
+    '[S14] holds nothing of what a server that has credentials of its client writes at its start, then %s',
+    async (then) => {
+      const code = `console.error('token ' + process.env.TOKEN); ${then}`;
+      const args = ['--credential', 'TOKEN={header:X-Token}', '--start-timeout-ms', '500'];
+      const gateway = await startGateway({ args, command: [process.execPath, '-e', code] });
+      const headers = { 'Content-Type': 'application/json', 'X-Token': 'canary-token' };
+      expect((await post(gateway.url, initializeBody('client'), headers)).status).toBeGreaterThanOrEqual(500);
+      await waitForLog(gateway, 'session ended');
+      await waitFor(async () => (await gateway.descendants()).length === 0, { what: 'the end of its processes' });
+      await gateway.stop();
+      expectNone(gateway, ['canary-token']);
+    },
+  );
+
   test('[S14] holds nothing of what a server writes to stderr and stdout beside the protocol', async () => {
     const gateway = await startGateway({ command: mini });
     const session = await initialize(gateway.url);
