@@ -248,14 +248,12 @@ export class ModernServer {
   #tellFailure(end: BackendEnd, hasEnded: boolean): void {
     const { server, observer } = this.#options;
     if (hasEnded) return this.#tellOutput(end);
-    const told = differsByClient(server) ? { ...end, lastOutput: [] } : end;
-    observer.startFailed(server.name, told, { isByProbe: !this.#isForClient });
+    observer.startFailed(server.name, end, { isByProbe: !this.#isForClient });
   }
 
-  /** Where servers differ by client, what clients bring can be in their environment, and so in what they write. */
   #tellOutput({ lastOutput = [] }: BackendEnd): void {
     const { server, observer } = this.#options;
-    if (lastOutput.length > 0 && !differsByClient(server)) observer.wroteAtStart(server.name, lastOutput);
+    if (lastOutput.length > 0) observer.wroteAtStart(server.name, lastOutput);
   }
 
   #believedMs({ era, isDoubtful }: FoundEra, known: Era | undefined): number {

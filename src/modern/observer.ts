@@ -44,7 +44,7 @@ export interface ModernObserver {
   startFailed(server: string, end: BackendEnd, details: { readonly isByProbe: boolean }): void;
   /**
    * What a process wrote last that did not answer, or ended as the one before that had a client: the gateway alone had spoken
-   * to it, and it had nothing of a client in its environment. What came of the start is told elsewhere.
+   * to it, and a server that gets credentials of clients has no such process. What came of the start is told elsewhere.
    */
   wroteAtStart(server: string, lastOutput: readonly string[]): void;
   /** It ended so often that it is not started again for a while. */
