@@ -1,3 +1,4 @@
+import { allReasons, entryOf } from '../../protocol/faults.ts';
 import type { SessionEnd } from '../../session/session-end.ts';
 import { methodLabel, methodsOf, outcomesOf } from './methods.ts';
 
@@ -33,6 +34,8 @@ const begunRequests = (['legacy', 'modern'] as const).flatMap((of) =>
     outcomesOf(called).map((outcome) => [of, called, outcome]),
   ),
 );
+/** What is no mistake of a client: of a first one an alert is to see the step. The others would be three times as many. */
+const begunFaults = allReasons.filter((each) => entryOf(each).status >= 500).map((each) => [each]);
 const oneOf = (name: string, ...values: readonly string[]): Label => ({ name, values });
 
 const sessionEnds: Readonly<Record<SessionEnd, true>> = {
@@ -108,7 +111,10 @@ export const catalogue = {
     ownBounds,
     [server, era],
   ),
-  faults: counter('faults_total', 'Requests that ended with an error of the gateway, by its reason.', [server, reason]),
+  faults: {
+    ...counter('faults_total', 'Requests that ended with an error of the gateway, by its reason.', [server, reason]),
+    begun: begunFaults,
+  },
   refused: {
     ...counter(
       'refused_http_requests_total',
