@@ -1,4 +1,5 @@
-import type { Logger } from 'pino';
+import { type Log, setLevels } from '../ops/log.ts';
+import { readLogLevels } from '../ops/log-levels.ts';
 import { authOptions } from './configuration/auth-options.ts';
 import type { Configuration, GatewayConfig, ServerConfig } from './configuration/config.ts';
 import { oauthOptions } from './configuration/oauth-options.ts';
@@ -24,7 +25,7 @@ export interface ConfigurationReload {
   readonly started: GatewayConfig;
   /** Serves these servers from now on. Throws an error for the operator if it cannot, and nothing has changed then. */
   replace(servers: readonly ServerConfig[]): ServerChanges;
-  readonly logger: Logger;
+  readonly log: Log;
 }
 
 /** What came of reading the configuration. */
@@ -61,13 +62,17 @@ type GlobalKey = keyof typeof globalOptions;
 /** Who may use servers: a server that is meant for those must not be there before they are asked who they are. */
 const securityKeys = [...Object.keys({ ...authOptions, ...oauthOptions })] as readonly GlobalKey[];
 
+/** What is changed by a reload beside the servers. */
+const reloadedKeys: readonly GlobalKey[] = ['logLevel'];
+
 /**
  * Reads the configuration again and serves the servers that it has. One with a fault changes nothing, and all its faults are
- * told. Options of the gateway as a whole take effect at a start only, which is told, too; if they are about authentication,
- * nothing is changed before.
+ * told. Options of the gateway as a whole but the levels of the log take effect at a start only, which is told, too; if they are
+ * about authentication, nothing is changed before.
  * @returns false if nothing was changed since that is not possible
  */
-function reloadConfiguration({ source, started, replace, logger }: ConfigurationReload): boolean {
+function reloadConfiguration({ source, started, replace, log }: ConfigurationReload): boolean {
+  const logger = log.app;
   const read = source.read();
   if (!read.ok) {
     const faults = read.faults.map(({ path, message }) => `${path}: ${message}`);
@@ -77,7 +82,8 @@ function reloadConfiguration({ source, started, replace, logger }: Configuration
   if (!('config' in read)) return true; // the command line, which decides what is done, does not change
   const { config, warnings } = read;
   for (const warning of warnings) logger.warn(warning);
-  const differing = (Object.keys(globalOptions) as GlobalKey[]).filter((key) => !isSame(started[key], config[key]));
+  const atStartOnly = (Object.keys(globalOptions) as GlobalKey[]).filter((key) => !reloadedKeys.includes(key));
+  const differing = atStartOnly.filter((key) => !isSame(started[key], config[key]));
   const ofSecurity = differing.filter((key) => securityKeys.includes(key));
   if (ofSecurity.length > 0) {
     const options = ofSecurity.map(flagOf);
@@ -88,6 +94,8 @@ function reloadConfiguration({ source, started, replace, logger }: Configuration
     logger.warn({ options: differing.map(flagOf) }, 'these options take effect at the next start');
   try {
     const changes = replace(config.servers);
+    const levels = readLogLevels(config.logLevel);
+    if (levels !== undefined) setLevels(log, levels);
     const isNothing = Object.values(changes).every((names) => names.length === 0);
     if (isNothing) logger.info('the configuration was read again; its servers are the same');
     else logger.info(changes, 'the configuration was read again');

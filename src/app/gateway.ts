@@ -147,9 +147,9 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   webSockets.route(routes.onWebSocket);
   const certificate = certificateOf(config);
   const answer = createListener(() => routes, createCors(originRules));
-  const logged = (logger: Logger): RequestListener =>
-    logRequests(answer, { logger, paths: { has: (path) => routes.paths.has(path) } });
-  const web = createWebServer({ ...config, certificate }, logged(log.http));
+  const logged = (from?: string): RequestListener =>
+    logRequests(answer, { logger: log.http, paths: { has: (path) => routes.paths.has(path) }, ...(from && { from }) });
+  const web = createWebServer({ ...config, certificate }, logged());
   webSockets.attach(web.server);
   web.server.on('drop', () =>
     log.http.warn({ maxConnections: config.maxConnections }, 'closed a connection: too many are open'),
@@ -168,7 +168,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     for (const name of changes.removed) observers.status?.forget(name);
     return changes;
   };
-  const configuration = createReloader({ source, started: config, replace, logger: log.app });
+  const configuration = createReloader({ source, started: config, replace, log });
   const state = {
     ...{ version, maxSessions: config.maxSessions, readiness },
     servers: () => set.current.map((served) => served.config.name),
@@ -197,7 +197,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
         readiness,
       },
       pathOf: (server) => endpointPathsOf(set.config, server)[0].mcp,
-      playground: logged(log.http.child({ from: 'playground' })),
+      playground: logged('playground'),
       servers: () => set.current,
       drain: parts.onDrain,
     });

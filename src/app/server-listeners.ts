@@ -41,24 +41,27 @@ export function listenTo(
   processes: ProcessNames,
   health: ServerHealth,
 ): ServerListeners {
-  const logger = log.server.child({ server });
-  const stderr = log.stderr.child({ server });
+  const logger = log.server;
   return {
     onStderr: (line, pid) =>
-      stderr.debug({ session: processes.sessionOf(pid), pid, stderr: line }, 'server wrote to stderr'),
-    onPostFailed: (detail, dropped) => logger.debug({ detail, dropped }, 'a message was not taken by the server'),
+      log.stderr.debug({ server, session: processes.sessionOf(pid), pid, stderr: line }, 'server wrote to stderr'),
+    onPostFailed: (detail, dropped) =>
+      logger.debug({ server, detail, dropped }, 'a message was not taken by the server'),
     onTransport(transport) {
-      logger.info({ transport }, 'found out the transport of the server');
+      logger.info({ server, transport }, 'found out the transport of the server');
       health.transportFound(server, transport);
     },
     onToolsHidden(names) {
       const detail = 'Their x-mcp-header annotations break the rules of the protocol. Correct them at the server.';
-      logger.warn({ tools: names.length, detail }, 'left tools out of a list');
-      logger.debug({ names }, 'tools that were left out');
+      logger.warn({ server, tools: names.length, detail }, 'left tools out of a list');
+      logger.debug({ server, names }, 'tools that were left out');
     },
     onSpareEnd(end) {
       const { reason, detail, lastOutput } = end;
-      logger.warn({ reason, detail, lastOutput: shown(lastOutput), help: helpOfEnd(end) }, 'spare server ended');
+      logger.warn(
+        { server, reason, detail, lastOutput: shown(lastOutput), help: helpOfEnd(end) },
+        'spare server ended',
+      );
       health.ended(server, end, { isAtStart: true });
     },
     onAnswered(era) {
@@ -66,7 +69,7 @@ export function listenTo(
       if (era !== undefined) health.eraSeen(server, era);
     },
     onSilent({ message: detail, output, help }) {
-      logger.warn({ detail, lastOutput: shown(output), help: withCheck(help) }, 'server does not answer');
+      logger.warn({ server, detail, lastOutput: shown(output), help: withCheck(help) }, 'server does not answer');
       health.failed(server, failureOf('no_answer'));
     },
   };

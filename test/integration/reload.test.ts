@@ -221,6 +221,33 @@ describe('a changed file', () => {
     expect(warning?.['options']).toEqual(['--max-sessions', '--retry-ms']);
   });
 
+  it('changes the levels of the log at once, those of single parts too', async () => {
+    const telling = { command: node, args: ['-e', `console.error('hello'); import('${mini.args[0]}')`] };
+    const servers = { one: telling, two: mini };
+    const { gateway, change, urlOf } = await start(servers);
+    const saying = (msg: string) => gateway.logs().filter((line) => line['msg'] === msg);
+    const told = (msg: string, count: number) =>
+      waitFor(() => saying(msg).length === count, { what: `${msg}, ${count} times` });
+    await initialize(urlOf('one'));
+    await told('session started', 1);
+    expect([saying('request'), saying('server wrote to stderr')]).toEqual([[], []]);
+
+    await change(servers, { logLevel: 'info,session=warn,http=debug,stderr=debug' });
+    const { headers } = await post(urlOf('one'), initializeBody);
+    await told('request', 1);
+    await told('server wrote to stderr', 1);
+    expect(saying('request')).toMatchObject([{ requestId: headers['x-request-id'] }]);
+    expect(saying('server wrote to stderr')).toMatchObject([{ server: 'one', stderr: 'hello' }]);
+    expect(saying('session started')).toHaveLength(1);
+
+    await change(servers, {});
+    await initialize(urlOf('one'));
+    expect((await post(urlOf('one'), initializeBody)).headers).not.toHaveProperty('x-request-id');
+    await told('session started', 3);
+    expect([saying('request'), saying('server wrote to stderr')].map(({ length }) => length)).toEqual([1, 1]);
+    expect(saying('these options take effect at the next start')).toEqual([]);
+  });
+
   it('[S03] that changes who may use servers opens none of them before a start', async () => {
     const { change, urlOf } = await start({ one: mini, two: mini });
     const keys = await changingFile('keys.json', '[]');
