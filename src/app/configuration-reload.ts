@@ -7,6 +7,7 @@ import { flagOf } from './configuration/option-names.ts';
 import { globalOptions } from './configuration/options.ts';
 import type { FileStates } from './file-watch.ts';
 import type { ServerChanges } from './server-set.ts';
+import type { ChangedUrls } from './urls.ts';
 
 /** Where the configuration comes from. */
 export interface ConfigurationSource {
@@ -18,13 +19,18 @@ export interface ConfigurationSource {
   read(): Configuration;
 }
 
+/** What has changed, and the URLs of it. */
+export interface ReplacedServers extends ServerChanges {
+  readonly urls: ChangedUrls;
+}
+
 /** What a reload needs. */
 export interface ConfigurationReload {
   readonly source: ConfigurationSource;
   /** What the gateway was started with. */
   readonly started: GatewayConfig;
   /** Serves these servers from now on. Throws an error for the operator if it cannot, and nothing has changed then. */
-  replace(servers: readonly ServerConfig[]): ServerChanges;
+  replace(servers: readonly ServerConfig[]): ReplacedServers;
   readonly log: Log;
 }
 
@@ -96,7 +102,8 @@ function reloadConfiguration({ source, started, replace, log }: ConfigurationRel
     const changes = replace(config.servers);
     const levels = readLogLevels(config.logLevel);
     if (levels !== undefined) setLevels(log, levels);
-    const isNothing = Object.values(changes).every((names) => names.length === 0);
+    const { added, changed, removed } = changes;
+    const isNothing = [added, changed, removed].every((names) => names.length === 0);
     if (isNothing) logger.info('the configuration was read again; its servers are the same');
     else logger.info(changes, 'the configuration was read again');
     return true;

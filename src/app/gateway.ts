@@ -26,7 +26,7 @@ import { asksClients } from './configuration/credentials.ts';
 import { endpointPathsOf } from './configuration/endpoint-paths.ts';
 import type { Environment } from './configuration/environment.ts';
 import { flagOf } from './configuration/option-names.ts';
-import { type ConfigurationSource, createReloader } from './configuration-reload.ts';
+import { type ConfigurationReload, type ConfigurationSource, createReloader } from './configuration-reload.ts';
 import { createKeyed } from './create-keyed.ts';
 import { createConnectedStore, createStore } from './create-store.ts';
 import { warnOfExpiry, warnOfExposure } from './exposure.ts';
@@ -40,7 +40,7 @@ import { ServerSet } from './server-set.ts';
 import { missingCommand, type RunningServer, runServer } from './servers.ts';
 import { awaitStart, probeMs } from './start-probe.ts';
 import { loadTracing } from './tracing.ts';
-import { type Urls, urlsOf } from './urls.ts';
+import { changedUrls, type Urls, urlsOf } from './urls.ts';
 import { version } from './version.ts';
 
 /** What a gateway is started with. */
@@ -162,11 +162,15 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   warnOfExposure(config, log.app);
   if (certificate !== undefined) warnOfExpiry(certificate, Date.now(), log.app);
   const certificateWatch = watchFor(certificate, config, web, log.app);
-  const replace: ServerSet['replace'] = (servers) => {
+  const base = `${certificate === undefined ? 'http' : 'https'}://${displayHost(host)}:${port}`;
+  const urls = (): Urls[] =>
+    set.current.map((served) => urlsOf(served, set.config, base, source.file !== undefined, health));
+  const replace: ConfigurationReload['replace'] = (servers) => {
+    const before = urls();
     const changes = set.replace(servers);
     route();
     for (const name of changes.removed) observers.status?.forget(name);
-    return changes;
+    return { ...changes, urls: changedUrls(before, urls(), changes.changed) };
   };
   const configuration = createReloader({ source, started: config, replace, log });
   const state = {
@@ -180,7 +184,6 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     isStoreUp: () => (config.redis === undefined ? undefined : store.healthyForMs() > 0),
   };
   const shown = { readiness: readinessNow, servers: health, showsServers: true };
-  const base = `${certificate === undefined ? 'http' : 'https'}://${displayHost(host)}:${port}`;
   // Nobody needs it before there is somebody to be served.
   const page =
     observers.status &&
@@ -207,7 +210,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   return {
     statusPage: admin && `${admin.url}/`,
     get urls() {
-      return set.current.map((served) => urlsOf(served, set.config, base, source.file !== undefined, health));
+      return urls();
     },
     reload() {
       authentication.reload?.();

@@ -3,6 +3,7 @@ import type { Era } from '../protocol/revisions.ts';
 import type { GatewayConfig } from './configuration/config.ts';
 import { endpointPathsOf } from './configuration/endpoint-paths.ts';
 import type { ServedServer } from './served-server.ts';
+import type { ServerChanges } from './server-set.ts';
 
 /** Where a server can be reached. */
 export interface Urls {
@@ -44,5 +45,25 @@ export function urlsOf(
     ...(old && { sse: base + old.stream }),
     ...onWs,
     ...failure,
+  };
+}
+
+/** URLs that came, that lead to something else, and that went. */
+export type ChangedUrls = Readonly<Record<keyof ServerChanges, readonly string[]>>;
+
+/**
+ * What a new configuration is to those who have URLs of servers.
+ * @param changed the servers that are configured in another way
+ */
+export function changedUrls(before: readonly Urls[], now: readonly Urls[], changed: readonly string[]): ChangedUrls {
+  const byUrl = (all: readonly Urls[]): Map<string, string> =>
+    new Map(all.flatMap(({ server, url, named }) => [url, named ?? url].map((each) => [each, server])));
+  const [old, current] = [byUrl(before), byUrl(now)];
+  const isOther = (url: string): boolean =>
+    old.get(url) !== current.get(url) || changed.includes(current.get(url) ?? '');
+  return {
+    added: [...current.keys()].filter((url) => !old.has(url)),
+    changed: [...current.keys()].filter((url) => old.has(url) && isOther(url)),
+    removed: [...old.keys()].filter((url) => !current.has(url)),
   };
 }

@@ -67,6 +67,7 @@ describe('a changed file', () => {
 
     expect(await change({ kept: everything, changed: showing('new'), added: mini })).toMatchObject({
       ...{ added: ['added'], changed: ['changed'], removed: ['removed'] },
+      urls: { added: [urlOf('added')], changed: [urlOf('changed')], removed: [urlOf('removed')] },
     });
 
     expect((await call).content[0].text).toBe('through');
@@ -144,10 +145,17 @@ describe('a changed file', () => {
     const { gateway, urlOf, change } = await start({ first: everything });
     expect(gateway.stdout()).toContain(`${gateway.baseUrl}/first/mcp`);
     const session = await initialize(gateway.url);
-    await change({ first: everything, second: mini });
+    const second = { added: [urlOf('second')], changed: [], removed: [] };
+    expect(await change({ first: everything, second: mini })).toMatchObject({ urls: second });
     expect((await session.request('ping')).status).toBe(200);
     expect((await initialize(gateway.url)).initialized.serverInfo.name).toBe('everything-fixture');
     expect((await initialize(urlOf('second'))).initialized.serverInfo.name).toBe('mini');
+    // The one that is left has the path without a name, which led to the other one.
+    expect(await change({ second: mini })).toMatchObject({
+      ...{ added: [], changed: [], removed: ['first'] },
+      urls: { added: [], changed: [gateway.url], removed: [urlOf('first')] },
+    });
+    expect((await initialize(gateway.url)).initialized.serverInfo.name).toBe('mini');
   });
 
   it('ends all sessions of a removed server, those of what it was before a change too', async () => {
