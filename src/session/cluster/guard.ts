@@ -128,6 +128,13 @@ export class Guard {
       forwarded: reply.forwarded,
       scopes: reply.scopes,
       needs: reply.needs,
+      // Looked up only where somebody wants to know.
+      get receivedAt() {
+        return reply.receivedAt;
+      },
+      get requestId() {
+        return reply.requestId;
+      },
       isContinued: reply.isContinued ?? false,
       get isGone() {
         return reply.isGone;

@@ -72,10 +72,11 @@ export class OwnerDesk {
   }
 }
 
-const broughtIn = ({ forwarded, scopes, needs }: Brought): Pick<Asked, 'forwarded' | 'scopes' | 'needs'> => ({
+const broughtIn = ({ forwarded, scopes, needs, requestId }: Brought): Omit<Asked, 'accepts' | 'isContinued'> => ({
   forwarded,
   scopes: scopes && new Set(scopes),
   needs,
+  requestId,
 });
 
 /** The messages that an ingress has read already; an ingress passes on nothing else. */

@@ -15,7 +15,7 @@ export interface Carrier {
 }
 
 /** What the ingress says of a request beside its messages. */
-export type Asked = Pick<Reply, 'accepts' | 'forwarded' | 'scopes' | 'needs' | 'isContinued'>;
+export type Asked = Pick<Reply, 'accepts' | 'forwarded' | 'scopes' | 'needs' | 'requestId' | 'isContinued'>;
 
 /** The owner's side of a response that another instance sends: what is answered here travels by letter. */
 export class RemoteReply implements Reply {
@@ -23,6 +23,7 @@ export class RemoteReply implements Reply {
   readonly forwarded: ForwardedHeaders | undefined;
   readonly scopes: ReadonlySet<string> | undefined;
   readonly needs: readonly string[] | undefined;
+  readonly requestId: string | undefined;
   readonly isContinued: boolean;
   readonly #n: number;
   readonly #carrier: Carrier;
@@ -33,12 +34,14 @@ export class RemoteReply implements Reply {
   readonly #closed: (() => void)[] = [];
   readonly #drained: (() => void)[] = [];
 
-  constructor(n: number, { accepts, forwarded, scopes, needs, isContinued = false }: Asked, carrier: Carrier) {
+  constructor(n: number, asked: Asked, carrier: Carrier) {
+    const { accepts, forwarded, scopes, needs, requestId, isContinued = false } = asked;
     this.#n = n;
     this.accepts = accepts;
     this.forwarded = forwarded;
     this.scopes = scopes;
     this.needs = needs;
+    this.requestId = requestId;
     this.isContinued = isContinued;
     this.#carrier = carrier;
   }

@@ -22,7 +22,7 @@ export interface Asking {
   /** An earlier owner may have had the request. */
   readonly again: boolean;
   /** Of which it is what the request brings. */
-  readonly reply: Pick<Reply, 'forwarded' | 'scopes' | 'needs'>;
+  readonly reply: Pick<Reply, 'forwarded' | 'scopes' | 'needs' | 'requestId'>;
 }
 
 /** The requests that are to be answered. */
@@ -52,10 +52,11 @@ export function letterOf(
   return { letter: { kind: 'post', n, key, isBatch, ...asked }, body };
 }
 
-function broughtBy({ forwarded = noHeaders, scopes, needs }: Asking['reply']): Brought {
+function broughtBy({ forwarded = noHeaders, scopes, needs, requestId }: Asking['reply']): Brought {
   return {
     ...(forwarded !== noHeaders && { forwarded }),
     ...(scopes && { scopes: [...scopes] }),
     ...(needs && { needs }),
+    ...(requestId !== undefined && { requestId }),
   };
 }
