@@ -37,8 +37,9 @@ export class Guard {
     return lease.isHeld && this.#verified.get(session) === lease.term && session.isReady;
   }
 
-  /** The session was registered in this term. */
+  /** The session was registered in this term, or, if that took long, in a later one. */
   verify(session: Session, term: number): void {
+    if ((this.#verified.get(session) ?? 0) > term) return; // of a later one it is known already
     this.#verified.set(session, term);
     this.#look(session);
   }
@@ -83,7 +84,7 @@ export class Guard {
   ): void {
     if (this.covers(session)) return here();
     void this.#wait(session, this.#options.storeWaitMs).then(() => {
-      if (reply.isGone) return;
+      if (reply.isGone && reply.asking?.isParted !== true) return;
       if (this.covers(session)) here();
       else if (session.isReady) reply.fault('store_unavailable', id);
       else elsewhere(this.#options.elsewhere(session));
@@ -129,6 +130,7 @@ export class Guard {
       scopes: reply.scopes,
       needs: reply.needs,
       isContinued: reply.isContinued ?? false,
+      asking: reply.asking,
       get isGone() {
         return reply.isGone;
       },
