@@ -22,13 +22,14 @@ export type Asked = Pick<Reply, 'accepts' | 'forwarded' | 'scopes' | 'needs' | '
 };
 
 /** The owner's side of a response that another instance sends: what is answered here travels by letter. */
-export class RemoteReply implements Reply {
+export class RemoteReply implements Reply, Asking {
   readonly accepts: Accepts;
   readonly forwarded: ForwardedHeaders | undefined;
   readonly scopes: ReadonlySet<string> | undefined;
   readonly needs: readonly string[] | undefined;
   readonly isContinued: boolean;
-  readonly asking: Asking;
+  readonly name: string;
+  readonly earlier: readonly string[];
   readonly #n: number;
   readonly #carrier: Carrier;
   #isGone = false;
@@ -41,14 +42,8 @@ export class RemoteReply implements Reply {
 
   constructor(n: number, asked: Asked, carrier: Carrier) {
     const { accepts, forwarded, scopes, needs, isContinued = false, name, earlier = [] } = asked;
-    const isParted = (): boolean => this.#isParted;
-    this.asking = {
-      name,
-      earlier,
-      get isParted() {
-        return isParted();
-      },
-    };
+    this.name = name;
+    this.earlier = earlier;
     this.#n = n;
     this.accepts = accepts;
     this.forwarded = forwarded;
@@ -56,6 +51,14 @@ export class RemoteReply implements Reply {
     this.needs = needs;
     this.isContinued = isContinued;
     this.#carrier = carrier;
+  }
+
+  get asking(): Asking {
+    return this;
+  }
+
+  get isParted(): boolean {
+    return this.#isParted;
   }
 
   get isGone(): boolean {

@@ -113,7 +113,7 @@ describe('a reply that another instance gives', () => {
 
   it('tells whether only the way to its client is lost', () => {
     const { reply } = createFixture();
-    expect(reply.asking).toEqual({ name: 'in 4', earlier: [], isParted: false });
+    expect(reply.asking).toMatchObject({ name: 'in 4', earlier: [], isParted: false });
     reply.close(true);
     expect([reply.isGone, reply.asking.isParted]).toEqual([true, true]);
   });
