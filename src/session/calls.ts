@@ -3,6 +3,7 @@ import type { Reason, RequestId } from '../protocol/faults.ts';
 import type { ForwardedHeaders } from '../protocol/forwarded-headers.ts';
 import type { Message } from '../protocol/message.ts';
 import type { LogLevel } from '../protocol/modern/log-levels.ts';
+import { SparseMap } from '../protocol/sparse.ts';
 import type { CallAnswer } from './answer.ts';
 import type { OpenCall } from './call-observer.ts';
 import { isPoll, type TaskNews, Tasks } from './tasks.ts';
@@ -49,10 +50,10 @@ const maxRetiredTokens = 100;
 /** The calls in flight of one session, by id, in the order in which they came, and the tasks that they have begun. */
 export class Calls {
   readonly tasks = new Tasks();
-  readonly #byId = new Map<RequestId, Call>();
-  readonly #byToken = new Map<RequestId, Call>();
+  readonly #byId = new SparseMap<RequestId, Call>();
+  readonly #byToken = new SparseMap<RequestId, Call>();
   /** Progress tokens of calls that the gateway has ended, oldest first: what still comes for them is late. */
-  readonly #retiredTokens = new Set<RequestId>();
+  readonly #retiredTokens = new SparseMap<RequestId, true>();
   #waiting: (() => void)[] = [];
   /** The session ends: there are no calls any more, and all progress is late. */
   #areOver = false;
@@ -102,8 +103,8 @@ export class Calls {
   retire(id: RequestId): Call | undefined {
     const call = this.take(id);
     if (call?.progressToken === undefined) return call;
-    this.#retiredTokens.add(call.progressToken);
-    const [oldest] = this.#retiredTokens;
+    this.#retiredTokens.set(call.progressToken, true);
+    const [oldest] = this.#retiredTokens.keys();
     if (this.#retiredTokens.size > maxRetiredTokens && oldest !== undefined) this.#retiredTokens.delete(oldest);
     return call;
   }
@@ -146,13 +147,16 @@ export class Calls {
    * Where a request or notification of the server belongs (P2). Known by progress token, task or the stream on which the
    * server sent it: there. Else, one call in flight: its stream. Several: the GET stream if open, else the newest call's.
    * None: the GET stream, which keeps it for the next GET. A call whose client accepts only JSON, or is gone, counts as
-   * having no stream; with a GET stream, so does one that asks how a task is and would not wait.
+   * having no stream; with a GET stream, so does one that asks how a task is and would not wait, and, for a question, one whose
+   * client may never come for it.
    * @param of as `BackendEvents.onMessages` has it: what the server sent beside no request goes to the GET stream if that
    *   is open
    */
   attribute(message: Message, hasGetStream: boolean, of?: RequestIds): Destination {
     const known = this.known(message, of);
-    const hasStream = ({ answer, method }: Call) => answer.hasStream && !(hasGetStream && isPoll(method));
+    const isElsewhere = ({ answer, method }: Call) =>
+      isPoll(method) || (message.kind === 'request' && answer.isParted === true);
+    const hasStream = (call: Call) => call.answer.hasStream && !(hasGetStream && isElsewhere(call));
     if (known !== undefined) return hasStream(known) ? known : 'get';
     if (of?.length === 0 && hasGetStream) return 'get';
     let newest: Call | undefined;
