@@ -5,6 +5,7 @@ import type { LogState, Registration } from '../store/session-records.ts';
 import { type EventEffects, EventWriter, type Refusal } from './event-writer.ts';
 import { Intake, type Line } from './intake.ts';
 import type { StreamObserver } from './observer.ts';
+import { resaidLog } from './resaid-log.ts';
 import type { SessionOptions } from './session-parts.ts';
 import { getStream, Streams } from './streams.ts';
 
@@ -100,7 +101,7 @@ export class Outbound {
       onRefused,
     });
     this.streams = new Streams({
-      log,
+      log: resaidLog(log, epoch, () => this.#writer),
       key,
       retryMs,
       slowReaderMs,
