@@ -26,6 +26,7 @@ import type { GatewayConfig, ServerConfig } from './configuration/config.ts';
 import { asksClients } from './configuration/credentials.ts';
 import { endpointPathsOf } from './configuration/endpoint-paths.ts';
 import type { Environment } from './configuration/environment.ts';
+import { told } from './configuration/fault.ts';
 import { flagOf } from './configuration/option-names.ts';
 import { type ConfigurationSource, reloadConfiguration } from './configuration-reload.ts';
 import { createKeyed } from './create-keyed.ts';
@@ -265,7 +266,7 @@ function urlsOf(
 /** Throws an error for the operator if the files changed since the configuration was read, and not for the better. */
 function certificateOf(config: GatewayConfig): ServerCertificate | undefined {
   const read = readCertificate(config, (path) => readFileSync(path, 'utf8'));
-  if (!read.ok) throw new Error(`${flagOf(read.option)} ${read.message}.`);
+  if (!read.ok) throw new Error(`${flagOf(read.option)} ${told(read.message, flagOf)}.`);
   return read.certificate;
 }
 

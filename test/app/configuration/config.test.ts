@@ -551,6 +551,42 @@ describe('faults', () => {
     expect(pathsOf(given)).toEqual(paths);
   });
 
+  it.each<[Record<string, string | number>, string, string]>([
+    [{ tlsCert: 'cert.pem' }, 'tlsCert', 'tlsKey'],
+    [{ tlsKey: 'key.pem' }, 'tlsKey', 'tlsCert'],
+    [{ logMaxBytes: 10 }, 'logMaxBytes', 'maxEventBytes'],
+    [{ ssePath: '/mcp' }, 'ssePath', 'messagesPath'],
+    [{ proxyScopesHeader: 'x-s' }, 'proxyScopesHeader', 'proxyIdentityHeader'],
+    [{ proxyIdentityHeader: 'x-u' }, 'proxyIdentityHeader', 'trustedProxy'],
+  ])('%j is told in the words of the place where it stands', (settings, key, other) => {
+    const all = Object.entries(settings);
+    const onLine = faultsOf({ argv: [...all.flatMap(([name, value]) => [flagOf(name), String(value)]), '--', 'x'] });
+    const env = Object.fromEntries(all.map(([name, value]) => [environmentNameOf(name), String(value)]));
+    const inFile = faultsOf({ file: { ...settings, ...server({ command: 'x' }) } });
+    for (const [faults, path, named, never] of [
+      [onLine, flagOf(key), flagOf(other), other],
+      [faultsOf({ argv: ['--', 'x'], env }), environmentNameOf(key), environmentNameOf(other), other],
+      [inFile, `config.json: ${key}`, other, flagOf(other)],
+    ] as const) {
+      expect(faults).toEqual([{ path, message: expect.stringContaining(named) }]);
+      expect(faults[0]?.message).not.toContain(never);
+    }
+  });
+
+  it.each<[string[], string, Record<string, string | number>, string]>([
+    [['--uid', '1'], '--uid without --gid', { uid: 1 }, 'uid without gid'],
+    [
+      ['--hibernate-after-ms', '9', '--on-backend-exit', 'end'],
+      '--hibernate-after-ms and --on-backend-exit end',
+      { hibernateAfterMs: 9, onBackendExit: 'end' },
+      'hibernateAfterMs and onBackendExit end',
+    ],
+    [['--isolation', 'principal'], 'has --isolation principal', { isolation: 'principal' }, 'has isolation principal'],
+  ])('%j of a server is told as %s, and in the file in its words', (argv, onLine, settings, inFile) => {
+    expect(faultsOf({ argv: [...argv, '--', 'x'] })[0]?.message).toContain(onLine);
+    expect(faultsOf({ file: server({ command: 'x', ...settings }) })[0]?.message).toContain(inFile);
+  });
+
   it('of all sources are told at once', () => {
     const file = { path: 'mcp', mcpServers: { git: { args: ['${N}'] }, 'x y': { command: 'x', warm: '1' } } };
     const argv = ['--config', 'config.json', '--port', '99999', '--nonsense=1'];
