@@ -75,10 +75,10 @@ export async function main(): Promise<void> {
 
 function logOf({ logLevel, logFormat }: GatewayConfig): Log {
   const { stderr } = process;
-  const levels = readLogLevels(logLevel);
-  if (levels === undefined) throw new Error('the configuration has checked the levels of the log');
+  const read = readLogLevels(logLevel);
+  if (!read.ok) throw new Error('the configuration has checked the levels of the log');
   const isPretty = logFormat === 'auto' ? stderr.isTTY : logFormat === 'pretty';
-  return createLog({ levels, isPretty, hasColors: stderr.isTTY && stderr.hasColors() });
+  return createLog({ levels: read.levels, isPretty, hasColors: stderr.isTTY && stderr.hasColors() });
 }
 
 async function serve(config: GatewayConfig, source: ConfigurationSource, log: Log): Promise<void> {

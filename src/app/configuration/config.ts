@@ -3,7 +3,7 @@ import { keyName, readKeysFile, readKeysOfEnvironment } from './api-keys.ts';
 import { checkAuthentication, hasAuthentication } from './authentication.ts';
 import { checkAuthorization } from './authorization.ts';
 import { readCertificate } from './certificate.ts';
-import { type CommandLine, forms, type HelpTopic, readCommandLine } from './command-line.ts';
+import { type CommandLine, forms, type HelpTopic, helpTopics, readCommandLine } from './command-line.ts';
 import { type ConfigFile, readConfigFile } from './config-file.ts';
 import { readServers, type ServerConfig } from './configured-servers.ts';
 import { hasDoublePath } from './endpoint-paths.ts';
@@ -74,7 +74,11 @@ export function readConfiguration({
 
   const line = readCommandLine(argv, report);
   const { command } = line;
-  if (command === 'help') return { ok: true, command, on: line.helpOn };
+  if (command === 'help') {
+    if (line.helpOn !== undefined) return { ok: true, command, on: line.helpOn };
+    const message = `has no text on that; there is --help alone, and ${helpTopics.map((topic) => `--help ${topic}`).join(', ')}`;
+    return { ok: false, faults: [{ path: '--help', message }] };
+  }
   if (command === 'version') return { ok: true, command };
   if (command === 'key') {
     const { keyFor: name = '' } = line;

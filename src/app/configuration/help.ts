@@ -33,6 +33,7 @@ function onGateway(): readonly string[] {
     `  ${'mcp-gangway key <name>'.padEnd(43)} make an API key`,
     '',
     'Options:',
+    ...row('--config', 'File with several servers, and options.'),
     ...options.filter(([, { inHelp }]) => inHelp).flatMap(([key, option]) => describe(key, option)),
     ...row('-h, --help', 'Print this.'),
     ...row('-v, --version', 'Print the version.'),

@@ -140,6 +140,12 @@ describe('help', () => {
   ])('%j is on %s', (argv, on) => {
     expect(read({ argv })).toEqual({ ok: true, command: 'help', on });
   });
+
+  it.each([[['--help', 'foo']], [['check', '-h', 'foo']]])('%j names the topics that there are', (argv) => {
+    const [fault, ...others] = faultsOf({ argv });
+    expect(others).toEqual([]);
+    for (const topic of ['all', 'check', 'key']) expect(fault?.message).toContain(`--help ${topic}`);
+  });
 });
 
 describe('the order of sources', () => {
@@ -585,6 +591,25 @@ describe('faults', () => {
   ])('%j of a server is told as %s, and in the file in its words', (argv, onLine, settings, inFile) => {
     expect(faultsOf({ argv: [...argv, '--', 'x'] })[0]?.message).toContain(onLine);
     expect(faultsOf({ file: server({ command: 'x', ...settings }) })[0]?.message).toContain(inFile);
+  });
+
+  it.each([
+    [['chekc'], 'did you mean check?'],
+    [['chekc', '--', 'x'], 'did you mean check?'],
+    [['keys', 'alice'], 'did you mean key?'],
+    [['help'], 'did you mean --help?'],
+    [['npx', 'server'], 'stand after --'],
+    [['node', 'x.js'], 'stand after --'],
+    [['--port', '1', 'key', 'alice'], 'stand after --'],
+    [['--log-level', 'dbug', '--', 'x'], 'names no level that there is; did you mean debug?'],
+    [
+      ['--log-level', 'info,stor=debug', '--', 'x'],
+      'has item 2, which names no part that there is; did you mean store?',
+    ],
+    [['--log-level', 'info,store=loud', '--', 'x'], 'has item 2, which names no level that there is (levels: fatal'],
+    [['--log-level', 'info,debug', '--', 'x'], 'has item 2, which gives a level for the second time'],
+  ])('%j is told with %s', (argv, message) => {
+    expect(faultsOf({ argv })[0]?.message).toContain(message);
   });
 
   it('of all sources are told at once', () => {
