@@ -11,6 +11,7 @@ import { createLog, type Log } from '../ops/log.ts';
 import { readLogLevels } from '../ops/log-levels.ts';
 import { renderBanner } from './banner.ts';
 import { check } from './check/check.ts';
+import { createProgressLine, noProgressLine } from './check/progress-line.ts';
 import { jsonListener, textListener } from './check/render.ts';
 import { hasAuthentication } from './configuration/authentication.ts';
 import { type Configuration, type GatewayConfig, readConfiguration } from './configuration/config.ts';
@@ -61,9 +62,10 @@ export async function main(): Promise<void> {
   if (command === 'check') {
     for (const signal of endSignals) process.once(signal, () => process.exit(failed)); // which ends what was started
     noteGroups(() => undefined);
-    const print = (text: string): void => void process.stdout.write(text);
+    const progress = process.stderr.isTTY ? createProgressLine(process.stderr) : noProgressLine;
+    const print = (text: string): void => progress.past(() => process.stdout.write(text));
     const json = isJson ? jsonListener() : undefined;
-    const isFine = await check(config, warnings, process.env, json?.listener ?? textListener(print));
+    const isFine = await check(config, warnings, process.env, json?.listener ?? textListener(print), progress.show);
     if (json !== undefined) print(json.text(isFine));
     process.exitCode = isFine ? 0 : failed;
     return;
