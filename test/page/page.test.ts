@@ -23,7 +23,7 @@ describe('the overview', () => {
     const short = gateway.logs().find(({ msg }) => msg === 'session started')?.['session'] as string;
     await page.getByText(`everything-server · ${short}`).waitFor();
     await server.getByRole('img', { name: /Calls per second .* at most [1-9]/ }).waitFor();
-    await server.getByRole('img', { name: /Latency .* last at most/ }).waitFor();
+    await server.getByRole('img', { name: /Time to answer .* last at most/ }).waitFor();
   });
 
   test('says why a server fails, and what it wrote to stderr last', async () => {
