@@ -10,9 +10,6 @@ import { Restarts } from './restarts.ts';
 import type { Server } from './session-parts.ts';
 import { Waiting } from './waiting.ts';
 
-/** Why a backend was not restored. */
-export type GivenUp = 'crash_loop' | 'server_changed';
-
 /** What an upstream needs of its session. */
 export interface UpstreamOptions {
   readonly server: Server;
@@ -39,7 +36,7 @@ export interface UpstreamOptions {
   onUnsent(message: Message | undefined): void;
   /** A new backend stands where the lost one was. */
   onRestored(): void;
-  onGivenUp(why: GivenUp): void;
+  onGivenUp(why: 'crash_loop' | 'server_changed'): void;
 }
 
 /** What a new process may say before it answers `initialize`; one that says more has not started (P8). */
@@ -92,6 +89,11 @@ export class Upstream {
 
   get isLive(): boolean {
     return this.#state === 'live';
+  }
+
+  /** It has let go of its backend until there is something to be sent to it. */
+  get isHibernating(): boolean {
+    return this.#state === 'hibernating';
   }
 
   get pid(): number | undefined {

@@ -109,6 +109,38 @@ describe('sessions', () => {
     });
   });
 
+  test('that hibernate are marked, and found by that, until they are used again', async () => {
+    const { admin, gateway } = await startWatched({ args: ['--hibernate-after-ms', '300'] });
+    const session = await initialize(gateway.url);
+    const page = await openPage(admin, 'sessions');
+    await page.getByRole('rowheader').getByText('hibernates').waitFor();
+    await page.getByLabel('Search').fill('hibernates');
+    await page.getByText('1 session on this instance').waitFor();
+    await page.getByRole('rowheader').getByRole('link').click();
+    await page.getByText('hibernates, without a process').waitFor();
+    // What is awake is not found.
+    const call = session.callTool('slow', { ms: 3_000 });
+    await page.getByText('0 of 1 session found').waitFor();
+    await page.getByText(/started .* · pid \d+/).waitFor();
+    await call;
+  });
+
+  test('can be ended in the list on a phone', async () => {
+    const viewport = { width: 375, height: 812 };
+    const { admin, gateway } = await startWatched();
+    await initialize(gateway.url);
+    const page = await openPage(admin, 'sessions', { viewport, hasTouch: true });
+    const button = page.getByRole('button', { name: /^End session / });
+    const box = await button.boundingBox();
+    if (box === null) throw new Error('it is not shown');
+    expect(box.x).toBeGreaterThanOrEqual(0);
+    expect(box.x + box.width).toBeLessThanOrEqual(viewport.width); // without scrolling the table
+    expect(Math.min(box.width, box.height)).toBeGreaterThanOrEqual(24); // WCAG 2.2, 2.5.8
+    await button.tap();
+    await page.getByRole('button', { name: 'End the session', exact: true }).tap();
+    await page.getByText('0 sessions on this instance').waitFor();
+  });
+
   test('show contents with --inspect, and no credential', async () => {
     const { admin, gateway } = await startWatched({ args: ['--inspect'] });
     const session = await initialize(gateway.url);
