@@ -17,6 +17,7 @@ import { hasAuthentication } from './configuration/authentication.ts';
 import { type Configuration, type GatewayConfig, readConfiguration } from './configuration/config.ts';
 import { renderHelp } from './configuration/help.ts';
 import type { ConfigurationSource } from './configuration-reload.ts';
+import { findDocsFolder } from './docs-folder.ts';
 import { statesOf } from './file-watch.ts';
 import { type Gateway, startGateway } from './gateway.ts';
 import { makeKey } from './make-key.ts';
@@ -54,7 +55,9 @@ export async function main(): Promise<void> {
     return;
   }
   if (!('config' in configuration)) {
-    process.stdout.write(configuration.command === 'help' ? renderHelp(configuration.on) : `${version}\n`);
+    process.stdout.write(
+      configuration.command === 'help' ? renderHelp(configuration.on, findDocsFolder()) : `${version}\n`,
+    );
     return;
   }
   process.on('exit', killAllGroupsNow);
