@@ -8,6 +8,22 @@ import { closeBrowser, openPage, startWatched } from './browser.ts';
 
 afterAll(closeBrowser);
 
+/** What has the focus, and whether it can be seen: one that is taller than the room below the header has to begin there. */
+const lookAtFocus = `(() => {
+  const focused = document.activeElement;
+  const header = document.querySelector('.top');
+  const { top, bottom, height } = focused.getBoundingClientRect();
+  const begin = header.getBoundingClientRect().bottom;
+  const isHidden = top < begin || (bottom > innerHeight && height <= innerHeight - begin);
+  return { isInHeader: header.contains(focused), isHidden, what: focused.tagName + ' ' + focused.textContent };
+})()`;
+
+interface FocusSeen {
+  readonly isInHeader: boolean;
+  readonly isHidden: boolean;
+  readonly what: string;
+}
+
 describe('the overview', () => {
   test('shows the server, its process and what it does, as it happens', async () => {
     const { gateway, admin } = await startWatched();
@@ -319,6 +335,29 @@ describe('the page', () => {
     await page.getByRole('button', { name: 'Connect', exact: true }).focus();
     await page.keyboard.press('Enter');
     await page.getByText(/^Connected to /).waitFor();
+  });
+
+  test.each([
+    { width: 375, height: 480 },
+    { width: 1280, height: 480 },
+  ])('shows what has the focus in the playground, and not under the header, at $width', async (viewport) => {
+    const { admin } = await startWatched();
+    const page = await openPage(admin, 'playground', { viewport });
+    await page.getByRole('button', { name: 'Connect', exact: true }).click();
+    await page.getByRole('button', { name: 'test_elicitation_sep1330_enums' }).click();
+    await page.getByRole('button', { name: 'Call', exact: true }).click();
+    await page.getByRole('heading', { name: 'The server asks' }).waitFor();
+    // From below, as a person goes back in a form: what is above comes into sight at the upper edge.
+    await page.getByRole('link', { name: 'Health' }).focus();
+    const seen: string[] = [];
+    for (;;) {
+      await page.keyboard.press('Shift+Tab');
+      const { isInHeader, isHidden, what } = (await page.evaluate(lookAtFocus)) as FocusSeen;
+      if (isInHeader) break;
+      expect(isHidden, what).toBe(false);
+      seen.push(what);
+    }
+    expect(seen.length).toBeGreaterThan(20);
   });
 
   test('changes its colours when it is told to, and remembers that', async () => {
