@@ -13,113 +13,110 @@ const nothing = Buffer.alloc(0);
 const minKeptBytes = 4096;
 
 /** Cuts a stream of chunks into lines. The lines do not depend on where the chunks were cut. */
-export interface LineSplitter {
+export class LineSplitter {
+  readonly #maxLineBytes: number;
+  // The unfinished line: first whole fragments, then small ones copied together. Large fragments wait as they came, so
+  // that a large line is copied once. Small ones are copied, so that a peer that writes single bytes does not make us
+  // hold an object and a chunk for each; their buffer doubles, so that n of them cost linear time.
+  #fragments: Buffer[] = [];
+  #small = nothing;
+  #smallBytes = 0;
+  #heldBytes = 0;
+  #atStart = true;
+  #overflowed = false;
+
+  /**
+   * @param maxLineBytes the most bytes a line may have before its LF. Stops a peer that writes without line end from
+   *   filling the memory: what is held never exceeds it
+   */
+  constructor({ maxLineBytes }: { readonly maxLineBytes: number }) {
+    this.#maxLineBytes = maxLineBytes;
+  }
+
+  /** Whether a line exceeded the limit. From then on nothing is held and no further line is returned. */
+  get overflowed(): boolean {
+    return this.#overflowed;
+  }
+
   /**
    * The lines that this chunk completes, in order, without LF, without one CR before it, without a byte order mark at
    * the start of the stream; empty lines are left out. A line that lies in one chunk shares its memory.
    */
-  push(chunk: Buffer): Buffer[];
+  push(chunk: Buffer): Buffer[] {
+    const lines: Buffer[] = [];
+    let from = 0;
+    while (!this.#overflowed && from < chunk.length) {
+      const end = chunk.indexOf(lf, from);
+      const part = chunk.subarray(from, end === -1 ? chunk.length : end);
+      if (this.#heldBytes + part.length > this.#maxLineBytes) {
+        this.#overflowed = true;
+        this.#release();
+      } else if (end === -1) {
+        this.#hold(part);
+        break;
+      } else {
+        const line = this.#trim(this.#heldBytes > 0 ? this.#complete(part) : part);
+        if (line.length > 0) lines.push(line);
+        from = end + 1;
+      }
+    }
+    return lines;
+  }
 
   /** The last line, if the stream ended without LF. */
-  flush(): Buffer | undefined;
+  flush(): Buffer | undefined {
+    const line = this.#trim(this.#release());
+    return line.length > 0 ? line : undefined;
+  }
 
-  /** Whether a line exceeded the limit. From then on nothing is held and no further line is returned. */
-  readonly overflowed: boolean;
-}
-
-/**
- * @param maxLineBytes the most bytes a line may have before its LF. Stops a peer that writes without line end from
- *   filling the memory: what is held never exceeds it
- */
-export function createLineSplitter({ maxLineBytes }: { readonly maxLineBytes: number }): LineSplitter {
-  // The unfinished line: first whole fragments, then small ones copied together. Large fragments wait as they came, so
-  // that a large line is copied once. Small ones are copied, so that a peer that writes single bytes does not make us
-  // hold an object and a chunk for each; their buffer doubles, so that n of them cost linear time.
-  let fragments: Buffer[] = [];
-  let small = nothing;
-  let smallBytes = 0;
-  let heldBytes = 0;
-  let atStart = true;
-  let overflowed = false;
-
-  const hold = (part: Buffer) => {
-    heldBytes += part.length;
+  #hold(part: Buffer): void {
+    this.#heldBytes += part.length;
     if (part.length >= minKeptBytes && part.length * 2 >= part.buffer.byteLength) {
-      sealSmall();
-      fragments.push(part);
+      this.#sealSmall();
+      this.#fragments.push(part);
       return;
     }
-    const needed = smallBytes + part.length;
-    if (needed > small.length) {
-      const larger = Buffer.allocUnsafe(Math.min(Math.max(needed, 2 * small.length), maxLineBytes));
-      small.copy(larger, 0, 0, smallBytes);
-      small = larger;
+    const needed = this.#smallBytes + part.length;
+    if (needed > this.#small.length) {
+      const larger = Buffer.allocUnsafe(Math.min(Math.max(needed, 2 * this.#small.length), this.#maxLineBytes));
+      this.#small.copy(larger, 0, 0, this.#smallBytes);
+      this.#small = larger;
     }
-    part.copy(small, smallBytes);
-    smallBytes = needed;
-  };
+    part.copy(this.#small, this.#smallBytes);
+    this.#smallBytes = needed;
+  }
 
-  const sealSmall = () => {
-    if (smallBytes > 0) fragments.push(small.subarray(0, smallBytes));
-    small = nothing;
-    smallBytes = 0;
-  };
+  #sealSmall(): void {
+    if (this.#smallBytes > 0) this.#fragments.push(this.#small.subarray(0, this.#smallBytes));
+    this.#small = nothing;
+    this.#smallBytes = 0;
+  }
 
-  const release = (): Buffer => {
-    sealSmall();
+  #release(): Buffer {
+    this.#sealSmall();
+    const fragments = this.#fragments;
     const [only] = fragments;
-    const bytes = fragments.length === 1 && only !== undefined ? only : Buffer.concat(fragments, heldBytes);
-    fragments = [];
-    heldBytes = 0;
+    const bytes = fragments.length === 1 && only !== undefined ? only : Buffer.concat(fragments, this.#heldBytes);
+    this.#fragments = [];
+    this.#heldBytes = 0;
     return bytes;
-  };
+  }
 
   /** The held line, completed by its last part. */
-  const complete = (part: Buffer): Buffer => {
-    sealSmall();
-    fragments.push(part);
-    heldBytes += part.length;
-    return release();
-  };
+  #complete(part: Buffer): Buffer {
+    this.#sealSmall();
+    this.#fragments.push(part);
+    this.#heldBytes += part.length;
+    return this.#release();
+  }
 
-  const trim = (raw: Buffer): Buffer => {
-    const from = atStart && raw.subarray(0, byteOrderMark.length).equals(byteOrderMark) ? byteOrderMark.length : 0;
-    atStart = false;
+  #trim(raw: Buffer): Buffer {
+    const from =
+      this.#atStart && raw.subarray(0, byteOrderMark.length).equals(byteOrderMark) ? byteOrderMark.length : 0;
+    this.#atStart = false;
     const to = raw[raw.length - 1] === cr ? raw.length - 1 : raw.length;
     return from === 0 && to === raw.length ? raw : raw.subarray(from, to);
-  };
-
-  return {
-    push(chunk) {
-      const lines: Buffer[] = [];
-      let from = 0;
-      while (!overflowed && from < chunk.length) {
-        const end = chunk.indexOf(lf, from);
-        const part = chunk.subarray(from, end === -1 ? chunk.length : end);
-        if (heldBytes + part.length > maxLineBytes) {
-          overflowed = true;
-          release();
-        } else if (end === -1) {
-          hold(part);
-          break;
-        } else {
-          const line = trim(heldBytes > 0 ? complete(part) : part);
-          if (line.length > 0) lines.push(line);
-          from = end + 1;
-        }
-      }
-      return lines;
-    },
-
-    flush() {
-      const line = trim(release());
-      return line.length > 0 ? line : undefined;
-    },
-
-    get overflowed() {
-      return overflowed;
-    },
-  };
+  }
 }
 
 /**

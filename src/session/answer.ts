@@ -3,8 +3,8 @@ import type { EventSink, Headers, Reply } from './reply.ts';
 
 /** What an answer needs of its session. */
 export interface AnswerHost {
-  /** A new stream of the session, fed to this connection. */
-  openStream(sink: EventSink, ids: readonly RequestId[]): number;
+  /** A new stream of the session, fed to this connection; to none where its client may join it later. */
+  openStream(sink: EventSink | undefined, ids: readonly RequestId[]): number;
   /** Adds an event to a stream; `settles` is the request that it answers. */
   emit(stream: number, text: Buffer, last: boolean, settles?: RequestId): void;
   /** What was emitted outside of a burst of the server is to be stored now. */
@@ -19,6 +19,8 @@ export interface CallAnswer {
   readonly stream: number | undefined;
   /** True if messages that belong to the call can be sent with its answer. */
   readonly hasStream: boolean;
+  /** True while the client may be away, or come back for the answer; see `Asking`. */
+  readonly isParted?: boolean;
   message(text: Buffer): void;
   /** Takes the response to one of the requests; with the last one the answer is complete. */
   response(id: RequestId, text: Buffer): void;
@@ -62,7 +64,8 @@ const nothing = Buffer.alloc(0);
 /**
  * The answer to one POST with requests (DESIGN decision 1): JSON if the responses come first, else, from the first
  * other message or after `upgradeAfterMs` on, an event stream. A client whose connection breaks before an event was
- * sent has lost the answer; after that it can resume.
+ * sent has lost the answer; after that it can resume. Where only the way to its instance is lost, the answer is kept as a
+ * stream, which it joins when it is asked for again (`Asking`).
  */
 export class Answer implements OpeningAnswer {
   readonly #host: AnswerHost;
@@ -82,6 +85,7 @@ export class Answer implements OpeningAnswer {
     this.#missing = options.ids.length;
     this.#headers = options.headers;
     options.reply.onGone(() => {
+      if (this.isParted) return;
       if (this.#state === 'waiting' || (this.#state === 'streaming' && !this.#hasEvents)) this.#settle('lost');
     });
     if (options.reply.accepts.sse) {
@@ -100,6 +104,11 @@ export class Answer implements OpeningAnswer {
     return this.#state === 'streaming' || (this.#state === 'waiting' && this.#options.reply.accepts.sse);
   }
 
+  get isParted(): boolean {
+    const { asking, accepts } = this.#options.reply;
+    return accepts.sse && asking?.isParted === true && this.#state !== 'done';
+  }
+
   message(text: Buffer): void {
     this.#upgrade();
     this.#emit(text, false);
@@ -107,7 +116,7 @@ export class Answer implements OpeningAnswer {
 
   response(id: RequestId, text: Buffer): void {
     this.#missing -= 1;
-    if (this.#state === 'waiting' && !this.#options.reply.accepts.json) this.#upgrade();
+    if (this.isParted || !this.#options.reply.accepts.json) this.#upgrade();
     if (this.#state === 'lost') this.#host.onUndeliverable(id);
     else if (this.#state === 'streaming') this.#emitResponse(id, text);
     else this.#collect(id, text);
@@ -118,7 +127,7 @@ export class Answer implements OpeningAnswer {
    * in band.
    */
   fail(id: RequestId, reason: Reason): boolean {
-    const isRefusal = this.#state === 'waiting' && !this.#options.isBatch;
+    const isRefusal = this.#state === 'waiting' && !this.#options.isBatch && !this.isParted;
     if (isRefusal) {
       this.#missing -= 1;
       this.#settle('done');
@@ -128,7 +137,7 @@ export class Answer implements OpeningAnswer {
   }
 
   abandon(id: RequestId): void {
-    if (this.#state === 'waiting') this.fail(id, 'outcome_unknown');
+    if (this.#state === 'waiting' && !this.isParted) this.fail(id, 'outcome_unknown');
   }
 
   refused(id: RequestId, text: Buffer): void {
@@ -140,7 +149,7 @@ export class Answer implements OpeningAnswer {
     if (this.#state !== 'waiting') return;
     const { reply, ids, primes } = this.#options;
     this.#settle('streaming');
-    this.#stream = this.#host.openStream(reply.stream(this.#headers), ids);
+    this.#stream = this.#host.openStream(this.isParted ? undefined : reply.stream(this.#headers), ids);
     if (primes) this.#emit(nothing, false);
     for (const { id, text } of this.#collected) this.#emit(this.#asEvent(id, text), false);
     this.#collected.length = 0;

@@ -146,13 +146,16 @@ export class Calls {
    * Where a request or notification of the server belongs (P2). Known by progress token, task or the stream on which the
    * server sent it: there. Else, one call in flight: its stream. Several: the GET stream if open, else the newest call's.
    * None: the GET stream, which keeps it for the next GET. A call whose client accepts only JSON, or is gone, counts as
-   * having no stream; with a GET stream, so does one that asks how a task is and would not wait.
+   * having no stream; with a GET stream, so does one that asks how a task is and would not wait, and, for a question, one whose
+   * client may never come for it.
    * @param of as `BackendEvents.onMessages` has it: what the server sent beside no request goes to the GET stream if that
    *   is open
    */
   attribute(message: Message, hasGetStream: boolean, of?: RequestIds): Destination {
     const known = this.known(message, of);
-    const hasStream = ({ answer, method }: Call) => answer.hasStream && !(hasGetStream && isPoll(method));
+    const isElsewhere = ({ answer, method }: Call) =>
+      isPoll(method) || (message.kind === 'request' && answer.isParted === true);
+    const hasStream = (call: Call) => call.answer.hasStream && !(hasGetStream && isElsewhere(call));
     if (known !== undefined) return hasStream(known) ? known : 'get';
     if (of?.length === 0 && hasGetStream) return 'get';
     let newest: Call | undefined;

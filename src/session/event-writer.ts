@@ -28,36 +28,6 @@ export interface EventEffects {
 }
 
 /**
- * Numbers the events of one session and appends them, in order, one append at a time: what is added while one is under
- * way goes into the next, so that a slow log sees few large appends and not many small ones.
- */
-export interface EventWriter {
-  /** Queues an event of a stream; `last` if the stream ends with it. */
-  add(stream: number, data: Buffer, last: boolean, effects?: EventEffects): void;
-  /** Starts to append what was added. Call it once at the end of a burst. */
-  flush(): void;
-  /** Tells once when all that was added so far is in the log, or that it will never be. */
-  whenStored(tell: (isStored: boolean) => void): void;
-  /** The store may have lost what it had confirmed: asks, and says again what is held here of it. */
-  check(): void;
-  /** What was added and is not known to be stored. */
-  readonly pending: { readonly events: number; readonly bytes: number };
-  /** What is known to be stored: the number of the newest event of this epoch, and where the streams stand. */
-  readonly stored: { readonly tail: number; readonly log: LogState };
-  /**
-   * The same as it was before what is held here to be said again: what a store that has lost its data is told, so that it gets
-   * the held events anew, and only what is older is lost.
-   */
-  readonly sayable: { readonly tail: number; readonly log: LogState };
-  /** How long the log has not answered, in milliseconds; 0 if nothing is asked of it. */
-  readonly waitingMs: number;
-  /** Resolves when the append that is under way has ended, while the next one may be; undefined if there is none. */
-  appended(): Promise<void> | undefined;
-  /** Resolves when nothing is queued or under way any more. */
-  settled(): Promise<void>;
-}
-
-/**
  * A failover of the store can lose what it had already confirmed: so much of it is kept here to be said again. What is
  * older is a break in the chain, which resumes tell.
  */
@@ -66,53 +36,148 @@ const maxHeldBytes = 256 * 1024;
 
 type Batch = readonly (NewEvent & StoredEvent)[];
 
+/** What a log has of a session, and up to which event of the epoch. */
+interface Stored {
+  readonly tail: number;
+  readonly log: LogState;
+}
+
 const nothingEarlier: LogState = { tails: new Map(), newestStream: -1, pending: [] };
 
-/** An event writer for a session at the beginning of an epoch. */
-export function createEventWriter(options: EventWriterOptions): EventWriter {
-  const { log, key, epoch, earlier = nothingEarlier, onStored, onRefused, register } = options;
+/**
+ * Numbers the events of one session and appends them, in order, one append at a time: what is added while one is under
+ * way goes into the next, so that a slow log sees few large appends and not many small ones. Begins at the start of an epoch.
+ */
+export class EventWriter {
+  readonly #options: EventWriterOptions;
   /** The newest event of each open stream, stored or not. */
-  const tails = new Map<number, Position>();
-  for (const [stream, { newest, ended }] of earlier.tails) if (!ended) tails.set(stream, newest);
-  const storedTails = new Map<number, StreamTail>(earlier.tails);
-  const pendingCalls = new Map<RequestId, PendingCall>(earlier.pending.map((call) => [call.id, call]));
-  let newestStream = earlier.newestStream;
-  let queue: (NewEvent & StoredEvent)[] = [];
-  let held: (NewEvent & StoredEvent)[] = [];
-  let seq = 0;
-  let appended = 0;
-  let pendingBytes = 0;
-  let running: Promise<void> | undefined;
-  let isRefused = false;
-  let isDoubtful = false;
-  let askedAt: number | undefined;
+  readonly #tails = new Map<number, Position>();
+  readonly #storedTails: Map<number, StreamTail>;
+  readonly #pendingCalls: Map<RequestId, PendingCall>;
+  #newestStream: number;
+  #queue: (NewEvent & StoredEvent)[] = [];
+  #held: (NewEvent & StoredEvent)[] = [];
+  #seq = 0;
+  #appended = 0;
+  #pendingBytes = 0;
+  #running: Promise<void> | undefined;
+  #isRefused = false;
+  #isDoubtful = false;
+  #askedAt: number | undefined;
   /** Who waits for events up to a number to be stored; in order. */
-  let unstored: { readonly seq: number; tell(isStored: boolean): void }[] = [];
+  #unstored: { readonly seq: number; tell(isStored: boolean): void }[] = [];
   /** Who waits for the append that is under way. */
-  let waiting: (() => void)[] = [];
+  #waiting: (() => void)[] = [];
 
-  const tellStored = (isStored: boolean): void => {
-    const due = unstored.filter(({ seq: number }) => !isStored || number <= appended);
-    if (due.length === 0) return;
-    unstored = unstored.slice(due.length);
-    for (const { tell } of due) tell(isStored);
-  };
+  constructor(options: EventWriterOptions) {
+    const { earlier = nothingEarlier } = options;
+    this.#options = options;
+    for (const [stream, { newest, ended }] of earlier.tails) if (!ended) this.#tails.set(stream, newest);
+    this.#storedTails = new Map(earlier.tails);
+    this.#pendingCalls = new Map(earlier.pending.map((call) => [call.id, call]));
+    this.#newestStream = earlier.newestStream;
+  }
 
-  const tellAppended = (): void => {
-    const told = waiting;
-    waiting = [];
-    for (const tell of told) tell();
-  };
+  /** What was added and is not known to be stored. */
+  get pending(): { readonly events: number; readonly bytes: number } {
+    return { events: this.#seq - this.#appended, bytes: this.#pendingBytes };
+  }
 
-  const refuse = (why: Refusal, cause?: unknown): void => {
-    isRefused = true;
-    onRefused(why, cause);
-    tellStored(false);
-  };
+  /** What is known to be stored: the number of the newest event of this epoch, and where the streams stand. */
+  get stored(): Stored {
+    return { tail: this.#appended, log: this.#logWith(this.#storedTails) };
+  }
+
+  /**
+   * The same as it was before what is held here to be said again: what a store that has lost its data is told, so that it gets
+   * the held events anew, and only what is older is lost.
+   */
+  get sayable(): Stored {
+    const tails = new Map(this.#storedTails);
+    for (const { stream, previous } of this.#held.toReversed()) {
+      if (previous === undefined) tails.delete(stream);
+      else tails.set(stream, { newest: previous, ended: false });
+    }
+    return { tail: this.#appended - this.#held.length, log: this.#logWith(tails) };
+  }
+
+  /** How long the log has not answered, in milliseconds; 0 if nothing is asked of it. */
+  get waitingMs(): number {
+    return this.#askedAt === undefined ? 0 : performance.now() - this.#askedAt;
+  }
+
+  /** Queues an event of a stream; `last` if the stream ends with it. */
+  add(stream: number, data: Buffer, last: boolean, { opens, settles }: EventEffects = {}): void {
+    const { epoch } = this.#options;
+    this.#seq += 1;
+    this.#pendingBytes += data.length;
+    const seq = this.#seq;
+    const event = { epoch, stream, seq, previous: this.#tails.get(stream), data, last };
+    this.#queue.push(
+      opens || settles !== undefined ? (Object.assign(event, { opens, settles }) as NewEvent & StoredEvent) : event,
+    );
+    if (last) this.#tails.delete(stream);
+    else this.#tails.set(stream, { epoch, seq });
+  }
+
+  /** Starts to append what was added. Call it once at the end of a burst. */
+  flush(): void {
+    if (this.#running !== undefined || this.#isRefused || (this.#queue.length === 0 && !this.#isDoubtful)) return;
+    this.#running = this.#appendAll()
+      .catch((cause: unknown) => this.#refuse('failed', cause))
+      .finally(() => {
+        this.#running = undefined;
+        this.#askedAt = undefined;
+        this.#tellAppended();
+        this.flush(); // what was added after the last look at the queue
+      });
+  }
+
+  /** Tells once when all that was added so far is in the log, or that it will never be. */
+  whenStored(tell: (isStored: boolean) => void): void {
+    if (this.#isRefused || this.#seq === this.#appended) tell(!this.#isRefused);
+    else this.#unstored.push({ seq: this.#seq, tell });
+  }
+
+  /** The store may have lost what it had confirmed: asks, and says again what is held here of it. */
+  check(): void {
+    this.#isDoubtful = true;
+    this.flush();
+  }
+
+  /** Resolves when the append that is under way has ended, while the next one may be; undefined if there is none. */
+  appended(): Promise<void> | undefined {
+    return this.#running && new Promise((resolve) => this.#waiting.push(resolve));
+  }
+
+  /** Resolves when nothing is queued or under way any more. */
+  async settled(): Promise<void> {
+    while (this.#running !== undefined) await this.#running;
+  }
+
+  async #appendAll(): Promise<void> {
+    while (this.#queue.length > 0 || this.#isDoubtful) {
+      const batch = this.#queue;
+      this.#queue = [];
+      this.#isDoubtful = false;
+      this.#askedAt = performance.now();
+      const refusal = await this.#appendOne(batch);
+      if (refusal !== undefined) return this.#refuse(refusal);
+      if (batch.length === 0) continue;
+      this.#appended += batch.length;
+      for (const { data } of batch) this.#pendingBytes -= data.length;
+      this.#note(batch);
+      this.#hold(batch);
+      this.#options.onStored(batch);
+      this.#tellAppended();
+      this.#tellStored(true);
+    }
+  }
 
   /** Appends until the log has all of the batch. Returns why it will never have it. */
-  const appendOne = async (batch: Batch): Promise<Refusal | undefined> => {
-    let expectedTail = appended;
+  async #appendOne(batch: Batch): Promise<Refusal | undefined> {
+    const { log, key, epoch, register } = this.#options;
+    let expectedTail = this.#appended;
     let events = batch;
     for (;;) {
       const said: AppendOutcome = await log.append(key, epoch, expectedTail, events);
@@ -120,114 +185,62 @@ export function createEventWriter(options: EventWriterOptions): EventWriter {
         const { tail } = said;
         if (tail >= expectedTail) return 'gap'; // nobody else writes under this epoch
         expectedTail = tail;
-        events = [...held.filter((event) => event.seq > tail), ...batch];
+        events = [...this.#held.filter((event) => event.seq > tail), ...batch];
       } else if (said.outcome === 'no_record') {
         const registered = await register();
         if (registered === 'outdated') continue; // a later term has registered it meanwhile
         if (registered !== 'registered') return registered;
-        expectedTail = appended;
+        expectedTail = this.#appended;
         events = batch;
       } else return said.outcome === 'fenced' ? 'fenced' : undefined;
     }
-  };
+  }
 
-  const note = (batch: Batch): void => {
+  #note(batch: Batch): void {
+    const { epoch } = this.#options;
     for (let index = 0; index < batch.length; index += 1) {
-      const { stream, seq: number, last, opens, settles } = batch[index] as Batch[number];
-      newestStream = Math.max(newestStream, stream);
-      if (opens !== undefined) for (const call of opens) pendingCalls.set(call.id, call);
-      if (settles !== undefined) pendingCalls.delete(settles);
+      const { stream, seq, last, opens, settles } = batch[index] as Batch[number];
+      this.#newestStream = Math.max(this.#newestStream, stream);
+      if (opens !== undefined) for (const call of opens) this.#pendingCalls.set(call.id, call);
+      if (settles !== undefined) this.#pendingCalls.delete(settles);
       // The log forgets an ended stream with its last event; here nothing more is to be said of it.
-      if (last) storedTails.delete(stream);
+      if (last) this.#storedTails.delete(stream);
       // One tail for a run of events of one stream.
       else if (batch[index + 1]?.stream !== stream)
-        storedTails.set(stream, { newest: { epoch, seq: number }, ended: false });
+        this.#storedTails.set(stream, { newest: { epoch, seq }, ended: false });
     }
-  };
+  }
 
-  const hold = (batch: Batch): void => {
-    held = held.concat(batch).slice(-maxHeldEvents);
+  #hold(batch: Batch): void {
+    const held = this.#held.concat(batch).slice(-maxHeldEvents);
     let from = held.length;
     for (let bytes = 0; from > 0; from -= 1) {
       bytes += (held[from - 1] as StoredEvent).data.length;
       if (bytes > maxHeldBytes) break;
     }
-    if (from > 0) held = held.slice(from);
-  };
+    this.#held = from > 0 ? held.slice(from) : held;
+  }
 
-  const appendAll = async (): Promise<void> => {
-    while (queue.length > 0 || isDoubtful) {
-      const batch = queue;
-      queue = [];
-      isDoubtful = false;
-      askedAt = performance.now();
-      const refusal = await appendOne(batch);
-      if (refusal !== undefined) return refuse(refusal);
-      if (batch.length === 0) continue;
-      appended += batch.length;
-      for (const { data } of batch) pendingBytes -= data.length;
-      note(batch);
-      hold(batch);
-      onStored(batch);
-      tellAppended();
-      tellStored(true);
-    }
-  };
+  #refuse(why: Refusal, cause?: unknown): void {
+    this.#isRefused = true;
+    this.#options.onRefused(why, cause);
+    this.#tellStored(false);
+  }
 
-  const start = (): void => {
-    if (running !== undefined || isRefused || (queue.length === 0 && !isDoubtful)) return;
-    running = appendAll()
-      .catch((cause: unknown) => refuse('failed', cause))
-      .finally(() => {
-        running = undefined;
-        askedAt = undefined;
-        tellAppended();
-        start(); // what was added after the last look at the queue
-      });
-  };
+  #tellStored(isStored: boolean): void {
+    const due = this.#unstored.filter(({ seq }) => !isStored || seq <= this.#appended);
+    if (due.length === 0) return;
+    this.#unstored = this.#unstored.slice(due.length);
+    for (const { tell } of due) tell(isStored);
+  }
 
-  return {
-    add(stream, data, last, { opens, settles } = {}) {
-      seq += 1;
-      pendingBytes += data.length;
-      const event = { epoch, stream, seq, previous: tails.get(stream), data, last };
-      queue.push(
-        opens || settles !== undefined ? (Object.assign(event, { opens, settles }) as NewEvent & StoredEvent) : event,
-      );
-      if (last) tails.delete(stream);
-      else tails.set(stream, { epoch, seq });
-    },
-    flush: start,
-    whenStored(tell) {
-      if (isRefused || seq === appended) tell(!isRefused);
-      else unstored.push({ seq, tell });
-    },
-    check() {
-      isDoubtful = true;
-      start();
-    },
-    get pending() {
-      return { events: seq - appended, bytes: pendingBytes };
-    },
-    get stored() {
-      return { tail: appended, log: { tails: storedTails, newestStream, pending: [...pendingCalls.values()] } };
-    },
-    get sayable() {
-      const tails = new Map(storedTails);
-      for (const { stream, previous } of held.toReversed()) {
-        if (previous === undefined) tails.delete(stream);
-        else tails.set(stream, { newest: previous, ended: false });
-      }
-      return { tail: appended - held.length, log: { tails, newestStream, pending: [...pendingCalls.values()] } };
-    },
-    get waitingMs() {
-      return askedAt === undefined ? 0 : performance.now() - askedAt;
-    },
-    appended() {
-      return running && new Promise((resolve) => waiting.push(resolve));
-    },
-    async settled() {
-      while (running !== undefined) await running;
-    },
-  };
+  #tellAppended(): void {
+    const told = this.#waiting;
+    this.#waiting = [];
+    for (const tell of told) tell();
+  }
+
+  #logWith(tails: ReadonlyMap<number, StreamTail>): LogState {
+    return { tails, newestStream: this.#newestStream, pending: [...this.#pendingCalls.values()] };
+  }
 }

@@ -4,6 +4,7 @@ import type { Message } from '../protocol/message.ts';
 import type { PendingCall } from '../store/event-log.ts';
 import type { LeftCall } from './adoption.ts';
 import { Answer, type CallAnswer } from './answer.ts';
+import { Askings } from './askings.ts';
 import type { CallRequest, Came, OpenCall } from './call-observer.ts';
 import { type Call, type Calls, failCall } from './calls.ts';
 import type { ClientState } from './client-state.ts';
@@ -56,6 +57,7 @@ export class Inbound {
   /** Set for a group whose clients can be asked something. */
   readonly #turns: Turns | undefined;
   readonly #rounds = new Rounds();
+  readonly #askings = new Askings();
   /** Set for a group: who listens to what. */
   readonly #holds: Holds | undefined;
   /** This owner has asked the server for its log messages, on behalf of a group. */
@@ -79,7 +81,11 @@ export class Inbound {
     const requests = messages.filter((message) => message.kind === 'request');
     const ids = requests.map(idOf);
     if (again && oneStream?.knows(ids)) return oneStream.confirm(ids, reply);
-    if (again && !oneStream && ids.some((id) => calls.has(id))) return this.#rejoin(requests, isBatch, reply);
+    if (again && !oneStream) {
+      const kept = this.#askings.streamOf(reply.asking);
+      if (kept !== undefined) return this.#options.outbound.streams.join(kept, reply);
+      if (ids.some((id) => calls.has(id))) return this.#rejoin(requests, isBatch, reply);
+    }
     if (again && !messages.every(isHarmless)) return reply.fault('outcome_unknown', ids[0] ?? null);
     const repeated = ids.find((id) => calls.has(id));
     if (repeated !== undefined) return reply.fault('duplicate_id', repeated);
@@ -195,7 +201,11 @@ export class Inbound {
     let isOpened = false;
     return new Answer(
       {
-        openStream: (sink, of) => outbound.streams.open(sink, of),
+        openStream: (sink, of) => {
+          const stream = outbound.streams.open(sink, of);
+          if (reply.asking !== undefined) this.#askings.note(reply.asking, stream);
+          return stream;
+        },
         emit: (stream, text, last, settles) => {
           const opens = isOpened ? [] : this.#pendingOn(stream, ids);
           isOpened = true;

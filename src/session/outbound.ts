@@ -2,7 +2,7 @@ import type { Position } from '../protocol/event-id.ts';
 import { faultMessage, type RequestId } from '../protocol/faults.ts';
 import type { EventLog, StoredEvent } from '../store/event-log.ts';
 import type { LogState, Registration } from '../store/session-records.ts';
-import { createEventWriter, type EventEffects, type EventWriter, type Refusal } from './event-writer.ts';
+import { type EventEffects, EventWriter, type Refusal } from './event-writer.ts';
 import { Intake, type Line } from './intake.ts';
 import type { StreamObserver } from './observer.ts';
 import type { SessionOptions } from './session-parts.ts';
@@ -86,7 +86,7 @@ export class Outbound {
     this.#limits = limits;
     this.#epoch = epoch;
     this.#portion = { lines: (logMaxEvents * 3) / 8, bytes: logMaxBytes / 8 };
-    this.#writer = createEventWriter({
+    this.#writer = new EventWriter({
       log,
       key,
       epoch,

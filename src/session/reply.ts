@@ -21,6 +21,8 @@ export interface Reply {
   readonly requestId?: string | undefined;
   /** True if the client has an event id of this very stream already, on this connection: it needs no priming event. */
   readonly isContinued?: boolean;
+  /** Set for a request that came by way of another instance, which may ask for the same again. */
+  readonly asking?: Asking | undefined;
   /** True once the client's connection is gone; answering then does nothing. */
   readonly isGone: boolean;
   /** The listener is called once if the connection goes before the answer was sent whole. */
@@ -37,6 +39,15 @@ export interface Reply {
   fault(reason: Reason, id: RequestId | null, data?: Record<string, unknown>): void;
   /** 200 with an event stream, whose head is sent at once. */
   stream(headers?: Headers): EventSink;
+}
+
+/** A request that another instance asks for on behalf of its client. */
+export interface Asking {
+  readonly name: string;
+  /** The names under which it was asked for before, oldest first. */
+  readonly earlier: readonly string[];
+  /** True where not the client is gone but the way to its instance: it may ask for the answer again. */
+  readonly isParted: boolean;
 }
 
 /** Response headers beyond those that belong to the content type. */

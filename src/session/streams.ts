@@ -101,12 +101,12 @@ export class Streams {
     return this.#feeds.has(getStream);
   }
 
-  /** A new stream for the answer to a POST, fed to that POST's connection. */
-  open(sink: EventSink, ids: readonly RequestId[]): number {
+  /** A new stream for the answer to a POST, fed to that POST's connection, if there is one. */
+  open(sink: EventSink | undefined, ids: readonly RequestId[]): number {
     const stream = this.#next++;
     this.#ids.set(stream, ids);
     this.#ids.delete(stream - maxKnownStreams);
-    this.#attach(stream, sink, undefined, true);
+    if (sink !== undefined) this.#attach(stream, sink, undefined, true);
     return stream;
   }
 

@@ -20,7 +20,7 @@ function createUnloggedStream({ onUndeliverable, onBlocked }: UnloggedStreamOpti
   return {
     openStream(opened) {
       sink = opened;
-      opened.onDrain(() => onBlocked(false));
+      opened?.onDrain(() => onBlocked(false));
       return 0;
     },
     emit(_stream, text, last) {

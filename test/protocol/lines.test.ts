@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createLineSplitter, flattenLineBreaks } from '../../src/protocol/lines.ts';
+import { flattenLineBreaks, LineSplitter } from '../../src/protocol/lines.ts';
 import { cpuMsOf } from '../support/cpu-time.ts';
 import { cut, split, splitPlainly } from '../support/plain-lines.ts';
 
@@ -8,7 +8,7 @@ const bytesOfInterest = fc
   .array(fc.constantFrom('\n', '\r', '\r\n', '\xef\xbb\xbf', '\xef', '\xe2\x80\xa8', '{"a":1}', 'x', 'long '.repeat(4)))
   .map((parts) => Buffer.from(parts.join(''), 'latin1'));
 
-describe('createLineSplitter', () => {
+describe('LineSplitter', () => {
   it.each([
     ['LF', '{"a":1}\n{"b":2}\n', ['{"a":1}', '{"b":2}']],
     ['CRLF', '{"a":1}\r\n{"b":2}\r\n', ['{"a":1}', '{"b":2}']],
@@ -49,13 +49,13 @@ describe('createLineSplitter', () => {
 
   it('does not copy a line that lies in one chunk', () => {
     const chunk = Buffer.from('{"a":1}\n{"b":2}\n');
-    const [, second] = createLineSplitter({ maxLineBytes: 100 }).push(chunk);
+    const [, second] = new LineSplitter({ maxLineBytes: 100 }).push(chunk);
     expect(second?.buffer).toBe(chunk.buffer);
     expect(second?.byteOffset).toBe(chunk.byteOffset + 8);
   });
 
   it('does not write into a line that it has given away', () => {
-    const splitter = createLineSplitter({ maxLineBytes: 100 });
+    const splitter = new LineSplitter({ maxLineBytes: 100 });
     splitter.push(Buffer.from('{"first'));
     const [first] = splitter.push(Buffer.from('":1}\n{"second":2'));
     splitter.push(Buffer.from('}\n'));
@@ -66,7 +66,7 @@ describe('createLineSplitter', () => {
     const chunk = Buffer.alloc(16 * 1024, 'x');
     const timeOf = (chunks: number): number =>
       cpuMsOf(() => {
-        const splitter = createLineSplitter({ maxLineBytes: 64 * 1024 * 1024 });
+        const splitter = new LineSplitter({ maxLineBytes: 64 * 1024 * 1024 });
         for (let n = 0; n < chunks; n++) splitter.push(chunk);
         const [line] = splitter.push(Buffer.from('\n'));
         expect(line?.length).toBe(chunks * chunk.length);
@@ -77,7 +77,7 @@ describe('createLineSplitter', () => {
   });
 
   it('[F15] holds little more than the bytes of a line that comes byte by byte', () => {
-    const splitter = createLineSplitter({ maxLineBytes: 1024 * 1024 });
+    const splitter = new LineSplitter({ maxLineBytes: 1024 * 1024 });
     const byte = Buffer.from('x');
     const before = process.memoryUsage();
     for (let n = 0; n < 1024 * 1024; n++) splitter.push(byte);

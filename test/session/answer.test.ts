@@ -16,7 +16,7 @@ interface Emitted {
 
 function createHost() {
   const emitted: Emitted[] = [];
-  const opened: { sink: EventSink; ids: readonly RequestId[] }[] = [];
+  const opened: { sink: EventSink | undefined; ids: readonly RequestId[] }[] = [];
   const undeliverable: RequestId[] = [];
   let flushes = 0;
   const host: AnswerHost = {
@@ -307,5 +307,56 @@ describe('[P8] a response larger than an event may be', () => {
     const { answer, emitted } = createAnswer(createFakeReply(acceptsSse), { maxEventBytes: exact.length });
     answer.response(1, exact);
     expect(emitted).toEqual([{ stream: 1, message: large, last: true }]);
+  });
+});
+
+describe('an answer whose way to the client is lost, of which another instance may ask again', () => {
+  const createParted = (accepts = acceptsBoth, options: Partial<AnswerOptions> = {}) => {
+    let isParted = false;
+    const asking = {
+      name: 'in 1',
+      earlier: [],
+      get isParted() {
+        return isParted;
+      },
+    };
+    const reply = Object.assign(createFakeReply(accepts), { asking });
+    const fixture = createAnswer(reply, options);
+    isParted = true;
+    reply.leave();
+    return fixture;
+  };
+
+  it('[P3] is kept as a stream without a connection, with all that is said before it', () => {
+    const { answer, reply, emitted, opened, undeliverable } = createParted(acceptsBoth, { primes: true });
+    expect([answer.hasStream, answer.isParted]).toEqual([true, true]);
+    answer.message(bytes(notification));
+    answer.response(1, bytes(response(1)));
+    expect(opened).toEqual([{ sink: undefined, ids: [1] }]);
+    expect(emitted.map(({ message, last }) => [message, last])).toEqual([
+      ['', false],
+      [notification, false],
+      [response(1), true],
+    ]);
+    expect([reply.given, undeliverable, answer.isParted]).toEqual([undefined, [], false]);
+  });
+
+  it('is kept also where it would have been JSON, or is an error', () => {
+    const answered = createParted();
+    answered.answer.response(1, bytes(response(1)));
+    const failed = createParted();
+    expect(failed.answer.fail(1, 'server_busy')).toBe(false);
+    expect([answered.emitted, failed.emitted]).toEqual([
+      [{ stream: 1, message: response(1), last: true }],
+      [{ stream: 1, message: errorOf(1, 'server_busy'), last: true }],
+    ]);
+  });
+
+  it('is not kept for a client that takes only JSON, nor by one that does not own the session any more', () => {
+    const json = createParted(acceptsJson);
+    json.answer.response(1, bytes(response(1)));
+    const abandoned = createParted();
+    abandoned.answer.abandon(1);
+    expect([json.undeliverable, json.opened, abandoned.opened]).toEqual([[1], [], []]);
   });
 });

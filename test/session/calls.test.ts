@@ -43,6 +43,14 @@ describe('a message that the server sent beside requests', () => {
     expect(calls.attribute(readMessage(sampling), false, [1, 2])).toBe(second);
   });
 
+  it('[P2] with a question goes to the GET stream, if that is open, where its client may never come for the answer', () => {
+    const parted = aCall(1, { token: 't' });
+    Object.defineProperty(parted.answer, 'isParted', { value: true });
+    const calls = set(parted);
+    expect([true, false].map((hasGet) => calls.attribute(readMessage(sampling), hasGet))).toEqual(['get', parted]);
+    expect(calls.attribute(readMessage(progress('t')), true)).toBe(parted);
+  });
+
   it('goes where its token says all the same', () => {
     const known = aCall(2, { token: 't' });
     expect(set(aCall(1), known).attribute(readMessage(progress('t')), true, [1])).toBe(known);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createEventWriter, type Refusal } from '../../src/session/event-writer.ts';
+import { EventWriter, type Refusal } from '../../src/session/event-writer.ts';
 import type { AppendOutcome, EventLog, NewEvent, PendingCall, StoredEvent } from '../../src/store/event-log.ts';
 import { requireConsecutive } from '../../src/store/require-consecutive.ts';
 import type { LogState } from '../../src/store/session-records.ts';
@@ -27,7 +27,7 @@ function createFixture({ earlier, registers = [] }: { earlier?: LogState; regist
     },
     read: () => Promise.reject(new Error('a writer does not read')),
   };
-  const writer = createEventWriter({
+  const writer = new EventWriter({
     log,
     key: 's',
     epoch,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createEventWriter, type EventWriterOptions, type Refusal } from '../../src/session/event-writer.ts';
+import { EventWriter, type EventWriterOptions, type Refusal } from '../../src/session/event-writer.ts';
 import type { AppendOutcome, EventLog, NewEvent, StoredEvent } from '../../src/store/event-log.ts';
 import { waitFor } from '../support/wait-for.ts';
 
@@ -24,7 +24,7 @@ function createFixture({ earlier, register = async () => 'registered' as const }
       }),
     read: () => Promise.reject(new Error('a writer does not read')),
   };
-  const writer = createEventWriter({
+  const writer = new EventWriter({
     log,
     key: 's',
     epoch,

@@ -1,6 +1,6 @@
 import { onTestFinished } from 'vitest';
 import { formatEventId, type Position, parseEventId } from '../../src/protocol/event-id.ts';
-import { createEventWriter } from '../../src/session/event-writer.ts';
+import { EventWriter } from '../../src/session/event-writer.ts';
 import { getStream, Streams, type StreamsOptions } from '../../src/session/streams.ts';
 import type { EventLog, LogLimits } from '../../src/store/event-log.ts';
 import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
@@ -66,7 +66,7 @@ export async function createStreamsFixture({
     },
   };
 
-  const writer = createEventWriter({
+  const writer = new EventWriter({
     log,
     key,
     epoch,

@@ -1,4 +1,4 @@
-import { createLineSplitter } from '../../src/protocol/lines.ts';
+import { LineSplitter } from '../../src/protocol/lines.ts';
 
 /** What came of a stream; lines as Latin-1, so that each byte shows. */
 export interface Split {
@@ -8,7 +8,7 @@ export interface Split {
 
 /** The lines of a stream that came in these chunks. */
 export function split(chunks: readonly Buffer[], maxLineBytes = 1_000): Split {
-  const splitter = createLineSplitter({ maxLineBytes });
+  const splitter = new LineSplitter({ maxLineBytes });
   const lines = chunks.flatMap((chunk) => splitter.push(chunk));
   const last = splitter.flush();
   return {

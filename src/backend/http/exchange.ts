@@ -92,8 +92,8 @@ export function startExchange(what: Outgoing | Resumed, parts: ExchangeParts): E
   const cut = new Cut();
   const open = new Set(ids);
   let isExpired = false;
-  let isUnsent = false;
-  let cursor = 'cursor' in what ? what.cursor : undefined;
+  // Its own fields, and no getters: an object that has those is a table of hashes to V8, slow and large.
+  const place = { isUnsent: false, cursor: 'cursor' in what ? what.cursor : undefined };
   let tellTaken: () => void;
   const taken = new Promise<void>((resolve) => {
     tellTaken = resolve;
@@ -114,9 +114,9 @@ export function startExchange(what: Outgoing | Resumed, parts: ExchangeParts): E
       } catch (cause) {
         const isTooLate = isInitialize || performance.now() - startedAt > maxAwayMs;
         if (isTooLate || !isUnsentAfter(cause)) throw cause;
-        isUnsent = true;
+        place.isUnsent = true;
         if (!(await pause(failures, { signal: cut.signal }))) throw cause;
-        isUnsent = false;
+        place.isUnsent = false;
       }
     }
   };
@@ -136,13 +136,13 @@ export function startExchange(what: Outgoing | Resumed, parts: ExchangeParts): E
     const leaveOut: LeaveOut = 'cursor' in what ? what.leaveOut : (messages) => messages;
     const end = await followStream({
       ...parts,
-      ...{ signal: cut.signal, first, cursor, isStandalone: false },
+      ...{ signal: cut.signal, first, cursor: place.cursor, isStandalone: false },
       open: (lastEventId) => openStream(parts, lastEventId, cut.signal),
       isComplete: () => open.size === 0,
       onMessages: (messages) => deliver(leaveOut(messages)),
       onCursor(id) {
-        const isFirst = cursor === undefined;
-        cursor = id;
+        const isFirst = place.cursor === undefined;
+        place.cursor = id;
         if (open.size > 0) parts.onCursor(isFirst);
       },
     });
@@ -219,17 +219,8 @@ export function startExchange(what: Outgoing | Resumed, parts: ExchangeParts): E
     }
   };
 
-  return {
-    ...{ taken, ended: run(), open },
-    parcel: 'message' in what ? what : undefined,
-    get isUnsent() {
-      return isUnsent;
-    },
-    get cursor() {
-      return cursor;
-    },
-    abandon: () => cut.abort(),
-  };
+  const parcel = 'message' in what ? what : undefined;
+  return Object.assign(place, { taken, ended: run(), open, parcel, abandon: () => cut.abort() });
 }
 
 /** Asks for the stream that follows an event, or for the standalone stream. */

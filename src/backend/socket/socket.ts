@@ -1,5 +1,5 @@
 import { connect } from 'node:net';
-import { createLineSplitter, flattenLineBreaks } from '../../protocol/lines.ts';
+import { flattenLineBreaks, LineSplitter } from '../../protocol/lines.ts';
 import type { Backend, BackendEnd, BackendEvents } from '../backend.ts';
 import { explainConnectFailure } from '../connect-failure.ts';
 import { writeMessage } from '../line-writer.ts';
@@ -42,7 +42,7 @@ export function openSocket(options: SocketOptions, events: BackendEvents): Backe
     onStarted,
   } = options;
   const where = nameOf(address);
-  const splitter = createLineSplitter({ maxLineBytes });
+  const splitter = new LineSplitter({ maxLineBytes });
   const socket = connect({ ...address, noDelay: true, keepAlive: true, keepAliveInitialDelay: keepAliveAfterMs });
   let isConnected = false;
   let isClosing = false;

@@ -20,18 +20,49 @@ export function setGroupWitness(told: GroupWitness): void {
 }
 
 /** One process group: a server's process, which leads it, and what that started. */
-export interface ProcessGroup {
+export class ProcessGroup {
   readonly pid: number;
+  #lastSignal: NodeJS.Signals | undefined;
+
+  /** Made by `adoptGroup` alone. */
+  constructor(pid: number) {
+    this.pid = pid;
+  }
+
   /** The last signal this gateway sent to it. */
-  readonly lastSignal: NodeJS.Signals | undefined;
+  get lastSignal(): NodeJS.Signals | undefined {
+    return this.#lastSignal;
+  }
+
   /**
    * Whether a process of the group is left that can be reached. A leader that was not yet waited for counts, so this
    * says something only after its 'exit' event. Once false it stays false.
    */
-  exists(): boolean;
-  signal(signal: NodeJS.Signals): void;
+  exists(): boolean {
+    return this.#reach(0);
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    if (this.#reach(signal)) this.#lastSignal = signal;
+  }
+
   /** Never signals this group again. */
-  forget(): void;
+  forget(): void {
+    if (liveGroups.delete(this)) witness.ended(this.pid);
+  }
+
+  #reach(signal: NodeJS.Signals | 0): boolean {
+    // The number is reserved while the group has members; after that it can become another's. So the first failure
+    // ends our right to use it. ESRCH: nothing left. EPERM: only what we may not signal, or on macOS only zombies.
+    if (!liveGroups.has(this)) return false;
+    try {
+      process.kill(-this.pid, signal);
+      return true;
+    } catch {
+      this.forget();
+      return false;
+    }
+  }
 }
 
 /**
@@ -40,36 +71,7 @@ export interface ProcessGroup {
  */
 export function adoptGroup(pid: number): ProcessGroup {
   if (!Number.isSafeInteger(pid) || pid <= 1) throw new RangeError(`${pid} is not the id of a process group of ours`);
-  let lastSignal: NodeJS.Signals | undefined;
-
-  const reach = (signal: NodeJS.Signals | 0): boolean => {
-    // The number is reserved while the group has members; after that it can become another's. So the first failure
-    // ends our right to use it. ESRCH: nothing left. EPERM: only what we may not signal, or on macOS only zombies.
-    if (!liveGroups.has(group)) return false;
-    try {
-      process.kill(-pid, signal);
-      return true;
-    } catch {
-      leave();
-      return false;
-    }
-  };
-
-  const leave = (): void => {
-    if (liveGroups.delete(group)) witness.ended(pid);
-  };
-
-  const group: ProcessGroup = {
-    pid,
-    get lastSignal() {
-      return lastSignal;
-    },
-    exists: () => reach(0),
-    signal(signal) {
-      if (reach(signal)) lastSignal = signal;
-    },
-    forget: leave,
-  };
+  const group = new ProcessGroup(pid);
   liveGroups.add(group);
   witness.started(pid);
   return group;

@@ -1,4 +1,4 @@
-import { createLineSplitter, flattenLineBreaks } from '../../protocol/lines.ts';
+import { flattenLineBreaks, LineSplitter } from '../../protocol/lines.ts';
 import type { Backend, BackendEnd, BackendEvents } from '../backend.ts';
 import { unopened } from '../unopened.ts';
 import { drained } from './drained.ts';
@@ -72,7 +72,7 @@ function liveBackend(
   } = options;
   const { stdin, stdout, stderr } = child;
   const group = adoptGroup(pid);
-  const splitter = createLineSplitter({ maxLineBytes });
+  const splitter = new LineSplitter({ maxLineBytes });
   const { recentLines } = drainStderr(stderr, { onLine: onStderr });
   /** Output is no longer delivered, only read. */
   let isDeaf = false;

@@ -1,8 +1,9 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { type Dispatcher, errors, Pool, util } from 'undici';
+import type { Dispatcher } from 'undici';
 import type { UpstreamTls } from '../upstream-tls.ts';
 import { Body } from './body.ts';
 import type { Cut } from './cut.ts';
+import { httpClient } from './http-client.ts';
 
 /** The head of an answer and its body, not yet read. */
 export interface Answer {
@@ -54,7 +55,7 @@ export function openConnection({
 }): Connection {
   // A compressed stream is not understood here, and is of no use between two neighbours.
   const common = { ...configured, 'accept-encoding': 'identity' };
-  const pool = new Pool(origin, {
+  const pool = new (httpClient().Pool)(origin, {
     connect: { timeout: connectTimeoutMs, ...tls },
     connections: maxConnections,
     pipelining: 1,
@@ -68,7 +69,7 @@ export function openConnection({
       const path = url.pathname + url.search;
       const all = { ...common, ...headers };
       return new Promise((resolve, reject) => {
-        if (signal.aborted) reject(new errors.RequestAbortedError());
+        if (signal.aborted) reject(aborted());
         else pool.dispatch({ path, method, headers: all, body }, new AnswerHandler({ signal, resolve, reject }));
       });
     },
@@ -78,6 +79,8 @@ export function openConnection({
     },
   };
 }
+
+const aborted = (): Error => new (httpClient().errors.RequestAbortedError)();
 
 function mediaTypeOf({ 'content-type': type, 'content-encoding': encoding }: IncomingHttpHeaders): string {
   if (encoding !== undefined && encoding.toLowerCase() !== 'identity') return '';
@@ -95,7 +98,7 @@ interface Settle {
 /** Takes the answer to one request from its connection. */
 class AnswerHandler implements Dispatcher.DispatchHandlers {
   readonly #settle: Settle;
-  readonly #onAborted = (): void => this.#cut(new errors.RequestAbortedError());
+  readonly #onAborted = (): void => this.#cut(aborted());
   #abort: ((cause: Error) => void) | undefined;
   #body: Body | undefined;
 
@@ -113,7 +116,7 @@ class AnswerHandler implements Dispatcher.DispatchHandlers {
 
   onHeaders(status: number, rawHeaders: Buffer[], resume: () => void): boolean {
     if (status < 200) return true;
-    const headers = util.parseHeaders(rawHeaders);
+    const headers = httpClient().util.parseHeaders(rawHeaders);
     this.#body = new Body({ resume, cut: (cause) => this.#cut(cause) });
     this.#settle.resolve({ status, mediaType: mediaTypeOf(headers), headers, body: this.#body });
     return true;

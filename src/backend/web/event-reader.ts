@@ -37,7 +37,7 @@ const maxLinesPerEvent = 1_000_000;
  */
 export function createEventReader({ maxEventBytes }: { readonly maxEventBytes: number }): EventReader {
   const decoder = new TextDecoder();
-  const held = Buffer.allocUnsafe(minFedBytes);
+  let held: Buffer | undefined;
   let heldBytes = 0;
   let found: StreamEvent[] = [];
   let overflow: string | undefined;
@@ -90,11 +90,14 @@ export function createEventReader({ maxEventBytes }: { readonly maxEventBytes: n
       if (overflow !== undefined) return [];
       const isWhole = chunk.includes(lf) || chunk.includes(cr);
       if (isWhole || heldBytes + chunk.length > minFedBytes) {
-        if (heldBytes > 0) feed(held.subarray(0, heldBytes));
+        if (held !== undefined && heldBytes > 0) feed(held.subarray(0, heldBytes));
         heldBytes = 0;
       }
       if (isWhole || chunk.length > minFedBytes) feed(chunk);
-      else heldBytes += chunk.copy(held, heldBytes);
+      else {
+        held ??= Buffer.allocUnsafe(minFedBytes);
+        heldBytes += chunk.copy(held, heldBytes);
+      }
       const events = found;
       found = [];
       return events;

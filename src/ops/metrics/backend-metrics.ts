@@ -1,5 +1,8 @@
 import type { Backend, OpenBackend } from '../../backend/backend.ts';
+import { SeenThrough } from '../../backend/seen-through.ts';
+import type { ForwardedHeaders } from '../../protocol/forwarded-headers.ts';
 import type { Metrics } from './metrics.ts';
+import type { Tally } from './series.ts';
 
 /** Counts the backends of all servers and what they say. */
 export class BackendMetrics {
@@ -49,23 +52,27 @@ export class BackendMetrics {
         },
         options,
       );
-      const counted: Backend = {
-        get pid() {
-          return backend.pid;
-        },
-        send(message, headers) {
-          const outcome = backend.send(message, headers);
-          if (outcome !== 'sent') return outcome;
-          sent.messages.value += 1;
-          sent.bytes.value += message.length;
-          return outcome;
-        },
-        pause: () => backend.pause(),
-        resume: () => backend.resume(),
-        close: (how) => backend.close(how),
-      };
+      const counted = new CountedBackend(backend, sent);
       live.add(counted);
       return counted;
     };
+  }
+}
+
+/** A backend whose messages are counted. */
+class CountedBackend extends SeenThrough {
+  readonly #sent: { readonly messages: Tally; readonly bytes: Tally };
+
+  constructor(backend: Backend, sent: { readonly messages: Tally; readonly bytes: Tally }) {
+    super(backend);
+    this.#sent = sent;
+  }
+
+  send(message: Uint8Array, headers?: ForwardedHeaders): ReturnType<Backend['send']> {
+    const outcome = this.backend.send(message, headers);
+    if (outcome !== 'sent') return outcome;
+    this.#sent.messages.value += 1;
+    this.#sent.bytes.value += message.length;
+    return outcome;
   }
 }

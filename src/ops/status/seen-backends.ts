@@ -1,4 +1,6 @@
 import type { Backend, BackendEnd, BackendEvents, OpenBackend } from '../../backend/backend.ts';
+import { SeenThrough } from '../../backend/seen-through.ts';
+import type { ForwardedHeaders } from '../../protocol/forwarded-headers.ts';
 import { type BackendOwner, keyOf } from './backend-owner.ts';
 import type { Flow } from './flow.ts';
 
@@ -11,11 +13,31 @@ export interface SeenBackend extends BackendOwner {
   readonly openedAt: number;
 }
 
-/** A backend that lives, as it is kept here. */
-interface Live extends SeenBackend {
-  readonly backend: Backend;
+/** A backend that lives, and what is sent to it. */
+class Live extends SeenThrough implements SeenBackend {
+  readonly session: SeenBackend['session'];
+  readonly server: string;
+  readonly restarts: number;
+  readonly openedAt = performance.now();
   /** It is being ended for another one to take its place. */
-  isRestarted: boolean;
+  isRestarted = false;
+  readonly #owned: Owned;
+  readonly #flow: Flow;
+
+  constructor(backend: Backend, owned: Owned, flow: Flow) {
+    super(backend);
+    this.session = owned.owner.session;
+    this.server = owned.owner.server;
+    this.restarts = owned.losses;
+    this.#owned = owned;
+    this.#flow = flow;
+  }
+
+  send(message: Uint8Array, headers?: ForwardedHeaders): ReturnType<Backend['send']> {
+    this.#owned.messages += 1;
+    if (this.#flow.isWatched) this.#flow.passed(this.#owned.owner, 'client', message);
+    return this.backend.send(message, headers);
+  }
 }
 
 /** The backends of one owner, which has one at a time, and sometimes the next while the last one still ends. */
@@ -51,26 +73,9 @@ export class SeenBackends {
         events.onEnd(told);
       };
       const backend = open(this.#watched(owned, { ...events, onEnd }), options);
-      const entry: Live = {
-        ...{ ...owner, backend, restarts: owned.losses, openedAt: performance.now(), isRestarted: false },
-        get pid() {
-          return backend.pid;
-        },
-      };
+      const entry = new Live(backend, owned, this.#flow);
       owned.live.add(entry);
-      return {
-        get pid() {
-          return backend.pid;
-        },
-        send: (message, headers) => {
-          owned.messages += 1;
-          if (this.#flow.isWatched) this.#flow.passed(owner, 'client', message);
-          return backend.send(message, headers);
-        },
-        pause: () => backend.pause(),
-        resume: () => backend.resume(),
-        close: (how) => backend.close(how),
-      };
+      return entry;
     };
   }
 
@@ -100,7 +105,7 @@ export class SeenBackends {
       .flatMap((owned) => [...owned.live]);
     for (const entry of live) {
       entry.isRestarted = true;
-      void entry.backend.close();
+      void entry.close();
     }
     return live.length;
   }

@@ -188,7 +188,7 @@ export class Cluster {
     // A lost owner may seem to live for a lease.
     const insistence = { waitMs: limits.storeWaitMs + limits.leaseMs, isClosed: () => this.#isClosed };
     const exchange: Exchange = new Exchange(key, wanted, reply, {
-      earlyStreamMs,
+      ...{ earlyStreamMs, name: () => this.lease.name },
       isOneStream: visitor.isOneStream ?? false,
       admit: async (to) =>
         (await askUntilKnown(() => this.directory.admits(visitor, isFresh), exchange, to, insistence)) === 'yes',

@@ -23,6 +23,8 @@ export interface ExchangeHost {
   isAlive(instance: string): Promise<boolean>;
   /** Reads from the log what is there of a stream; see `replay.ts`. */
   replay(after: EventId, reply: ContinuedReply): Promise<EventId | 'complete'>;
+  /** The name of this instance now. */
+  name(): string;
   /** Another number for the exchange, by which letters find it from now on. */
   renumber(): number;
   /** The request is answered, or its client is gone. */

@@ -7,7 +7,8 @@ import type { SessionHandle } from '../session-handle.ts';
 import { returnWindowMs } from '../streams.ts';
 import { ContinuedReply } from './continued-reply.ts';
 import type { Ending, ExchangeHost, Failed } from './exchange-host.ts';
-import type { ToIngress, ToOwner } from './letters.ts';
+import type { ToIngress } from './letters.ts';
+import { nameOf } from './owner-desk.ts';
 import { letterOf, requestIds, type Wanted } from './wanted.ts';
 
 /** So many bytes of a stream are taken before its owner is told. */
@@ -26,6 +27,8 @@ export class Exchange {
   readonly #reply: ContinuedReply;
   #wanted: Wanted;
   readonly #ids: readonly RequestId[];
+  /** The names under which owners were asked, oldest first. */
+  #asked: readonly string[] = [];
   /** The owner that is to answer; letters of others are out of date. */
   #owner: string | undefined;
   #end: ((why: Ending) => void) | undefined;
@@ -193,7 +196,9 @@ export class Exchange {
     const ended = new Promise<Ending>((resolve) => {
       this.#end = resolve;
     });
-    const { letter, body } = this.#letter();
+    const asking = { n: this.n, key: this.key, earlier: this.#asked, reply: this.#reply };
+    const { letter, body } = letterOf(this.#wanted, asking);
+    this.#asked = [...this.#asked, nameOf(this.#host.name(), this.n)];
     const posted = await this.#host.send(owner, letter, body);
     if (posted === 'full') {
       this.#reply.fault('owner_busy', this.requestId);
@@ -202,7 +207,7 @@ export class Exchange {
     if (posted !== 'posted') return this.#leave(posted);
     const why = await ended;
     // One that lives would go on sending, and holds the connection to be the client's.
-    if (why === 'lost') this.#letOwnerGo();
+    if (why === 'lost') this.#letOwnerGo(true);
     return this.#leave(why);
   }
 
@@ -213,9 +218,10 @@ export class Exchange {
     this.#over('answered');
   }
 
-  /** Tells the owner that nobody waits for what was asked of it. */
-  #letOwnerGo(): void {
-    if (this.#owner !== undefined) void this.#host.send(this.#owner, { kind: 'gone', n: this.n });
+  /** Tells the owner that nobody waits for what was asked of it, or that it is asked for again. */
+  #letOwnerGo(asksAgain = false): void {
+    if (this.#owner === undefined) return;
+    void this.#host.send(this.#owner, { kind: 'gone', n: this.n, ...(asksAgain && { asksAgain }) });
   }
 
   /** What is asked for by a GET or DELETE may be asked for again. */
@@ -228,11 +234,6 @@ export class Exchange {
     this.#end = undefined;
     this.begin();
     return why;
-  }
-
-  #letter(): { readonly letter: ToOwner; readonly body: readonly Buffer[] } {
-    const { accepts, isContinued: continues, mayHaveRun: again } = this.#reply;
-    return letterOf(this.#wanted, { n: this.n, key: this.key, accepts, continues, again, reply: this.#reply });
   }
 
   #open(headers?: Readonly<Record<string, string>>): void {

@@ -1,5 +1,5 @@
 import type { RequestId } from '../../protocol/faults.ts';
-import type { Reply } from '../reply.ts';
+import type { EventSink, Headers, Reply } from '../reply.ts';
 import { isHarmless } from '../rerun.ts';
 import type { Session } from '../session.ts';
 import type { Post, SessionHandle } from '../session-handle.ts';
@@ -37,8 +37,9 @@ export class Guard {
     return lease.isHeld && this.#verified.get(session) === lease.term && session.isReady;
   }
 
-  /** The session was registered in this term. */
+  /** The session was registered in this term, or, if that took long, in a later one. */
   verify(session: Session, term: number): void {
+    if ((this.#verified.get(session) ?? 0) > term) return; // of a later one it is known already
     this.#verified.set(session, term);
     this.#look(session);
   }
@@ -83,7 +84,7 @@ export class Guard {
   ): void {
     if (this.covers(session)) return here();
     void this.#wait(session, this.#options.storeWaitMs).then(() => {
-      if (reply.isGone) return;
+      if (reply.isGone && reply.asking?.isParted !== true) return;
       if (this.covers(session)) here();
       else if (session.isReady) reply.fault('store_unavailable', id);
       else elsewhere(this.#options.elsewhere(session));
@@ -121,25 +122,73 @@ export class Guard {
         else fault('outcome_unknown', id);
       });
     };
-    return {
-      get accepts() {
-        return reply.accepts;
-      },
-      forwarded: reply.forwarded,
-      scopes: reply.scopes,
-      needs: reply.needs,
-      isContinued: reply.isContinued ?? false,
-      get isGone() {
-        return reply.isGone;
-      },
-      onGone: (listener) => reply.onGone(listener),
-      json: (text, headers) => pass(() => reply.json(text, headers)),
-      accepted: () => pass(() => reply.accepted()),
-      nothing: () => reply.nothing(),
-      removed: () => reply.removed(),
-      fault, // not the server's word, so it need not wait
-      stream: (headers) => reply.stream(headers),
-    };
+    return new GuardedReply(reply, pass, fault);
+  }
+}
+
+/** A reply whose answers pass when they may be given. */
+class GuardedReply implements Reply {
+  /** Not the server's word, so it need not wait. */
+  readonly fault: Reply['fault'];
+  readonly #reply: Reply;
+  readonly #pass: (answer: () => void) => void;
+
+  constructor(reply: Reply, pass: (answer: () => void) => void, fault: Reply['fault']) {
+    this.#reply = reply;
+    this.#pass = pass;
+    this.fault = fault;
+  }
+
+  get accepts(): Reply['accepts'] {
+    return this.#reply.accepts;
+  }
+
+  get forwarded(): Reply['forwarded'] {
+    return this.#reply.forwarded;
+  }
+
+  get scopes(): Reply['scopes'] {
+    return this.#reply.scopes;
+  }
+
+  get needs(): Reply['needs'] {
+    return this.#reply.needs;
+  }
+
+  get isContinued(): boolean {
+    return this.#reply.isContinued ?? false;
+  }
+
+  get asking(): Reply['asking'] {
+    return this.#reply.asking;
+  }
+
+  get isGone(): boolean {
+    return this.#reply.isGone;
+  }
+
+  onGone(listener: () => void): void {
+    this.#reply.onGone(listener);
+  }
+
+  json(text: Buffer, headers?: Headers): void {
+    this.#pass(() => this.#reply.json(text, headers));
+  }
+
+  accepted(): void {
+    this.#pass(() => this.#reply.accepted());
+  }
+
+  nothing(): void {
+    this.#reply.nothing();
+  }
+
+  removed(): void {
+    this.#reply.removed();
+  }
+
+  stream(headers?: Headers): EventSink {
+    return this.#reply.stream(headers);
   }
 }
 

@@ -10,7 +10,10 @@ import type { GroupWishes } from '../session-handle.ts';
  * passed on as they are.
  */
 export type ToOwner =
-  /** Messages of a POST; the body is their texts. `again` if an earlier owner may have had them. */
+  /**
+   * Messages of a POST; the body is their texts. `again` if an earlier owner may have had them; `earlier` are the names under
+   * which they were asked for before (`Asking`).
+   */
   | (Brought & {
       readonly kind: 'post';
       readonly n: number;
@@ -18,6 +21,7 @@ export type ToOwner =
       readonly isBatch: boolean;
       readonly accepts: Accepts;
       readonly again: boolean;
+      readonly earlier?: readonly string[];
       readonly lengths: readonly number[];
       readonly group?: GroupWishes;
     })
@@ -31,8 +35,8 @@ export type ToOwner =
     })
   /** A DELETE. */
   | (Brought & { readonly kind: 'remove'; readonly n: number; readonly key: string })
-  /** The client of a request is gone. */
-  | { readonly kind: 'gone'; readonly n: number }
+  /** The client of a request is gone, or, with `asksAgain`, has its answer from now on under another number. */
+  | { readonly kind: 'gone'; readonly n: number; readonly asksAgain?: true }
   /** The client has taken so many bytes of the request's stream. */
   | { readonly kind: 'read'; readonly n: number; readonly bytes: number };
 

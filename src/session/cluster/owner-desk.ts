@@ -30,7 +30,11 @@ export class OwnerDesk {
   }
 
   take(from: string, letter: ToOwner, body: Buffer): void {
-    if (letter.kind === 'gone') return this.#replies.get(from)?.get(letter.n)?.close();
+    if (letter.kind === 'gone')
+      return this.#replies
+        .get(from)
+        ?.get(letter.n)
+        ?.close(letter.asksAgain ?? false);
     if (letter.kind === 'read') return this.#replies.get(from)?.get(letter.n)?.read(letter.bytes);
     const { n, key } = letter;
     const brought = broughtIn(letter);
@@ -42,35 +46,42 @@ export class OwnerDesk {
       const asked = { accepts: streamOnly, ...brought, isContinued: letter.continues };
       session.listen(after, this.#replyTo(from, n, asked));
     } else {
-      const { isBatch, accepts, again, lengths, group } = letter;
-      const reply = this.#replyTo(from, n, { accepts, ...brought });
+      const { isBatch, accepts, again, earlier, lengths, group } = letter;
+      const reply = this.#replyTo(from, n, { accepts, earlier, ...brought });
       session.post({ messages: messagesOf(body, lengths), isBatch, again, ...(group && { group }) }, reply);
     }
   }
 
-  /** Nobody waits at this ingress any more. */
+  /** The way to this ingress is lost: whether somebody waits there still is not known. */
   lose(ingress: string): void {
     const replies = this.#replies.get(ingress);
     this.#replies.delete(ingress);
-    for (const reply of replies?.values() ?? []) reply.close();
+    for (const reply of replies?.values() ?? []) reply.close(true);
   }
 
-  #replyTo(from: string, n: number, asked: Asked): RemoteReply {
+  #replyTo(from: string, n: number, asked: Omit<Asked, 'name'>): RemoteReply {
     const replies = this.#replies.get(from) ?? new Map<number, RemoteReply>();
     this.#replies.set(from, replies);
     const forget = (): void => {
       replies.delete(n);
       if (replies.size === 0 && this.#replies.get(from) === replies) this.#replies.delete(from);
     };
-    const reply = new RemoteReply(n, asked, {
-      send: (letter, body) => this.#options.send(from, letter, body),
-      forget,
-    });
+    const reply = new RemoteReply(
+      n,
+      { ...asked, name: nameOf(from, n) },
+      {
+        send: (letter, body) => this.#options.send(from, letter, body),
+        forget,
+      },
+    );
     reply.onGone(forget);
     replies.set(n, reply);
     return reply;
   }
 }
+
+/** What the request of an ingress is called at its owner, whatever the ingress is called by then. */
+export const nameOf = (ingress: string, n: number): string => `${ingress} ${n}`;
 
 const broughtIn = ({ forwarded, scopes, needs }: Brought): Pick<Asked, 'forwarded' | 'scopes' | 'needs'> => ({
   forwarded,

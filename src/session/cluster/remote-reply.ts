@@ -1,7 +1,7 @@
 import type { Reason, RequestId } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/forwarded-headers.ts';
 import type { Accepts } from '../../protocol/media-types.ts';
-import type { EventSink, Headers, Reply } from '../reply.ts';
+import type { Asking, EventSink, Headers, Reply } from '../reply.ts';
 import type { ToIngress } from './letters.ts';
 
 /** More bytes than this that the client has not taken yet, and the stream is told to wait (P8). */
@@ -15,25 +15,35 @@ export interface Carrier {
 }
 
 /** What the ingress says of a request beside its messages. */
-export type Asked = Pick<Reply, 'accepts' | 'forwarded' | 'scopes' | 'needs' | 'isContinued'>;
+export type Asked = Pick<Reply, 'accepts' | 'forwarded' | 'scopes' | 'needs' | 'isContinued'> & {
+  /** See `Asking`. */
+  readonly name: string;
+  readonly earlier?: readonly string[] | undefined;
+};
 
 /** The owner's side of a response that another instance sends: what is answered here travels by letter. */
-export class RemoteReply implements Reply {
+export class RemoteReply implements Reply, Asking {
   readonly accepts: Accepts;
   readonly forwarded: ForwardedHeaders | undefined;
   readonly scopes: ReadonlySet<string> | undefined;
   readonly needs: readonly string[] | undefined;
   readonly isContinued: boolean;
+  readonly name: string;
+  readonly earlier: readonly string[];
   readonly #n: number;
   readonly #carrier: Carrier;
   #isGone = false;
+  #isParted = false;
   #isDone = false;
   #unread = 0;
   readonly #gone: (() => void)[] = [];
   readonly #closed: (() => void)[] = [];
   readonly #drained: (() => void)[] = [];
 
-  constructor(n: number, { accepts, forwarded, scopes, needs, isContinued = false }: Asked, carrier: Carrier) {
+  constructor(n: number, asked: Asked, carrier: Carrier) {
+    const { accepts, forwarded, scopes, needs, isContinued = false, name, earlier = [] } = asked;
+    this.name = name;
+    this.earlier = earlier;
     this.#n = n;
     this.accepts = accepts;
     this.forwarded = forwarded;
@@ -41,6 +51,14 @@ export class RemoteReply implements Reply {
     this.needs = needs;
     this.isContinued = isContinued;
     this.#carrier = carrier;
+  }
+
+  get asking(): Asking {
+    return this;
+  }
+
+  get isParted(): boolean {
+    return this.#isParted;
   }
 
   get isGone(): boolean {
@@ -96,10 +114,11 @@ export class RemoteReply implements Reply {
     if (wasFull && this.#unread < windowBytes) for (const listener of this.#drained) listener();
   }
 
-  /** The client's connection is gone, or its instance. */
-  close(): void {
+  /** The client's connection is gone, or, where it `isParted`, the way to its instance. */
+  close(isParted: boolean): void {
     if (this.#isGone) return;
     this.#isGone = true;
+    this.#isParted = isParted;
     for (const listener of [...this.#gone.splice(0), ...this.#closed.splice(0)]) listener();
   }
 

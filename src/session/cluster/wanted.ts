@@ -1,9 +1,8 @@
 import { type EventId, formatEventId } from '../../protocol/event-id.ts';
 import type { RequestId } from '../../protocol/faults.ts';
 import { noHeaders } from '../../protocol/forwarded-headers.ts';
-import type { Accepts } from '../../protocol/media-types.ts';
-import type { Reply } from '../reply.ts';
 import type { Post } from '../session-handle.ts';
+import type { ContinuedReply } from './continued-reply.ts';
 import type { Brought, ToOwner } from './letters.ts';
 
 /** What a client wants of a session that another instance may hold. */
@@ -16,13 +15,9 @@ export type Wanted =
 export interface Asking {
   readonly n: number;
   readonly key: string;
-  readonly accepts: Accepts;
-  /** The stream is open already, and the client has an event id of it. */
-  readonly continues: boolean;
-  /** An earlier owner may have had the request. */
-  readonly again: boolean;
-  /** Of which it is what the request brings. */
-  readonly reply: Pick<Reply, 'forwarded' | 'scopes' | 'needs'>;
+  /** The names under which it was asked for before, oldest first. */
+  readonly earlier: readonly string[];
+  readonly reply: ContinuedReply;
 }
 
 /** The requests that are to be answered. */
@@ -31,12 +26,16 @@ export const requestIds = (wanted: Wanted): readonly RequestId[] =>
     ? []
     : wanted.messages.filter(({ kind }) => kind === 'request').map(({ id }) => id as RequestId);
 
+/** An owner is told no more of the names under which it was asked before. */
+const maxNames = 10;
+
 /** The letter that asks an owner. */
 export function letterOf(
   wanted: Wanted,
-  { n, key, accepts, continues, again, reply }: Asking,
+  { n, key, earlier, reply }: Asking,
 ): { readonly letter: ToOwner; readonly body: readonly Buffer[] } {
   const brought = broughtBy(reply);
+  const { accepts, isContinued: continues, mayHaveRun: again } = reply;
   if (wanted.kind === 'remove') return { letter: { kind: 'remove', n, key, ...brought }, body: [] };
   if (wanted.kind === 'listen') {
     const after = wanted.after && formatEventId(wanted.after.stream, wanted.after);
@@ -48,11 +47,18 @@ export function letterOf(
   const body = wanted.messages.map(({ text }) => text);
   const lengths = body.map(({ length }) => length);
   const { isBatch, group } = wanted;
-  const asked = { accepts, again, lengths, ...(group && { group }), ...brought };
+  const asked = {
+    accepts,
+    again,
+    ...(earlier.length > 0 && { earlier: earlier.slice(-maxNames) }),
+    lengths,
+    ...(group && { group }),
+    ...brought,
+  };
   return { letter: { kind: 'post', n, key, isBatch, ...asked }, body };
 }
 
-function broughtBy({ forwarded = noHeaders, scopes, needs }: Asking['reply']): Brought {
+function broughtBy({ forwarded = noHeaders, scopes, needs }: ContinuedReply): Brought {
   return {
     ...(forwarded !== noHeaders && { forwarded }),
     ...(scopes && { scopes: [...scopes] }),

@@ -2,7 +2,7 @@ import type { LogLimits } from '../event-log.ts';
 import { SessionExists, type SessionRecord, type SessionRecords, type TakeOver } from '../session-records.ts';
 import { maxTakeovers, takeoverWindowMs } from '../takeover-limit.ts';
 import { ownBytes } from './own-bytes.ts';
-import { createSessionLog, type SessionLog } from './session-log.ts';
+import { SessionLog } from './session-log.ts';
 
 /** A session as it is kept. */
 export interface MemorySession {
@@ -89,7 +89,7 @@ export function createMemorySessions({ limits, recordTtlMs, now, onRemoved }: Me
   };
 
   const add = (key: string, record: SessionRecord): MemorySession => {
-    const log = createSessionLog(record.epoch, limits);
+    const log = new SessionLog(record.epoch, limits);
     const session = { record: ownRecord(record), log, expiresAtMs: now() + ttlMs, takenOverAtMs: [] };
     sessions.set(key, session);
     return session;

@@ -2,29 +2,9 @@ import { comparePositions, type Position } from '../../protocol/event-id.ts';
 import type { AppendOutcome, LogLimits, NewEvent, ReadOutcome, StoredEvent } from '../event-log.ts';
 import { requireConsecutive } from '../require-consecutive.ts';
 import type { LogState, StreamTail } from '../session-records.ts';
-import { createDeque, type Deque } from './deque.ts';
+import { Deque } from './deque.ts';
 import { ownBytesOf } from './own-bytes.ts';
 import { createPendingTable } from './pending-table.ts';
-
-/** The events of one session. The outcomes are those of `EventLog`; whose session it is has been decided before. */
-export interface SessionLog {
-  /** Costs in proportion to the events appended and evicted, however many are kept. */
-  append(expectedTail: number, events: readonly NewEvent[], nowMs: number): AppendOutcome;
-  /** Finds its start by binary search, then looks at the session's entries from there on. */
-  read(stream: number, after: Position | undefined, limit: number, nowMs: number): ReadOutcome;
-  /** Evicts what is over the limits at this time. */
-  evict(nowMs: number): void;
-  /** Evicts the oldest event, to make room for other sessions. */
-  evictOldest(): void;
-  /** From now on events are of this epoch, and their numbers begin anew. */
-  beginEpoch(epoch: number): void;
-  /** Where the streams stand now. */
-  state(): LogState;
-  /** Goes on as if the events up to `tail` of this epoch were stored and evicted. What is kept of older epochs stays. */
-  restore(epoch: number, tail: number, state: LogState): void;
-  /** Bytes of the events that are kept. */
-  readonly bytes: number;
-}
 
 interface Entry {
   readonly event: StoredEvent;
@@ -32,7 +12,8 @@ interface Entry {
 }
 
 /**
- * Makes an empty log. The entries are in the order of their places: a newer epoch's behind all of an older one.
+ * The events of one session. The outcomes are those of `EventLog`; whose session it is has been decided before. The entries
+ * are in the order of their places: a newer epoch's behind all of an older one.
  *
  * Bounds: the entries are bounded by the limits, where bytes are those of the events' data. An event that is over
  * `maxBytes` by itself is stored and evicted at once. The tails of open streams are as many as the session may have
@@ -41,116 +22,126 @@ interface Entry {
  * What that means for `broken`: it is told wherever events are missing. Of an ended stream that is evicted altogether only
  * its number is known to have been one; a number that never had events, but lies below, is taken for such a stream.
  */
-export function createSessionLog(firstEpoch: number, limits: LogLimits): SessionLog {
-  const { maxEvents, maxBytes, maxAgeMs, onEvicted } = limits;
-  const entries = createDeque<Entry>();
-  const tails = new Map<number, StreamTail>(); // known also after the event itself was evicted
-  const pending = createPendingTable();
-  let epoch = firstEpoch;
+export class SessionLog {
+  /** Bytes of the events that are kept. */
+  bytes = 0;
+  readonly #limits: LogLimits;
+  readonly #entries = new Deque<Entry>();
+  readonly #tails = new Map<number, StreamTail>(); // known also after the event itself was evicted
+  readonly #pending = createPendingTable();
+  #epoch: number;
   /** Streams are numbered in order, so one up to here of which nothing is known was evicted. */
-  let newestStream = -1;
-  let tailSeq = 0;
-  let bytes = 0;
+  #newestStream = -1;
+  #tailSeq = 0;
 
-  function evict(nowMs: number): void {
+  constructor(firstEpoch: number, limits: LogLimits) {
+    this.#epoch = firstEpoch;
+    this.#limits = limits;
+  }
+
+  /** Evicts what is over the limits at this time. */
+  evict(nowMs: number): void {
+    const { maxEvents, maxBytes, maxAgeMs } = this.#limits;
+    const entries = this.#entries;
     for (let oldest = entries.at(0); oldest !== undefined; oldest = entries.at(0)) {
-      const isOver = entries.length > maxEvents || bytes > maxBytes || nowMs - oldest.storedAtMs > maxAgeMs;
+      const isOver = entries.length > maxEvents || this.bytes > maxBytes || nowMs - oldest.storedAtMs > maxAgeMs;
       if (!isOver) return;
-      evictOldest();
+      this.evictOldest();
     }
   }
 
-  function evictOldest(): void {
-    const event = entries.shift()?.event;
+  /** Evicts the oldest event, to make room for other sessions. */
+  evictOldest(): void {
+    const event = this.#entries.shift()?.event;
     if (event === undefined) return;
-    onEvicted?.(1);
-    bytes -= event.data.length;
-    const tail = tails.get(event.stream);
-    if (tail?.ended && comparePositions(tail.newest, event) === 0) tails.delete(event.stream);
+    this.#limits.onEvicted?.(1);
+    this.bytes -= event.data.length;
+    const tail = this.#tails.get(event.stream);
+    if (tail?.ended && comparePositions(tail.newest, event) === 0) this.#tails.delete(event.stream);
   }
 
-  const isKept = (place: Position): boolean => {
-    const event = entries.at(firstAfter(entries, place) - 1)?.event;
+  /** From now on events are of this epoch, and their numbers begin anew. */
+  beginEpoch(epoch: number): void {
+    this.#epoch = epoch;
+    this.#tailSeq = 0;
+  }
+
+  /** Where the streams stand now. */
+  state(): LogState {
+    return { tails: new Map(this.#tails), newestStream: this.#newestStream, pending: this.#pending.all() };
+  }
+
+  /** Goes on as if the events up to `tail` of this epoch were stored and evicted. What is kept of older epochs stays. */
+  restore(epoch: number, tail: number, state: LogState): void {
+    this.#epoch = epoch;
+    this.#tailSeq = tail;
+    this.#newestStream = state.newestStream;
+    this.#tails.clear();
+    for (const [stream, known] of state.tails) {
+      // An ended stream is known as long as its last event is kept, and none may be left to be forgotten with nothing.
+      if (!known.ended || this.#isKept(known.newest)) this.#tails.set(stream, known);
+    }
+    this.#pending.replace(state.pending);
+  }
+
+  /** Costs in proportion to the events appended and evicted, however many are kept. */
+  append(expectedTail: number, events: readonly NewEvent[], nowMs: number): AppendOutcome {
+    requireConsecutive(expectedTail, events);
+    // An earlier attempt stored all or nothing, so a tail at or behind the batch's end means that all of it is there.
+    // One inside of the batch cannot come from an attempt of this call.
+    if (this.#tailSeq !== expectedTail) {
+      return this.#tailSeq >= (events.at(-1)?.seq ?? expectedTail)
+        ? { outcome: 'already' }
+        : { outcome: 'gap', tail: this.#tailSeq };
+    }
+    const epoch = this.#epoch;
+    const kept = ownBytesOf(events.map(({ data }) => data));
+    for (let index = 0; index < events.length; index += 1) {
+      const event = events[index] as NewEvent;
+      const { stream, seq, previous, last } = event;
+      const data = kept[index] as Buffer;
+      this.#entries.push({ event: { epoch, stream, seq, previous: placeOf(previous), data, last }, storedAtMs: nowMs });
+      // One tail for a run of events of one stream.
+      if (events[index + 1]?.stream !== stream) this.#tails.set(stream, { newest: { epoch, seq }, ended: last });
+      this.#newestStream = Math.max(this.#newestStream, stream);
+      this.bytes += data.length;
+      this.#pending.follow(event);
+    }
+    this.#tailSeq = events.at(-1)?.seq ?? this.#tailSeq;
+    this.evict(nowMs);
+    return { outcome: 'stored' };
+  }
+
+  /** Finds its start by binary search, then looks at the session's entries from there on. */
+  read(stream: number, after: Position | undefined, limit: number, nowMs: number): ReadOutcome {
+    this.evict(nowMs);
+    const tail = this.#tails.get(stream);
+    if (tail === undefined) {
+      // The GET stream, 0, never ends, so its tail is never forgotten.
+      if (stream > this.#newestStream || stream === 0) return { outcome: 'unknown_stream' };
+      if (after !== undefined && comparePositions(after, { epoch: this.#epoch, seq: this.#tailSeq }) > 0)
+        return { outcome: 'in_future' };
+      return { outcome: 'ok', events: [], broken: true, atTail: true, ended: true, newest: undefined };
+    }
+    if (after !== undefined && comparePositions(after, tail.newest) > 0) return { outcome: 'in_future' };
+    const events = collect(this.#entries, stream, after, Math.max(1, limit));
+    const [first] = events;
+    const reached = events.at(-1) ?? after;
+    return {
+      outcome: 'ok',
+      events,
+      broken: first === undefined ? !isSame(after, tail.newest) : isBreak(after, first),
+      // With no event left there is nothing more to wait for in the log, whatever was lost.
+      atTail: first === undefined || isSame(reached, tail.newest),
+      ended: tail.ended,
+      newest: tail.newest,
+    };
+  }
+
+  #isKept(place: Position): boolean {
+    const event = this.#entries.at(firstAfter(this.#entries, place) - 1)?.event;
     return event !== undefined && comparePositions(event, place) === 0;
-  };
-
-  return {
-    evict,
-    evictOldest,
-    get bytes() {
-      return bytes;
-    },
-
-    beginEpoch(newEpoch) {
-      epoch = newEpoch;
-      tailSeq = 0;
-    },
-
-    state: () => ({ tails: new Map(tails), newestStream, pending: pending.all() }),
-
-    restore(newEpoch, tail, state) {
-      epoch = newEpoch;
-      tailSeq = tail;
-      newestStream = state.newestStream;
-      tails.clear();
-      for (const [stream, known] of state.tails) {
-        // An ended stream is known as long as its last event is kept, and none may be left to be forgotten with nothing.
-        if (!known.ended || isKept(known.newest)) tails.set(stream, known);
-      }
-      pending.replace(state.pending);
-    },
-
-    append(expectedTail, events, nowMs) {
-      requireConsecutive(expectedTail, events);
-      // An earlier attempt stored all or nothing, so a tail at or behind the batch's end means that all of it is there.
-      // One inside of the batch cannot come from an attempt of this call.
-      if (tailSeq !== expectedTail) {
-        return tailSeq >= (events.at(-1)?.seq ?? expectedTail)
-          ? { outcome: 'already' }
-          : { outcome: 'gap', tail: tailSeq };
-      }
-      const kept = ownBytesOf(events.map(({ data }) => data));
-      for (let index = 0; index < events.length; index += 1) {
-        const event = events[index] as NewEvent;
-        const { stream, seq, previous, last } = event;
-        const data = kept[index] as Buffer;
-        entries.push({ event: { epoch, stream, seq, previous: placeOf(previous), data, last }, storedAtMs: nowMs });
-        // One tail for a run of events of one stream.
-        if (events[index + 1]?.stream !== stream) tails.set(stream, { newest: { epoch, seq }, ended: last });
-        newestStream = Math.max(newestStream, stream);
-        bytes += data.length;
-        pending.follow(event);
-      }
-      tailSeq = events.at(-1)?.seq ?? tailSeq;
-      evict(nowMs);
-      return { outcome: 'stored' };
-    },
-
-    read(stream, after, limit, nowMs) {
-      evict(nowMs);
-      const tail = tails.get(stream);
-      if (tail === undefined) {
-        // The GET stream, 0, never ends, so its tail is never forgotten.
-        if (stream > newestStream || stream === 0) return { outcome: 'unknown_stream' };
-        if (after !== undefined && comparePositions(after, { epoch, seq: tailSeq }) > 0)
-          return { outcome: 'in_future' };
-        return { outcome: 'ok', events: [], broken: true, atTail: true, ended: true, newest: undefined };
-      }
-      if (after !== undefined && comparePositions(after, tail.newest) > 0) return { outcome: 'in_future' };
-      const events = collect(entries, stream, after, Math.max(1, limit));
-      const [first] = events;
-      const reached = events.at(-1) ?? after;
-      return {
-        outcome: 'ok',
-        events,
-        broken: first === undefined ? !isSame(after, tail.newest) : isBreak(after, first),
-        // With no event left there is nothing more to wait for in the log, whatever was lost.
-        atTail: first === undefined || isSame(reached, tail.newest),
-        ended: tail.ended,
-        newest: tail.newest,
-      };
-    },
-  };
+  }
 }
 
 /**

@@ -68,6 +68,7 @@ export function createExchange(
       return replayed ?? after;
     },
     isAlive: async () => isAlive,
+    name: () => 'this',
     renumber: () => ++n,
     onOver: () => {
       over += 1;

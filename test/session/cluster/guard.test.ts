@@ -74,6 +74,14 @@ describe('a session whose lease is held and that is registered', () => {
     expect(fixture.guard.covers(fixture.session.target)).toBe(false);
   });
 
+  it('stays so when an earlier registration comes to its end later', () => {
+    const { guard, lease, session } = createFixture();
+    lease.term = 3;
+    guard.verify(session.target, 3);
+    guard.verify(session.target, 2);
+    expect(guard.covers(session.target)).toBe(true);
+  });
+
   it('is one by one: another one is not registered by it', () => {
     const { guard, session } = createFixture();
     guard.verify(session.target, 1);

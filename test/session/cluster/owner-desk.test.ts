@@ -34,11 +34,22 @@ describe('requests that come by letter', () => {
     const { sent, posts, take } = createFixture();
     const texts = [JSON.stringify(request('ü')), `{"jsonrpc": "2.0", "method":"x","params":{"n":1e400}}`];
     const lengths = texts.map((text) => Buffer.byteLength(text));
-    take({ kind: 'post', n: 7, key: 'k', isBatch: true, accepts, again: true, lengths }, texts.join(''));
+    const post: ToOwner = {
+      kind: 'post',
+      n: 7,
+      key: 'k',
+      isBatch: true,
+      accepts,
+      again: true,
+      earlier: ['old 3'],
+      lengths,
+    };
+    take(post, texts.join(''));
     const [posted] = posts;
     expect(posted?.post).toMatchObject({ isBatch: true, again: true });
     expect(posted?.post.messages.map(({ text }) => text.toString())).toEqual(texts);
     expect(posted?.reply.accepts).toEqual(accepts);
+    expect(posted?.reply.asking).toMatchObject({ name: 'in 7', earlier: ['old 3'] });
     posted?.reply.json(Buffer.from('{}'));
     expect(sent).toEqual([['in', 'json', 7, '{}']]);
   });
@@ -83,6 +94,20 @@ describe('requests that come by letter', () => {
     expect([...desk.ingresses]).toEqual([]); // nobody waits there any more: it is not watched
     take({ kind: 'gone', n: 9 });
     take({ kind: 'read', n: 9, bytes: 1 });
+  });
+
+  it('tell whether their client is gone, or only the way to it', () => {
+    const { desk, listens, take } = createFixture();
+    for (const n of [1, 2, 3]) take({ ...listen, n });
+    take({ kind: 'gone', n: 1 });
+    take({ kind: 'gone', n: 2, asksAgain: true });
+    desk.lose('in');
+    const askings = listens.map(({ reply }) => [reply.asking?.name, reply.asking?.isParted]);
+    expect(askings).toEqual([
+      ['in 1', false],
+      ['in 2', true],
+      ['in 3', true],
+    ]);
   });
 
   it('[P8] go on when their client has read', () => {

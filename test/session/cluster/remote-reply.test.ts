@@ -10,7 +10,7 @@ function createFixture({ isContinued = false } = {}) {
   const told: string[] = [];
   const reply = new RemoteReply(
     n,
-    { accepts, isContinued },
+    { accepts, isContinued, name: 'in 4' },
     {
       send: (letter, body) => void sent.push({ ...letter, ...(body && { body: body.toString() }) }),
       forget: () => void told.push('forget'),
@@ -104,11 +104,18 @@ describe('a reply that another instance gives', () => {
     const { reply, sent, told } = createFixture();
     const sink = reply.stream();
     sink.onClose(() => void told.push('closed'));
-    reply.close();
-    reply.close();
-    expect([reply.isGone, told]).toEqual([true, ['gone', 'closed']]);
+    reply.close(false);
+    reply.close(true);
+    expect([reply.isGone, reply.asking.isParted, told]).toEqual([true, false, ['gone', 'closed']]);
     expect(sink.write(Buffer.alloc(1_000_000))).toBe(true);
     expect(sent).toHaveLength(1);
+  });
+
+  it('tells whether only the way to its client is lost', () => {
+    const { reply } = createFixture();
+    expect(reply.asking).toMatchObject({ name: 'in 4', earlier: [], isParted: false });
+    reply.close(true);
+    expect([reply.isGone, reply.asking.isParted]).toEqual([true, true]);
   });
 
   it('knows whether its client needs a priming event', () => {

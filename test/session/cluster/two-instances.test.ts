@@ -2,7 +2,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { keyOfId } from '../../../src/session/session-key.ts';
 import { acceptsJson, createFakeReply } from '../../support/fake-reply.ts';
 import { note, request, response } from '../session-fixture.ts';
-import { cluster, createCluster } from './cluster-fixture.ts';
+import { cluster, createCluster, takeoverMs } from './cluster-fixture.ts';
 
 vi.mock('node:timers/promises', () => import('../../support/fake-delay.ts'));
 
@@ -270,6 +270,82 @@ describe('letters that are lost', () => {
     await pass(cluster.storeWaitMs + 1_000);
     expect(a.fake.backend.sent.items.filter((message) => message.id === 'c')).toHaveLength(1);
     expect(call.given).toEqual({ kind: 'fault', reason: 'outcome_unknown', id: 'c' });
+  });
+});
+
+describe('the way between two instances that is lost in the middle of a call', () => {
+  const question = { jsonrpc: '2.0', id: 's1', method: 'elicitation/create', params: {} };
+
+  it('[P3] [P4] keeps what its server says for the client that still waits: questions, progress and the answer', async () => {
+    const { a, b, open, pass } = await createCluster();
+    const id = await open(a);
+    const [asked, answered] = [b.post(id, request('asked')), b.post(id, request('answered'))];
+    await pass();
+    b.line.cut();
+    await pass(takeoverMs); // the other one is taken for dead
+    a.fake.backend.says(response('answered', 'kept'), question, note(1));
+    await pass();
+    expect([asked.given, answered.given]).toEqual([undefined, undefined]);
+    b.line.mend();
+    await pass(1_000);
+    expect([answered.sink.messages, answered.sink.state]).toEqual([[response('answered', 'kept')], 'ended']);
+    expect(asked.sink.messages).toEqual([question, note(1)]);
+    b.post(id, response('s1', { action: 'accept' }));
+    await pass();
+    expect(a.fake.backend.sent.items.at(-1)).toEqual(response('s1', { action: 'accept' }));
+    a.fake.backend.says(response('asked', 'done'));
+    await pass();
+    expect([asked.sink.messages.at(-1), asked.sink.state]).toEqual([response('asked', 'done'), 'ended']);
+    expect(a.observer.drops).toEqual([]);
+    expect(a.fake.backend.sent.items.filter((message) => message.method === 'tools/call')).toHaveLength(2);
+  });
+
+  it('lets whoever listens hear a question, since the client may be gone with its instance', async () => {
+    const { a, b, open, pass } = await createCluster();
+    const id = await open(a);
+    const get = a.get(id);
+    const call = b.post(id, request('c'));
+    await pass();
+    b.line.cut();
+    await pass(takeoverMs);
+    a.fake.backend.says(question);
+    await pass();
+    expect([get.sink.messages, call.given]).toEqual([[question], undefined]);
+  });
+
+  it('[P3] is no loss for a call that its owner had not begun', async () => {
+    const { a, b, open, pass } = await createCluster();
+    const id = await open(a);
+    a.line.mend('register'); // what comes now waits until the session is registered
+    const call = b.post(id, request('c'));
+    await pass();
+    expect(a.fake.backend.sent.items.some((message) => message.id === 'c')).toBe(false);
+    b.line.mend(); // asks again
+    await pass();
+    a.line.mend();
+    await pass(1_000);
+    a.fake.backend.says(response('c', 'done'));
+    await pass();
+    const messages =
+      call.given?.kind === 'stream' ? call.sink.messages : [call.given?.kind === 'json' && call.given.json];
+    expect(messages).toEqual([response('c', 'done')]);
+    expect(a.fake.backend.sent.items.filter((message) => message.id === 'c')).toHaveLength(1);
+  });
+
+  it('[P2] never gives a new call the answer of an earlier one of the same id', async () => {
+    const { a, b, open, pass } = await createCluster();
+    const id = await open(a);
+    const first = b.post(id, request('c'));
+    await pass();
+    a.fake.backend.says(note(1), response('c', 'first'));
+    await pass();
+    expect(first.sink.messages.at(-1)).toEqual(response('c', 'first'));
+    b.line.lose(1); // a is never asked for the second one
+    const second = b.post(id, request('c'));
+    await pass();
+    b.line.mend();
+    await pass(1_000);
+    expect(second.given).toEqual({ kind: 'fault', reason: 'outcome_unknown', id: 'c' });
   });
 });
 

@@ -1,0 +1,29 @@
+import type { ForwardedHeaders } from '../protocol/forwarded-headers.ts';
+import type { Backend } from './backend.ts';
+
+/** A backend whose messages somebody sees on their way: everything else is passed on as it is. */
+export abstract class SeenThrough implements Backend {
+  protected readonly backend: Backend;
+
+  constructor(backend: Backend) {
+    this.backend = backend;
+  }
+
+  get pid(): number | undefined {
+    return this.backend.pid;
+  }
+
+  abstract send(message: Uint8Array, headers?: ForwardedHeaders): ReturnType<Backend['send']>;
+
+  pause(): void {
+    this.backend.pause();
+  }
+
+  resume(): void {
+    this.backend.resume();
+  }
+
+  close(how?: { readonly isForGood?: boolean }): Promise<void> {
+    return this.backend.close(how);
+  }
+}
