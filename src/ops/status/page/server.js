@@ -41,7 +41,7 @@ export function createServer(first) {
       'div.plots',
       {},
       h('figure', {}, h('figcaption', {}, 'Calls per second ', callsNow), calls.element),
-      h('figure', {}, h('figcaption', {}, 'Time to answer ', answersNow), answers.element),
+      h('figure', {}, h('figcaption', {}, 'Answered in ', answersNow), answers.element),
     ),
     numbers,
     children.element,
