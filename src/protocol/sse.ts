@@ -6,6 +6,9 @@ const lineFeed = 0x0a;
 /** What stands between an event's id and its message: the default type is written out, since some clients do not know it. */
 const messageHead = Buffer.from('\nevent: message\ndata: ');
 
+/** The data of a priming event: it gives a client nothing but a place to resume from. */
+export const noData = Buffer.alloc(0);
+
 /** An event to write: `data` is one line of JSON text, or empty for a priming event. */
 export interface SseEvent extends EventId {
   readonly data: Buffer;

@@ -1,4 +1,5 @@
 import { faultMessage, type Reason, type RequestId } from '../protocol/faults.ts';
+import { noData } from '../protocol/sse.ts';
 import type { EventSink, Headers, Reply } from './reply.ts';
 
 /** What an answer needs of its session. */
@@ -58,8 +59,6 @@ export interface AnswerOptions {
   /** Sent with the head of a successful answer. */
   readonly headers?: Headers;
 }
-
-const nothing = Buffer.alloc(0);
 
 /**
  * The answer to one POST with requests (DESIGN decision 1): JSON if the responses come first, else, from the first
@@ -150,7 +149,7 @@ export class Answer implements OpeningAnswer {
     const { reply, ids, primes } = this.#options;
     this.#settle('streaming');
     this.#stream = this.#host.openStream(this.isParted ? undefined : reply.stream(this.#headers), ids);
-    if (primes) this.#emit(nothing, false);
+    if (primes) this.#emit(noData, false);
     for (const { id, text } of this.#collected) this.#emit(this.#asEvent(id, text), false);
     this.#collected.length = 0;
   }

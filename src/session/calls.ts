@@ -3,6 +3,7 @@ import type { Reason, RequestId } from '../protocol/faults.ts';
 import type { ForwardedHeaders } from '../protocol/forwarded-headers.ts';
 import type { Message } from '../protocol/message.ts';
 import type { LogLevel } from '../protocol/modern/log-levels.ts';
+import { SparseMap } from '../protocol/sparse.ts';
 import type { CallAnswer } from './answer.ts';
 import type { OpenCall } from './call-observer.ts';
 import { isPoll, type TaskNews, Tasks } from './tasks.ts';
@@ -49,10 +50,10 @@ const maxRetiredTokens = 100;
 /** The calls in flight of one session, by id, in the order in which they came, and the tasks that they have begun. */
 export class Calls {
   readonly tasks = new Tasks();
-  readonly #byId = new Map<RequestId, Call>();
-  readonly #byToken = new Map<RequestId, Call>();
+  readonly #byId = new SparseMap<RequestId, Call>();
+  readonly #byToken = new SparseMap<RequestId, Call>();
   /** Progress tokens of calls that the gateway has ended, oldest first: what still comes for them is late. */
-  readonly #retiredTokens = new Set<RequestId>();
+  readonly #retiredTokens = new SparseMap<RequestId, true>();
   #waiting: (() => void)[] = [];
   /** The session ends: there are no calls any more, and all progress is late. */
   #areOver = false;
@@ -102,8 +103,8 @@ export class Calls {
   retire(id: RequestId): Call | undefined {
     const call = this.take(id);
     if (call?.progressToken === undefined) return call;
-    this.#retiredTokens.add(call.progressToken);
-    const [oldest] = this.#retiredTokens;
+    this.#retiredTokens.set(call.progressToken, true);
+    const [oldest] = this.#retiredTokens.keys();
     if (this.#retiredTokens.size > maxRetiredTokens && oldest !== undefined) this.#retiredTokens.delete(oldest);
     return call;
   }

@@ -1,6 +1,7 @@
 import type { Position } from '../protocol/event-id.ts';
 import { type Message, memberValue, readOwn } from '../protocol/message.ts';
 import { ownCopy } from '../protocol/own-copy.ts';
+import { SparseMap } from '../protocol/sparse.ts';
 import { spliceId } from '../protocol/splice.ts';
 
 /** So many subscriptions of a client are told to a new process (P8); further ones are the lost process' alone. */
@@ -38,7 +39,7 @@ export class ClientState {
   readonly usedScopes: Set<string>;
   #initialized: Buffer | undefined;
   #logLevel: Buffer | undefined;
-  readonly #subscriptions = new Map<string, Buffer>();
+  readonly #subscriptions = new SparseMap<string, Buffer>();
 
   /**
    * @param initialize the client's request; copied, so that it does not keep a larger buffer alive

@@ -1,5 +1,6 @@
 import type { Position } from '../protocol/event-id.ts';
 import type { RequestId } from '../protocol/faults.ts';
+import { SparseMap } from '../protocol/sparse.ts';
 import type { AppendOutcome, EventLog, NewEvent, PendingCall, StoredEvent } from '../store/event-log.ts';
 import type { LogState, Registration, StreamTail } from '../store/session-records.ts';
 
@@ -51,9 +52,9 @@ const nothingEarlier: LogState = { tails: new Map(), newestStream: -1, pending: 
 export class EventWriter {
   readonly #options: EventWriterOptions;
   /** The newest event of each open stream, stored or not. */
-  readonly #tails = new Map<number, Position>();
-  readonly #storedTails: Map<number, StreamTail>;
-  readonly #pendingCalls: Map<RequestId, PendingCall>;
+  readonly #tails = new SparseMap<number, Position>();
+  readonly #storedTails: SparseMap<number, StreamTail>;
+  readonly #pendingCalls: SparseMap<RequestId, PendingCall>;
   #newestStream: number;
   #queue: (NewEvent & StoredEvent)[] = [];
   #held: (NewEvent & StoredEvent)[] = [];
@@ -73,8 +74,8 @@ export class EventWriter {
     const { earlier = nothingEarlier } = options;
     this.#options = options;
     for (const [stream, { newest, ended }] of earlier.tails) if (!ended) this.#tails.set(stream, newest);
-    this.#storedTails = new Map(earlier.tails);
-    this.#pendingCalls = new Map(earlier.pending.map((call) => [call.id, call]));
+    this.#storedTails = new SparseMap(earlier.tails);
+    this.#pendingCalls = new SparseMap(earlier.pending.map((call) => [call.id, call]));
     this.#newestStream = earlier.newestStream;
   }
 

@@ -1,4 +1,5 @@
 import type { Message } from '../protocol/message.ts';
+import { SparseMap } from '../protocol/sparse.ts';
 import type { Call } from './calls.ts';
 
 /** Requests that only read: a server can answer them twice. */
@@ -46,7 +47,7 @@ const maxNameLength = 256;
  */
 export class Reruns {
   readonly #usesHints: boolean;
-  readonly #harmlessTools = new Set<string>();
+  readonly #harmlessTools = new SparseMap<string, true>();
 
   constructor(mode: 'safe' | 'hints') {
     this.#usesHints = mode === 'hints';
@@ -80,7 +81,7 @@ export class Reruns {
       const name = tool?.name;
       if (typeof name !== 'string') continue;
       if (!isHarmless) this.#harmlessTools.delete(name);
-      else if (this.#harmlessTools.size < maxTools && name.length <= maxNameLength) this.#harmlessTools.add(name);
+      else if (this.#harmlessTools.size < maxTools && name.length <= maxNameLength) this.#harmlessTools.set(name, true);
     }
   }
 

@@ -1,3 +1,4 @@
+import { SparseMap } from '../protocol/sparse.ts';
 import type { Round } from './session-handle.ts';
 
 /** So many rounds are remembered; who comes later with one that is forgotten finds its questions answered (P8). */
@@ -8,7 +9,7 @@ const maxRounds = 10_000;
  * again, since it heard no answer, gets the same outcome; one with other answers is refused.
  */
 export class Rounds {
-  readonly #digests = new Map<string, string>();
+  readonly #digests = new SparseMap<string, string>();
 
   /** False if the round was given other answers before. */
   admits({ name, digest }: Round): boolean {

@@ -1,5 +1,6 @@
 import { faultMessage, type RequestId } from '../protocol/faults.ts';
 import type { Message } from '../protocol/message.ts';
+import { SparseMap } from '../protocol/sparse.ts';
 import { spliceCancelledId, spliceId } from '../protocol/splice.ts';
 import type { Destination } from './calls.ts';
 import { type TaskNews, Tasks, taskNewsOf } from './tasks.ts';
@@ -25,9 +26,9 @@ export class ServerRequests {
   /** Tasks that the client has begun for its server. */
   readonly tasks = new Tasks();
   /** By the id that the client sees. */
-  readonly #open = new Map<RequestId, Open>();
+  readonly #open = new SparseMap<RequestId, Open>();
   /** From the id that the server gave to the one that the client sees. */
-  readonly #clientIds = new Map<RequestId, RequestId>();
+  readonly #clientIds = new SparseMap<RequestId, RequestId>();
   #renamed = 0;
 
   /** So many wait for their client. */

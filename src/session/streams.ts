@@ -1,6 +1,7 @@
 import { type EventId, formatEventId, type Position } from '../protocol/event-id.ts';
 import { faultMessage, type RequestId } from '../protocol/faults.ts';
-import { encodeEvents, encodeMessage, encodeRetry, gapEvent } from '../protocol/sse.ts';
+import { SparseMap } from '../protocol/sparse.ts';
+import { encodeEvents, encodeMessage, encodeRetry, gapEvent, noData } from '../protocol/sse.ts';
 import type { EventLog, ReadOutcome, StoredEvent } from '../store/event-log.ts';
 import { Feed } from './feed.ts';
 import type { ResumeOutcome, StreamObserver } from './observer.ts';
@@ -21,8 +22,6 @@ const maxKnownStreams = 1_000;
  * takes a stream that ended with an error for unfinished (typescript-sdk#2638).
  */
 const toldSeq = Number.MAX_SAFE_INTEGER;
-
-const nothing = Buffer.alloc(0);
 
 /** What the streams of a session need. */
 export interface StreamsOptions {
@@ -64,7 +63,7 @@ export class Streams {
   readonly #options: StreamsOptions;
   readonly #feeds = new Map<number, Feed>();
   /** The requests that the newest streams answer, for those who come for an answer that is no longer kept. */
-  readonly #ids: Map<number, readonly RequestId[]>;
+  readonly #ids: SparseMap<number, readonly RequestId[]>;
   #next: number;
   #getCursor: Position | undefined;
   /** Since when nobody listens to the GET stream, on the monotonic clock in milliseconds. */
@@ -73,7 +72,7 @@ export class Streams {
 
   constructor(options: StreamsOptions) {
     this.#options = options;
-    this.#ids = new Map(options.earlier?.ids);
+    this.#ids = new SparseMap(options.earlier?.ids);
     this.#next = Math.max(getStream, options.earlier?.newestStream ?? getStream) + 1;
     this.#getCursor = options.getCursor;
   }
@@ -81,9 +80,9 @@ export class Streams {
   /** True if some client cannot come back to its stream elsewhere: it has no event id on it yet, or may not know how. */
   get hasPlaceless(): boolean {
     const { isOneStream, primes } = this.#options;
-    const feeds = [...this.#feeds.values()];
-    if (isOneStream) return feeds.some(({ sink }) => sink.handOver === undefined);
-    return !primes() && feeds.some(({ cursor }) => cursor === undefined);
+    const isPlaceless = ({ sink, cursor }: Feed) =>
+      isOneStream ? sink.handOver === undefined : cursor === undefined && !primes();
+    return [...this.#feeds.values()].some(isPlaceless);
   }
 
   /** For how long nobody has listened to the GET stream, in milliseconds; 0 while somebody does. */
@@ -283,7 +282,7 @@ export class Streams {
 
   /** An empty event that gives the client a place to resume from. */
   #prime(sink: EventSink, id: EventId): void {
-    sink.write(encodeEvents([{ ...id, data: nothing }], this.#options.retryMs), formatEventId(id.stream, id));
+    sink.write(encodeEvents([{ ...id, data: noData }], this.#options.retryMs), formatEventId(id.stream, id));
   }
 
   #measurePressure(): void {

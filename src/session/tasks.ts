@@ -1,4 +1,5 @@
 import { type Message, memberValue } from '../protocol/message.ts';
+import { SparseMap } from '../protocol/sparse.ts';
 
 /** What the answer to a request can tell of tasks: that one began, how one or several are, or that one is over. */
 export type TaskNews = 'start' | 'state' | 'list' | 'result';
@@ -47,7 +48,7 @@ interface Unfinished {
  * request may take.
  */
 export class Tasks {
-  readonly #unfinished = new Map<string, Unfinished>();
+  readonly #unfinished = new SparseMap<string, Unfinished>();
   #waiting: (() => void)[] = [];
   /** When the last of them was over, on the monotonic clock in milliseconds. */
   emptySince = Number.NEGATIVE_INFINITY;

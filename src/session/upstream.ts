@@ -42,6 +42,8 @@ export interface UpstreamOptions {
 /** What a new process may say before it answers `initialize`; one that says more has not started (P8). */
 const maxEarlyBytes = 1024 * 1024;
 
+const nothingToReplay: ReturnType<ClientState['replay']> = { texts: [], ids: new Set() };
+
 /** A client waits no longer than this for a remote server to be back: it is told, and can ask again. */
 const maxWaitMs = 15_000;
 
@@ -65,7 +67,7 @@ export class Upstream {
   readonly #restarts: Restarts;
   #timer: NodeJS.Timeout | undefined;
   /** What the next backend is told, and how many requests of the gateway's own that took so far. */
-  #replay: ReturnType<ClientState['replay']> = { texts: [], ids: new Set() };
+  #replay: ReturnType<ClientState['replay']> = nothingToReplay;
   #replayed = 0;
   /** An earlier owner's first backend is gone on with: the server's session is the same as from the start. */
   #isStillFirst = false;
@@ -74,7 +76,7 @@ export class Upstream {
   /** Starts the lost server again, once a request brings what it is started with. */
   #start: (() => void) | undefined;
   /** Requests of the replay that the server has not answered; the answers are nobody else's. */
-  #replayIds: ReadonlySet<string> = new Set();
+  #replayIds: ReadonlySet<string> = nothingToReplay.ids;
 
   constructor(options: UpstreamOptions) {
     this.#options = options;

@@ -1,5 +1,5 @@
 import type { EventId } from '../../protocol/event-id.ts';
-import { encodeEvents } from '../../protocol/sse.ts';
+import { encodeEvents, noData } from '../../protocol/sse.ts';
 import type { EventLog } from '../../store/event-log.ts';
 import { bytesPerWrite, eventsPerRead, upTo } from '../feed.ts';
 import type { EventSink } from '../reply.ts';
@@ -16,8 +16,6 @@ export interface ReplayOptions {
   /** So many events were written. */
   onWritten?(count: number): void;
 }
-
-const nothing = Buffer.alloc(0);
 
 /**
  * Sends a client what the log has of a stream behind an event, which needs no owner: an answer that is complete is had in
@@ -47,7 +45,7 @@ export async function replay(
     const sink = reply.stream();
     if (primes && !reply.isContinued) {
       // The retry of this one replaces that of an instance that stopped, and a cut before the first event harms nothing.
-      sink.write(encodeEvents([{ ...after, stream, data: nothing }], retryMs));
+      sink.write(encodeEvents([{ ...after, stream, data: noData }], retryMs));
       reply.isContinued = true;
     }
     drains ??= watchDrains(sink, slowReaderMs);

@@ -1,3 +1,4 @@
+import { SparseMap } from '../../protocol/sparse.ts';
 import type { NewEvent, PendingCall } from '../event-log.ts';
 import { ownBytes } from './own-bytes.ts';
 
@@ -13,7 +14,7 @@ export interface PendingTable {
 /** Makes an empty table. */
 export function createPendingTable(): PendingTable {
   /** By the JSON text of the id, which tells 1 from "1". */
-  const calls = new Map<string, PendingCall>();
+  const calls = new SparseMap<string, PendingCall>();
 
   const open = (call: PendingCall): void => {
     const id = JSON.stringify(call.id);

@@ -1,4 +1,5 @@
 import { comparePositions, type Position } from '../../protocol/event-id.ts';
+import { SparseMap } from '../../protocol/sparse.ts';
 import type { AppendOutcome, LogLimits, NewEvent, ReadOutcome, StoredEvent } from '../event-log.ts';
 import { requireConsecutive } from '../require-consecutive.ts';
 import type { LogState, StreamTail } from '../session-records.ts';
@@ -27,7 +28,7 @@ export class SessionLog {
   bytes = 0;
   readonly #limits: LogLimits;
   readonly #entries = new Deque<Entry>();
-  readonly #tails = new Map<number, StreamTail>(); // known also after the event itself was evicted
+  readonly #tails = new SparseMap<number, StreamTail>(); // known also after the event itself was evicted
   readonly #pending = createPendingTable();
   #epoch: number;
   /** Streams are numbered in order, so one up to here of which nothing is known was evicted. */
