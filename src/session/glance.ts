@@ -22,6 +22,6 @@ export function glanceAt(
   times: Pick<Glance, 'startedAt' | 'lastActivityAt'>,
 ): Glance {
   const kind = isGroup ? 'group' : isOneStream ? 'one stream' : 'session';
-  const { isHibernating } = upstream;
+  const isHibernating = upstream.state === 'hibernating';
   return { kind, isHibernating, calls: calls.size, streams: outbound.streams.size, ...times };
 }

@@ -10,6 +10,9 @@ import { Restarts } from './restarts.ts';
 import type { Server } from './session-parts.ts';
 import { Waiting } from './waiting.ts';
 
+/** `hibernating`: it has let go of its backend until there is something to be sent to it. */
+export type UpstreamState = 'unopened' | 'live' | 'hibernating' | 'restoring' | 'closed';
+
 /** What an upstream needs of its session. */
 export interface UpstreamOptions {
   readonly server: Server;
@@ -59,7 +62,7 @@ export class Upstream {
   restoration: Restoration = { isWaking: false, losses: 0 };
   readonly #options: UpstreamOptions;
   #backend: Backend | undefined;
-  #state: 'unopened' | 'live' | 'hibernating' | 'restoring' | 'closed' = 'unopened';
+  #state: UpstreamState = 'unopened';
   /** The backend that hibernation ends; a later one is not started before it is gone. */
   #ending: Promise<void> = Promise.resolve();
   readonly #waiting: Waiting;
@@ -89,13 +92,8 @@ export class Upstream {
     });
   }
 
-  get isLive(): boolean {
-    return this.#state === 'live';
-  }
-
-  /** It has let go of its backend until there is something to be sent to it. */
-  get isHibernating(): boolean {
-    return this.#state === 'hibernating';
+  get state(): UpstreamState {
+    return this.#state;
   }
 
   get pid(): number | undefined {

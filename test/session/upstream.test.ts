@@ -90,7 +90,7 @@ describe('a backend that hibernates', () => {
       upstream.hibernate();
       upstream.send(message(n));
       await pass(0);
-      expect(upstream.isLive).toBe(true);
+      expect(upstream.state).toBe('live');
     }
     for (let n = 0; n < 6; n++) {
       fake.backend.ends();
