@@ -47,6 +47,8 @@ export const faultAtEnd: Readonly<Record<SessionEnd, Reason>> = {
   internal: 'internal',
 };
 
+const isLeaving = (reason: SessionEnd): boolean => reason === 'draining' || reason === 'released';
+
 /**
  * Ends a call with its session. One that its client has cancelled gets no response any more (2025-11-25,
  * basic/utilities/cancellation) but where its POST has to be answered still; the next owner of a released one tells what became of it.
@@ -54,7 +56,9 @@ export const faultAtEnd: Readonly<Record<SessionEnd, Reason>> = {
 export function endCall(call: Call, reason: SessionEnd): void {
   const { id, answer, cancelTimer, watch } = call;
   const isCancelled = cancelTimer !== undefined && reason !== 'released';
-  if (reason === 'moved') answer.abandon(id);
+  // Of a session that never was nothing is left: another instance opens one.
+  if (call.method === 'initialize' && isLeaving(reason)) failCall(call, 'draining');
+  else if (reason === 'moved') answer.abandon(id);
   else if (!isCancelled) failCall(call, faultAtEnd[reason]);
   else if (answer.stream === undefined) failCall(call, 'cancelled');
   else watch?.failed('cancelled');

@@ -254,8 +254,8 @@ export class Session implements SessionHandle {
     } finally {
       clearTimeout(tooLate);
     }
-    if (this.#ending !== undefined) {
-      failCall(call, 'internal');
+    if (this.#endReason !== undefined) {
+      endCall(call, this.#endReason);
       await this.#record.end(); // the end did not know of the record
       return;
     }

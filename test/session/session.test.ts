@@ -179,6 +179,27 @@ describe('initialize', () => {
     }
   });
 
+  it('[P9] is sent to another instance when this one stops before the session is stored, and after it', async () => {
+    for (const isAnswered of [false, true]) {
+      const { sessions, fake, begin, create } = createFixture();
+      let store: () => void = () => undefined;
+      create.mockReturnValue(
+        new Promise((resolve) => {
+          store = resolve;
+        }),
+      );
+      const reply = begin();
+      if (isAnswered) fake.backend.says(response(0, { protocolVersion: '2025-11-25' }));
+      await turn();
+      const drained = sessions.drain(0);
+      await turn();
+      store();
+      expect(await reply.answered()).toEqual({ kind: 'fault', reason: 'draining', id: 0 });
+      await drained;
+      expect({ living: fake.living, size: sessions.all.length }).toEqual({ living: [], size: 0 });
+    }
+  });
+
   it('[R6.11] is never cancelled: the server does not hear of it, and its answer stands', async () => {
     const { fake, parts } = createFixture();
     const message = readMessage(initialize);

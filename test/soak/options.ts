@@ -12,10 +12,12 @@ export interface SoakOptions {
   readonly write: string | undefined;
   /** Where logs and evidence are kept; undefined for a folder that goes unless something was found. */
   readonly folder: string | undefined;
+  /** The run is to end with the round that is under way once this file is there. */
+  readonly end: string | undefined;
 }
 
 export function optionsOfRun(): SoakOptions {
-  const { SOAK_MINUTES, SOAK_SEED, SOAK_LOAD, SOAK_FAULTS, SOAK_WRITE, SOAK_FOLDER } = process.env;
+  const { SOAK_MINUTES, SOAK_SEED, SOAK_LOAD, SOAK_FAULTS, SOAK_WRITE, SOAK_FOLDER, SOAK_END } = process.env;
   return {
     minutes: Number(SOAK_MINUTES ?? 2),
     seed: Number(SOAK_SEED ?? Date.now() % 2 ** 32),
@@ -23,5 +25,6 @@ export function optionsOfRun(): SoakOptions {
     faults: SOAK_FAULTS === undefined ? faultKinds : faultKinds.filter((kind) => SOAK_FAULTS.split(',').includes(kind)),
     write: SOAK_WRITE,
     folder: SOAK_FOLDER,
+    end: SOAK_END,
   };
 }

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -18,7 +19,8 @@ import { createSampler, type Sample } from './samples.ts';
 import { startStage } from './stage.ts';
 import { startTalkers } from './talkers.ts';
 
-const { minutes, seed, load, faults, write, folder: givenFolder } = optionsOfRun();
+const { minutes, seed, load, faults, write, folder: givenFolder, end: endFile } = optionsOfRun();
+const isToEnd = () => endFile !== undefined && existsSync(endFile);
 const beatMs = 2_500;
 const beatsPerSample = 4;
 /** A run that only shows that everything works ends without waiting for what ends when it has been idle. */
@@ -73,7 +75,7 @@ test(`[F30] a soak of ${minutes} minutes, seed ${seed}: flat resources and no br
     }
     return report;
   };
-  for (let number = 0; performance.now() < until; number++) {
+  for (let number = 0; performance.now() < until && !isToEnd(); number++) {
     const rates = { callsPerSecond: callsPerSecond * load, gaps: isShort ? 0.2 : 1 };
     const tools = { stage, ledger, random: random.fork(), kinds: faults, until, ...rates };
     const round = await runRound(number, tools).catch((error: Error) => ledger.fail(`round ${number}: ${error.stack}`));
