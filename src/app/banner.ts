@@ -1,39 +1,35 @@
 import { ownRequest } from '../protocol/modern/envelope.ts';
-import { type Era, legacyRevisions, modernRevisions } from '../protocol/revisions.ts';
+import { legacyRevisions, modernRevisions } from '../protocol/revisions.ts';
+import type { Urls } from './urls.ts';
 import { version } from './version.ts';
 
-/** Where a server can be reached. */
-export interface Urls {
-  readonly server: string;
-  readonly url: string;
-  /** The same behind its name, for a server that has a path without and was named by the operator. */
-  readonly named?: string;
-  /** What the server is known to speak; a server of an unknown era takes `initialize`, too. */
-  readonly era: Era;
-  /** For clients that speak only HTTP+SSE (2024-11-05). */
-  readonly sse?: string;
-  readonly ws?: string;
-}
-
 /**
- * What is printed when the gateway is ready: where it is, and a line that tries it.
+ * What is printed when the gateway is ready: where it is, and a line that tries it. Servers that are known not to work stand
+ * apart, with what to do.
  * @param needsKey its clients have to show who they are
  * @param statusPage for whoever runs it, if it has one
  */
 export function renderBanner(urls: readonly Urls[], needsKey: boolean, statusPage?: string): string {
   const width = Math.max(...urls.map(({ server }) => server.length));
   const row = (server: string, url: string): string => `  ${server.padEnd(width)}  ${url}\n`;
-  const endpoints = urls
+  const well = urls.filter(({ failure }) => failure === undefined);
+  const endpoints = well
     .map(({ server, url, named }) => row(server, url) + (named === undefined ? '' : row('', named)))
     .join('');
+  const failing = urls
+    .map(({ server, url, failure }) => (failure === undefined ? '' : row(server, url) + row('', failure)))
+    .join('');
   const others = (title: string, key: 'sse' | 'ws'): string => {
-    const rows = urls.map((of) => (of[key] === undefined ? '' : row(of.server, of[key]))).join('');
+    const rows = well.map((of) => (of[key] === undefined ? '' : row(of.server, of[key]))).join('');
     return rows && `${title}:\n${rows}`;
   };
   const older = others('For clients that speak only HTTP+SSE', 'sse');
   const sockets = others('For clients on WebSocket', 'ws');
   const page = statusPage === undefined ? '' : `Status page:\n  ${statusPage}\n`;
-  return `Ready:\n${endpoints}${older}${sockets}${page}Try it:\n  ${urls[0] ? curlLine(urls[0], needsKey) : ''}\n`;
+  const unready = failing && `Not ready:\n${failing}`;
+  const [first] = well;
+  const trial = first === undefined ? '' : `Try it:\n  ${curlLine(first, needsKey)}\n`;
+  return `${endpoints && `Ready:\n${endpoints}`}${unready}${older}${sockets}${page}${trial}`;
 }
 
 /** A command whose output shows that the gateway and the server behind it work. */

@@ -1,4 +1,5 @@
-import type { Logger } from 'pino';
+import { type Log, setLevels } from '../ops/log.ts';
+import { readLogLevels } from '../ops/log-levels.ts';
 import { authOptions } from './configuration/auth-options.ts';
 import type { Configuration, GatewayConfig, ServerConfig } from './configuration/config.ts';
 import { oauthOptions } from './configuration/oauth-options.ts';
@@ -6,6 +7,7 @@ import { flagOf } from './configuration/option-names.ts';
 import { globalOptions } from './configuration/options.ts';
 import type { FileStates } from './file-watch.ts';
 import type { ServerChanges } from './server-set.ts';
+import type { ChangedUrls } from './urls.ts';
 
 /** Where the configuration comes from. */
 export interface ConfigurationSource {
@@ -17,14 +19,48 @@ export interface ConfigurationSource {
   read(): Configuration;
 }
 
+/** What has changed, and the URLs of it. */
+export interface ReplacedServers extends ServerChanges {
+  readonly urls: ChangedUrls;
+}
+
 /** What a reload needs. */
 export interface ConfigurationReload {
   readonly source: ConfigurationSource;
   /** What the gateway was started with. */
   readonly started: GatewayConfig;
   /** Serves these servers from now on. Throws an error for the operator if it cannot, and nothing has changed then. */
-  replace(servers: readonly ServerConfig[]): ServerChanges;
-  readonly logger: Logger;
+  replace(servers: readonly ServerConfig[]): ReplacedServers;
+  readonly log: Log;
+}
+
+/** What came of reading the configuration. */
+export interface ReloadOutcome {
+  /** False where the newest one changed nothing, for it cannot be used. */
+  readonly isSuccessful: boolean;
+  /** When one was read that is in use, by the clock of the machine. */
+  readonly succeededAtMs: number;
+}
+
+/** Reads the configuration again, and knows what came of it. */
+export interface Reloader {
+  reload(): void;
+  /** Of the newest try; the start is the first one. */
+  readonly last: ReloadOutcome;
+}
+
+/** Makes what reads the configuration again. */
+export function createReloader(parts: ConfigurationReload): Reloader {
+  let last: ReloadOutcome = { isSuccessful: true, succeededAtMs: Date.now() };
+  return {
+    reload() {
+      const isSuccessful = reloadConfiguration(parts);
+      last = { isSuccessful, succeededAtMs: isSuccessful ? Date.now() : last.succeededAtMs };
+    },
+    get last() {
+      return last;
+    },
+  };
 }
 
 type GlobalKey = keyof typeof globalOptions;
@@ -32,40 +68,51 @@ type GlobalKey = keyof typeof globalOptions;
 /** Who may use servers: a server that is meant for those must not be there before they are asked who they are. */
 const securityKeys = [...Object.keys({ ...authOptions, ...oauthOptions })] as readonly GlobalKey[];
 
+/** What is changed by a reload beside the servers. */
+const reloadedKeys: readonly GlobalKey[] = ['logLevel'];
+
 /**
  * Reads the configuration again and serves the servers that it has. One with a fault changes nothing, and all its faults are
- * told. Options of the gateway as a whole take effect at a start only, which is told, too; if they are about authentication,
- * nothing is changed before.
+ * told. Options of the gateway as a whole but the levels of the log take effect at a start only, which is told, too; if they are
+ * about authentication, nothing is changed before.
+ * @returns false if nothing was changed since that is not possible
  */
-export function reloadConfiguration({ source, started, replace, logger }: ConfigurationReload): void {
+function reloadConfiguration({ source, started, replace, log }: ConfigurationReload): boolean {
+  const logger = log.app;
   const read = source.read();
   if (!read.ok) {
     const faults = read.faults.map(({ path, message }) => `${path}: ${message}`);
     logger.error({ faults }, 'the configuration cannot be used; nothing was changed');
-    return;
+    return false;
   }
-  if (!('config' in read)) return; // the command line, which decides what is done, does not change
+  if (!('config' in read)) return true; // the command line, which decides what is done, does not change
   const { config, warnings } = read;
   for (const warning of warnings) logger.warn(warning);
-  const differing = (Object.keys(globalOptions) as GlobalKey[]).filter((key) => !isSame(started[key], config[key]));
+  const atStartOnly = (Object.keys(globalOptions) as GlobalKey[]).filter((key) => !reloadedKeys.includes(key));
+  const differing = atStartOnly.filter((key) => !isSame(started[key], config[key]));
   const ofSecurity = differing.filter((key) => securityKeys.includes(key));
   if (ofSecurity.length > 0) {
     const options = ofSecurity.map(flagOf);
     logger.error({ options }, 'these options of authentication need a new start; nothing was changed before that');
-    return;
+    return false;
   }
   if (differing.length > 0)
     logger.warn({ options: differing.map(flagOf) }, 'these options take effect at the next start');
   try {
     const changes = replace(config.servers);
-    const isNothing = Object.values(changes).every((names) => names.length === 0);
+    const logLevels = readLogLevels(config.logLevel);
+    if (logLevels.ok) setLevels(log, logLevels.levels);
+    const { added, changed, removed } = changes;
+    const isNothing = [added, changed, removed].every((names) => names.length === 0);
     if (isNothing) logger.info('the configuration was read again; its servers are the same');
     else logger.info(changes, 'the configuration was read again');
+    return true;
   } catch (error) {
     logger.error(
       { detail: (error as Error).message },
       'a server cannot be used as it is configured; nothing was changed',
     );
+    return false;
   }
 }
 

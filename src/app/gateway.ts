@@ -18,7 +18,6 @@ import { anyChange, ChangeTeller } from '../store/change-teller.ts';
 import { createAccess } from './access.ts';
 import { startAdmin } from './admin.ts';
 import { createAuthentication } from './authentication.ts';
-import type { Urls } from './banner.ts';
 import { type CertificateWatch, watchCertificate } from './certificate-watch.ts';
 import { hasAuthentication } from './configuration/authentication.ts';
 import { readCertificate } from './configuration/certificate.ts';
@@ -28,7 +27,7 @@ import { endpointPathsOf } from './configuration/endpoint-paths.ts';
 import type { Environment } from './configuration/environment.ts';
 import { told } from './configuration/fault.ts';
 import { flagOf } from './configuration/option-names.ts';
-import { type ConfigurationSource, reloadConfiguration } from './configuration-reload.ts';
+import { type ConfigurationReload, type ConfigurationSource, createReloader } from './configuration-reload.ts';
 import { createKeyed } from './create-keyed.ts';
 import { createConnectedStore, createStore } from './create-store.ts';
 import { warnOfExpiry, warnOfExposure } from './exposure.ts';
@@ -37,12 +36,12 @@ import { displayHost, listen } from './listen.ts';
 import { createObservers } from './observers.ts';
 import { quotasOf } from './quotas.ts';
 import { createRoutes, type RouteParts } from './routes.ts';
-import type { ServedServer } from './served-server.ts';
 import type { ServerListeners } from './server-listeners.ts';
 import { ServerSet } from './server-set.ts';
 import { missingCommand, type RunningServer, runServer } from './servers.ts';
 import { awaitStart, probeMs } from './start-probe.ts';
 import { loadTracing } from './tracing.ts';
+import { changedUrls, type Urls, urlsOf } from './urls.ts';
 import { version } from './version.ts';
 
 /** What a gateway is started with. */
@@ -149,9 +148,9 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   webSockets.route(routes.onWebSocket);
   const certificate = certificateOf(config);
   const answer = createListener(() => routes, createCors(originRules));
-  const logged = (logger: Logger): RequestListener =>
-    logRequests(answer, { logger, paths: { has: (path) => routes.paths.has(path) } });
-  const web = createWebServer({ ...config, certificate }, logged(log.http));
+  const logged = (from?: string): RequestListener =>
+    logRequests(answer, { logger: log.http, paths: { has: (path) => routes.paths.has(path) }, ...(from && { from }) });
+  const web = createWebServer({ ...config, certificate }, logged());
   webSockets.attach(web.server);
   web.server.on('drop', () =>
     log.http.warn({ maxConnections: config.maxConnections }, 'closed a connection: too many are open'),
@@ -164,6 +163,17 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   warnOfExposure(config, log.app);
   if (certificate !== undefined) warnOfExpiry(certificate, Date.now(), log.app);
   const certificateWatch = watchFor(certificate, config, web, log.app);
+  const base = `${certificate === undefined ? 'http' : 'https'}://${displayHost(host)}:${port}`;
+  const urls = (): Urls[] =>
+    set.current.map((served) => urlsOf(served, set.config, base, source.file !== undefined, health));
+  const replace: ConfigurationReload['replace'] = (servers) => {
+    const before = urls();
+    const changes = set.replace(servers);
+    route();
+    for (const name of changes.removed) observers.status?.forget(name);
+    return { ...changes, urls: changedUrls(before, urls(), changes.changed) };
+  };
+  const configuration = createReloader({ source, started: config, replace, log });
   const state = {
     ...{ version, maxSessions: config.maxSessions, readiness },
     servers: () => set.current.map((served) => served.config.name),
@@ -171,10 +181,10 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     sessions: () => sessions.all,
     waitingMail: sessions.waitingMail,
     connections: () => promisify(web.server.getConnections.bind(web.server))(),
+    lastReload: () => configuration.last,
     isStoreUp: () => (config.redis === undefined ? undefined : store.healthyForMs() > 0),
   };
   const shown = { readiness: readinessNow, servers: health, showsServers: true };
-  const base = `${certificate === undefined ? 'http' : 'https'}://${displayHost(host)}:${port}`;
   // Nobody needs it before there is somebody to be served.
   const page =
     observers.status &&
@@ -191,30 +201,23 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
         readiness,
       },
       pathOf: (server) => endpointPathsOf(set.config, server)[0].mcp,
-      playground: logged(log.http.child({ from: 'playground' })),
+      playground: logged('playground'),
       servers: () => set.current,
       drain: parts.onDrain,
     });
   const admin =
     metrics && page && (await startAdmin({ config, logger: log.app, metrics, state, status: page, ...shown }));
-  const replace: ServerSet['replace'] = (servers) => {
-    const changes = set.replace(servers);
-    route();
-    for (const name of changes.removed) observers.status?.forget(name);
-    return changes;
-  };
-  const reload = (): void => reloadConfiguration({ source, started: config, replace, logger: log.app });
-  const file = watchFiles(source.file === undefined ? [] : [source.file], reload, source.states);
+  const file = watchFiles(source.file === undefined ? [] : [source.file], configuration.reload, source.states);
   return {
     statusPage: admin && `${admin.url}/`,
     get urls() {
-      return set.current.map((served) => urlsOf(served, set.config, base, source.file !== undefined));
+      return urls();
     },
     reload() {
       authentication.reload?.();
       certificateWatch?.look();
       audit?.reopen();
-      reload();
+      configuration.reload();
     },
     async close() {
       file.stop();
@@ -249,18 +252,6 @@ function warnOfMissing(server: ServerConfig, { environment, log }: GatewayParts,
   if (detail === undefined) return;
   log.server.warn({ server: name, detail }, 'server cannot be started; its sessions will fail');
   health.failed(name, failureOf('not_found'));
-}
-
-function urlsOf(
-  { config: own, modern: { era = 'legacy' } }: ServedServer,
-  config: GatewayConfig,
-  base: string,
-  isNamed: boolean,
-): Urls {
-  const [{ mcp, ws, old }, other] = endpointPathsOf(config, own);
-  const onWs = ws && { ws: base.replace('http', 'ws') + ws };
-  const named = isNamed && other !== undefined && { named: base + other.mcp };
-  return { server: own.name, url: base + mcp, ...named, era, ...(old && { sse: base + old.stream }), ...onWs };
 }
 
 /** Throws an error for the operator if the files changed since the configuration was read, and not for the better. */

@@ -106,7 +106,8 @@ async function serve(config: GatewayConfig, source: ConfigurationSource, log: Lo
   } catch (error) {
     return giveUp((error as Error).message);
   }
-  for (const urls of gateway.urls) logger.info(urls, 'endpoint ready');
+  for (const urls of gateway.urls)
+    logger.info(urls, urls.failure === undefined ? 'endpoint ready' : 'endpoint ready, its server is not');
   // Where audit lines go to stdout there is nothing else.
   const output = config.audit === 'stdout' ? process.stderr : process.stdout;
   output.write(renderBanner(gateway.urls, hasAuthentication(config), gateway.statusPage));

@@ -19,6 +19,9 @@ import { createSessionLog } from '../ops/session-log.ts';
 import { StatusRecord } from '../ops/status/record.ts';
 import { bothTold, type CallObserver } from '../session/call-observer.ts';
 import type { SessionObserver } from '../session/observer.ts';
+import { addressOf } from '../store/redis/redis-url.ts';
+import { explainTrouble } from '../store/redis/trouble.ts';
+import type { StoreUnavailable } from '../store/store-unavailable.ts';
 import type { GatewayConfig, ServerConfig } from './configuration/config.ts';
 import { listenTo, type ServerListeners } from './server-listeners.ts';
 
@@ -43,7 +46,9 @@ export interface Observers {
 export function createObservers(config: GatewayConfig, log: Log, health: ServerHealth): Observers {
   const audit = auditOf(config, log);
   const processes = new ProcessNames();
-  const sessionLog = both(createSessionLog(log, processes), noteSessions(health));
+  const redis = config.redis && addressOf(config.redis);
+  const explainOutage = (cause: StoreUnavailable): object => ({ redis, ...explainTrouble(cause) });
+  const sessionLog = both(createSessionLog(log, processes, explainOutage), noteSessions(health));
   const modernLog = both(createModernLog(log.modern), noteModern(health));
   const listenersOf = (server: ServerConfig): ServerListeners => listenTo(server, log, processes, health);
   if (config.adminPort === 0) {

@@ -2,7 +2,7 @@ import type { BackendEnd, OpenBackend } from '../backend/backend.ts';
 import type { WebTransport } from '../backend/detect.ts';
 import { failureOf } from '../ops/health/server-failure.ts';
 import type { ServerHealth } from '../ops/health/server-health.ts';
-import { helpOfEnd } from '../ops/health/start-help.ts';
+import { helpOfEnd, withCheck } from '../ops/health/start-help.ts';
 import type { Log } from '../ops/log.ts';
 import type { ProcessNames } from '../ops/process-names.ts';
 import type { Era } from '../protocol/revisions.ts';
@@ -41,33 +41,39 @@ export function listenTo(
   processes: ProcessNames,
   health: ServerHealth,
 ): ServerListeners {
-  const logger = log.server.child({ server });
-  const stderr = log.stderr.child({ server });
+  const logger = log.server;
   return {
     onStderr: (line, pid) =>
-      stderr.debug({ session: processes.sessionOf(pid), pid, stderr: line }, 'server wrote to stderr'),
-    onPostFailed: (detail, dropped) => logger.debug({ detail, dropped }, 'a message was not taken by the server'),
+      log.stderr.debug({ server, session: processes.sessionOf(pid), pid, stderr: line }, 'server wrote to stderr'),
+    onPostFailed: (detail, dropped) =>
+      logger.debug({ server, detail, dropped }, 'a message was not taken by the server'),
     onTransport(transport) {
-      logger.info({ transport }, 'found out the transport of the server');
+      logger.info({ server, transport }, 'found out the transport of the server');
       health.transportFound(server, transport);
     },
     onToolsHidden(names) {
       const detail = 'Their x-mcp-header annotations break the rules of the protocol. Correct them at the server.';
-      logger.warn({ tools: names.length, detail }, 'left tools out of a list');
-      logger.debug({ names }, 'tools that were left out');
+      logger.warn({ server, tools: names.length, detail }, 'left tools out of a list');
+      logger.debug({ server, names }, 'tools that were left out');
     },
     onSpareEnd(end) {
-      const { reason, detail } = end;
-      logger.warn({ reason, detail, help: helpOfEnd(end) }, 'spare server ended');
+      const { reason, detail, lastOutput } = end;
+      logger.warn(
+        { server, reason, detail, lastOutput: shown(lastOutput), help: helpOfEnd(end) },
+        'spare server ended',
+      );
       health.ended(server, end, { isAtStart: true });
     },
     onAnswered(era) {
       health.started(server);
       if (era !== undefined) health.eraSeen(server, era);
     },
-    onSilent({ message: detail, help }) {
-      logger.warn({ detail, help }, 'server does not answer');
+    onSilent({ message: detail, output, help }) {
+      logger.warn({ server, detail, lastOutput: shown(output), help: withCheck(help) }, 'server does not answer');
       health.failed(server, failureOf('no_answer'));
     },
   };
 }
+
+/** What a server wrote that no client has spoken to: such may be shown without `debug` (docs/decisions/0006). */
+const shown = (lines: readonly string[] = []): readonly string[] | undefined => (lines.length > 0 ? lines : undefined);

@@ -47,16 +47,18 @@ export function startProbing(served: ServedServer, health: ServerHealth, logger:
     if (state === undefined) return;
     health.probed(name, state);
     if (state === 'up') tell();
-    else if (!isWell) tell(health.lastFailureOf(name) ?? failureOf('no_answer'));
+    else if (!isWell) tell(health.lastFailureOf(name) ?? failureOf('no_answer'), outcome);
   };
 
-  const tell = (failure?: Failure): void => {
+  const tell = (failure?: Failure, outcome?: unknown): void => {
     const news = failure?.why ?? 'up';
     if (told === news) return;
     told = news;
     if (failure === undefined) return logger.info({ server: name }, 'server is up, by its probes');
     const { reason, why: detail, help } = failure;
-    logger.warn({ server: name, reason, detail, help }, 'server is down, by its probes');
+    // Nobody but the gateway has spoken to a server that is asked in a session of its own.
+    const lastOutput = outcome instanceof Unusable && outcome.output.length > 0 ? outcome.output : undefined;
+    logger.warn({ server: name, reason, detail, lastOutput, help }, 'server is down, by its probes');
   };
 
   const ask = async (): Promise<void> => {

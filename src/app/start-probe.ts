@@ -15,6 +15,9 @@ export const probeMs = 10_000;
 /** How long the first process waits for the first client before it is ended. */
 const firstSpareMs = 60_000;
 
+/** So much of what the server writes is shown with what is wrong. */
+const maxOutputLines = 20;
+
 /** What the probe needs. */
 export interface StartProbe {
   readonly config: ServerConfig;
@@ -87,6 +90,8 @@ async function awaitSpare(probe: StartProbe): Promise<RunningServer> {
   let isUsed = false;
   /** Some servers choose their era by their first request: a process that was asked is no client's, unless the era is known. */
   const isSpoilt = (): boolean => config.era === 'auto' && !isUsed;
+  /** What was written before a client came: so much may be shown. */
+  const output: string[] = [];
   const question = createFirstQuestion({
     era: config.era,
     onAnswered() {
@@ -95,12 +100,17 @@ async function awaitSpare(probe: StartProbe): Promise<RunningServer> {
       running.pool.renew();
       running.pool.addSpare(firstSpareMs);
     },
-    onSilent: (method) => listeners.onSilent?.(explainSilence(method, silentMs)),
+    onSilent: (method) => listeners.onSilent?.(explainSilence(method, silentMs, output)),
   });
   let running: RunningServer;
   return new Promise((resolve, reject) => {
     running = runServer(config, gateway, environment, {
       ...listeners,
+      onStderr(line, pid) {
+        if (!isUsed) output.push(line);
+        if (output.length > maxOutputLines) output.shift();
+        listeners.onStderr?.(line, pid);
+      },
       counted: (open) => question.watched(listeners.counted?.(open) ?? open),
       onStarted() {
         if (hasStarted) return;

@@ -33,6 +33,8 @@ export interface ProbeOptions {
   readonly hasEnded?: boolean;
   /** Of the client whose request makes it necessary to ask. */
   readonly headers?: ForwardedHeaders;
+  /** The end of a process that was ended since it did not answer in time. */
+  readonly onLateEnd?: (end: BackendEnd) => void;
 }
 
 /** A server that answers `initialize` before it answers what came before it has so long for that. */
@@ -54,19 +56,23 @@ const initialize = 2;
  * without an error of the modern era is of the other one; one that is away, not well, or lets nobody in says nothing.
  */
 export function probeEra(options: ProbeOptions): EraProbe {
-  const { open, version, timeoutMs, isOverHttp = false, hasEnded = false, headers } = options;
+  const { open, version, timeoutMs, isOverHttp = false, hasEnded = false, headers, onLateEnd } = options;
   let tell: (outcome: ProbeOutcome) => void;
   const outcome = new Promise<ProbeOutcome>((resolve) => {
     tell = resolve;
   });
   let isSettled = false;
+  let isLate = false;
   const settle = (found: ProbeOutcome): Promise<void> => {
     if (!isSettled) tell(found);
     isSettled = true;
     clearTimeout(timer);
     return backend.close();
   };
-  let timer = setTimeout(() => settle({ era: undefined, end: undefined }), timeoutMs);
+  let timer = setTimeout(() => {
+    isLate = true;
+    void settle({ era: undefined, end: undefined });
+  }, timeoutMs);
 
   const [protocolVersion] = modernRevisions.slice(-1) as [string];
   const discovery = ownRequest(discover, 'server/discover', {}, { version, protocolVersion });
@@ -89,7 +95,10 @@ export function probeEra(options: ProbeOptions): EraProbe {
         }
       },
       onUnanswered,
-      onEnd: (end) => void settle({ era: undefined, end }),
+      onEnd(end) {
+        if (isLate) onLateEnd?.(end);
+        else void settle({ era: undefined, end });
+      },
     });
     again.send(opening);
     return again;
@@ -107,6 +116,7 @@ export function probeEra(options: ProbeOptions): EraProbe {
     },
     onUnanswered,
     onEnd(end) {
+      if (isLate) onLateEnd?.(end);
       if (isSettled) return;
       if (end.isOtherTransport) void settle({ era: 'legacy', isDoubtful: true });
       else if (end.reason === 'exited' && !isOverHttp && !hasEnded) backend = startAgain();

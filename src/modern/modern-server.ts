@@ -1,4 +1,4 @@
-import type { OpenBackend } from '../backend/backend.ts';
+import type { BackendEnd, OpenBackend } from '../backend/backend.ts';
 import type { Reason } from '../protocol/faults.ts';
 import { type ForwardedHeaders, noHeaders } from '../protocol/forwarded-headers.ts';
 import { type Message, memberValue, readOwn } from '../protocol/message.ts';
@@ -216,15 +216,16 @@ export class ModernServer {
     const { server, openSibling, isOverHttp = false, version, observer } = this.#options;
     const startedAt = performance.now();
     const timeoutMs = server.startTimeoutMs;
-    this.#probe = probeEra({ open: openSibling, version, timeoutMs, isOverHttp, headers, hasEnded });
+    let isForClient = false;
+    const onLateEnd = (end: BackendEnd): void => void (isForClient && this.#tellOutput(end));
+    this.#probe = probeEra({ open: openSibling, version, timeoutMs, isOverHttp, headers, hasEnded, onLateEnd });
     const outcome = await this.#probe.outcome;
     const now = performance.now();
     const known = this.#found;
     if (outcome.era === undefined) {
       const reason = reasonOf(outcome);
-      // Of one that ended for a session, that session tells: one request of a client is one start that failed.
-      const isNews = outcome.end !== undefined && !hasEnded && !this.#isDraining;
-      if (isNews) observer.startFailed(server.name, outcome.end, { isByProbe: !this.#isForClient });
+      isForClient = this.#isForClient;
+      if (outcome.end !== undefined && !this.#isDraining) this.#tellFailure(outcome.end, hasEnded);
       if (server.isRemote && known !== undefined) {
         // It is away, or not well: that makes it no other server.
         this.#found = { ...known, until: now + known.believedMs };
@@ -242,6 +243,18 @@ export class ModernServer {
       observer.eraFound(server.name, { era: outcome.era, probeMs: Math.round(now - startedAt) });
     }
     return outcome.era;
+  }
+
+  /** Of one that ended for a session too, that session tells: one request of a client is one start that failed. */
+  #tellFailure(end: BackendEnd, hasEnded: boolean): void {
+    const { server, observer } = this.#options;
+    if (hasEnded) return this.#tellOutput(end);
+    observer.startFailed(server.name, end, { isByProbe: !this.#isForClient });
+  }
+
+  #tellOutput({ lastOutput = [] }: BackendEnd): void {
+    const { server, observer } = this.#options;
+    if (lastOutput.length > 0) observer.wroteAtStart(server.name, lastOutput);
   }
 
   #believedMs({ era, isDoubtful }: FoundEra, known: Era | undefined): number {

@@ -38,10 +38,15 @@ export interface ModernObserver {
     details: { readonly inFlight: number; readonly runAgain: number; readonly dropped: Counts },
   ): void;
   /**
-   * It was not started, or did not answer as a server of the modern era does; `isByProbe` if no client waits for it, and who
+   * It was not started, or did not answer as a server of the modern era does; the gateway alone had spoken to it. `isByProbe` if no client waits for it, and who
    * probes the server tells what came of that.
    */
   startFailed(server: string, end: BackendEnd, details: { readonly isByProbe: boolean }): void;
+  /**
+   * What a process wrote last that did not answer, or ended as the one before that had a client: the gateway alone had spoken
+   * to it, and a server that gets credentials of clients has no such process. What came of the start is told elsewhere.
+   */
+  wroteAtStart(server: string, lastOutput: readonly string[]): void;
   /** It ended so often that it is not started again for a while. */
   crashLoop(server: string, details: { readonly pauseMs: number }): void;
   /** A client did not read its stream and was cut. */

@@ -25,3 +25,8 @@ export function createLog({ levels, isPretty, hasColors }: LogOptions): Log {
   const parts = logParts.map((part) => [part, all.child({ part }, { level: levels[part] })]);
   return Object.fromEntries(parts) as Record<LogPart, Logger>;
 }
+
+/** Changes the levels of a log from now on. Its loggers have no children, which would keep theirs. */
+export function setLevels(log: Log, levels: LogLevels): void {
+  for (const part of logParts) log[part].level = levels[part];
+}

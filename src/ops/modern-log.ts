@@ -7,7 +7,7 @@ const shownBytes = 200;
 
 /**
  * Logs what happens to servers of the modern era: at `info` a line for each process that all clients share, when it is
- * ready and when it ends. Contents appear at `debug` only (P12).
+ * ready and when it ends. Contents appear at `debug` only, and so does what a server wrote that clients had spoken to (P12).
  */
 export function createModernLog(logger: Logger): ModernObserver {
   const total = (counts: Counts): object => (Object.keys(counts).length === 0 ? {} : { dropped: counts });
@@ -20,11 +20,12 @@ export function createModernLog(logger: Logger): ModernObserver {
       if (lastOutput?.length) logger.debug({ server, lastOutput }, 'what the server wrote last');
     },
     startFailed(server, end, { isByProbe }) {
-      const { reason, detail, lastOutput } = end;
+      const { reason, detail, lastOutput = [] } = end;
       const level = isByProbe ? 'debug' : 'warn';
-      logger[level]({ server, reason, detail, help: helpOfEnd(end) }, 'shared server did not start');
-      if (lastOutput?.length) logger.debug({ server, lastOutput }, 'what the server wrote last');
+      const wrote = lastOutput.length > 0 ? { lastOutput } : {};
+      logger[level]({ server, reason, detail, ...wrote, help: helpOfEnd(end) }, 'shared server did not start');
     },
+    wroteAtStart: (server, lastOutput) => logger.warn({ server, lastOutput }, 'what the server wrote last'),
     crashLoop: (server, details) =>
       logger.warn({ server, ...details }, 'shared server ended again and again; it is left alone for a while'),
     clientCut: (server) => logger.warn({ server }, 'cut a client that does not read its stream'),

@@ -10,15 +10,17 @@ export interface RequestLogOptions {
   readonly logger: Logger;
   /** Paths that are named in it; what a client writes in any other can be a secret. */
   readonly paths: Pick<ReadonlySet<string>, 'has'>;
+  /** Who sends them, where that is no client. */
+  readonly from?: string;
 }
 
 /**
- * A line at `debug` for each request when its answer is over, with an id that the client is told as `X-Request-Id`. Where nobody
- * hears `debug` the listener is what it was: nothing is done for a request.
+ * A line at `debug` for each request when its answer is over, with an id that the client is told as `X-Request-Id`. While nobody
+ * hears `debug` nothing else is done for a request.
  */
-export function logRequests(listener: RequestListener, { logger, paths }: RequestLogOptions): RequestListener {
-  if (!logger.isLevelEnabled('debug')) return listener;
+export function logRequests(listener: RequestListener, { logger, paths, from }: RequestLogOptions): RequestListener {
   return (incoming, outgoing) => {
+    if (!logger.isLevelEnabled('debug')) return listener(incoming, outgoing);
     const startedAt = performance.now();
     const requestId = requestIdFor(incoming.headers['x-request-id']);
     const line = logRequest(incoming, requestId);
@@ -31,7 +33,7 @@ export function logRequests(listener: RequestListener, { logger, paths }: Reques
       if (typeof opened === 'string') logSession(incoming, keyOfId(opened));
       const left = outgoing.writableFinished ? undefined : true;
       const answer = { status: outgoing.statusCode, reason: faultGiven(incoming), durationMs, left };
-      logger.debug({ ...line, method, path: paths.has(path) ? path : undefined, ...answer }, 'request');
+      logger.debug({ from, ...line, method, path: paths.has(path) ? path : undefined, ...answer }, 'request');
     });
     listener(incoming, outgoing);
   };

@@ -1,6 +1,7 @@
 import type { SessionObserver } from '../session/observer.ts';
 import type { SessionEnd } from '../session/session-end.ts';
-import { helpIfSilent, helpOfEnd } from './health/start-help.ts';
+import { StoreUnavailable } from '../store/store-unavailable.ts';
+import { helpIfSilent, helpOfEnd, withCheck } from './health/start-help.ts';
 import type { Log } from './log.ts';
 import type { ProcessNames } from './process-names.ts';
 
@@ -18,7 +19,7 @@ const unsupportedVersion = -32022;
 const otherEra =
   'The server refused initialize as one of the modern era does. If --era legacy was set for it, leave that out.';
 
-const noAnswer = 'It did not answer initialize within --start-timeout-ms. mcp-gangway check shows what it writes.';
+const noAnswer = 'It did not answer initialize within --start-timeout-ms.';
 
 /** Ends that are nobody's fault; the others are warnings. */
 const isExpected: ReadonlySet<SessionEnd> = new Set([
@@ -37,10 +38,12 @@ const isExpected: ReadonlySet<SessionEnd> = new Set([
  * ends by itself. Contents appear at `debug` only (P12): of lines that were dropped, and what the server wrote to stderr,
  * which can repeat what its client said.
  * @param processes is told whose each process is
+ * @param explainOutage which Redis is away, why and what to do, for the line that says so; without secrets
  */
 export function createSessionLog(
   { session: logger, store }: Pick<Log, 'session' | 'store'>,
   processes: ProcessNames,
+  explainOutage: (cause: StoreUnavailable) => object,
 ): SessionObserver {
   let toldAt = Number.NEGATIVE_INFINITY;
   return {
@@ -53,7 +56,11 @@ export function createSessionLog(
       processes.forget(name);
       const isOtherEra = errorCode === unsupportedVersion;
       const isSilent = reason === 'server_start_timeout';
-      const why = isOtherEra ? { detail: otherEra } : isSilent ? { detail: noAnswer, help: helpIfSilent } : {};
+      const why = isOtherEra
+        ? { detail: otherEra }
+        : isSilent
+          ? { detail: noAnswer, help: withCheck(helpIfSilent) }
+          : {};
       const refusal = { ...(errorCode !== undefined && { errorCode }), ...why };
       const level = isExpected.has(reason) && !isOtherEra ? 'info' : 'warn';
       logger[level]({ ...name, reason, ...refusal, ...dropped }, 'session ended');
@@ -82,19 +89,12 @@ export function createSessionLog(
     },
     failed: (name, cause) => logger.error({ ...name, err: cause }, 'session failed'),
     clusterFailed(cause) {
+      if (!(cause instanceof StoreUnavailable)) return store.error({ err: cause }, 'what instances share failed');
       const now = performance.now();
-      const isNews = now - toldAt >= outageReminderMs;
-      if (isNews) toldAt = now;
-      if (!isNews) return store.debug({ err: cause }, 'Redis does not do what it is asked');
-      store.warn({ detail: sayingsOf(cause) }, 'Redis does not do what it is asked');
+      store.debug({ err: cause }, 'Redis does not do what it is asked');
+      if (now - toldAt < outageReminderMs) return;
+      toldAt = now;
+      store.warn(explainOutage(cause), 'Redis does not do what it is asked');
     },
   };
-}
-
-/** What an error and its causes say, without their stacks. */
-function sayingsOf(cause: unknown): string {
-  const sayings: string[] = [];
-  for (let error = cause; error instanceof Error && sayings.length < 5; error = error.cause)
-    sayings.push(error.message);
-  return sayings.join(': ');
 }

@@ -1,8 +1,10 @@
+import { randomUUID } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { createAuditFile } from '../support/audit-lines.ts';
 import { startCluster } from '../support/cluster.ts';
 import { everythingFixture } from '../support/gateway.ts';
 import { initialize } from '../support/http-client.ts';
+import { waitFor } from '../support/wait-for.ts';
 import { call, settle, shortLeases, urlOf } from './fast.ts';
 
 test('a call leaves one line, wherever it came in: with its owner, with the next one, or where it was refused', async () => {
@@ -58,4 +60,19 @@ test('a call leaves one line, wherever it came in: with its owner, with the next
   ]);
   await cluster.stop();
   expect(audit.lines()).toHaveLength(refused + 8);
+});
+
+test('a line has the id of the HTTP request that brought the call, also from another instance', async () => {
+  const audit = createAuditFile();
+  const cluster = await startCluster({ instances: 2, args: audit.args, command: everythingFixture });
+  const session = await initialize(urlOf(cluster, 0));
+  for (const instance of [0, 1]) {
+    const requestId = randomUUID();
+    const at = session.at(urlOf(cluster, instance));
+    await at.request('tools/list', undefined, { headers: { 'X-Request-Id': requestId } });
+    const line = await waitFor(() => audit.lines().find((each) => each['requestId'] === requestId), {
+      what: `the line of instance ${instance}`,
+    });
+    expect(line).toMatchObject({ method: 'tools/list', outcome: 'ok' });
+  }
 });

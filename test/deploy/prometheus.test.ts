@@ -5,6 +5,7 @@ import { globalOptions } from '../../src/app/configuration/options.ts';
 import { catalogue, type Metric } from '../../src/ops/metrics/catalogue.ts';
 import { createExposition } from '../../src/ops/metrics/exposition.ts';
 import { Metrics } from '../../src/ops/metrics/metrics.ts';
+import { questions } from '../../src/ops/metrics/questions.ts';
 import { root } from '../support/gateway.ts';
 
 /** That alerts and dashboard ask for what there is. `npm run test:prometheus` asks Prometheus itself. */
@@ -98,6 +99,15 @@ describe('alerts', () => {
     const provoked = readFileSync(`${root}test/prometheus/alerts.test.ts`, 'utf8');
     const isProvoked = (name: string): boolean => provoked.includes(`fires('${name}')`);
     expect(names.filter((name) => !isProvoked(name))).toEqual([]);
+  });
+});
+
+describe('the questions of docs/metrics.md', () => {
+  it.each(questions)('$question asks for what there is', ({ queries }) => {
+    expect(queries.length).toBeGreaterThan(0);
+    expect(queries.flatMap(faultsOf)).toEqual([]);
+    expect(queries.flatMap(groupedBy).filter((label) => !allLabels.has(label))).toEqual([]);
+    for (const query of queries) expect(query).not.toMatch(/[|\n]/); // which would end a cell of the table
   });
 });
 

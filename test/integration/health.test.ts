@@ -43,6 +43,8 @@ const initializeBody = {
   params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'test', version: '1' } },
 };
 
+const crashing = { command: process.execPath, args: ['-e', 'console.error("waits for it"); process.exit(1)'] };
+
 describe('/readyz', () => {
   it('says what came of each server last, and stays 200 whatever that is', async () => {
     const dying = { command: process.execPath, args: ['-e', 'console.error("/srv/secret"); process.exit(3)'] };
@@ -53,7 +55,7 @@ describe('/readyz', () => {
     expect((await post(`${baseUrl}/dying/mcp`, initializeBody)).status).toBe(502);
     expect((await post(`${baseUrl}/wrong/mcp`, initializeBody)).status).toBe(502);
     const ready = await readyOf(baseUrl);
-    const help = expect.stringMatching(/^Start it by hand/);
+    const help = expect.stringMatching(/^Start it by hand.*mcp-gangway check/);
     const at = expect.stringMatching(/^\d{4}-\d\d-\d\dT/);
     expect(ready).toEqual({
       ...{ status: 200, reasons: [] },
@@ -67,11 +69,27 @@ describe('/readyz', () => {
     expect(JSON.stringify(ready)).not.toMatch(/secret|srv/);
     // One try of a client, one end that is told, with what to do; the other process is asked for its era.
     const isWarning = (line: Record<string, unknown>) => Number(line['level']) >= 40 && line['server'] === 'dying';
-    await waitFor(() => logs().filter(isWarning).length > 1);
+    await waitFor(() => logs().filter(isWarning).length > 2);
     expect(logs().filter(isWarning)).toMatchObject([
+      { msg: 'what the server wrote last', lastOutput: ['/srv/secret'] }, // of the other one, which no client has spoken to
       { msg: 'server ended', detail: expect.stringContaining('code 3'), help },
       { msg: 'session ended', reason: 'server_start_failed' },
     ]);
+  });
+
+  it.each([
+    [
+      'that hangs',
+      { command: process.execPath, args: ['-e', 'console.error("waits for it"); process.stdin.resume()'] },
+    ],
+    ['of the modern era that ends', { ...crashing, era: 'modern' }],
+    ['whose spare ends', { ...crashing, warm: 1 }],
+  ])('beside it the log has what a server of a file wrote %s, where no client has spoken to it', async (_, entry) => {
+    const servers = { bad: { ...entry, startTimeoutMs: 500 }, good: childAt('mini-server') };
+    const { baseUrl, logs } = await startWith(servers);
+    void post(`${baseUrl}/bad/mcp`, initializeBody).catch(() => undefined);
+    const wrote = await waitFor(() => logs().find(({ lastOutput }) => lastOutput !== undefined));
+    expect(wrote).toMatchObject({ level: 40, server: 'bad', lastOutput: ['waits for it'] });
   });
 
   it('[S03] names no servers to those who have not shown who they are', async () => {
@@ -87,7 +105,7 @@ describe('a probe', () => {
   it('of a server that is required makes the instance unready while it is down, for all who ask, and leaves no process', async () => {
     // Works as long as there is a file.
     const sign = await changingFile('sign', '');
-    const code = `if (!require('node:fs').existsSync(process.argv[1])) process.exit(1); import(process.argv[2]);`;
+    const code = `if (!require('node:fs').existsSync(process.argv[1])) { console.error('no sign'); process.exit(1); } import(process.argv[2]);`;
     const args = ['-e', code, sign.path, childAt('mini-server').args[0]];
     const adminPort = await findFreePort();
     const gateway = await startWith(
@@ -123,6 +141,7 @@ describe('a probe', () => {
     expect(told.map(({ msg }) => msg)).toEqual(
       ['up', 'down', 'up'].map((state) => `server is ${state}, by its probes`),
     );
+    expect(told[1]).toMatchObject({ level: 40, lastOutput: ['no sign'] });
     await gateway.stop();
     expect(await descendantsOf(gateway.pid)).toEqual([]);
   });
@@ -164,14 +183,19 @@ describe('an only server that no client uses', () => {
   const lastOf = async (baseUrl: string) => (await readyOf(baseUrl)).servers[0].last;
 
   it('and that hangs at its start is told of soon, with what to do', async () => {
-    const gateway = await startGateway({ command: node('process.stdin.resume()') });
+    const gateway = await startGateway({ command: node('console.error("waits for it"); process.stdin.resume()') });
     expect(await lastOf(gateway.baseUrl)).toBeNull();
     const warning = await waitFor(() => gateway.logs().find(({ msg }) => msg === 'server does not answer'), {
       what: 'the warning',
       deadlineMs: 20_000,
     });
-    const help = expect.stringMatching(/^A STDIO server answers on its stdout/);
-    expect(warning).toMatchObject({ level: 40, detail: expect.stringContaining('Is it an MCP server?'), help });
+    const help = expect.stringMatching(/^A STDIO server answers on its stdout.*mcp-gangway check/);
+    expect(warning).toMatchObject({
+      level: 40,
+      detail: expect.stringContaining('Is it an MCP server?'),
+      help,
+      lastOutput: ['waits for it'],
+    });
     expect(await lastOf(gateway.baseUrl)).toMatchObject({ outcome: 'failed', reason: 'no_answer', help });
   });
 

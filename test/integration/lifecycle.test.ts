@@ -316,6 +316,28 @@ describe('the program', () => {
     expect(gateway.stdout().split('\n')).toHaveLength(9);
   });
 
+  test('a server of a file whose command is not found stands apart, with what to do', async () => {
+    const servers = {
+      lost: { command: 'no-such-command-of-anybody' },
+      found: { command: mini[0], args: mini.slice(1) },
+    };
+    const gateway = await startGateway({
+      args: ['--config', tempFile('c.json', JSON.stringify({ mcpServers: servers }))],
+    });
+    const told = gateway.stdout();
+    const sections = [...told.matchAll(/^(\S.*):\n((?: .*\n)+)/gm)].map(([, title, rows = '']) => [title, rows.trim()]);
+    const { 'Not ready': unready = '', ...well } = Object.fromEntries(sections);
+    expect(unready).toMatch(/^lost +http:\/\/\S+\/lost\/mcp\n +Its command is not found\. .*mcp-gangway check/);
+    expect(Object.keys(well)).toEqual(expect.arrayContaining(['Ready', 'Try it']));
+    expect(JSON.stringify(well)).not.toContain('lost');
+    expect(well['Try it']).toContain(`${gateway.baseUrl}/found/mcp`);
+    const endpoints = gateway.logs().filter(({ msg }) => /^endpoint/.test(String(msg)));
+    expect(endpoints).toMatchObject([
+      { server: 'lost', msg: 'endpoint ready, its server is not', failure: expect.stringContaining('not found') },
+      { server: 'found', msg: 'endpoint ready' },
+    ]);
+  });
+
   test('the line that tries a server known to be modern is a modern request', async () => {
     const gateway = await start(modernFixture, ['--era', 'modern']);
     const curl = gateway.stdout().split('Try it:\n')[1] ?? '';

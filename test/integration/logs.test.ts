@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { describe, expect, test } from 'vitest';
 import { everythingFixture, type Gateway, root, startGateway } from '../support/gateway.ts';
 import { initialize, open, post } from '../support/http-client.ts';
+import { startRedis } from '../support/redis-server.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 const mini = [process.execPath, `${root}test/fixtures/children/mini-server.mjs`];
@@ -33,6 +34,21 @@ function expectNone(gateway: Gateway, secrets: readonly string[]): void {
 }
 
 describe('the log at info', () => {
+  test('says which Redis is away, why and what to do, without its password', async () => {
+    await using redis = await startRedis({ args: ['--requirepass', 'canary-password'] });
+    const url = redis.url.replace('//', '//:canary-password@');
+    const gateway = await startGateway({ env: { REDIS_URL: url }, command: mini });
+    await waitForLog(gateway, 'Redis answers; sessions are shared by it');
+    await redis.kill();
+    const [line] = await waitForLog(gateway, 'Redis does not do what it is asked');
+    expect(line).toMatchObject({
+      ...{ level: 40, part: 'store', redis: `127.0.0.1:${redis.port}` },
+      detail: expect.stringMatching(/^(Nothing listens there|There is no connection to it)/),
+      help: expect.stringMatching(/^(Start it|See whether it runs)/),
+    });
+    expect(gateway.stderr()).not.toMatch(/maxRetries|canary-password/i);
+  });
+
   test('[S14] [S01] holds nothing of what passes: every channel has its canary', async () => {
     const gateway = await startGateway({ args: ['--on-backend-exit', 'end'], command: everythingFixture });
     let count = 0;
@@ -136,6 +152,21 @@ describe('the log at info', () => {
     await gateway.stop();
     expectNone(gateway, ['canary-client']);
   });
+
+  test.each(['process.exit(1)', 'process.stdin.resume()'])(
+    '[S14] holds nothing of what a server that has credentials of its client writes at its start, then %s',
+    async (then) => {
+      const code = `console.error('token ' + process.env.TOKEN); ${then}`;
+      const args = ['--credential', 'TOKEN={header:X-Token}', '--start-timeout-ms', '500'];
+      const gateway = await startGateway({ args, command: [process.execPath, '-e', code] });
+      const headers = { 'Content-Type': 'application/json', 'X-Token': 'canary-token' };
+      expect((await post(gateway.url, initializeBody('client'), headers)).status).toBeGreaterThanOrEqual(500);
+      await waitForLog(gateway, 'session ended');
+      await waitFor(async () => (await gateway.descendants()).length === 0, { what: 'the end of its processes' });
+      await gateway.stop();
+      expectNone(gateway, ['canary-token']);
+    },
+  );
 
   test('[S14] holds nothing of what a server writes to stderr and stdout beside the protocol', async () => {
     const gateway = await startGateway({ command: mini });

@@ -1,6 +1,7 @@
 import { request } from 'node:http';
 import { expect, test } from 'vitest';
 import { catalogue, type Metric } from '../../src/ops/metrics/catalogue.ts';
+import { allReasons } from '../../src/protocol/faults.ts';
 import { everythingFixture, modernFixture, startGateway } from '../support/gateway.ts';
 import { initialize, open, post } from '../support/http-client.ts';
 import { scrape, waitForMetric } from '../support/metrics.ts';
@@ -9,9 +10,10 @@ import { findFreePort } from '../support/redis-process.ts';
 import { connectWebSocket, webSocketUrlOf } from '../support/websocket-client.ts';
 
 /** What labels may say. */
-const words = new Set(
-  Object.values<Metric>(catalogue).flatMap(({ labels }) => labels.flatMap(({ values = [] }) => values)),
-);
+const words = new Set<string>([
+  ...Object.values<Metric>(catalogue).flatMap(({ labels }) => labels.flatMap(({ values = [] }) => values)),
+  ...allReasons,
+]);
 
 /** A gateway in front of one server, with its metrics. */
 async function startMeasured(command: readonly string[], args: readonly string[] = []) {

@@ -2,7 +2,9 @@ import { describe, expect, it } from 'vitest';
 import { type ChangingFile, changingFile } from '../support/changing-file.ts';
 import { everythingFixture, type Gateway, modernFixture, root, startGateway } from '../support/gateway.ts';
 import { initialize, post, type Session } from '../support/http-client.ts';
+import { scrape } from '../support/metrics.ts';
 import { callModern } from '../support/modern-client.ts';
+import { findFreePort } from '../support/redis-process.ts';
 import { showsVariables, variableOf } from '../support/shown-variables.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { connectWebSocket, webSocketUrlOf } from '../support/websocket-client.ts';
@@ -36,9 +38,9 @@ interface Started {
 const outcomes =
   /^(the configuration (was read again|cannot be used)|these options of authentication|a server cannot be used)/;
 
-async function start(mcpServers: object, options: object = {}, args: readonly string[] = []): Promise<Started> {
+async function start(mcpServers: object, options: object = {}, adminPort = 0): Promise<Started> {
   const file = await changingFile('gangway.json', textOf(mcpServers, options));
-  const gateway = await startGateway({ args: ['--config', file.path, ...args] });
+  const gateway = await startGateway({ adminPort, args: ['--config', file.path] });
   const told = () => gateway.logs().filter(({ msg }) => outcomes.test(String(msg)));
   return {
     file,
@@ -65,6 +67,7 @@ describe('a changed file', () => {
 
     expect(await change({ kept: everything, changed: showing('new'), added: mini })).toMatchObject({
       ...{ added: ['added'], changed: ['changed'], removed: ['removed'] },
+      urls: { added: [urlOf('added')], changed: [urlOf('changed')], removed: [urlOf('removed')] },
     });
 
     expect((await call).content[0].text).toBe('through');
@@ -142,10 +145,17 @@ describe('a changed file', () => {
     const { gateway, urlOf, change } = await start({ first: everything });
     expect(gateway.stdout()).toContain(`${gateway.baseUrl}/first/mcp`);
     const session = await initialize(gateway.url);
-    await change({ first: everything, second: mini });
+    const second = { added: [urlOf('second')], changed: [], removed: [] };
+    expect(await change({ first: everything, second: mini })).toMatchObject({ urls: second });
     expect((await session.request('ping')).status).toBe(200);
     expect((await initialize(gateway.url)).initialized.serverInfo.name).toBe('everything-fixture');
     expect((await initialize(urlOf('second'))).initialized.serverInfo.name).toBe('mini');
+    // The one that is left has the path without a name, which led to the other one.
+    expect(await change({ second: mini })).toMatchObject({
+      ...{ added: [], changed: [], removed: ['first'] },
+      urls: { added: [], changed: [gateway.url], removed: [urlOf('first')] },
+    });
+    expect((await initialize(gateway.url)).initialized.serverInfo.name).toBe('mini');
   });
 
   it('ends all sessions of a removed server, those of what it was before a change too', async () => {
@@ -174,6 +184,34 @@ describe('a changed file', () => {
     expect(await change({ one: mini })).toMatchObject({ removed: ['two'] });
   });
 
+  it('is a metric: whether the newest one is in use, and since when', async () => {
+    const adminPort = await findFreePort();
+    const { change } = await start({ one: mini }, {}, adminPort);
+    const reload = async () => {
+      const { value } = await scrape(adminPort);
+      const name = 'mcp_gangway_config_last_reload_success';
+      return { isSuccessful: value(`${name}ful`), atS: value(`${name}_timestamp_seconds`) ?? 0 };
+    };
+    const started = await reload();
+    expect(started.isSuccessful).toBe(1);
+    expect(Math.abs(started.atS - Date.now() / 1_000)).toBeLessThan(60);
+
+    const unusable: [object, object?][] = [
+      [{ one: {} }],
+      [{ one: { url: 'https://127.0.0.1:9/mcp', upstreamCa: '/no/such/file.pem' } }],
+      [{ one: mini, two: mini }, { apiKeysFile: '/no/such/keys.json' }],
+    ];
+    for (const [servers, options] of unusable) {
+      await change(servers, options);
+      expect(await reload()).toEqual({ isSuccessful: 0, atS: started.atS });
+    }
+
+    await change({ one: mini });
+    const after = await reload();
+    expect(after.isSuccessful).toBe(1);
+    expect(after.atS).toBeGreaterThan(started.atS);
+  });
+
   it('with a server that cannot be used changes nothing', async () => {
     const { change, urlOf } = await start({ one: mini, two: mini });
     const unusable = { url: 'https://127.0.0.1:9/mcp', upstreamCa: '/no/such/file.pem' };
@@ -189,6 +227,33 @@ describe('a changed file', () => {
     expect(await change({ one: mini }, { maxSessions: 3, retryMs: 1 })).toMatchObject({ removed: ['two'] });
     const warning = gateway.logs().find(({ msg }) => msg === 'these options take effect at the next start');
     expect(warning?.['options']).toEqual(['--max-sessions', '--retry-ms']);
+  });
+
+  it('changes the levels of the log at once, those of single parts too', async () => {
+    const telling = { command: node, args: ['-e', `console.error('hello'); import('${mini.args[0]}')`] };
+    const servers = { one: telling, two: mini };
+    const { gateway, change, urlOf } = await start(servers);
+    const saying = (msg: string) => gateway.logs().filter((line) => line['msg'] === msg);
+    const told = (msg: string, count: number) =>
+      waitFor(() => saying(msg).length === count, { what: `${msg}, ${count} times` });
+    await initialize(urlOf('one'));
+    await told('session started', 1);
+    expect([saying('request'), saying('server wrote to stderr')]).toEqual([[], []]);
+
+    await change(servers, { logLevel: 'info,session=warn,http=debug,stderr=debug' });
+    const { headers } = await post(urlOf('one'), initializeBody);
+    await told('request', 1);
+    await told('server wrote to stderr', 1);
+    expect(saying('request')).toMatchObject([{ requestId: headers['x-request-id'] }]);
+    expect(saying('server wrote to stderr')).toMatchObject([{ server: 'one', stderr: 'hello' }]);
+    expect(saying('session started')).toHaveLength(1);
+
+    await change(servers, {});
+    await initialize(urlOf('one'));
+    expect((await post(urlOf('one'), initializeBody)).headers).not.toHaveProperty('x-request-id');
+    await told('session started', 3);
+    expect([saying('request'), saying('server wrote to stderr')].map(({ length }) => length)).toEqual([1, 1]);
+    expect(saying('these options take effect at the next start')).toEqual([]);
   });
 
   it('[S03] that changes who may use servers opens none of them before a start', async () => {

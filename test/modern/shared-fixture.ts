@@ -80,6 +80,7 @@ export function sharedOf(
     eraFound: note('eraFound'),
     ready: note('ready'),
     ended: note('ended'),
+    wroteAtStart: () => undefined,
     startFailed: note('startFailed'),
     crashLoop: note('crashLoop'),
     clientCut: note('clientCut'),

@@ -53,7 +53,7 @@ describe('numbers', () => {
     expect(metrics.samples('internalErrors')).toEqual([
       { name: 'mcp_gangway_internal_errors_total', labels: {}, value: 0 },
     ]);
-    expect([metrics.samples('faults'), metrics.samples('redisUp')]).toEqual([[], []]);
+    expect([metrics.samples('dropped'), metrics.samples('redisUp')]).toEqual([[], []]);
   });
 
   it('of requests begin at zero with the methods that their era has, and nothing else is ever counted', () => {
@@ -75,6 +75,27 @@ describe('numbers', () => {
     }
     expect(metrics.samples('requests')).toHaveLength(begun.length);
     expect(begun.length).toBeLessThan(150); // for each server
+  });
+
+  it('of faults that are no mistake of a client begin at zero, and those are few', () => {
+    const metrics = new Metrics();
+    metrics.begin(['s']);
+    const begun = metrics.samples('faults');
+    const reasons = begun.map(({ labels }) => labels['reason']);
+    expect(reasons).toEqual(
+      expect.arrayContaining(['server_start_failed', 'server_exited', 'store_unavailable', 'internal']),
+    );
+    expect(reasons).not.toContain('not_json');
+    expect(begun.every(({ labels, value }) => labels['server'] === 's' && value === 0)).toBe(true);
+    expect(begun.length).toBeLessThan(40); // for each server
+    const call = new OpenCall(
+      new CallMetrics(metrics),
+      { server: 's', era: 'legacy', principal: undefined },
+      readOne(Buffer.from('{"jsonrpc":"2.0","id":1,"method":"tools/list"}')),
+    );
+    call.failed('server_exited');
+    expect(metrics.samples('faults').filter(({ value }) => value > 0)).toHaveLength(1);
+    expect(metrics.samples('faults')).toHaveLength(begun.length);
   });
 
   it('are what Prometheus reads: cumulative buckets, escaped labels', async () => {

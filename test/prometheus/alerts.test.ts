@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { shortLeases } from '../cluster/fast.ts';
+import { changingFile } from '../support/changing-file.ts';
 import { freeze, thaw } from '../support/freeze.ts';
 import {
   everythingFixture,
@@ -14,6 +15,7 @@ import { initialize, post } from '../support/http-client.ts';
 import { startNetProxy } from '../support/net-proxy.ts';
 import { findFreePort } from '../support/redis-process.ts';
 import { startRedis } from '../support/redis-server.ts';
+import { waitFor } from '../support/wait-for.ts';
 import { type Prometheus, startPrometheus } from './prometheus.ts';
 
 /** A gateway that Prometheus scrapes. */
@@ -45,6 +47,17 @@ test('GangwayDown: a gateway was killed', async () => {
     instance: `127.0.0.1:${adminPort}`,
     severity: 'critical',
   });
+});
+
+test('GangwayReloadFailed: a file that was changed has a fault', async () => {
+  const [command, ...args] = modernFixture;
+  const text = JSON.stringify({ mcpServers: { one: { command, args } } });
+  const file = await changingFile('gangway.json', text);
+  const { prometheus, adminPort } = await startScraped({ args: ['--config', file.path] });
+  await file.write(text.slice(1));
+  expect(await prometheus.fires('GangwayReloadFailed')).toMatchObject({ instance: `127.0.0.1:${adminPort}` });
+  await file.write(text);
+  await waitFor(async () => (await prometheus.firing()).length === 0, { what: 'the alert to end', deadlineMs: 20_000 });
 });
 
 test('GangwayServerCrashLoop, GangwayFaults: a server ends with each call', async () => {

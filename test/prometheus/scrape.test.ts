@@ -1,9 +1,16 @@
-import { expect, test } from 'vitest';
-import { modernFixture, startGateway } from '../support/gateway.ts';
-import { initialize } from '../support/http-client.ts';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { questions } from '../../src/ops/metrics/questions.ts';
+import { shortLeases } from '../cluster/fast.ts';
+import { changingFile } from '../support/changing-file.ts';
+import { everythingFixture, modernFixture, startGateway } from '../support/gateway.ts';
+import { initialize, post } from '../support/http-client.ts';
 import { scrape } from '../support/metrics.ts';
 import { callModern } from '../support/modern-client.ts';
 import { findFreePort } from '../support/redis-process.ts';
+import { startRedis } from '../support/redis-server.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { promtool, startPrometheus } from './prometheus.ts';
 
@@ -11,6 +18,58 @@ test('promtool accepts the alerts, and each fires when it should and not before'
   expect(await promtool(['check', 'rules', 'alerts.yml'])).toContain('SUCCESS');
   expect(await promtool(['check', 'config', 'prometheus.yml'])).toContain('SUCCESS');
   expect(await promtool(['test', 'rules', 'alerts.test.yml'])).toContain('SUCCESS');
+});
+
+test('promtool and Prometheus understand the questions of docs/metrics.md, and there is an answer to each', async () => {
+  const asked = questions.flatMap(({ queries }) => queries);
+  const rules = asked.map((query, index) => `      - { record: "asked:${index}", expr: ${JSON.stringify(query)} }`);
+  const folder = await mkdtemp(join(tmpdir(), 'gangway-questions-'));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  await writeFile(join(folder, 'questions.yml'), `groups:\n  - name: questions\n    rules:\n${rules.join('\n')}\n`);
+  expect(await promtool(['check', 'rules', 'questions.yml'], '', folder)).toContain(`SUCCESS: ${asked.length} rules`);
+
+  // Two instances, of which one is lost, with a server that works until it is told to end, and one that does not start.
+  await using redis = await startRedis();
+  const [node, ...everything] = everythingFixture;
+  const mcpServers = {
+    everything: { command: node, args: everything },
+    broken: { command: node, args: ['-e', 'process.exit(1)'] },
+  };
+  const file = await changingFile('gangway.json', JSON.stringify({ mcpServers }));
+  const start = async () => {
+    const adminPort = await findFreePort();
+    const args = ['--config', file.path, '--redis', redis.url, ...shortLeases];
+    return { adminPort, ...(await startGateway({ adminPort, args })) };
+  };
+  const [lost, gateway] = [await start(), await start()];
+  const prometheus = await startPrometheus([lost.adminPort, gateway.adminPort]);
+  const session = await initialize(`${lost.baseUrl}/everything/mcp`);
+  await lost.stop('SIGKILL');
+  const url = `${gateway.baseUrl}/everything/mcp`;
+  await session.at(url).request('tools/list');
+
+  // Again and again, since Prometheus has to see a number before and after.
+  const doWhatIsAskedFor = async (): Promise<void> => {
+    const dying = await initialize(url);
+    await dying.callTool('echo', { text: 'a' });
+    await dying.request('tools/call', { name: 'exit', arguments: {} });
+    await post(url, '{', { 'Mcp-Session-Id': dying.id });
+    await (await dying.getStream('1.1-1')).answer();
+    for (let loss = 0; loss < 6; loss += 1) await dying.request('tools/call', { name: 'exit', arguments: {} });
+    await redis.command('CONFIG', 'SET', 'maxmemory', '1');
+    await initialize(`${gateway.baseUrl}/broken/mcp`).catch(() => undefined);
+    await initialize(url).catch(() => undefined);
+    await redis.command('CONFIG', 'SET', 'maxmemory', '0');
+    await initialize(`${gateway.baseUrl}/broken/mcp`).catch(() => undefined);
+  };
+  const deadline = performance.now() + 60_000;
+  let unanswered: readonly string[] = asked;
+  while (unanswered.length > 0 && performance.now() < deadline) {
+    await doWhatIsAskedFor();
+    const answers = await Promise.all(unanswered.map((query) => prometheus.query(query)));
+    unanswered = unanswered.filter((_, index) => !answers[index]?.some(({ value }) => !Number.isNaN(value)));
+  }
+  expect(unanswered).toEqual([]);
 });
 
 test('Prometheus scrapes a gateway, and promtool finds nothing wrong with what it reads', async () => {
@@ -30,7 +89,7 @@ test('Prometheus scrapes a gateway, and promtool finds nothing wrong with what i
   const counted = await waitFor(
     async () => {
       const found = await prometheus.query('mcp_gangway_requests_total{method="tools/call", outcome="ok"}');
-      return found.length === 2 && found;
+      return found.length === 2 && found.every(({ value }) => value > 0) && found;
     },
     { what: 'both calls to be scraped' },
   );

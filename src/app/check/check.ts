@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { RedisFindings } from '../../store/redis/inspect.ts';
+import { explainTrouble } from '../../store/redis/trouble.ts';
 import { type Advice, adviceOn } from '../advice.ts';
 import type { GatewayConfig, ServerConfig } from '../configuration/config.ts';
 import type { Environment } from '../configuration/environment.ts';
@@ -110,7 +111,8 @@ async function checkRedis(config: GatewayConfig): Promise<CheckedRedis | undefin
     }
     return { isFine: true, findings };
   } catch (error) {
-    return { isFine: false, why: explainRedis(error as Error) };
+    const { detail, help } = explainTrouble(error);
+    return { isFine: false, why: `${detail} ${help}` };
   }
 }
 
@@ -118,17 +120,6 @@ async function checkRedis(config: GatewayConfig): Promise<CheckedRedis | undefin
 function isTooOld(version: string | undefined): boolean {
   const [major = 0, minor = 0] = (version ?? '').split('.').map(Number);
   return version !== undefined && (major < oldestRedis[0] || (major === oldestRedis[0] && minor < oldestRedis[1]));
-}
-
-function explainRedis(error: Error): string {
-  const code = 'code' in error ? String(error.code) : undefined;
-  if (code === 'ECONNREFUSED') return 'Nothing listens where the URL says. Is it running, and are host and port right?';
-  if (code === 'ENOTFOUND') return 'There is no such host. Correct the URL.';
-  if (/WRONGPASS|NOAUTH|invalid (?:username-)?password/i.test(error.message))
-    return 'It does not take the user or password of the URL.';
-  if (error.name === 'StoreUnavailable')
-    return 'It does not answer. Is it reachable from here, and is TLS as the URL says?';
-  return `It cannot be used: ${error.message}`;
 }
 
 function adviceOnServer({ name: about, hibernateAfterMs }: ServerConfig, { warning, declares }: Findings): Advice[] {

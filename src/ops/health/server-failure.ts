@@ -1,5 +1,5 @@
 import type { BackendEnd } from '../../backend/backend.ts';
-import { helpIfEnded, helpIfSilent } from './start-help.ts';
+import { helpIfEnded, helpIfSilent, withCheck } from './start-help.ts';
 
 /** Why a server did not do what it should, as one of few words: for metrics and programs. */
 export type FailureReason =
@@ -38,7 +38,7 @@ const helps: Readonly<Partial<Record<FailureReason, string>>> = {
   not_found: 'Install it or correct the configuration; mcp-gangway check says where it was looked for.',
   not_started: 'mcp-gangway check says why.',
   unreachable: 'mcp-gangway check says why.',
-  no_answer: helpIfSilent,
+  no_answer: withCheck(helpIfSilent),
 };
 
 /** A failure with its sentence. */
@@ -61,7 +61,7 @@ export function failureOfEnd(end: BackendEnd, isRemote: boolean, isAtStart: bool
       return {
         reason,
         why: `${sentences.exited}${byWhat(exitCode, signal)}.`,
-        help: isAtStart ? helpIfEnded : undefined,
+        help: isAtStart ? withCheck(helpIfEnded) : undefined,
       };
     default:
       return failureOf(reason);

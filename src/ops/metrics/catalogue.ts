@@ -1,3 +1,4 @@
+import { allReasons, entryOf } from '../../protocol/faults.ts';
 import type { SessionEnd } from '../../session/session-end.ts';
 import { methodLabel, methodsOf, outcomesOf } from './methods.ts';
 
@@ -33,6 +34,8 @@ const begunRequests = (['legacy', 'modern'] as const).flatMap((of) =>
     outcomesOf(called).map((outcome) => [of, called, outcome]),
   ),
 );
+/** What is no mistake of a client: of a first one an alert is to see the step. The others would be three times as many. */
+const begunFaults = allReasons.filter((each) => entryOf(each).status >= 500).map((each) => [each]);
 const oneOf = (name: string, ...values: readonly string[]): Label => ({ name, values });
 
 const sessionEnds: Readonly<Record<SessionEnd, true>> = {
@@ -79,6 +82,14 @@ export const catalogue = {
   readiness: gauge('readiness', 'What /readyz says: 1 for the state that the gateway is in, 0 for the others.', [
     oneOf('state', 'ready', 'degraded', 'unavailable', 'draining'),
   ]),
+  reloadSuccessful: gauge(
+    'config_last_reload_successful',
+    'Whether the configuration is in use as it was read last, 1 or 0: 0 where it has a fault, or options of authentication that need a new start.',
+  ),
+  reloadSuccessAt: gauge(
+    'config_last_reload_success_timestamp_seconds',
+    'When a configuration was read last that is in use: at the start, from a changed file, or at SIGHUP.',
+  ),
 
   requests: {
     ...counter(
@@ -106,7 +117,10 @@ export const catalogue = {
     ownBounds,
     [server, era],
   ),
-  faults: counter('faults_total', 'Requests that ended with an error of the gateway, by its reason.', [server, reason]),
+  faults: {
+    ...counter('faults_total', 'Requests that ended with an error of the gateway, by its reason.', [server, reason]),
+    begun: begunFaults,
+  },
   refused: {
     ...counter(
       'refused_http_requests_total',

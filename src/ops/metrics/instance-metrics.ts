@@ -18,6 +18,8 @@ export interface InstanceState {
   sessions(): Iterable<{ readonly name: { readonly server: string }; readonly glance: { readonly calls: number } }>;
   /** Connections of clients that are open. */
   connections(): Promise<number>;
+  /** What came of reading the configuration, at the start or last; `succeededAtMs` since the epoch. */
+  lastReload(): { readonly isSuccessful: boolean; readonly succeededAtMs: number };
   /** Whether Redis answers; undefined where there is none. */
   isStoreUp(): boolean | undefined;
   /** What others have sent to this instance; undefined where there are none. May reject while the store is away. */
@@ -60,6 +62,9 @@ export function watchInstance(metrics: Metrics, state: InstanceState): void {
       set('sessions', sessions, server);
       set('sessionCalls', calls, server);
     }
+    const { isSuccessful, succeededAtMs } = state.lastReload();
+    set('reloadSuccessful', Number(isSuccessful));
+    set('reloadSuccessAt', succeededAtMs / 1_000);
     const isUp = state.isStoreUp();
     if (isUp !== undefined) set('redisUp', Number(isUp));
     const [connections, mail] = await Promise.all([state.connections(), lookAtMail(state)]);

@@ -1,4 +1,5 @@
 import { catalogue, type Label, type Metric } from './catalogue.ts';
+import { type Question, questions } from './questions.ts';
 
 /** `docs/metrics.md`, from the catalogue; `scripts/write-reference.mjs` writes it. */
 export function renderMetricsReference(): string {
@@ -26,6 +27,14 @@ rule_files:
 Each instance tells of itself; sums over instances are for Prometheus to make. [deploy/prometheus/alerts.yml](../deploy/prometheus/alerts.yml) has alerts, each with what to
 look at; [deploy/grafana/dashboard.json](../deploy/grafana/dashboard.json) is a dashboard to import. \`docker compose --profile observability up\` runs both
 with the example of two gateways: Prometheus at port 9090, Grafana at port 3000.
+
+## Which one answers what
+
+In PromQL, for the job of above, summed up over instances where it says nothing of them. A day of \`increase\` has a result only where something happened.
+
+| Question | Ask |
+| --- | --- |
+${questions.map(questionRow).join('\n')}
 
 ## Of the gateway
 
@@ -58,6 +67,9 @@ late the event loop was since the last look), \`nodejs_heap_size_used_bytes\`, \
 - Requests that the gateway makes by itself are no requests of clients; they are in \`mcp_gangway_server_messages_total\`.
 `;
 }
+
+const questionRow = ({ question, queries }: Question): string =>
+  `| ${question} | ${queries.map((query) => `\`${query}\``).join('<br>')} |`;
 
 const row = ({ name, type, help, labels: of }: Metric): string =>
   `| \`${name}\` | ${type} | ${of.map((label) => `\`${label.name}\``).join(', ')} | ${help} |`;

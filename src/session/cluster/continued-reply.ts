@@ -52,6 +52,10 @@ export class ContinuedReply implements Reply {
     return this.#reply.forwarded;
   }
 
+  get requestId(): Reply['requestId'] {
+    return this.#reply.requestId;
+  }
+
   get scopes(): ReadonlySet<string> | undefined {
     return this.#reply.scopes;
   }

@@ -155,6 +155,14 @@ class GuardedReply implements Reply {
     return this.#reply.needs;
   }
 
+  get receivedAt(): Reply['receivedAt'] {
+    return this.#reply.receivedAt;
+  }
+
+  get requestId(): Reply['requestId'] {
+    return this.#reply.requestId;
+  }
+
   get isContinued(): boolean {
     return this.#reply.isContinued ?? false;
   }

@@ -45,6 +45,7 @@ export interface Brought {
   readonly forwarded?: ForwardedHeaders;
   readonly scopes?: readonly string[];
   readonly needs?: readonly string[];
+  readonly requestId?: string;
 }
 
 export type ToIngress =

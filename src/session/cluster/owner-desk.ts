@@ -83,10 +83,11 @@ export class OwnerDesk {
 /** What the request of an ingress is called at its owner, whatever the ingress is called by then. */
 export const nameOf = (ingress: string, n: number): string => `${ingress} ${n}`;
 
-const broughtIn = ({ forwarded, scopes, needs }: Brought): Pick<Asked, 'forwarded' | 'scopes' | 'needs'> => ({
+const broughtIn = ({ forwarded, scopes, needs, requestId }: Brought): Pick<Asked, keyof Brought> => ({
   forwarded,
   scopes: scopes && new Set(scopes),
   needs,
+  requestId,
 });
 
 /** The messages that an ingress has read already; an ingress passes on nothing else. */

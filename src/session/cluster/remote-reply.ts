@@ -15,7 +15,7 @@ export interface Carrier {
 }
 
 /** What the ingress says of a request beside its messages. */
-export type Asked = Pick<Reply, 'accepts' | 'forwarded' | 'scopes' | 'needs' | 'isContinued'> & {
+export type Asked = Pick<Reply, 'accepts' | 'forwarded' | 'scopes' | 'needs' | 'requestId' | 'isContinued'> & {
   /** See `Asking`. */
   readonly name: string;
   readonly earlier?: readonly string[] | undefined;
@@ -27,6 +27,7 @@ export class RemoteReply implements Reply, Asking {
   readonly forwarded: ForwardedHeaders | undefined;
   readonly scopes: ReadonlySet<string> | undefined;
   readonly needs: readonly string[] | undefined;
+  readonly requestId: string | undefined;
   readonly isContinued: boolean;
   readonly name: string;
   readonly earlier: readonly string[];
@@ -41,7 +42,7 @@ export class RemoteReply implements Reply, Asking {
   readonly #drained: (() => void)[] = [];
 
   constructor(n: number, asked: Asked, carrier: Carrier) {
-    const { accepts, forwarded, scopes, needs, isContinued = false, name, earlier = [] } = asked;
+    const { accepts, forwarded, scopes, needs, requestId, isContinued = false, name, earlier = [] } = asked;
     this.name = name;
     this.earlier = earlier;
     this.#n = n;
@@ -49,6 +50,7 @@ export class RemoteReply implements Reply, Asking {
     this.forwarded = forwarded;
     this.scopes = scopes;
     this.needs = needs;
+    this.requestId = requestId;
     this.isContinued = isContinued;
     this.#carrier = carrier;
   }

@@ -58,10 +58,11 @@ export function letterOf(
   return { letter: { kind: 'post', n, key, isBatch, ...asked }, body };
 }
 
-function broughtBy({ forwarded = noHeaders, scopes, needs }: ContinuedReply): Brought {
+function broughtBy({ forwarded = noHeaders, scopes, needs, requestId }: ContinuedReply): Brought {
   return {
     ...(forwarded !== noHeaders && { forwarded }),
     ...(scopes && { scopes: [...scopes] }),
     ...(needs && { needs }),
+    ...(requestId !== undefined && { requestId }),
   };
 }

@@ -33,7 +33,7 @@ const graceMs = 250;
 export function createCommands(options: CommandsOptions): Commands {
   const { client, commandTimeoutMs, probe, onError, observer } = options;
   let isClosed = false;
-  /** Why there is no connection, which the commands that need one do not know. */
+  /** Why there is no connection. */
   let lost: Error | undefined;
 
   /** The address may lead to another server by now, or the slots to another node. */
@@ -46,14 +46,14 @@ export function createCommands(options: CommandsOptions): Commands {
 
   const fail = (error: unknown): StoreUnavailable => {
     const code = codeOf(error);
-    const fault = toUnavailable(error);
+    const fault = toUnavailable(error, lost);
     if (fault.reason !== 'unreachable') {
       health.answered(); // it answered, if not what was hoped for
       return fault;
     }
     health.failed();
     lookAgain(code);
-    return code === undefined && lost !== undefined ? new StoreUnavailable('unreachable', lost) : fault;
+    return fault;
   };
 
   /** What the client of a cluster would hold for as long as it likes: commands while it has no node. */

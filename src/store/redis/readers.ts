@@ -27,10 +27,18 @@ export function createReaders(connect: () => RedisClient, onError: (cause: unkno
   /** All connections, and what ends the call that holds one: a client that is dropped while it connects tells nobody. */
   const all = new Map<RedisClient, (() => void) | undefined>();
   let isClosed = false;
+  /** Why there is no connection. */
+  let lost: Error | undefined;
 
   const open = (): RedisClient => {
     const client = connect();
-    client.on('error', (cause: Error) => onError(withoutArguments(cause)));
+    client.on('error', (cause: Error) => {
+      lost = withoutArguments(cause);
+      onError(lost);
+    });
+    client.on('ready', () => {
+      lost = undefined;
+    });
     all.set(client, undefined);
     return client;
   };
@@ -67,7 +75,7 @@ export function createReaders(connect: () => RedisClient, onError: (cause: unkno
         return reply;
       } catch (error) {
         drop(client); // rather than to find out what it still does
-        throw toUnavailable(error);
+        throw toUnavailable(error, lost);
       }
     },
     reset,

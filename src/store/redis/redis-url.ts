@@ -43,6 +43,12 @@ export function parseRedisUrl(url: string): RedisTarget {
   return { kind, isTls: scheme === 'rediss', hosts, masterName, ...parseUser(userInfo), db: Number(db) };
 }
 
+/** The hosts of a Redis URL with their ports, for the log: no user, no password. Throws as `parseRedisUrl`. */
+export const addressOf = (url: string): string =>
+  parseRedisUrl(url)
+    .hosts.map(({ host, port }) => `${host.includes(':') ? `[${host}]` : host}:${port}`)
+    .join(', ');
+
 function parseHost(text: string, port: number): { host: string; port: number } {
   const [, host, portText] = hostForm.exec(text) ?? [];
   const given = portText === undefined ? port : Number(portText);

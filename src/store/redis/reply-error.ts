@@ -29,10 +29,12 @@ export function codeOf(error: unknown): string | undefined {
 /**
  * What a failed command means. Only the protocol's code decides, never the rest of the text. Arguments are taken out of
  * the cause: they hold the contents of messages, and those of AUTH a password (P12).
+ * @param lost why there is no connection, which the commands that need one do not know
  */
-export function toUnavailable(error: unknown): StoreUnavailable {
-  if (error instanceof StoreUnavailable) return error;
+export function toUnavailable(error: unknown, lost?: Error): StoreUnavailable {
   const code = codeOf(error);
+  if (code === undefined && lost !== undefined) return new StoreUnavailable('unreachable', lost);
+  if (error instanceof StoreUnavailable) return error;
   if (error instanceof Error) withoutArguments(error);
   if (code === undefined || unreachableCodes.has(code)) return new StoreUnavailable('unreachable', error);
   return new StoreUnavailable(code === 'OOM' ? 'full' : 'refused', error);

@@ -1,0 +1,89 @@
+/** Why a Redis cannot be used, and what to do about it: the same words in `check` and in the log. */
+export interface RedisTrouble {
+  readonly detail: string;
+  readonly help: string;
+}
+
+const reach = 'See whether it runs, whether it can be reached from here, and whether TLS is as --redis says.';
+
+/** By the code of the operating system, or of Redis' own reply. */
+const byCode: ReadonlyMap<string, RedisTrouble> = new Map([
+  ['ECONNREFUSED', { detail: 'Nothing listens there.', help: 'Start it, or correct host and port of --redis.' }],
+  ['ENOTFOUND', { detail: 'There is no such host.', help: 'Correct the host of --redis.' }],
+  ['EAI_AGAIN', { detail: 'The name of its host cannot be looked up now.', help: 'See whether DNS answers.' }],
+  ...['ETIMEDOUT', 'EHOSTUNREACH', 'ENETUNREACH'].map((code) => [code, silent()] as const),
+  ...['WRONGPASS', 'NOAUTH'].map((code) => [code, otherCredentials()] as const),
+  [
+    'NOPERM',
+    {
+      detail: 'Its user lacks a right.',
+      help: 'See docs/scaling.md for the rights that are needed; --log-level info,store=debug says which is missing.',
+    },
+  ],
+  ['OOM', { detail: 'Its memory is full.', help: 'Give it more memory, with the policy noeviction.' }],
+  [
+    'READONLY',
+    { detail: 'It is a replica, which takes no writes.', help: 'Give --redis the master, or the sentinels.' },
+  ],
+  ['LOADING', { detail: 'It is still loading its data.', help: 'Nothing: it is waited for.' }],
+]);
+
+/** Node.js' codes of what is wrong with TLS and certificates. */
+const ofTls = /^ERR_(?:SSL|TLS)|CERT|SELF_SIGNED|^UNABLE_TO_/;
+
+/** How deep causes are followed. */
+const maxDepth = 5;
+
+/**
+ * Puts a fault of Redis or of the way to it into words. Only what is known to be harmless is taken from its text, since replies
+ * can repeat arguments (P12).
+ */
+export function explainTrouble(cause: unknown): RedisTrouble {
+  const error = deepest(cause);
+  const code = codeIn(error);
+  const known = byCode.get(code ?? '');
+  if (known !== undefined) return known;
+  if (error?.name === 'ReplyError') {
+    if (/^ERR invalid (?:username-)?password/.test(error.message)) return otherCredentials();
+    return { detail: `It answers with an error: ${code}.`, help: '--log-level info,store=debug says the rest.' };
+  }
+  if (code !== undefined && ofTls.test(code))
+    return {
+      detail: `TLS fails with ${code}.`,
+      help: 'See whether --redis-ca, --redis-cert and --redis-key fit to it.',
+    };
+  // Words of ioredis, which has no codes for these; where they change, what follows is still true.
+  const text = error?.message ?? '';
+  if (text.startsWith('All sentinels'))
+    return {
+      detail: 'No sentinel leads to a master.',
+      help: 'See whether the sentinels run, and know a master by the name that --redis has.',
+    };
+  if (error?.name === 'StoreUnavailable' || text === 'Command timed out') return silent();
+  return { detail: `There is no connection to it${code === undefined ? '' : ` (${code})`}.`, help: reach };
+}
+
+function silent(): RedisTrouble {
+  return { detail: 'It does not answer.', help: reach };
+}
+
+function otherCredentials(): RedisTrouble {
+  return { detail: 'It does not take the user or password of the URL.', help: 'Correct them in --redis or REDIS_URL.' };
+}
+
+/** What everything else came of: of several nodes of a cluster the newest says what is wrong. */
+function deepest(cause: unknown): Error | undefined {
+  let error: unknown = cause;
+  for (let depth = 0; depth < maxDepth; depth += 1) {
+    const { cause: inner, lastNodeError } = error as { cause?: unknown; lastNodeError?: unknown };
+    const next = inner ?? lastNodeError;
+    if (!(next instanceof Error)) break;
+    error = next;
+  }
+  return error instanceof Error ? error : undefined;
+}
+
+function codeIn(error: Error | undefined): string | undefined {
+  if (error?.name === 'ReplyError') return /^[A-Z]+(?=\s|$)/.exec(error.message)?.[0] ?? 'ERR';
+  return error !== undefined && 'code' in error ? String(error.code) : undefined;
+}

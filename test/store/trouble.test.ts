@@ -1,0 +1,47 @@
+import { ReplyError } from 'ioredis';
+import { describe, expect, it } from 'vitest';
+import { addressOf } from '../../src/store/redis/redis-url.ts';
+import { explainTrouble } from '../../src/store/redis/trouble.ts';
+import { StoreUnavailable } from '../../src/store/store-unavailable.ts';
+
+const ofSystem = (code: string): Error => Object.assign(new Error(`connect ${code} 10.0.0.1:6379`), { code });
+
+describe('what is wrong with Redis', () => {
+  it.each<[string, Error | undefined, RegExp]>([
+    ['nothing listens', ofSystem('ECONNREFUSED'), /^Nothing listens/],
+    // Both addresses of a name refuse: Node.js says no word of it.
+    ['nothing listens at any', Object.assign(new AggregateError([], ''), { code: 'ECONNREFUSED' }), /^Nothing listens/],
+    ['no such host', ofSystem('ENOTFOUND'), /no such host/],
+    ['no route', ofSystem('EHOSTUNREACH'), /does not answer/],
+    ['a connection that breaks', ofSystem('ECONNRESET'), /no connection to it \(ECONNRESET\)/],
+    ['no answer in time', new Error('Command timed out'), /does not answer/],
+    ['no answer at all', undefined, /does not answer/],
+    ['a command whose connection was lost', new Error('Connection is closed.'), /no connection to it\.$/],
+    ['another password', new ReplyError('WRONGPASS invalid username-password pair'), /user or password/],
+    ['a missing password', new ReplyError('NOAUTH Authentication required.'), /user or password/],
+    ['a missing right', new ReplyError("NOPERM User ada has no permissions to run the 'get' command"), /lacks a right/],
+    ['no memory', new ReplyError('OOM command not allowed'), /memory is full/],
+    ['a replica', new ReplyError("READONLY You can't write against a read only replica."), /replica/],
+    ['another error', new ReplyError("ERR unknown command 'x', with args beginning with: 'ada'"), /an error: ERR\.$/],
+    ['a certificate', ofSystem('DEPTH_ZERO_SELF_SIGNED_CERT'), /^TLS fails with DEPTH_ZERO/],
+    ['no sentinel', new Error('All sentinels are unreachable. Retrying from scratch'), /^No sentinel/],
+    [
+      'no node of a cluster',
+      Object.assign(new Error(), { lastNodeError: ofSystem('ECONNREFUSED') }),
+      /^Nothing listens/,
+    ],
+  ])('%s is told in words of our own, with what to do', (_, cause, detail) => {
+    const told = explainTrouble(new StoreUnavailable('unreachable', cause));
+    expect(told.detail).toMatch(detail);
+    expect(told.help).toMatch(/^[A-Z-].*\.$/);
+    expect(JSON.stringify(told)).not.toMatch(/ada|10\.0\.0\.1|undefined/); // no user, no argument (P12)
+  });
+});
+
+describe('the address of Redis', () => {
+  it.each([
+    ['redis://ada:secret@redis.example/3', 'redis.example:6379'],
+    ['rediss://:secret@[::1]:6380', '[::1]:6380'],
+    ['redis+sentinel://ada:secret@one,two:7/main', 'one:26379, two:7'],
+  ])('%s has neither user nor password', (url, address) => expect(addressOf(url)).toBe(address));
+});
