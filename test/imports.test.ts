@@ -30,10 +30,7 @@ const sharedFolders = new Set(['src/backend/web']);
 const maxLines = 300;
 
 /** Files that may be longer, each with the reason. */
-const longFiles = new Map([
-  ['src/protocol/faults.ts', 'one table of all that can be said to a client'],
-  ['src/app/configuration/options.ts', 'one table of all options'],
-]);
+const longFiles = new Map([['src/protocol/faults.ts', 'one table of all that can be said to a client']]);
 
 interface SourceFile {
   /** From the root of the project, with `/`: `src/http/endpoint.ts`. */

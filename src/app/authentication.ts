@@ -6,7 +6,8 @@ import type { CredentialWatch } from '../http/auth/credential-watch.ts';
 import { createProxyIdentity } from '../http/auth/proxy-identity.ts';
 import { readKeysFile } from './configuration/api-keys.ts';
 import type { GatewayConfig } from './configuration/config.ts';
-import type { Fault } from './configuration/fault.ts';
+import { type Report, told } from './configuration/fault.ts';
+import { flagOf } from './configuration/option-names.ts';
 import { watchFiles } from './file-watch.ts';
 
 /** Who may use the gateway. */
@@ -53,8 +54,9 @@ export function createAuthentication(config: GatewayConfig, watch: CredentialWat
 }
 
 function loadKeys(file: string): readonly ApiKey[] {
-  const faults: Fault[] = [];
-  const keys = readKeysFile(readFileSync(file, 'utf8'), file, (path, message) => faults.push({ path, message }));
-  if (keys === undefined) throw new Error(faults.map(({ path, message }) => `${path} ${message}`).join('; '));
+  const faults: string[] = [];
+  const report: Report = (path, message) => faults.push(`${path} ${told(message, flagOf)}`);
+  const keys = readKeysFile(readFileSync(file, 'utf8'), file, report);
+  if (keys === undefined) throw new Error(faults.join('; '));
   return keys;
 }

@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs';
 import type { ServerCertificate } from '../http/web-server.ts';
 import { type CertificateFiles, readCertificate } from './configuration/certificate.ts';
+import { told } from './configuration/fault.ts';
+import { flagOf } from './configuration/option-names.ts';
 import { watchFiles } from './file-watch.ts';
 
 /** Who is told what came of files that changed. */
@@ -25,7 +27,7 @@ export function watchCertificate({ files, current, onRenewed, onRefused }: Certi
   let known = current;
   const look = (): void => {
     const read = readCertificate(files, (path) => readFileSync(path, 'utf8'));
-    if (!read.ok) return onRefused(`${read.option} ${read.message}`);
+    if (!read.ok) return onRefused(`${flagOf(read.option)} ${told(read.message, flagOf)}`);
     const { certificate } = read;
     if (certificate === undefined || (certificate.cert === known.cert && certificate.key === known.key)) return;
     known = certificate;

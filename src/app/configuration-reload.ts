@@ -100,8 +100,8 @@ function reloadConfiguration({ source, started, replace, log }: ConfigurationRel
     logger.warn({ options: differing.map(flagOf) }, 'these options take effect at the next start');
   try {
     const changes = replace(config.servers);
-    const levels = readLogLevels(config.logLevel);
-    if (levels !== undefined) setLevels(log, levels);
+    const logLevels = readLogLevels(config.logLevel);
+    if (logLevels.ok) setLevels(log, logLevels.levels);
     const { added, changed, removed } = changes;
     const isNothing = [added, changed, removed].every((names) => names.length === 0);
     if (isNothing) logger.info('the configuration was read again; its servers are the same');

@@ -25,6 +25,7 @@ import type { GatewayConfig, ServerConfig } from './configuration/config.ts';
 import { asksClients } from './configuration/credentials.ts';
 import { endpointPathsOf } from './configuration/endpoint-paths.ts';
 import type { Environment } from './configuration/environment.ts';
+import { told } from './configuration/fault.ts';
 import { flagOf } from './configuration/option-names.ts';
 import { type ConfigurationReload, type ConfigurationSource, createReloader } from './configuration-reload.ts';
 import { createKeyed } from './create-keyed.ts';
@@ -256,7 +257,7 @@ function warnOfMissing(server: ServerConfig, { environment, log }: GatewayParts,
 /** Throws an error for the operator if the files changed since the configuration was read, and not for the better. */
 function certificateOf(config: GatewayConfig): ServerCertificate | undefined {
   const read = readCertificate(config, (path) => readFileSync(path, 'utf8'));
-  if (!read.ok) throw new Error(`${flagOf(read.option)} ${read.message}.`);
+  if (!read.ok) throw new Error(`${flagOf(read.option)} ${told(read.message, flagOf)}.`);
   return read.certificate;
 }
 

@@ -11,11 +11,13 @@ import { createLog, type Log } from '../ops/log.ts';
 import { readLogLevels } from '../ops/log-levels.ts';
 import { renderBanner } from './banner.ts';
 import { check } from './check/check.ts';
+import { createProgressLine, noProgressLine } from './check/progress-line.ts';
 import { jsonListener, textListener } from './check/render.ts';
 import { hasAuthentication } from './configuration/authentication.ts';
 import { type Configuration, type GatewayConfig, readConfiguration } from './configuration/config.ts';
 import { renderHelp } from './configuration/help.ts';
 import type { ConfigurationSource } from './configuration-reload.ts';
+import { findDocsFolder } from './docs-folder.ts';
 import { statesOf } from './file-watch.ts';
 import { type Gateway, startGateway } from './gateway.ts';
 import { makeKey } from './make-key.ts';
@@ -53,7 +55,9 @@ export async function main(): Promise<void> {
     return;
   }
   if (!('config' in configuration)) {
-    process.stdout.write(configuration.command === 'help' ? renderHelp(configuration.on) : `${version}\n`);
+    process.stdout.write(
+      configuration.command === 'help' ? renderHelp(configuration.on, findDocsFolder()) : `${version}\n`,
+    );
     return;
   }
   process.on('exit', killAllGroupsNow);
@@ -61,9 +65,10 @@ export async function main(): Promise<void> {
   if (command === 'check') {
     for (const signal of endSignals) process.once(signal, () => process.exit(failed)); // which ends what was started
     noteGroups(() => undefined);
-    const print = (text: string): void => void process.stdout.write(text);
+    const progress = process.stderr.isTTY ? createProgressLine(process.stderr) : noProgressLine;
+    const print = (text: string): void => progress.past(() => process.stdout.write(text));
     const json = isJson ? jsonListener() : undefined;
-    const isFine = await check(config, warnings, process.env, json?.listener ?? textListener(print));
+    const isFine = await check(config, warnings, process.env, json?.listener ?? textListener(print), progress.show);
     if (json !== undefined) print(json.text(isFine));
     process.exitCode = isFine ? 0 : failed;
     return;
@@ -75,10 +80,10 @@ export async function main(): Promise<void> {
 
 function logOf({ logLevel, logFormat }: GatewayConfig): Log {
   const { stderr } = process;
-  const levels = readLogLevels(logLevel);
-  if (levels === undefined) throw new Error('the configuration has checked the levels of the log');
+  const read = readLogLevels(logLevel);
+  if (!read.ok) throw new Error('the configuration has checked the levels of the log');
   const isPretty = logFormat === 'auto' ? stderr.isTTY : logFormat === 'pretty';
-  return createLog({ levels, isPretty, hasColors: stderr.isTTY && stderr.hasColors() });
+  return createLog({ levels: read.levels, isPretty, hasColors: stderr.isTTY && stderr.hasColors() });
 }
 
 async function serve(config: GatewayConfig, source: ConfigurationSource, log: Log): Promise<void> {

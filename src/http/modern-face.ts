@@ -82,7 +82,9 @@ export function createModernFace({
     const { envelope } = read;
     const header = disagreeingHeader(message, envelope.protocolVersion, headers);
     if (header !== undefined) return answer.fault('header_mismatch', mismatchOf(header, headers));
+    if (modern.era === undefined) answer.awaitsStart(); // it is found out by a start
     whenEraIsKnown(reply, (era) => {
+      answer.started();
       if (answer.isOver) return;
       const refusal = refusalOf(era, message, envelope, headers);
       if (refusal !== undefined) return answer.fault(refusal.reason, refusal.data);

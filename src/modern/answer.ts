@@ -17,6 +17,9 @@ export interface CallAnswer {
   response(text: Buffer, status: number, isError?: boolean): void;
   /** An error of the catalogue in place of the response. */
   fault(reason: Reason, data?: Record<string, unknown>): void;
+  /** The server is being started before it gets the request; see `OpenCall`. */
+  awaitsStart?(): void;
+  started?(): void;
 }
 
 /** How one request is to be answered. */
@@ -108,6 +111,14 @@ export class Answer implements CallAnswer {
     this.#isComplete = true;
     if (this.#isBehind) this.#wait(encodeMessage(text));
     else this.#finish(encodeMessage(text));
+  }
+
+  awaitsStart(): void {
+    this.#options.watch?.awaitsStart();
+  }
+
+  started(): void {
+    this.#options.watch?.started();
   }
 
   fault(reason: Reason, data?: Record<string, unknown>): void {

@@ -13,7 +13,8 @@ import type { Origin } from './calls.ts';
 import { type EraProbe, type ProbeOutcome, probeEra } from './era-probe.ts';
 import type { ModernObserver } from './observer.ts';
 import { SharedChanges } from './shared-changes.ts';
-import { type SharedLimits, SharedServer } from './shared-server.ts';
+import type { SharedLimits } from './shared-limits.ts';
+import { SharedServer } from './shared-server.ts';
 import { type ParamFault, ToolHeaders } from './tool-headers.ts';
 
 /** What a configured server needs to be served to clients of the modern era. */

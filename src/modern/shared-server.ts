@@ -11,16 +11,8 @@ import type { CallAnswer } from './answer.ts';
 import { newCall, type Origin, type SharedCall, SharedCalls } from './calls.ts';
 import { Deliveries } from './deliveries.ts';
 import type { Counts, Dropped, ModernObserver } from './observer.ts';
+import type { SharedLimits } from './shared-limits.ts';
 import { SharedProcess } from './shared-process.ts';
-
-/** Times and sizes that hold for every shared server; `docs/configuration.md` explains each. */
-export interface SharedLimits {
-  readonly maxSharedCalls: number;
-  readonly maxQueuedBytes: number;
-  readonly cancelGraceMs: number;
-  readonly requestIdleMs: number;
-  readonly requestMaxMs: number;
-}
 
 export interface SharedServerOptions {
   readonly server: Server;
@@ -115,7 +107,7 @@ export class SharedServer {
     const call = newCall({ ...asked, isOfSession, isOfProbe });
     this.#calls.add(call);
     if (this.#process.isReady) this.#send(call);
-    else this.#process.start(headers);
+    else this.#startFor([call]);
     return () => this.#cancel(call);
   }
 
@@ -202,7 +194,11 @@ export class SharedServer {
     const { server, observer, onReady } = this.#options;
     observer.ready(server.name, { revisions, startMs, pid: this.#process.pid });
     onReady(revisions);
-    for (const call of this.#calls.all()) if (!call.isSent) this.#send(call);
+    for (const call of this.#calls.all()) {
+      if (call.isSent) continue;
+      call.answer.started?.();
+      this.#send(call);
+    }
   }
 
   #answered({ method, headers }: SharedCall, text: Buffer): void {
@@ -259,7 +255,9 @@ export class SharedServer {
     this.#startFor(this.#calls.all());
   }
 
-  #startFor([first]: readonly SharedCall[]): void {
+  #startFor(calls: readonly SharedCall[]): void {
+    const [first] = calls;
+    for (const { answer } of calls) answer.awaitsStart?.();
     if (first !== undefined) this.#process.start(first.headers);
   }
 

@@ -16,22 +16,42 @@ export type LogPart = (typeof logParts)[number];
 /** The least level that each part logs. */
 export type LogLevels = Readonly<Record<LogPart, LogLevel>>;
 
-/**
- * Reads `info`, or `info,store=debug`: a level for all parts, `info` if none is given, and others for some of them, in any order.
- * @returns undefined for any other text
- */
-export function readLogLevels(text: string): LogLevels | undefined {
-  const given = new Map<string, LogLevel>();
-  for (const item of text.split(',')) {
-    const [, part = '', level] = /^(?:([a-z]+)=)?([a-z]+)$/.exec(item.trim()) ?? [];
-    if (!isLevel(level) || given.has(part) || (part !== '' && !(logParts as readonly string[]).includes(part))) {
-      return undefined;
-    }
-    given.set(part, level);
-  }
-  const common = given.get('') ?? 'info';
-  return Object.fromEntries(logParts.map((part) => [part, given.get(part) ?? common])) as Record<LogPart, LogLevel>;
+/** The first item of a text that is wrong, and what of it. */
+export interface LogLevelsFault {
+  /** Which of the items between commas, from 0. */
+  readonly index: number;
+  /** It names no part, or no level, that there is; or one that an item before it has given. */
+  readonly wrong: 'part' | 'level' | 'repeated';
+  /** The name that there is not. */
+  readonly name: string;
 }
 
-const isLevel = (text: string | undefined): text is LogLevel =>
-  (logLevels as readonly (string | undefined)[]).includes(text);
+/** Levels, or what of them is wrong. */
+export type LogLevelsRead =
+  | { readonly ok: true; readonly levels: LogLevels }
+  | { readonly ok: false; readonly fault: LogLevelsFault };
+
+/**
+ * Reads `info`, or `info,store=debug`: a level for all parts, `info` if none is given, and others for some of them, in any
+ * order.
+ */
+export function readLogLevels(text: string): LogLevelsRead {
+  const given = new Map<string, LogLevel>();
+  for (const [index, item] of text.split(',').entries()) {
+    const [, part, level = ''] = /^(?:([^=]*)=)?(.*)$/s.exec(item.trim()) ?? [];
+    const refused = (wrong: LogLevelsFault['wrong'], name: string): LogLevelsRead => ({
+      ok: false,
+      fault: { index, wrong, name },
+    });
+    if (part !== undefined && !isOneOf(logParts, part)) return refused('part', part);
+    if (!isOneOf(logLevels, level)) return refused('level', level);
+    if (given.has(part ?? '')) return refused('repeated', part ?? level);
+    given.set(part ?? '', level);
+  }
+  const common = given.get('') ?? 'info';
+  const levels = Object.fromEntries(logParts.map((part) => [part, given.get(part) ?? common]));
+  return { ok: true, levels: levels as Record<LogPart, LogLevel> };
+}
+
+const isOneOf = <T extends string>(known: readonly T[], text: string): text is T =>
+  (known as readonly string[]).includes(text);

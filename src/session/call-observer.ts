@@ -40,8 +40,16 @@ export interface EndedCall {
   readonly outcome: CallOutcome;
   /** Since the gateway, or the instance that took the session over, has had the request. */
   readonly durationMs: number;
-  /** The part of that from the hand-over to the server until its response was read; undefined where the server was not asked. */
+  /**
+   * The part of that from the hand-over to the server until its response was read, without `waitedMs`; undefined where the
+   * server was not asked.
+   */
   readonly serverMs: number | undefined;
+  /**
+   * The part of `durationMs` in which the server could not work on it: it waited for an answer of the client (a person, or a
+   * model, as a rule), or was being started.
+   */
+  readonly waitedMs: number;
   /** Of the request as it came; 0 where it is not kept. */
   readonly bytesIn: number;
   /** Of the server's response; 0 for a fault. */
@@ -88,9 +96,15 @@ export class OpenCall implements EndedCall {
   outcome = left;
   durationMs = 0;
   serverMs: number | undefined;
+  waitedMs = 0;
   readonly #observer: CallObserver;
   readonly #startedAt: number;
   #sentAt: number | undefined;
+  #waitedBeforeMs = 0;
+  /** Why the server cannot go on: questions without an answer, and its start. It waits since `#waitsSince` if there are any. */
+  #waits = 0;
+  #waitsSince = 0;
+  #awaitsStart = false;
   #hasEnded = false;
 
   /** @param came absent for one that begins now */
@@ -106,12 +120,48 @@ export class OpenCall implements EndedCall {
 
   /** The request was handed over to the server, or waits for it; the first time counts. */
   sent(): void {
-    this.#sentAt ??= performance.now();
+    if (this.#sentAt !== undefined) return;
+    this.#sentAt = performance.now();
+    this.#waitedBeforeMs = this.#waitedUntil(this.#sentAt);
+  }
+
+  /** The server has asked its client something on behalf of the call. */
+  asked(): void {
+    if (this.#waits++ === 0) this.#waitsSince = performance.now();
+  }
+
+  /** One of its questions has an answer, or needs none any more. */
+  settled(): void {
+    if (this.#waits === 0) return; // the server has answered, whatever it asked
+    this.waitedMs = this.#waitedUntil(performance.now());
+    this.#waits -= 1;
+    this.#waitsSince = performance.now();
+  }
+
+  /** The server is being started, or started again; calls that follow before `started` change nothing. */
+  awaitsStart(): void {
+    if (this.#awaitsStart) return;
+    this.#awaitsStart = true;
+    this.asked();
+  }
+
+  /** The server has the call, or is about to. */
+  started(): void {
+    if (!this.#awaitsStart) return;
+    this.#awaitsStart = false;
+    this.settled();
   }
 
   /** The server's response was read; what follows until the end is the gateway's own. */
   heard(): void {
-    if (this.#sentAt !== undefined) this.serverMs = performance.now() - this.#sentAt;
+    const now = performance.now();
+    this.waitedMs = this.#waitedUntil(now);
+    this.#waits = 0;
+    if (this.#sentAt !== undefined) this.serverMs = now - this.#sentAt - (this.waitedMs - this.#waitedBeforeMs);
+  }
+
+  #waitedUntil(now: number): number {
+    return this.#waits === 0 ? this.waitedMs : this.waitedMs + now - this.#waitsSince;
   }
 
   /** The client has the server's response, or one that was made of it or in its place. */

@@ -260,6 +260,7 @@ export class Conversation {
   /** Starts the server again; what it has to have again waits before what the client sends from now on. */
   #restore(handshake: Handshake, untaken: readonly Untaken[]): void {
     this.upstream.restore(this.#options.client, handshake);
+    for (const { watch } of this.calls.all()) watch?.awaitsStart();
     this.#lostCalls.sendAgain(untaken);
   }
 
@@ -282,6 +283,7 @@ export class Conversation {
   /** The new backend is where the lost one was: the client looks anew. */
   #restored(): void {
     const { client } = this.#options;
+    for (const { watch } of this.calls.all()) watch?.started();
     const declared = declaredListChanges(this.#handshake as Handshake);
     if (client.isGroup) this.#tellGroup(undefined);
     else for (const change of declared) this.outbound.add(getStream, change, false);

@@ -4,6 +4,8 @@ import type { Conversation } from './conversation.ts';
 /** What a person sees who looks at a session: no content and no id (P12). */
 export interface Glance {
   readonly kind: 'session' | 'group' | 'one stream';
+  /** It has no process now, and gets one when it is used again. */
+  readonly isHibernating: boolean;
   /** Requests in flight. */
   readonly calls: number;
   /** Connections that are fed. */
@@ -16,9 +18,10 @@ export interface Glance {
 /** Looks at a session. */
 export function glanceAt(
   { isGroup, isOneStream }: ClientState,
-  { calls, outbound }: Conversation,
+  { calls, outbound, upstream }: Conversation,
   times: Pick<Glance, 'startedAt' | 'lastActivityAt'>,
 ): Glance {
   const kind = isGroup ? 'group' : isOneStream ? 'one stream' : 'session';
-  return { kind, calls: calls.size, streams: outbound.streams.size, ...times };
+  const isHibernating = upstream.state === 'hibernating';
+  return { kind, isHibernating, calls: calls.size, streams: outbound.streams.size, ...times };
 }

@@ -39,7 +39,7 @@ export class Idleness {
   isUnusedSince(ms: number): boolean {
     const { upstream, activity } = this.#talk;
     const isWanted = activity.hasQuestions || this.#client.expectsServer;
-    return !isWanted && upstream.isLive && this.#isQuietSince(ms);
+    return !isWanted && upstream.state === 'live' && this.#isQuietSince(ms);
   }
 
   #isQuietSince(ms: number): boolean {

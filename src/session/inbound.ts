@@ -136,6 +136,7 @@ export class Inbound {
       const sent = upstream.send(request.text, forwarded);
       const call = added[index] as Call;
       call.watch?.sent();
+      if (upstream.state !== 'live') call.watch?.awaitsStart();
       // `ended`: the backend is about to report its end, which decides about the call with what is known then.
       if (sent === 'full') this.fail(call, 'server_busy');
     }

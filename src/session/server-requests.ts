@@ -47,6 +47,7 @@ export class ServerRequests {
     const clientId = incarnation === '' ? serverId : `mcp-gangway-${incarnation}-${++this.#renamed}`;
     this.#open.set(clientId, { destination, serverId, taskNews: taskNewsOf(message), taskId: message.taskId });
     this.#clientIds.set(serverId, clientId);
+    if (destination !== 'get') destination.watch?.asked();
     return clientId === serverId ? message.text : spliceId(message.text, JSON.stringify(clientId));
   }
 
@@ -55,6 +56,7 @@ export class ServerRequests {
     if (this.#open.size >= maxOpen) return;
     this.#open.set(id, { destination, serverId: id });
     this.#clientIds.set(id, id);
+    if (destination !== 'get') destination.watch?.asked();
   }
 
   /** The client's response as its server is to see it; undefined if nothing with its id is open. */
@@ -82,12 +84,10 @@ export class ServerRequests {
 
   /** The backend that asked is lost: cancellations for all its open requests, and where they go. */
   cancelAll(): { readonly destination: Destination; readonly text: Buffer }[] {
-    const cancelled = [...this.#open].map(([requestId, { destination }]) => ({
-      destination: reachable(destination),
-      text: cancellationOf(requestId),
-    }));
-    this.#open.clear();
-    this.#clientIds.clear();
+    const cancelled = [...this.#open].map(([requestId, open]) => {
+      this.#forget(requestId, open);
+      return { destination: reachable(open.destination), text: cancellationOf(requestId) };
+    });
     this.tasks.clear();
     return cancelled;
   }
@@ -102,7 +102,8 @@ export class ServerRequests {
     return Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, result: {} }));
   }
 
-  #forget(clientId: RequestId, { serverId }: Open): void {
+  #forget(clientId: RequestId, { serverId, destination }: Open): void {
+    if (destination !== 'get') destination.watch?.settled();
     this.#open.delete(clientId);
     this.#clientIds.delete(serverId);
   }

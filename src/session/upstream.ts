@@ -10,8 +10,8 @@ import { Restarts } from './restarts.ts';
 import type { Server } from './session-parts.ts';
 import { Waiting } from './waiting.ts';
 
-/** Why a backend was not restored. */
-export type GivenUp = 'crash_loop' | 'server_changed';
+/** `hibernating`: it has let go of its backend until there is something to be sent to it. */
+export type UpstreamState = 'unopened' | 'live' | 'hibernating' | 'restoring' | 'closed';
 
 /** What an upstream needs of its session. */
 export interface UpstreamOptions {
@@ -39,7 +39,7 @@ export interface UpstreamOptions {
   onUnsent(message: Message | undefined): void;
   /** A new backend stands where the lost one was. */
   onRestored(): void;
-  onGivenUp(why: GivenUp): void;
+  onGivenUp(why: 'crash_loop' | 'server_changed'): void;
 }
 
 /** What a new process may say before it answers `initialize`; one that says more has not started (P8). */
@@ -62,7 +62,7 @@ export class Upstream {
   restoration: Restoration = { isWaking: false, losses: 0 };
   readonly #options: UpstreamOptions;
   #backend: Backend | undefined;
-  #state: 'unopened' | 'live' | 'hibernating' | 'restoring' | 'closed' = 'unopened';
+  #state: UpstreamState = 'unopened';
   /** The backend that hibernation ends; a later one is not started before it is gone. */
   #ending: Promise<void> = Promise.resolve();
   readonly #waiting: Waiting;
@@ -92,8 +92,8 @@ export class Upstream {
     });
   }
 
-  get isLive(): boolean {
-    return this.#state === 'live';
+  get state(): UpstreamState {
+    return this.#state;
   }
 
   get pid(): number | undefined {

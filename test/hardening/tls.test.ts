@@ -163,7 +163,7 @@ describe('a gateway with a certificate', () => {
     it('looks at once after SIGHUP, keeps what it has where the new one is of no use, and says so', async () => {
       writeFileSync(used.key, 'no key');
       process.kill(gateway.pid, 'SIGHUP');
-      await waitFor(() => gateway.stderr().includes('tlsKey names a file without a private key'), {
+      await waitFor(() => gateway.stderr().includes('--tls-key names a file without a private key'), {
         what: 'a warning',
       });
       expect(await subjectNow()).toBe('second');
@@ -188,8 +188,8 @@ describe('certificate and key that do not belong together are a fault of the con
 
   it.each<[string, () => string[], RegExp]>([
     ['another key', () => ['--tls-cert', one.cert, '--tls-key', other.key], /^--tls-key: does not belong to/],
-    ['no key', () => ['--tls-cert', one.cert], /^--tls-cert: needs tlsKey/],
-    ['no certificate', () => ['--tls-key', one.key], /^--tls-key: needs tlsCert/],
+    ['no key', () => ['--tls-cert', one.cert], /^--tls-cert: needs --tls-key/],
+    ['no certificate', () => ['--tls-key', one.key], /^--tls-key: needs --tls-cert/],
     ['an encrypted key', () => ['--tls-cert', one.cert, '--tls-key', encrypted], /^--tls-key: names an encrypted key/],
     [
       'a key for a certificate',

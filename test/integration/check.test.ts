@@ -89,6 +89,25 @@ it('names what a server offers, of both eras, as JSON', async () => {
   expect(advice).toContainEqual({ about: 'old', text: expect.stringContaining('declares tasks') });
 });
 
+it('servers are tried at once, and told of in the order of the configuration', async () => {
+  const marker = (await changingFile('started', '')).path;
+  // The first one answers only once the second one has been started.
+  const first = `const { readFileSync } = require('node:fs');
+    const look = setInterval(() => {
+      if (readFileSync(process.argv[1], 'utf8') === '') return;
+      clearInterval(look);
+      import(process.argv[2]);
+    }, 10);`;
+  const second = `require('node:fs').writeFileSync(process.argv[1], 'here'); import(process.argv[2]);`;
+  const entry = (code: string) => ({
+    command: process.execPath,
+    args: ['-e', code, marker, `${root}test/fixtures/children/mini-server.mjs`],
+  });
+  const { stdout, stderr, code } = await check('--config', await configOf({ b: entry(first), a: entry(second) }));
+  expect([...stdout.matchAll(/^(?:OK|FAIL) +(\w):/gm)].map(([, name]) => name)).toEqual(['b', 'a']);
+  expect([code, stderr]).toEqual([0, '']);
+});
+
 it('what a server says of itself cannot write to the terminal', async () => {
   const says = `process.stdin.on('data', (line) => {
     const { id, method } = JSON.parse(line.toString().split('\\n')[0]);

@@ -55,6 +55,46 @@ test('counts the requests of a legacy client by method and outcome, and splits t
   expect(ownS).toBeLessThan(serverS); // what the server waits for is not the gateway's
 });
 
+test('the wait for a client, and for a server that is started, is neither the time of the server nor that of the gateway', async () => {
+  const { gateway, adminPort, server } = await startMeasured(everythingFixture, ['--hibernate-after-ms', '400']);
+  const waits = async (era: string) => {
+    const scraped = await scrape(adminPort);
+    const of = (what: string) => scraped.value(`mcp_gangway_request_wait_seconds_${what}`, { server, era }) ?? 0;
+    return { count: of('count'), s: of('sum') };
+  };
+  const session = await initialize(gateway.url, { capabilities: { elicitation: {} } });
+  await session.callTool('echo', { text: 'a' });
+  expect(await waits('legacy')).toEqual({ count: 0, s: 0 });
+
+  const exchange = await session.send({
+    jsonrpc: '2.0',
+    id: 7,
+    method: 'tools/call',
+    params: { name: 'test_elicitation', arguments: { message: 'Sure?' } },
+  });
+  const { id } = await exchange.nextMessage(({ method }) => method === 'elicitation/create');
+  const askedAt = performance.now();
+  await session.callTool('slow', { ms: 120 }); // what a person takes to answer
+  const askedS = (performance.now() - askedAt) / 1_000;
+  await session.respond(id, { action: 'decline' });
+  await exchange.nextMessage((message) => message['id'] === 7);
+  const asked = await waits('legacy');
+  expect(asked.count).toBe(1);
+  expect(asked.s).toBeGreaterThan(askedS);
+
+  await waitForMetric(adminPort, 'mcp_gangway_hibernations_total', { server }, (value) => value === 1);
+  await session.callTool('echo', { text: 'b' });
+  const woken = await waits('legacy');
+  expect(woken.count).toBe(2);
+  expect(woken.s - asked.s).toBeGreaterThan(0.01); // no process is there sooner
+
+  // Without authentication each request of a modern client has a process of its own.
+  await callModern(gateway.url, 'echo', { text: 'c' });
+  const modern = await waits('modern');
+  expect(modern.count).toBe(1);
+  expect(modern.s).toBeGreaterThan(0.01);
+});
+
 test('counts the requests of modern clients, and what is subscribed to', async () => {
   const { gateway, adminPort, server } = await startMeasured(modernFixture);
   await callModern(gateway.url, 'echo', { text: 'a' });

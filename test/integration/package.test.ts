@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join, relative } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { everythingFixture, root, startGateway } from '../support/gateway.ts';
@@ -36,9 +36,33 @@ it('has the built program, with its Lua scripts, and what a reader needs; no sou
     .filter((entry) => entry.isFile() && !entry.name.endsWith('.map') && entry.name !== 'reference.js')
     .map(({ parentPath, name }) => relative(root, join(parentPath, name)));
   expect(built.filter((path) => path.endsWith('.lua')).length).toBeGreaterThan(5);
-  expect(packed.toSorted()).toEqual(
+  const others = packed.filter((path) => !/^(?:docs|deploy)\//.test(path));
+  expect(others.toSorted()).toEqual(
     [...built, 'CHANGELOG.md', 'LICENSE', 'README.md', 'SECURITY.md', 'package.json'].sort(),
   );
+});
+
+it('has every page that the program names, and says where they are', async () => {
+  const sources = readdirSync(`${root}src`, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+  const texts = sources.map(({ parentPath, name }) => readFileSync(join(parentPath, name), 'utf8'));
+  const named = new Set(texts.flatMap((source) => source.match(/docs\/[a-z-]+\.md/g) ?? []));
+  expect(named.size).toBeGreaterThan(5);
+  expect([...named].filter((page) => !packed.includes(page))).toEqual([]);
+  const { stdout } = await run(program, ['--help', 'all']);
+  const [, docs = ''] = /^docs is here:\n {2}(.*)$/m.exec(stdout) ?? [];
+  expect(readFileSync(join(docs, 'configuration.md'), 'utf8')).toContain('--admin-port');
+});
+
+it('has what its pages link to, but for pictures, sources and what is of use in a checkout alone', () => {
+  const missing = packed
+    .filter((page) => page.endsWith('.md'))
+    .flatMap((page) => {
+      const links = readFileSync(`${root}${page}`, 'utf8').matchAll(/\]\((?!https?:|#)([^)#\s]+)/g);
+      return [...links].map(([, link = '']) => join(dirname(page), link).replace(/\/$/, ''));
+    })
+    .filter((target) => !packed.some((path) => path === target || path.startsWith(`${target}/`)))
+    .filter((target) => !/^(?:docs\/images|src)\//.test(target));
+  expect([...new Set(missing)].sort()).toEqual(['AGENTS.md', 'docker-compose.yml']);
 });
 
 it('brings its libraries and nothing for development', () => {

@@ -8,6 +8,22 @@ import { closeBrowser, openPage, startWatched } from './browser.ts';
 
 afterAll(closeBrowser);
 
+/** What has the focus, and whether it can be seen: one that is taller than the room below the header has to begin there. */
+const lookAtFocus = `(() => {
+  const focused = document.activeElement;
+  const header = document.querySelector('.top');
+  const { top, bottom, height } = focused.getBoundingClientRect();
+  const begin = header.getBoundingClientRect().bottom;
+  const isHidden = top < begin || (bottom > innerHeight && height <= innerHeight - begin);
+  return { isInHeader: header.contains(focused), isHidden, what: focused.tagName + ' ' + focused.textContent };
+})()`;
+
+interface FocusSeen {
+  readonly isInHeader: boolean;
+  readonly isHidden: boolean;
+  readonly what: string;
+}
+
 describe('the overview', () => {
   test('shows the server, its process and what it does, as it happens', async () => {
     const { gateway, admin } = await startWatched();
@@ -23,7 +39,7 @@ describe('the overview', () => {
     const short = gateway.logs().find(({ msg }) => msg === 'session started')?.['session'] as string;
     await page.getByText(`everything-server · ${short}`).waitFor();
     await server.getByRole('img', { name: /Calls per second .* at most [1-9]/ }).waitFor();
-    await server.getByRole('img', { name: /Latency .* last at most/ }).waitFor();
+    await server.getByRole('img', { name: /Time to answer .* last at most/ }).waitFor();
   });
 
   test('says why a server fails, and what it wrote to stderr last', async () => {
@@ -107,6 +123,38 @@ describe('sessions', () => {
       action: 'end-session',
       session: short,
     });
+  });
+
+  test('that hibernate are marked, and found by that, until they are used again', async () => {
+    const { admin, gateway } = await startWatched({ args: ['--hibernate-after-ms', '300'] });
+    const session = await initialize(gateway.url);
+    const page = await openPage(admin, 'sessions');
+    await page.getByRole('rowheader').getByText('hibernates').waitFor();
+    await page.getByLabel('Search').fill('hibernates');
+    await page.getByText('1 session on this instance').waitFor();
+    await page.getByRole('rowheader').getByRole('link').click();
+    await page.getByText('hibernates, without a process').waitFor();
+    // What is awake is not found.
+    const call = session.callTool('slow', { ms: 3_000 });
+    await page.getByText('0 of 1 session found').waitFor();
+    await page.getByText(/started .* · pid \d+/).waitFor();
+    await call;
+  });
+
+  test('can be ended in the list on a phone', async () => {
+    const viewport = { width: 375, height: 812 };
+    const { admin, gateway } = await startWatched();
+    await initialize(gateway.url);
+    const page = await openPage(admin, 'sessions', { viewport, hasTouch: true });
+    const button = page.getByRole('button', { name: /^End session / });
+    const box = await button.boundingBox();
+    if (box === null) throw new Error('it is not shown');
+    expect(box.x).toBeGreaterThanOrEqual(0);
+    expect(box.x + box.width).toBeLessThanOrEqual(viewport.width); // without scrolling the table
+    expect(Math.min(box.width, box.height)).toBeGreaterThanOrEqual(24); // WCAG 2.2, 2.5.8
+    await button.tap();
+    await page.getByRole('button', { name: 'End the session', exact: true }).tap();
+    await page.getByText('0 sessions on this instance').waitFor();
   });
 
   test('show contents with --inspect, and no credential', async () => {
@@ -287,6 +335,29 @@ describe('the page', () => {
     await page.getByRole('button', { name: 'Connect', exact: true }).focus();
     await page.keyboard.press('Enter');
     await page.getByText(/^Connected to /).waitFor();
+  });
+
+  test.each([
+    { width: 375, height: 480 },
+    { width: 1280, height: 480 },
+  ])('shows what has the focus in the playground, and not under the header, at $width', async (viewport) => {
+    const { admin } = await startWatched();
+    const page = await openPage(admin, 'playground', { viewport });
+    await page.getByRole('button', { name: 'Connect', exact: true }).click();
+    await page.getByRole('button', { name: 'test_elicitation_sep1330_enums' }).click();
+    await page.getByRole('button', { name: 'Call', exact: true }).click();
+    await page.getByRole('heading', { name: 'The server asks' }).waitFor();
+    // From below, as a person goes back in a form: what is above comes into sight at the upper edge.
+    await page.getByRole('link', { name: 'Health' }).focus();
+    const seen: string[] = [];
+    for (;;) {
+      await page.keyboard.press('Shift+Tab');
+      const { isInHeader, isHidden, what } = (await page.evaluate(lookAtFocus)) as FocusSeen;
+      if (isInHeader) break;
+      expect(isHidden, what).toBe(false);
+      seen.push(what);
+    }
+    expect(seen.length).toBeGreaterThan(20);
   });
 
   test('changes its colours when it is told to, and remembers that', async () => {

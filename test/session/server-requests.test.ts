@@ -26,6 +26,23 @@ describe('requests of the server', () => {
     expect(requests.settle(reply(null))).toBeUndefined();
   });
 
+  it('make the call that asked wait, until each is answered, cancelled or lost with its server', () => {
+    const waits: string[] = [];
+    const watch = { asked: () => waits.push('asked'), settled: () => waits.push('settled') };
+    const call = { ...callWith(true), watch } as unknown as Call;
+    const requests = new ServerRequests();
+    for (const id of [1, 2, 3, 4]) requests.add(ask(id), '', call);
+    requests.add(ask(5), '', 'get');
+    expect(waits.splice(0)).toEqual(['asked', 'asked', 'asked', 'asked']);
+    requests.settle(reply(1));
+    requests.settle(reply(1));
+    requests.cancelledBy(cancel(2));
+    expect(waits.splice(0)).toEqual(['settled', 'settled']);
+    requests.cancelAll();
+    requests.cancelAll();
+    expect(waits).toEqual(['settled', 'settled']);
+  });
+
   it('[F12] of later processes get ids that were never used, and answers reach them with their own', () => {
     const requests = new ServerRequests();
     const seen = new Set<unknown>([7]);

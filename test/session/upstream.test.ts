@@ -3,7 +3,7 @@ import type { BackendEnd } from '../../src/backend/backend.ts';
 import type { Handshake } from '../../src/protocol/handshake.ts';
 import type { Message } from '../../src/protocol/message.ts';
 import { ClientState } from '../../src/session/client-state.ts';
-import { type GivenUp, Upstream } from '../../src/session/upstream.ts';
+import { Upstream } from '../../src/session/upstream.ts';
 import { createFakeServer, type FakeBackend, readMessage } from '../support/fake-backend.ts';
 
 const epoch = 5;
@@ -23,7 +23,7 @@ function createFixture({ maxQueuedBytes = 1_000, answers = true, isAdopted = fal
   client.sent(readMessage(initialized));
   const lines: string[] = [];
   const losses: BackendEnd[] = [];
-  const givenUp: GivenUp[] = [];
+  const givenUp: string[] = [];
   const away: BackendEnd[] = [];
   const expired: (Message | undefined)[] = [];
   const onRestored = vi.fn();
@@ -90,7 +90,7 @@ describe('a backend that hibernates', () => {
       upstream.hibernate();
       upstream.send(message(n));
       await pass(0);
-      expect(upstream.isLive).toBe(true);
+      expect(upstream.state).toBe('live');
     }
     for (let n = 0; n < 6; n++) {
       fake.backend.ends();

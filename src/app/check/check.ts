@@ -7,6 +7,8 @@ import type { Environment } from '../configuration/environment.ts';
 import { flagOf } from '../configuration/option-names.ts';
 import { Unusable } from '../trial.ts';
 import { examine, type Findings } from './examine.ts';
+import { inOrder } from './in-order.ts';
+import type { CheckProgress } from './progress-line.ts';
 
 /** What came of trying a server. */
 export type CheckedServer =
@@ -20,11 +22,15 @@ export type CheckedRedis =
 
 /** Who is told what a check finds, as it finds it. */
 export interface CheckListener {
+  /** In the order of the configuration. */
   onServer(checked: CheckedServer): void;
   onRedis(checked: CheckedRedis): void;
   /** All that should be thought about. */
   onAdvice(advice: readonly Advice[]): void;
 }
+
+/** Servers tried at once: most of the time each waits for a package registry or a disk, and all together for one processor. */
+const atOnce = 4;
 
 /** The oldest that does what the store needs. */
 const oldestRedis = [6, 2] as const;
@@ -33,9 +39,10 @@ const oldestRedis = [6, 2] as const;
 const slowRedisMs = 10;
 
 /**
- * Tries each server: starts it, finds out its era, lists what it offers, ends it. Looks at Redis, if there is one, and at the
- * configuration.
+ * Tries each server: starts it, finds out its era, lists what it offers, ends it; some at once. Looks at Redis, if there is one,
+ * and at the configuration.
  * @param warnings of what has no effect, found when it was read
+ * @param onProgress is told whenever a try begins or ends
  * @returns true if every server works, and Redis
  */
 export async function check(
@@ -43,15 +50,28 @@ export async function check(
   warnings: readonly string[],
   environment: Environment,
   listener: CheckListener,
+  onProgress: (progress: CheckProgress) => void,
 ): Promise<boolean> {
   let isFine = true;
   const advice: Advice[] = [...warnings.map((text) => ({ about: 'configuration', text })), ...adviceOn(config)];
-  for (const server of config.servers) {
+  const { servers } = config;
+  const underWay = new Set<string>();
+  let done = 0;
+  const tellProgress = (): void => onProgress({ total: servers.length, done, underWay: [...underWay] });
+  const tryOne = async (server: ServerConfig): Promise<CheckedServer> => {
+    underWay.add(server.name);
+    tellProgress();
     const checked = await checkServer(server, config, environment);
+    underWay.delete(server.name);
+    done++;
+    tellProgress();
+    return checked;
+  };
+  await inOrder(servers, atOnce, tryOne, (checked) => {
     listener.onServer(checked);
     isFine &&= checked.isFine;
     if (checked.isFine) advice.push(...adviceOnServer(checked.server, checked.findings));
-  }
+  });
   const redis = await checkRedis(config);
   if (redis !== undefined) {
     listener.onRedis(redis);

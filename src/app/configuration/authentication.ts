@@ -2,7 +2,8 @@ import type { Isolation } from '../../era/groups/groups.ts';
 import type { ApiKey } from '../../http/auth/api-keys.ts';
 import { type Credentials, credentialHeaders } from '../../protocol/credentials.ts';
 import { credentialsOf } from './credentials.ts';
-import type { Report } from './fault.ts';
+import type { Message, Report } from './fault.ts';
+import { type Given, placeOf } from './given-values.ts';
 import type { GlobalOptions, ServerOptions } from './options.ts';
 import type { ServerAddress } from './server-url.ts';
 
@@ -27,18 +28,21 @@ export function checkAuthentication(
     readonly name: string;
     readonly address?: ServerAddress | undefined;
   })[],
+  sources: readonly Given[],
   report: Report,
 ): void {
   const { proxyIdentityHeader, proxyScopesHeader, trustedProxy } = authentication;
   if ((proxyIdentityHeader === undefined) !== (trustedProxy.length === 0))
     report(
-      'proxyIdentityHeader',
-      'and trustedProxy need each other: a header says who, an address from whom that counts',
+      placeOf(sources, 'proxyIdentityHeader', 'trustedProxy'),
+      (nameOf) =>
+        `needs ${nameOf(proxyIdentityHeader === undefined ? 'proxyIdentityHeader' : 'trustedProxy')}: a header says who, an address from whom that counts`,
     );
+  const atScopes = placeOf(sources, 'proxyScopesHeader');
   if (proxyScopesHeader !== undefined && proxyIdentityHeader === undefined)
-    report('proxyScopesHeader', 'needs proxyIdentityHeader');
+    report(atScopes, (nameOf) => `needs ${nameOf('proxyIdentityHeader')}`);
   if (proxyScopesHeader !== undefined && proxyScopesHeader === proxyIdentityHeader)
-    report('proxyScopesHeader', 'must be another header than proxyIdentityHeader');
+    report(atScopes, (nameOf) => `must be another header than ${nameOf('proxyIdentityHeader')}`);
   const isAuthenticated = hasAuthentication(authentication);
   for (const server of servers) {
     const { name, forwardHeaders, isolation } = server;
@@ -48,26 +52,35 @@ export function checkAuthentication(
     if (isAuthenticated && forwardHeaders.includes('authorization'))
       report(
         `server ${name}`,
-        'has authorization in forwardHeaders, and the gateway does authentication: a token for the gateway must not reach a server',
+        (nameOf) =>
+          `has authorization in ${nameOf('forwardHeaders')}, and the gateway does authentication: ${tokenStays}`,
       );
     // Credentials tell clients apart as well.
     if (!isAuthenticated && isolation === 'principal' && credentials?.as !== 'variables')
-      report(`server ${name}`, 'has isolation principal, which needs authentication: else all clients are one');
+      report(
+        `server ${name}`,
+        (nameOf) => `has ${nameOf('isolation')} principal, which needs authentication: else all clients are one`,
+      );
   }
 }
+
+const tokenStays = 'a token for the gateway must not reach a server';
 
 /** What is wrong with what a server gets of its clients, by how these are authenticated. */
 function credentialsFault(
   credentials: Credentials,
   isAuthenticated: boolean,
   proxyIdentityHeader: string | undefined,
-): string | undefined {
+): Message | undefined {
   const headers = credentialHeaders(credentials);
   const hasClaim = [...credentials.parts.values()].flat().some(({ kind }) => kind === 'claim');
-  if (hasClaim && !isAuthenticated) return 'has a claim in credentials, which needs authentication';
+  if (hasClaim && !isAuthenticated)
+    return (nameOf) => `has a claim in ${nameOf('credentials')}, which needs authentication`;
   if (isAuthenticated && headers.includes('authorization'))
-    return 'has authorization in credentials, and the gateway does authentication: a token for the gateway must not reach a server';
+    return (nameOf) =>
+      `has authorization in ${nameOf('credentials')}, and the gateway does authentication: ${tokenStays}`;
   if (proxyIdentityHeader !== undefined && headers.includes(proxyIdentityHeader.toLowerCase()))
-    return 'has the header of a proxy in credentials, which anybody may send; {claim:sub} is whom a trusted proxy named';
+    return (nameOf) =>
+      `has the header of a proxy in ${nameOf('credentials')}, which anybody may send; {claim:sub} is whom a trusted proxy named`;
   return undefined;
 }

@@ -1,5 +1,5 @@
 import type { Report } from './fault.ts';
-import { firstGiven, type Given } from './given-values.ts';
+import { firstGiven, type Given, placeOf } from './given-values.ts';
 import type { GlobalOptions, ServerOptions } from './options.ts';
 
 type Configured = Pick<GlobalOptions, 'authIssuer' | 'authJwksUrl' | 'publicUrl'> & {
@@ -19,30 +19,33 @@ export function checkAuthorization(
   sources: readonly Given[],
   report: Report,
 ): void {
-  const at = (key: string): string => firstGiven(sources, key)?.path ?? key;
   const { authIssuer, authJwksUrl, publicUrl, servers } = config;
   if (authIssuer.length > 0) {
     if (publicUrl === undefined) {
       report(
-        at('authIssuer'),
-        'needs publicUrl: a token must be issued for the URL at which clients reach the gateway',
+        placeOf(sources, 'authIssuer'),
+        (nameOf) =>
+          `needs ${nameOf('publicUrl')}: a token must be issued for the URL at which clients reach the gateway`,
       );
     }
     if (authIssuer.length > 1 && authJwksUrl !== undefined) {
-      report(at('authJwksUrl'), 'is only for a single authIssuer; of several, each must name its keys in its metadata');
+      report(
+        placeOf(sources, 'authJwksUrl'),
+        (nameOf) => `is only for a single ${nameOf('authIssuer')}; of several, each must name its keys in its metadata`,
+      );
     }
     return;
   }
   for (const key of ofTokens) {
     const given = firstGiven(sources, key);
-    if (given !== undefined) report(given.path, 'is of no use without authIssuer');
+    if (given !== undefined) report(given.path, (nameOf) => `is of no use without ${nameOf('authIssuer')}`);
   }
   if (isAuthenticated) return;
   if (servers.some(({ requiredScopes, toolScopes }) => requiredScopes.length + Object.keys(toolScopes).length > 0)) {
-    const key = ['requiredScopes', 'toolScopes'].find((each) => firstGiven(sources, each) !== undefined);
     report(
-      at(key ?? 'requiredScopes'),
-      'asks for scopes, but nobody is asked who they are; give authIssuer, apiKeysFile (--api-keys) or proxyIdentityHeader',
+      placeOf(sources, 'requiredScopes', 'toolScopes'),
+      (nameOf) =>
+        `asks for scopes, but nobody is asked who they are; give ${nameOf('authIssuer')}, ${nameOf('apiKeysFile')} or ${nameOf('proxyIdentityHeader')}`,
     );
   }
 }

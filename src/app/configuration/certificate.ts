@@ -1,6 +1,7 @@
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
 import type { ServerCertificate } from '../../http/web-server.ts';
+import type { Message } from './fault.ts';
 import type { GlobalOptions } from './options.ts';
 
 /** The files of the gateway's own certificate. */
@@ -9,9 +10,9 @@ export type CertificateFiles = Pick<GlobalOptions, 'tlsCert' | 'tlsKey'>;
 /** A certificate that can be used, or which option is wrong and why. */
 export type CertificateRead =
   | { readonly ok: true; readonly certificate: ServerCertificate | undefined }
-  | { readonly ok: false; readonly option: keyof CertificateFiles; readonly message: string };
+  | { readonly ok: false; readonly option: keyof CertificateFiles; readonly message: Message };
 
-const refused = (option: keyof CertificateFiles, message: string): CertificateRead => ({ ok: false, option, message });
+const refused = (option: keyof CertificateFiles, message: Message): CertificateRead => ({ ok: false, option, message });
 
 /**
  * Reads certificate and key, and tries whether they belong together: a wrong pair is found before anybody connects.
@@ -22,8 +23,10 @@ export function readCertificate(
   readFile: (path: string) => string,
 ): CertificateRead {
   if (tlsCert === undefined && tlsKey === undefined) return { ok: true, certificate: undefined };
-  if (tlsCert === undefined) return refused('tlsKey', 'needs tlsCert, the certificate to which the key belongs');
-  if (tlsKey === undefined) return refused('tlsCert', 'needs tlsKey, the key of the certificate');
+  if (tlsCert === undefined)
+    return refused('tlsKey', (nameOf) => `needs ${nameOf('tlsCert')}, the certificate to which the key belongs`);
+  if (tlsKey === undefined)
+    return refused('tlsCert', (nameOf) => `needs ${nameOf('tlsKey')}, the key of the certificate`);
   const [cert, key] = [tlsCert, tlsKey].map((path) => textOf(path, readFile));
   if (cert === undefined || 'code' in cert)
     return refused('tlsCert', `names a file that cannot be read (${cert?.code})`);
@@ -35,7 +38,10 @@ export function readCertificate(
     return refused('tlsKey', 'names an encrypted key; give one without passphrase, readable to the gateway alone');
   if (own === undefined) return refused('tlsKey', 'names a file without a private key in PEM');
   if (!leaf.checkPrivateKey(own)) {
-    return refused('tlsKey', "does not belong to the first certificate of tlsCert, which must be the gateway's own");
+    return refused(
+      'tlsKey',
+      (nameOf) => `does not belong to the first certificate of ${nameOf('tlsCert')}, which must be the gateway's own`,
+    );
   }
   const certificate = { cert: cert.text, key: key.text };
   try {

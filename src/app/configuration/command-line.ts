@@ -11,14 +11,17 @@ export const forms = [
   'mcp-gangway [options] --config <file>',
 ] as const;
 
-/** What help can be wanted on: the gateway in short, all options, or a command of its own. */
-export type HelpTopic = 'gateway' | 'all' | 'check' | 'key';
+/** What can stand behind `--help`: all options, or a command of its own. */
+export const helpTopics = ['all', 'check', 'key'] as const;
+
+/** What help can be wanted on: the gateway in short, or one of the topics. */
+export type HelpTopic = 'gateway' | (typeof helpTopics)[number];
 
 /** What the arguments say. */
 export interface CommandLine {
   readonly command: 'serve' | 'check' | 'key' | 'help' | 'version';
-  /** What help is wanted on. */
-  readonly helpOn: HelpTopic;
+  /** What help is wanted on; undefined for a word that is no topic. */
+  readonly helpOn: HelpTopic | undefined;
   /** The options given, by key. */
   readonly given: Given;
   readonly configFile: string | undefined;
@@ -37,6 +40,7 @@ export interface CommandLine {
 const keyOfFlag = new Map(Object.entries({ ...globalOptions, ...serverOptions }).map(([key]) => [flagOf(key), key]));
 const kindOf = new Map(Object.entries({ ...globalOptions, ...serverOptions }).map(([key, { kind }]) => [key, kind]));
 const knownFlags = ['--config', '--json', '--help', '--version', ...keyOfFlag.keys()];
+const commands = ['check', 'key', '--help', '--version'];
 const defaultOf = new Map(
   Object.entries({ ...globalOptions, ...serverOptions }).map(([key, option]) => [key, option.default]),
 );
@@ -55,7 +59,7 @@ export function readCommandLine(argv: readonly string[], report: Report): Comman
   const words: number[] = [];
   let command: CommandLine['command'] = 'serve';
   let isJson = false;
-  let helpOn: HelpTopic = 'gateway';
+  let helpOn: HelpTopic | undefined = 'gateway';
 
   for (let index = 0; index < own.length; index++) {
     const argument = own[index] ?? '';
@@ -65,6 +69,7 @@ export function readCommandLine(argv: readonly string[], report: Report): Comman
     else if (argument === '-h' || argument === '--help') {
       const next = own[index + 1];
       if (isTopic(next)) helpOn = next;
+      else if (isPlainWord(next)) helpOn = undefined;
       else if (isTopic(command)) helpOn = command;
       command = 'help';
     } else if (argument === '-v' || argument === '--version') command = command === 'help' ? 'help' : 'version';
@@ -108,7 +113,7 @@ export function readCommandLine(argv: readonly string[], report: Report): Comman
   };
 }
 
-const isTopic = (word: string | undefined): word is HelpTopic => word === 'all' || word === 'check' || word === 'key';
+const isTopic = (word: string | undefined): word is HelpTopic => helpTopics.some((topic) => topic === word);
 
 const isPlainWord = (word: string | undefined): boolean => word !== undefined && !word.startsWith('-') && !isUrl(word);
 
@@ -132,9 +137,16 @@ function reportWords(words: readonly number[], own: readonly string[], report: R
   for (const [count, index] of words.entries()) {
     const path = `argument ${index + 1}`;
     if (count > 0) report(path, 'is one word too many; the command of a server and its arguments stand after --');
-    else if (!isUrl(own[index] ?? ''))
-      report(path, 'is neither an option nor a URL; the command of a server and its arguments stand after --');
+    else if (!isUrl(own[index] ?? '')) report(path, strayWord(own[index] ?? ''));
   }
+}
+
+/** Most often the command of a server without its `--`, or one of the gateway's own with a mistake in it. */
+function strayWord(word: string): string {
+  const nearest = nearestName(word, commands);
+  return nearest === undefined || nearest === word
+    ? 'is neither an option nor a URL; the command of a server and its arguments stand after --'
+    : `is neither a command nor a URL; did you mean ${nearest}? The command of a server stands after --`;
 }
 
 function firstUrl(words: readonly number[], own: readonly string[]): CommandLine['url'] {

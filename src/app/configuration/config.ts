@@ -3,14 +3,14 @@ import { keyName, readKeysFile, readKeysOfEnvironment } from './api-keys.ts';
 import { checkAuthentication, hasAuthentication } from './authentication.ts';
 import { checkAuthorization } from './authorization.ts';
 import { readCertificate } from './certificate.ts';
-import { type CommandLine, forms, type HelpTopic, readCommandLine } from './command-line.ts';
+import { type CommandLine, forms, type HelpTopic, helpTopics, readCommandLine } from './command-line.ts';
 import { type ConfigFile, readConfigFile } from './config-file.ts';
 import { readServers, type ServerConfig } from './configured-servers.ts';
 import { hasDoublePath } from './endpoint-paths.ts';
 import { configFileVariable, type Environment, environmentWarnings, givenByEnvironment } from './environment.ts';
-import type { Fault, Report } from './fault.ts';
-import { defaultsOf, firstGiven, type Given, resolveOptions } from './given-values.ts';
-import { flagOf } from './option-names.ts';
+import { type Fault, type Report, told } from './fault.ts';
+import { defaultsOf, firstGiven, type Given, placeOf, resolveOptions } from './given-values.ts';
+import { flagOf, namesAt } from './option-names.ts';
 import { type GlobalOptions, globalOptions, orderedPairs, serverOptions } from './options.ts';
 import { quotaWarnings } from './quota-options.ts';
 import type { EntryContext } from './server-entry.ts';
@@ -68,12 +68,17 @@ export function readConfiguration({
   findCommand = () => false,
 }: ConfigurationSources): Configuration {
   const faults: Fault[] = [];
-  const report: Report = (path, message) => faults.push({ path, message });
+  let hasFile = false;
+  const report: Report = (path, message) => faults.push({ path, message: told(message, namesAt(path, hasFile)) });
   const context: EntryContext = { env, findCommand, report };
 
   const line = readCommandLine(argv, report);
   const { command } = line;
-  if (command === 'help') return { ok: true, command, on: line.helpOn };
+  if (command === 'help') {
+    if (line.helpOn !== undefined) return { ok: true, command, on: line.helpOn };
+    const message = `has no text on that; there is --help alone, and ${helpTopics.map((topic) => `--help ${topic}`).join(', ')}`;
+    return { ok: false, faults: [{ path: '--help', message }] };
+  }
   if (command === 'version') return { ok: true, command };
   if (command === 'key') {
     const { keyFor: name = '' } = line;
@@ -83,6 +88,7 @@ export function readConfiguration({
   }
 
   const fileName = fileNameOf(line, env, report);
+  hasFile = fileName !== undefined;
   const file = fileName === undefined ? undefined : loadFile(fileName, readFile, context);
   const sources = [line.given, givenByEnvironment(env), file?.given ?? new Map()];
   const globals = resolveOptions(globalOptions, sources, defaultsOf(globalOptions), report);
@@ -91,20 +97,21 @@ export function readConfiguration({
   const common = resolveOptions(serverOptions, sources, defaultsOf(serverOptions), report);
   const servers = readServers(line, file, globals.path, common, context);
   if (faults.length === 0 && hasDoublePath({ ...globals, servers })) {
-    const given = ['wsPath', 'ssePath', 'messagesPath', 'path'].flatMap((key) => firstGiven(sources, key) ?? []);
     report(
-      given[0]?.path ?? 'path',
-      'gives two endpoints one path; path, ssePath, messagesPath and wsPath must differ',
+      placeOf(sources, ...pathOptions),
+      (nameOf) => `gives two endpoints one path; ${pathOptions.map(nameOf).join(', ')} must differ`,
     );
   }
   const apiKeys = readKeysOfEnvironment(env, report);
   const keysOfFile = checkKeysFile(globals.apiKeysFile, readFile, report);
-  checkAuthentication({ ...globals, apiKeys }, servers, report);
+  checkAuthentication({ ...globals, apiKeys }, servers, sources, report);
   const isAuthenticated = hasAuthentication({ ...globals, apiKeys });
   checkAuthorization({ ...globals, servers }, isAuthenticated, sources, report);
   if (globals.requireAuth && !isAuthenticated) {
-    const path = firstGiven(sources, 'requireAuth')?.path ?? 'requireAuth';
-    report(path, 'wants authentication, and none is configured; docs/authentication.md and docs/oauth.md say how');
+    report(
+      placeOf(sources, 'requireAuth'),
+      'wants authentication, and none is configured; docs/authentication.md and docs/oauth.md say how',
+    );
   }
   if (faults.length > 0) return { ok: false, faults };
   const isGiven = (key: string): boolean => firstGiven(sources, key) !== undefined;
@@ -115,6 +122,9 @@ export function readConfiguration({
   ];
   return { ok: true, command, config: { ...globals, servers, apiKeys }, warnings, file: fileName, isJson: line.isJson };
 }
+
+/** The later, the more often they are left as they are. */
+const pathOptions = ['wsPath', 'ssePath', 'messagesPath', 'path'] as const;
 
 /** The file to read; also reports when not exactly one form is given. */
 function fileNameOf({ configFile, serverCommand, url, hasStrayWord }: CommandLine, env: Environment, report: Report) {
@@ -163,7 +173,7 @@ function checkPairs(globals: GlobalOptions, sources: readonly Given[], report: R
   for (const [smaller, larger, reason] of orderedPairs) {
     const given = firstGiven(sources, smaller) ?? firstGiven(sources, larger);
     if (given !== undefined && (globals[smaller] ?? 0) > (globals[larger] ?? Number.POSITIVE_INFINITY)) {
-      report(given.path, `${smaller} must not be larger than ${larger}: ${reason}`);
+      report(given.path, (nameOf) => `${nameOf(smaller)} must not be larger than ${nameOf(larger)}: ${reason}`);
     }
   }
 }
@@ -175,5 +185,5 @@ function checkCertificate(
   report: Report,
 ): void {
   const read = readCertificate(globals, readFile);
-  if (!read.ok) report(firstGiven(sources, read.option)?.path ?? read.option, read.message);
+  if (!read.ok) report(placeOf(sources, read.option), read.message);
 }

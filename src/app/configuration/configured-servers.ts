@@ -115,7 +115,7 @@ function readAddress(
   report: Report,
 ): ServerAddress | undefined {
   if ((upstreamCert === undefined) !== (upstreamKey === undefined)) {
-    report(path, 'needs upstreamCert and upstreamKey together, or neither');
+    report(path, (nameOf) => `needs ${nameOf('upstreamCert')} and ${nameOf('upstreamKey')} together, or neither`);
   }
   const read = readServerUrl(text, transport);
   if (!read.ok) {
@@ -125,7 +125,10 @@ function readAddress(
   const { address } = read;
   const hasSessionsOnly = address.transport === 'sse' || address.transport === 'ws';
   if (era === 'modern' && hasSessionsOnly) {
-    report(path, 'cannot have era modern: HTTP+SSE and WebSocket are transports of the legacy era');
+    report(
+      path,
+      (nameOf) => `cannot have ${nameOf('era')} modern: HTTP+SSE and WebSocket are transports of the legacy era`,
+    );
   }
   return address;
 }

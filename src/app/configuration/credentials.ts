@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { type Credentials, parseCredential } from '../../protocol/credentials.ts';
-import type { Report } from './fault.ts';
+import type { Message, Report } from './fault.ts';
 import type { Option } from './option-kinds.ts';
 import { headerFault } from './remote-options.ts';
 import { hasHeaders, type ServerAddress } from './server-url.ts';
@@ -81,54 +81,68 @@ export function checkCredentials<T extends Configured>(server: T, isOwn: boolean
   const names = Object.keys(credentials);
   if (names.length === 0) return server;
   if (address !== undefined && !hasHeaders(address)) {
-    if (isOwn) report(path, 'has credentials, which lines on a socket have no place for');
+    if (isOwn) report(path, (nameOf) => `has ${nameOf('credentials')}, which lines on a socket have no place for`);
     return { ...server, credentials: {} };
   }
-  const tell = (message: string | undefined): void => {
+  const tell = (message: Message | undefined): void => {
     if (message !== undefined) report(path, message);
   };
   if (address === undefined) {
     for (const name of names) tell(variableFault(name, env));
     if (era === 'modern') {
       tell(
-        'has credentials and era modern, where all clients share one process; leave era out, or give it to one client',
+        (nameOf) =>
+          `has ${nameOf('credentials')} and ${nameOf('era')} modern, where all clients share one process; leave ${nameOf('era')} out, or give it to one client`,
       );
     }
     if (isolation === 'shared') {
-      tell('has credentials and isolation shared, where all clients share processes; principal shares those of one');
+      tell(
+        (nameOf) =>
+          `has ${nameOf('credentials')} and ${nameOf('isolation')} shared, where all clients share processes; principal shares those of one`,
+      );
     }
   } else {
     const own = [...Object.keys(headers), ...forwardHeaders].map((name) => name.toLowerCase());
     for (const name of names) tell(credentialHeaderFault(name.toLowerCase(), own));
-    if (new Set(names.map((name) => name.toLowerCase())).size < names.length) tell('has a header twice in credentials');
+    if (new Set(names.map((name) => name.toLowerCase())).size < names.length)
+      tell((nameOf) => `has a header twice in ${nameOf('credentials')}`);
   }
   for (const text of Object.values(credentials)) tell(sourceFault(text));
-  if (warm > 0) tell('has credentials and warm: nothing can be started before its client is known; set warm to 0');
+  if (warm > 0)
+    tell(
+      (nameOf) =>
+        `has ${nameOf('credentials')} and ${nameOf('warm')}: nothing can be started before its client is known; set ${nameOf('warm')} to 0`,
+    );
   return server;
 }
 
 /** Headers that are of the connection, or are secrets of the gateway or of all servers behind one name, and not of this one. */
-function sourceFault(text: string): string | undefined {
+function sourceFault(text: string): Message | undefined {
   for (const part of parseCredential(text) ?? []) {
     if (part.kind !== 'header') continue;
     const fault = part.name === 'cookie' ? 'is cookie, which holds what is for others too' : headerFault(part.name);
-    if (fault !== undefined) return `has a header in the values of credentials that ${fault}`;
+    if (fault !== undefined) return (nameOf) => `has a header in the values of ${nameOf('credentials')} that ${fault}`;
   }
   return undefined;
 }
 
-function variableFault(name: string, env: Readonly<Record<string, string>>): string | undefined {
-  if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name)) return 'has a name in credentials that is none of a variable';
-  if (runsCode.test(name)) return `has ${name} in credentials: its value says which code runs, and must be no client's`;
+function variableFault(name: string, env: Readonly<Record<string, string>>): Message | undefined {
+  if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name))
+    return (nameOf) => `has a name in ${nameOf('credentials')} that is none of a variable`;
+  if (runsCode.test(name))
+    return (nameOf) =>
+      `has ${name} in ${nameOf('credentials')}: its value says which code runs, and must be no client's`;
   return Object.hasOwn(env, name)
-    ? `has ${name} in env and in credentials: it is either the gateway's or the client's`
+    ? (nameOf) =>
+        `has ${name} in ${nameOf('env')} and in ${nameOf('credentials')}: it is either the gateway's or the client's`
     : undefined;
 }
 
-function credentialHeaderFault(name: string, own: readonly string[]): string | undefined {
+function credentialHeaderFault(name: string, own: readonly string[]): Message | undefined {
   const fault = headerFault(name);
-  if (fault !== undefined) return `has a name in credentials that ${fault}`;
+  if (fault !== undefined) return (nameOf) => `has a name in ${nameOf('credentials')} that ${fault}`;
   return own.includes(name)
-    ? `has ${name} in credentials and in headers or forwardHeaders: one of them must say what it is`
+    ? (nameOf) =>
+        `has ${name} in ${nameOf('credentials')} and in ${nameOf('headers')} or ${nameOf('forwardHeaders')}: one of them must say what it is`
     : undefined;
 }

@@ -6,8 +6,18 @@ export interface Fault {
   readonly message: string;
 }
 
+/** What a place calls an option: `--tls-key` on the command line, `GANGWAY_TLS_KEY` in the environment, `tlsKey` in the file. */
+export type NameOf = (key: string) => string;
+
+/** The message of a fault. One that names options takes their names from the place where the fault stands. */
+export type Message = string | ((nameOf: NameOf) => string);
+
+/** A message in the words of a place. */
+export const told = (message: Message, nameOf: NameOf): string =>
+  typeof message === 'string' ? message : message(nameOf);
+
 /** Adds a fault; reading goes on, so that all faults are told at once. */
-export type Report = (path: string, message: string) => void;
+export type Report = (path: string, message: Message) => void;
 
 /** Names are shown up to this length, so that a fault stays one readable line. */
 const maxShownLength = 64;

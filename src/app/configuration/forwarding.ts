@@ -17,16 +17,28 @@ export function checkForwarding<T extends Configured>(server: T, isOwn: boolean,
   const { forwardHeaders, headers, warm } = server;
   if (forwardHeaders.length === 0) return server;
   if (!hasHeaders(server.address)) {
-    if (isOwn) report(path, 'has forwardHeaders, which are only for a server at an http(s):// or ws(s):// URL');
+    if (isOwn)
+      report(
+        path,
+        (nameOf) => `has ${nameOf('forwardHeaders')}, which is only for a server at an http(s):// or ws(s):// URL`,
+      );
     return { ...server, forwardHeaders: [] };
   }
   const fixed = Object.keys(headers).map((name) => name.toLowerCase());
   const both = forwardHeaders.find((name) => fixed.includes(name));
   if (both !== undefined) {
-    report(path, `has ${both} in headers and in forwardHeaders: it is either the gateway's or the client's`);
+    report(
+      path,
+      (nameOf) =>
+        `has ${both} in ${nameOf('headers')} and in ${nameOf('forwardHeaders')}: it is either the gateway's or the client's`,
+    );
   }
   if (warm > 0) {
-    report(path, 'has forwardHeaders and warm: no connection can be opened before its client is known; set warm to 0');
+    report(
+      path,
+      (nameOf) =>
+        `has ${nameOf('forwardHeaders')} and ${nameOf('warm')}: no connection can be opened before its client is known; set ${nameOf('warm')} to 0`,
+    );
   }
   return server;
 }

@@ -77,6 +77,10 @@ export function firstGiven(sources: readonly Given[], key: string): GivenValue |
   return sources.find((source) => source.has(key))?.get(key);
 }
 
+/** Where the first of these options stands that is given; the first name where none is. */
+export const placeOf = (sources: readonly Given[], key: string, ...others: readonly string[]): Fault['path'] =>
+  [key, ...others].map((each) => firstGiven(sources, each)?.path).find((path) => path !== undefined) ?? key;
+
 /** The defaults of a table's options. */
 export function defaultsOf<T extends OptionTable>(table: T): OptionValues<T> {
   // As in resolveOptions: each key's default has that key's type.

@@ -6,10 +6,14 @@ import { globalOptions, serverOptions } from './options.ts';
 const columns = 80;
 const indent = 21;
 
-/** What `--help` prints, on 80 columns. */
-export const renderHelp = (topic: HelpTopic = 'gateway'): string => `${texts[topic]().join('\n')}\n`;
+/**
+ * What `--help` prints, on 80 columns.
+ * @param docsFolder where `docs` is, if it is there; on a line of its own, however long it is
+ */
+export const renderHelp = (topic: HelpTopic = 'gateway', docsFolder?: string): string =>
+  `${texts[topic](docsFolder).join('\n')}\n`;
 
-const texts: Readonly<Record<HelpTopic, () => readonly string[]>> = {
+const texts: Readonly<Record<HelpTopic, (docsFolder?: string) => readonly string[]>> = {
   gateway: onGateway,
   all: onAll,
   check: onCheck,
@@ -33,6 +37,7 @@ function onGateway(): readonly string[] {
     `  ${'mcp-gangway key <name>'.padEnd(43)} make an API key`,
     '',
     'Options:',
+    ...row('--config', 'File with several servers, and options.'),
     ...options.filter(([, { inHelp }]) => inHelp).flatMap(([key, option]) => describe(key, option)),
     ...row('-h, --help', 'Print this.'),
     ...row('-v, --version', 'Print the version.'),
@@ -47,7 +52,7 @@ function onGateway(): readonly string[] {
   ];
 }
 
-function onAll(): readonly string[] {
+function onAll(docsFolder?: string): readonly string[] {
   const each = (options: Options): readonly string[] => options.flatMap(([key, option]) => describe(key, option));
   return [
     `Each is also a variable, as ${environmentNameOf('maxSessions')}, and a key of the file.`,
@@ -60,6 +65,7 @@ function onAll(): readonly string[] {
     ...each(Object.entries(serverOptions)),
     '',
     'With their bounds, and the file: docs/configuration.md',
+    ...(docsFolder === undefined ? [] : ['docs is here:', `  ${docsFolder}`]),
   ];
 }
 

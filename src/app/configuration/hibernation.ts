@@ -15,13 +15,19 @@ export function checkHibernation<T extends Configured>(server: T, isOwn: boolean
   const { hibernateAfterMs, address, onBackendExit } = server;
   if (hibernateAfterMs === 0) return server;
   if (address !== undefined) {
-    if (isOwn) report(path, 'has hibernateAfterMs, which is only for a server that the gateway starts, by a command');
+    if (isOwn)
+      report(
+        path,
+        (nameOf) =>
+          `has ${nameOf('hibernateAfterMs')}, which is only for a server that the gateway starts, by a command`,
+      );
     return { ...server, hibernateAfterMs: 0 };
   }
   if (onBackendExit === 'end') {
     report(
       path,
-      'has hibernateAfterMs and onBackendExit end: a session that hibernates is restored; leave one of them out',
+      (nameOf) =>
+        `has ${nameOf('hibernateAfterMs')} and ${nameOf('onBackendExit')} end: a session that hibernates is restored; leave one of them out`,
     );
   }
   return server;

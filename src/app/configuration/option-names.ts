@@ -1,3 +1,5 @@
+import type { Fault, NameOf } from './fault.ts';
+
 /**
  * Flags that are not named by their keys: one is given for each header, while the file has all of them in one place; one that
  * turns off what its key names; and the file of keys, since no keys can be given on the command line.
@@ -18,6 +20,15 @@ export const flagOf = (key: string): string =>
 /** `maxBodyBytes` → `GANGWAY_MAX_BODY_BYTES`. */
 export const environmentNameOf = (key: string): string =>
   `GANGWAY_${key.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase()}`;
+
+/**
+ * What options are called where a fault stands, so that who mistook himself on the command line is told in its words.
+ * @param hasFile there is a file, where all stands that is neither in the environment nor an option of the command line
+ */
+export function namesAt(path: Fault['path'], hasFile: boolean): NameOf {
+  if (path.startsWith('GANGWAY_')) return environmentNameOf;
+  return path.startsWith('--') || !hasFile ? flagOf : (key) => key;
+}
 
 /** Names longer than this are not compared: no known one comes near, and the comparison is quadratic. */
 const maxComparedLength = 64;

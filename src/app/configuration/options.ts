@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import type { Isolation } from '../../era/groups/groups.ts';
-import { logLevels, logParts, readLogLevels } from '../../ops/log-levels.ts';
 import type { Era } from '../../protocol/revisions.ts';
 import { authOptions } from './auth-options.ts';
 import { credentialOptions } from './credentials.ts';
 import { probeOptions } from './health-options.ts';
+import { logOptions } from './log-options.ts';
 import { oauthOptions, scopeOptions } from './oauth-options.ts';
 import { file, integer, list, matching, type Option, systemText, text, turnedOff, turnedOn } from './option-kinds.ts';
 import { quotaOptions } from './quota-options.ts';
@@ -67,21 +67,7 @@ export const globalOptions = {
     matching(/^[^\s/]+$/, 'must be an address or host name'),
     'Address of that port. For a Prometheus on another machine or in another container: 0.0.0.0 or ::.',
   ),
-  logLevel: text(
-    'info',
-    z
-      .string({ error: 'must be a string such as info or info,store=debug' })
-      .refine((value) => readLogLevels(value) !== undefined, {
-        error: `must be a level (${logLevels.join(', ')}), or levels of parts as in info,store=debug; parts are ${logParts.join(', ')}`,
-      }),
-    `Least level to log: ${logLevels.join(', ')}; of parts: info,store=debug.`,
-    { inHelp: true },
-  ),
-  logFormat: text<'auto' | 'json' | 'pretty'>(
-    'auto',
-    z.enum(['auto', 'json', 'pretty'], { error: 'must be auto, json or pretty' }),
-    'How lines of the log look: json, or pretty for a person; auto is pretty on a terminal.',
-  ),
+  ...logOptions,
   audit: text<string | undefined>(
     undefined,
     file,
@@ -211,7 +197,7 @@ export const globalOptions = {
 
 /** Options of one server. Given for the gateway as a whole they hold for every server that does not set its own. */
 export const serverOptions = {
-  warm: integer(0, [0, 100], 'Spare processes of the server started ahead, so that sessions start at once.', {
+  warm: integer(0, [0, 100], 'Spare server processes, so that sessions start at once.', {
     inHelp: true,
   }),
   era: text<Era | 'auto'>(

@@ -34,5 +34,6 @@ export function checkUser(
   path: string,
   report: Report,
 ): void {
-  if (uid !== undefined && gid === undefined) report(path, 'has uid without gid: give both');
+  if (uid !== undefined && gid === undefined)
+    report(path, (nameOf) => `has ${nameOf('uid')} without ${nameOf('gid')}: give both`);
 }

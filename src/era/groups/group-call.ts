@@ -75,7 +75,9 @@ export class GroupCall {
     for (let n = 0; !this.#isOver; ) {
       const isLast = n >= places.length - 1;
       const place = places[(n < places.length ? n : n + shift) % places.length] as Place;
+      if (!place.isOpen) answer.awaitsStart();
       const open = await place.open(forwarded);
+      answer.started();
       // Nobody else knows of a session that was opened for this request alone.
       if (answer.isOver) return this.#host.onOver(place);
       const waitMs = isLast ? Math.max(1, Math.min(turnMs, until - performance.now())) : 0;

@@ -72,6 +72,11 @@ export class Place {
     this.#onOpened = onOpened;
   }
 
+  /** False if its session is not known to be there: `open` may start the server. */
+  get isOpen(): boolean {
+    return this.#known !== undefined;
+  }
+
   /**
    * The session, opened if need be, or why there is none.
    * @param forwarded what the request brings for the server

@@ -14,12 +14,14 @@ interface MethodNumbers {
 /** The numbers of a server's clients of one era. */
 class EraNumbers {
   readonly gatewaySeconds: Distribution;
+  readonly waitSeconds: Distribution;
   readonly #metrics: Metrics;
   readonly #labels: readonly [server: string, era: Era];
   readonly #byMethod = new Map<string, MethodNumbers>();
 
   constructor(metrics: Metrics, server: string, era: Era) {
     this.gatewaySeconds = metrics.distributions('requestGatewaySeconds').of(server, era);
+    this.waitSeconds = metrics.distributions('requestWaitSeconds').of(server, era);
     this.#metrics = metrics;
     this.#labels = [server, era];
   }
@@ -48,14 +50,15 @@ export class CallMetrics implements CallObserver {
     this.#metrics = metrics;
   }
 
-  ended({ origin, method, outcome, durationMs, serverMs }: EndedCall): void {
+  ended({ origin, method, outcome, durationMs, serverMs, waitedMs }: EndedCall): void {
     const numbers = this.#of(origin.server)[origin.era];
     const { outcomes, serverSeconds } = numbers.of(method);
     (outcomes.get(outcome.kind) as Tally).value += 1;
     if (outcome.kind === 'fault') this.#metrics.tallies('faults').of(origin.server, outcome.reason).value += 1;
     if (serverMs === undefined) return;
     serverSeconds.observe(serverMs / 1_000);
-    if (outcome.kind !== 'left') numbers.gatewaySeconds.observe((durationMs - serverMs) / 1_000);
+    if (waitedMs > 0) numbers.waitSeconds.observe(waitedMs / 1_000);
+    if (outcome.kind !== 'left') numbers.gatewaySeconds.observe((durationMs - serverMs - waitedMs) / 1_000);
   }
 
   refused(server: string, reason: Reason): void {

@@ -101,9 +101,15 @@ export const catalogue = {
   },
   requestServerSeconds: histogram(
     'request_server_seconds',
-    'The time of a request from its hand-over to the server until the response was read.',
+    'The time of a request from its hand-over to the server until the response was read, without that of request_wait_seconds; of initialize with the start of a server.',
     serverBounds,
     [server, era, method],
+  ),
+  requestWaitSeconds: histogram(
+    'request_wait_seconds',
+    'The time in which the server could not work on a request: it waited for an answer of the client (to an elicitation, sampling or roots request), or was being started. Of requests that had to wait.',
+    serverBounds,
+    [server, era],
   ),
   requestGatewaySeconds: histogram(
     'request_gateway_seconds',

@@ -60,6 +60,9 @@ late the event loop was since the last look), \`nodejs_heap_size_used_bytes\`, \
   (\`mcp_gangway_request_gateway_seconds\`) holds the wait for Redis where there is one: for the record of a new session, and with an answer that is a stream for the
   response to be in the log, since it does not go out before. It does not hold the way of a request by Redis to the instance that has the session, nor what a server that writes faster than Redis
   takes it waits for: that is in \`mcp_gangway_request_server_seconds\`.
+- The time of a server is without that in which it waits for its client (a person who is asked does not make a server slow) or is being started: that is in
+  \`mcp_gangway_request_wait_seconds\`. It has in it the start that \`initialize\` waits for, and questions of which no call can be told to have asked them, as the server sent them beside
+  several; of modern clients at a legacy server, a start after hibernation.
 - A request to a session of another instance is counted there, by its owner. Streams and connections are counted where the client is.
 - Requests that the gateway makes by itself are no requests of clients; they are in \`mcp_gangway_server_messages_total\`.
 `;

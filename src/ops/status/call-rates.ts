@@ -4,7 +4,10 @@ import type { CallObserver, EndedCall } from '../../session/call-observer.ts';
 export const slotCount = 120;
 const slotMs = 1_000;
 
-/** The upper ends of the groups of latencies, in milliseconds: enough to see a slow server, and cheap to count. */
+/** Their answers take as long as a start, or as somebody listens: they say nothing of how fast a server is. */
+const unmeasured: ReadonlySet<string | undefined> = new Set(['initialize', 'subscriptions/listen']);
+
+/** The upper ends of the groups of times to answer, in milliseconds: enough to see a slow server, and cheap to count. */
 const bounds = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 30_000, 60_000] as const;
 const groups = bounds.length + 1;
 
@@ -12,7 +15,7 @@ const groups = bounds.length + 1;
 export interface Plots {
   readonly calls: readonly number[];
   readonly errors: readonly number[];
-  /** The latency that so many in 100 calls kept to, in milliseconds; null for a second without calls. */
+  /** The time to answer that so many in 100 answers kept to, in milliseconds; null for a second without any. */
   readonly p50: readonly (number | null)[];
   readonly p95: readonly (number | null)[];
 }
@@ -21,18 +24,21 @@ export interface Plots {
 class Rates {
   readonly #calls = new Uint32Array(slotCount);
   readonly #errors = new Uint32Array(slotCount);
-  readonly #latencies = new Uint32Array(slotCount * groups);
+  /** How many were answered in how long, by slot and group. */
+  readonly #answers = new Uint32Array(slotCount * groups);
   /** The newest second that the slots know. */
   #second = 0;
 
-  add(second: number, durationMs: number, isError: boolean): void {
+  /** @param answerMs undefined for a call whose time is not to be counted */
+  add(second: number, answerMs: number | undefined, isError: boolean): void {
     this.#turnTo(second);
     const slot = second % slotCount;
     (this.#calls[slot] as number) += 1;
     if (isError) (this.#errors[slot] as number) += 1;
+    if (answerMs === undefined) return;
     let group = 0;
-    while (group < bounds.length && durationMs > (bounds[group] as number)) group += 1;
-    (this.#latencies[slot * groups + group] as number) += 1;
+    while (group < bounds.length && answerMs > (bounds[group] as number)) group += 1;
+    (this.#answers[slot * groups + group] as number) += 1;
   }
 
   plots(second: number): Plots {
@@ -46,18 +52,18 @@ class Rates {
     };
   }
 
-  /** Over the last seconds: so many in 100 calls took at most so long; null without calls. */
+  /** Over these seconds: so many in 100 answers took at most so long; null without any. */
   #quantile(slots: readonly number[], share: number): number | null {
     const counts = Array.from({ length: groups }, (_, group) =>
-      slots.reduce((sum, slot) => sum + (this.#latencies[slot * groups + group] as number), 0),
+      slots.reduce((sum, slot) => sum + (this.#answers[slot * groups + group] as number), 0),
     );
     return quantileOf(counts, share);
   }
 
-  /** Adds how many calls took how long, by group, in all seconds that are known. */
-  addLatencies(to: number[], second: number): void {
+  /** Adds how many answers took how long, by group, in all seconds that are known. */
+  addAnswers(to: number[], second: number): void {
     this.#turnTo(second);
-    for (const [at, count] of this.#latencies.entries()) (to[at % groups] as number) += count;
+    for (const [at, count] of this.#answers.entries()) (to[at % groups] as number) += count;
   }
 
   /** Empties the slots of the seconds since the newest one that is known. */
@@ -67,13 +73,13 @@ class Rates {
       const slot = (second - step) % slotCount;
       this.#calls[slot] = 0;
       this.#errors[slot] = 0;
-      this.#latencies.fill(0, slot * groups, (slot + 1) * groups);
+      this.#answers.fill(0, slot * groups, (slot + 1) * groups);
     }
     this.#second = Math.max(this.#second, second);
   }
 }
 
-/** Within which so many of the calls are; the end of the group is said, and of the last one its beginning. */
+/** Within which so many of the answers are; the end of the group is said, and of the last one its beginning. */
 function quantileOf(counts: readonly number[], share: number): number | null {
   const total = counts.reduce((sum, count) => sum + count, 0);
   if (total === 0) return null;
@@ -90,14 +96,18 @@ export interface Totals {
   /** In the last seconds that are over. */
   readonly callsPerSecond: number;
   readonly errorsPerSecond: number;
-  /** In all of the time that plots show: who looks after a few calls wants to know how long they took. */
+  /** The time to answer, over all of the time that plots show: who looks after a few calls wants to know how long they took. */
   readonly p95Ms: number | null;
 }
 
 /** Rates are of so many seconds, so that a person can read them. */
 const totalSeconds = 5;
 
-/** How many calls servers answered in each of the last seconds, and how fast. */
+/**
+ * How many calls of servers ended in each of the last seconds, and how fast they were answered: from the request until the
+ * server's answer, gateway and server together, without what neither of them is to blame for (`EndedCall.waitedMs`). Calls that
+ * the server did not answer have no such time.
+ */
 export class CallRates implements CallObserver {
   readonly wantsNames = false;
   readonly #byServer = new Map<string, Rates>();
@@ -108,9 +118,10 @@ export class CallRates implements CallObserver {
     this.#now = now;
   }
 
-  ended({ origin, durationMs, outcome }: EndedCall): void {
-    const isError = outcome.kind !== 'ok' && outcome.kind !== 'left';
-    this.#of(origin.server).add(this.#second, durationMs, isError);
+  ended({ origin, method, durationMs, waitedMs, outcome: { kind } }: EndedCall): void {
+    const isAnswered = kind === 'ok' || kind === 'tool_error' || kind === 'error';
+    const answerMs = isAnswered && !unmeasured.has(method) ? durationMs - waitedMs : undefined;
+    this.#of(origin.server).add(this.#second, answerMs, kind !== 'ok' && kind !== 'left');
   }
 
   refused(): void {
@@ -124,12 +135,12 @@ export class CallRates implements CallObserver {
   totals(servers: readonly Plots[]): Totals {
     const sum = (of: readonly number[]): number =>
       of.slice(-totalSeconds - 1, -1).reduce((total, value) => total + value, 0) / totalSeconds;
-    const latencies = new Array<number>(groups).fill(0);
-    for (const rates of this.#byServer.values()) rates.addLatencies(latencies, this.#second);
+    const answers = new Array<number>(groups).fill(0);
+    for (const rates of this.#byServer.values()) rates.addAnswers(answers, this.#second);
     return {
       callsPerSecond: servers.reduce((total, { calls }) => total + sum(calls), 0),
       errorsPerSecond: servers.reduce((total, { errors }) => total + sum(errors), 0),
-      p95Ms: quantileOf(latencies, 0.95),
+      p95Ms: quantileOf(answers, 0.95),
     };
   }
 

@@ -69,6 +69,8 @@ export interface SessionView {
   readonly session: string;
   readonly revision: string;
   readonly kind: string;
+  /** It has no process now, and gets one when it is used again. */
+  readonly isHibernating: boolean;
   readonly calls: number;
   readonly streams: number;
   readonly messages: number;
@@ -97,16 +99,18 @@ export function showSession(
   of: BackendsOf,
   now = performance.now(),
 ): SessionView {
-  const { kind, calls, streams, startedAt, lastActivityAt } = glance;
+  const { kind, isHibernating, calls, streams, startedAt, lastActivityAt } = glance;
   const times = { idleMs: calls > 0 ? 0 : Math.round(now - lastActivityAt), upMs: Math.round(now - startedAt) };
-  return { ...name, revision: protocolVersion, kind, calls, streams, ...times, ...of(name) };
+  return { ...name, revision: protocolVersion, kind, isHibernating, calls, streams, ...times, ...of(name) };
 }
 
 /** The sessions that a text is found in, those used last first. */
 export function showSessions(all: readonly LookedAtSession[], search: string, of: BackendsOf): SessionViews {
   const wanted = search.toLowerCase();
   const isFound = ({ name, protocolVersion, glance }: LookedAtSession): boolean =>
-    `${name.server} ${name.session} ${protocolVersion} ${glance.kind}`.toLowerCase().includes(wanted);
+    `${name.server} ${name.session} ${protocolVersion} ${glance.kind}${glance.isHibernating ? ' hibernates' : ''}`
+      .toLowerCase()
+      .includes(wanted);
   const found = wanted === '' ? [...all] : all.filter(isFound);
   const shown = found
     .sort((a, b) => b.glance.lastActivityAt - a.glance.lastActivityAt)

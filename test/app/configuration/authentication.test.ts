@@ -64,7 +64,7 @@ describe('authentication', () => {
       const files = 'files' in given ? given.files : {};
       const all = 'argv' in given ? [...given.argv, ...argv] : argv;
       expect(faultsOf({ argv: all, env: given.env, files })).toEqual([
-        expect.stringMatching(/^server .*authorization in forwardHeaders.*must not reach a server$/),
+        expect.stringMatching(/^server .*authorization in --forward-header.*must not reach a server$/),
       ]);
     }
     const proxy = ['--proxy-identity-header', 'x-user', '--trusted-proxy', '::1', ...argv];
@@ -73,9 +73,9 @@ describe('authentication', () => {
 
   it.each<[string, readonly string[], RegExp]>([
     ['isolation by principals without principals', ['--isolation', 'principal'], /needs authentication/],
-    ['an identity header from anywhere', ['--proxy-identity-header', 'x-user'], /trustedProxy need each other/],
-    ['a trusted proxy without a header', ['--trusted-proxy', '::1'], /need each other/],
-    ['a scopes header alone', ['--proxy-scopes-header', 'x-scopes'], /needs proxyIdentityHeader/],
+    ['an identity header from anywhere', ['--proxy-identity-header', 'x-user'], /needs --trusted-proxy/],
+    ['a trusted proxy without a header', ['--trusted-proxy', '::1'], /needs --proxy-identity-header/],
+    ['a scopes header alone', ['--proxy-scopes-header', 'x-scopes'], /needs --proxy-identity-header/],
     [
       'one header for both',
       ['--proxy-identity-header', 'x-user', '--proxy-scopes-header', 'X-User', '--trusted-proxy', '::1'],

@@ -32,7 +32,7 @@ describe('access tokens', () => {
   });
 
   it.each([
-    ['no public URL', [...issuer], '--auth-issuer', 'needs publicUrl'],
+    ['no public URL', [...issuer], '--auth-issuer', 'needs --public-url'],
     ['an issuer without TLS', ['--auth-issuer', 'http://login.example.com', ...publicUrl], '--auth-issuer[0]', 'https'],
     ['an issuer that is no URL', ['--auth-issuer', 'login', ...publicUrl], '--auth-issuer[0]', 'https:// URL'],
     ['a query', ['--auth-issuer', 'https://a.example/?b', ...publicUrl], '--auth-issuer[0]', 'query'],
@@ -40,14 +40,19 @@ describe('access tokens', () => {
     ['a fragment', [...issuer, '--public-url', 'https://c.example/#a'], '--public-url', 'fragment'],
     ['a shared secret', [...issuer, ...publicUrl, '--auth-algorithms', 'HS256'], '--auth-algorithms[0]', 'RS256'],
     ['no signature', [...issuer, ...publicUrl, '--auth-algorithms', 'none'], '--auth-algorithms[0]', 'RS256'],
-    ['an audience alone', ['--auth-audience', 'api'], '--auth-audience', 'authIssuer'],
+    ['an audience alone', ['--auth-audience', 'api'], '--auth-audience', '--auth-issuer'],
     [
       'the keys of one of two',
       [...issuer, ...issuer, ...publicUrl, '--auth-jwks-url', 'https://a.example'],
       '--auth-jwks-url',
       'single',
     ],
-    ['scopes that nobody is asked for', ['--required-scopes', 'read'], '--required-scopes', 'authIssuer'],
+    [
+      'scopes that nobody is asked for',
+      ['--required-scopes', 'read'],
+      '--required-scopes',
+      '--auth-issuer, --api-keys',
+    ],
     [
       'a scope that is none',
       [...issuer, ...publicUrl, '--required-scopes', 'a"b'],

@@ -140,6 +140,12 @@ describe('help', () => {
   ])('%j is on %s', (argv, on) => {
     expect(read({ argv })).toEqual({ ok: true, command: 'help', on });
   });
+
+  it.each([[['--help', 'foo']], [['check', '-h', 'foo']]])('%j names the topics that there are', (argv) => {
+    const [fault, ...others] = faultsOf({ argv });
+    expect(others).toEqual([]);
+    for (const topic of ['all', 'check', 'key']) expect(fault?.message).toContain(`--help ${topic}`);
+  });
 });
 
 describe('the order of sources', () => {
@@ -549,6 +555,61 @@ describe('faults', () => {
     ['a lease that is never relied on', { argv: ['--lease-margin-ms', '6001', '--', 'x'] }, ['--lease-margin-ms']],
   ])('%s', (_case, given, paths) => {
     expect(pathsOf(given)).toEqual(paths);
+  });
+
+  it.each<[Record<string, string | number>, string, string]>([
+    [{ tlsCert: 'cert.pem' }, 'tlsCert', 'tlsKey'],
+    [{ tlsKey: 'key.pem' }, 'tlsKey', 'tlsCert'],
+    [{ logMaxBytes: 10 }, 'logMaxBytes', 'maxEventBytes'],
+    [{ ssePath: '/mcp' }, 'ssePath', 'messagesPath'],
+    [{ proxyScopesHeader: 'x-s' }, 'proxyScopesHeader', 'proxyIdentityHeader'],
+    [{ proxyIdentityHeader: 'x-u' }, 'proxyIdentityHeader', 'trustedProxy'],
+  ])('%j is told in the words of the place where it stands', (settings, key, other) => {
+    const all = Object.entries(settings);
+    const onLine = faultsOf({ argv: [...all.flatMap(([name, value]) => [flagOf(name), String(value)]), '--', 'x'] });
+    const env = Object.fromEntries(all.map(([name, value]) => [environmentNameOf(name), String(value)]));
+    const inFile = faultsOf({ file: { ...settings, ...server({ command: 'x' }) } });
+    for (const [faults, path, named, never] of [
+      [onLine, flagOf(key), flagOf(other), other],
+      [faultsOf({ argv: ['--', 'x'], env }), environmentNameOf(key), environmentNameOf(other), other],
+      [inFile, `config.json: ${key}`, other, flagOf(other)],
+    ] as const) {
+      expect(faults).toEqual([{ path, message: expect.stringContaining(named) }]);
+      expect(faults[0]?.message).not.toContain(never);
+    }
+  });
+
+  it.each<[string[], string, Record<string, string | number>, string]>([
+    [['--uid', '1'], '--uid without --gid', { uid: 1 }, 'uid without gid'],
+    [
+      ['--hibernate-after-ms', '9', '--on-backend-exit', 'end'],
+      '--hibernate-after-ms and --on-backend-exit end',
+      { hibernateAfterMs: 9, onBackendExit: 'end' },
+      'hibernateAfterMs and onBackendExit end',
+    ],
+    [['--isolation', 'principal'], 'has --isolation principal', { isolation: 'principal' }, 'has isolation principal'],
+  ])('%j of a server is told as %s, and in the file in its words', (argv, onLine, settings, inFile) => {
+    expect(faultsOf({ argv: [...argv, '--', 'x'] })[0]?.message).toContain(onLine);
+    expect(faultsOf({ file: server({ command: 'x', ...settings }) })[0]?.message).toContain(inFile);
+  });
+
+  it.each([
+    [['chekc'], 'did you mean check?'],
+    [['chekc', '--', 'x'], 'did you mean check?'],
+    [['keys', 'alice'], 'did you mean key?'],
+    [['help'], 'did you mean --help?'],
+    [['npx', 'server'], 'stand after --'],
+    [['node', 'x.js'], 'stand after --'],
+    [['--port', '1', 'key', 'alice'], 'stand after --'],
+    [['--log-level', 'dbug', '--', 'x'], 'names no level that there is; did you mean debug?'],
+    [
+      ['--log-level', 'info,stor=debug', '--', 'x'],
+      'has item 2, which names no part that there is; did you mean store?',
+    ],
+    [['--log-level', 'info,store=loud', '--', 'x'], 'has item 2, which names no level that there is (levels: fatal'],
+    [['--log-level', 'info,debug', '--', 'x'], 'has item 2, which gives a level for the second time'],
+  ])('%j is told with %s', (argv, message) => {
+    expect(faultsOf({ argv })[0]?.message).toContain(message);
   });
 
   it('of all sources are told at once', () => {

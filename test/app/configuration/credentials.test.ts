@@ -49,9 +49,9 @@ describe('credentials of clients', () => {
 
   it.each<[string, readonly string[], object | undefined, RegExp]>([
     ['a value that names nothing', ['--credential', 'A=secret', '--', 'x'], undefined, /must name a header or a claim/],
-    ['a spare process', [...mapped, '--warm', '1', '--', 'x'], undefined, /credentials and warm/],
+    ['a spare process', [...mapped, '--warm', '1', '--', 'x'], undefined, /--credential and --warm/],
     ['a process for all', [...mapped, '--era', 'modern', '--', 'x'], undefined, /share one process/],
-    ['a name in env too', [...mapped, '--env', 'GITHUB_TOKEN=1', '--', 'x'], undefined, /in env and in credentials/],
+    ['a name in env too', [...mapped, '--env', 'GITHUB_TOKEN=1', '--', 'x'], undefined, /in --env and in --credential/],
     ['a variable with a hyphen', ['--credential', 'A-B={header:a}', '--', 'x'], undefined, /none of a variable/],
     ['shared processes', [...mapped, '--isolation', 'shared', '--', 'x'], undefined, /isolation shared/],
     ['a claim of nobody', ['--credential', 'A={claim:sub}', '--', 'x'], undefined, /needs authentication/],
@@ -66,7 +66,7 @@ describe('credentials of clients', () => {
       `what is in ${name}`,
       ['--credential', `A={header:${name}}`, '--', 'x'],
       undefined,
-      /a header in the values of credentials that is/,
+      /a header in the values of --credential that is/,
     ]),
     ['a socket', [], fileOf({ url: 'unix:///s', credentials: token }), /no place/],
     ['a header of the transport', [], fileOf({ url: 'http://x', credentials: { Host: '{header:a}' } }), /sets itself/],

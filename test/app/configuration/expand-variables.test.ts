@@ -1,13 +1,14 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: ${VAR} is what the files hold
 import { describe, expect, it } from 'vitest';
 import { expandVariables } from '../../../src/app/configuration/expand-variables.ts';
-import type { Fault } from '../../../src/app/configuration/fault.ts';
+import { type Fault, type Report, told } from '../../../src/app/configuration/fault.ts';
 
 const env = { HOME: '/home/me', EMPTY: '', LOOP: '$' + '{HOME}' };
 
 function expand(value: unknown) {
   const faults: Fault[] = [];
-  return { value: expandVariables(value, 'f: x', env, (path, message) => faults.push({ path, message })), faults };
+  const report: Report = (path, message) => faults.push({ path, message: told(message, (key) => key) });
+  return { value: expandVariables(value, 'f: x', env, report), faults };
 }
 
 describe('expandVariables', () => {

@@ -33,7 +33,7 @@ describe('--help', () => {
     for (const [key, { inHelp }] of Object.entries({ ...globalOptions, ...serverOptions })) {
       expect(help.includes(`${flagOf(key)} `)).toBe(inHelp);
     }
-    for (const more of ['--help all', 'docs/configuration.md']) expect(help).toContain(more);
+    for (const more of ['--config  ', '--help all', 'docs/configuration.md']) expect(help).toContain(more);
   });
 });
 

@@ -33,7 +33,7 @@ describe('quotas', () => {
     const result = read([`--${name}`, '1000']);
     if (result.ok) throw new Error('taken');
     expect(result.faults).toEqual([
-      { path: `--${name}`, message: expect.stringContaining('maxBodyBytes must not be larger') },
+      { path: `--${name}`, message: expect.stringContaining('--max-body-bytes must not be larger') },
     ]);
     expect(read([`--${name}`, '1000', '--max-body-bytes', '1000']).ok).toBe(true);
   });

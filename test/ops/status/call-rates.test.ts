@@ -2,10 +2,15 @@ import { expect, test } from 'vitest';
 import { CallRates, slotCount } from '../../../src/ops/status/call-rates.ts';
 import type { CallOutcome, EndedCall } from '../../../src/session/call-observer.ts';
 
-const ended = (server: string, durationMs: number, outcome: CallOutcome = { kind: 'ok' }): EndedCall => ({
+const ended = (
+  server: string,
+  durationMs: number,
+  outcome: CallOutcome = { kind: 'ok' },
+  { waitedMs = 0, method = 'tools/call' } = {},
+): EndedCall => ({
   origin: { server, era: 'legacy', principal: undefined },
-  ...{ method: 'tools/call', name: undefined, outcome, durationMs, serverMs: undefined, bytesIn: 0, bytesOut: 0 },
-  requestId: undefined,
+  ...{ method, name: undefined, outcome, durationMs, serverMs: durationMs - waitedMs, waitedMs },
+  ...{ bytesIn: 0, bytesOut: 0, requestId: undefined },
 });
 
 function rates() {
@@ -29,7 +34,7 @@ test('calls are counted by second and server, and leave the plot after two minut
   expect(of.plots('files').calls).toEqual(new Array(slotCount).fill(0));
 });
 
-test('latencies are said as what so many in 100 calls kept to', () => {
+test('times to answer are said as what so many in 100 answers kept to', () => {
   const { rates: of } = rates();
   for (let call = 0; call < 95; call += 1) of.ended(ended('files', 3));
   for (let call = 0; call < 5; call += 1) of.ended(ended('files', 700));
@@ -41,7 +46,21 @@ test('latencies are said as what so many in 100 calls kept to', () => {
   expect(of.plots('slow').p95.at(-1)).toBe(60_000);
 });
 
-test('totals are of the last seconds that are over, and latencies of all that plots show', () => {
+test('times to answer are those of answers: no waits for a person or a start, no calls without an answer, no subscriptions', () => {
+  const { rates: of } = rates();
+  of.ended(ended('files', 60_040, { kind: 'ok' }, { waitedMs: 60_000 }));
+  of.ended(ended('files', 40, { kind: 'tool_error' }));
+  of.ended(ended('files', 40, { kind: 'error', code: 1 }));
+  of.ended(ended('files', 9_000, { kind: 'left' }));
+  of.ended(ended('files', 9_000, { kind: 'fault', reason: 'request_timeout' }));
+  of.ended(ended('files', 9_000, { kind: 'ok' }, { method: 'initialize' }));
+  of.ended(ended('files', 9_000, { kind: 'ok' }, { method: 'subscriptions/listen' }));
+  const { p50, p95, calls, errors } = of.plots('files');
+  expect([p50.at(-1), p95.at(-1), calls.at(-1), errors.at(-1)]).toEqual([50, 50, 7, 3]);
+  expect(of.totals([of.plots('files')]).p95Ms).toBe(50);
+});
+
+test('totals are of the last seconds that are over, and times to answer of all that plots show', () => {
   const { rates: of, pass } = rates();
   for (let second = 0; second < 10; second += 1) {
     for (let call = 0; call <= second; call += 1) of.ended(ended('files', 30));

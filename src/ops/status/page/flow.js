@@ -71,8 +71,9 @@ export function createFlow(live, { inspects }) {
 /** What is known of a session; nothing is if it is not on this instance (any more). */
 function saidOf(server, found) {
   if (found === undefined) return `${server} · has ended, or went to another instance`;
-  const { revision, upMs, pid } = found;
-  return `${server} · ${revision} · started ${duration(upMs)} ago${pid === undefined ? '' : ` · pid ${pid}`}`;
+  const { revision, upMs, pid, isHibernating } = found;
+  const process = isHibernating ? ' · hibernates, without a process' : pid === undefined ? '' : ` · pid ${pid}`;
+  return `${server} · ${revision} · started ${duration(upMs)} ago${process}`;
 }
 
 function createMessage(message) {

@@ -22,9 +22,10 @@ const figures = [
     ({ instance }) => `${number(instance.errorsPerSecond)} of them failed`,
   ],
   [
-    'Latency',
+    'Time to answer',
     ({ instance }) => (instance.p95Ms === null ? '–' : duration(instance.p95Ms)),
-    ({ instance }) => (instance.p95Ms === null ? 'no call in two minutes' : 'or less, 95 in 100 calls of two minutes'),
+    ({ instance }) =>
+      instance.p95Ms === null ? 'no answer in two minutes' : 'or less for 95 % of calls, last two minutes',
   ],
   ['Memory', ({ instance }) => bytes(instance.memoryBytes), ({ instance }) => `up ${duration(instance.upMs)}`],
 ];

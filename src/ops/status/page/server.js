@@ -13,8 +13,8 @@ export function createServer(first) {
   const chips = h('p.chips');
   const calls = createPlot(['calls']);
   const callsNow = h('b');
-  const latency = createPlot(['p95', 'p50']);
-  const latencyNow = h('b');
+  const answers = createPlot(['p95', 'p50']);
+  const answersNow = h('b');
   const numbers = h('p.counts');
   const children = createChildren();
   const stderr = createStderr();
@@ -41,7 +41,7 @@ export function createServer(first) {
       'div.plots',
       {},
       h('figure', {}, h('figcaption', {}, 'Calls per second ', callsNow), calls.element),
-      h('figure', {}, h('figcaption', {}, 'Latency ', latencyNow), latency.element),
+      h('figure', {}, h('figcaption', {}, 'Answered in ', answersNow), answers.element),
     ),
     numbers,
     children.element,
@@ -63,12 +63,12 @@ export function createServer(first) {
         `Calls per second over the last two minutes: now ${number(rate)}, at most ${number(Math.max(0, ...plots.calls))}.`,
       );
       const newest = plots.p95.findLast((value) => value !== null) ?? null;
-      setText(latencyNow, newest === null ? '–' : duration(newest));
-      latency.update(
+      setText(answersNow, newest === null ? '–' : duration(newest));
+      answers.update(
         [plots.p95, plots.p50],
         newest === null
-          ? 'No call in the last two minutes.'
-          : `Latency of 95 in 100 calls over the last two minutes: last at most ${duration(newest)}.`,
+          ? 'No answer in the last two minutes.'
+          : `Time to answer of 95 in 100 calls over the last two minutes: last at most ${duration(newest)}.`,
       );
       setText(
         numbers,

@@ -12,7 +12,7 @@ export function createSessions(section, live, about) {
     type: 'search',
     autocomplete: 'off',
     spellcheck: 'false',
-    placeholder: 'Server, session or revision',
+    placeholder: 'Server, session, revision or hibernates',
   });
   const total = h('p.muted', { role: 'status' });
   const rows = h('tbody');
@@ -56,16 +56,21 @@ const headings = () =>
     ['Revision', 'optional'],
     ['Kind', 'optional'],
     ['Calls', 'figure'],
-    ['Streams', 'figure'],
+    ['Streams', 'figure optional'],
     ['Messages', 'figure optional'],
     ['Idle', 'figure'],
-    ['', 'optional'],
+    ['', 'figure'],
   ].map(([text, name]) => h('th', { scope: 'col', class: name || undefined }, text || h('span.unseen', {}, 'Actions')));
 
 function createRow({ server, session }) {
-  const cells = ['', 'optional', 'optional', 'figure', 'figure', 'figure optional', 'figure'];
+  const cells = ['name', 'optional', 'optional', 'figure', 'figure optional', 'figure optional', 'figure'];
   const [name, revision, kind, calls, streams, messages, idle] = cells.map((of) => h('td', { class: of || undefined }));
   const link = h('a', { href: `#sessions/${encodeURIComponent(server)}/${encodeURIComponent(session)}` }, session);
+  const sleep = h(
+    'span.chip',
+    { hidden: true, title: 'It has no process, and gets one when it is used again.' },
+    'hibernates',
+  );
   const end = h(
     'button.quiet',
     { type: 'button', 'aria-label': `End session ${session}`, onclick: () => endSession({ server, session }) },
@@ -80,7 +85,7 @@ function createRow({ server, session }) {
     element: h(
       'tr',
       { onclick: show },
-      h('th', { scope: 'row' }, link),
+      h('th', { scope: 'row' }, link, sleep),
       name,
       revision,
       kind,
@@ -88,9 +93,10 @@ function createRow({ server, session }) {
       streams,
       messages,
       idle,
-      h('td.figure.optional', {}, end),
+      h('td.figure', {}, end),
     ),
     update(of) {
+      sleep.hidden = !of.isHibernating;
       setText(revision, of.revision);
       setText(kind, of.kind);
       setText(calls, count(of.calls));

@@ -36,8 +36,9 @@ export function snippetsFor({ name, url, needsToken }) {
     },
     {
       title: 'MCP Inspector',
-      where: 'In a terminal',
-      text: `npx @modelcontextprotocol/inspector --cli ${url} --transport http --method tools/list${option}`,
+      // Without the version, npx takes the newest that runs on an older Node.js: one that refuses --header.
+      where: 'In a terminal, with Node.js 22.19 or newer',
+      text: `npx @modelcontextprotocol/inspector@2 --cli ${url} --transport http --method tools/list${option}`,
     },
     {
       title: 'TypeScript SDK',

@@ -1,0 +1,33 @@
+import { z } from 'zod';
+import { type LogLevelsFault, logLevels, logParts, readLogLevels } from '../../ops/log-levels.ts';
+import { type Option, text } from './option-kinds.ts';
+import { nearestName } from './option-names.ts';
+
+const levels = z
+  .string({ error: 'must be a string such as info or info,store=debug' })
+  .superRefine((value, context) => {
+    const read = readLogLevels(value);
+    if (!read.ok) context.addIssue({ code: 'custom', message: explain(read.fault, value.includes(',')) });
+  });
+
+/** What is wrong with which item; the item itself is not repeated, as no value is. */
+function explain({ index, wrong, name }: LogLevelsFault, isOneOfSeveral: boolean): string {
+  const item = isOneOfSeveral ? `has item ${index + 1}, which ` : '';
+  if (wrong === 'repeated') return `${item}gives a level for the second time`;
+  const [what, known] = wrong === 'part' ? (['part', logParts] as const) : (['level', logLevels] as const);
+  const nearest = nearestName(name, known);
+  const hint = nearest === undefined ? '' : `; did you mean ${nearest}?`;
+  return `${item}names no ${what} that there is${hint} (${what}s: ${known.join(', ')}; info,store=debug is for all parts and for one)`;
+}
+
+/** Options of the log; a part of `globalOptions`. */
+export const logOptions = {
+  logLevel: text('info', levels, `Least level to log: ${logLevels.join(', ')}; of parts: info,store=debug.`, {
+    inHelp: true,
+  }),
+  logFormat: text<'auto' | 'json' | 'pretty'>(
+    'auto',
+    z.enum(['auto', 'json', 'pretty'], { error: 'must be auto, json or pretty' }),
+    'How lines of the log look: json, or pretty for a person; auto is pretty on a terminal.',
+  ),
+} as const satisfies Readonly<Record<string, Option>>;

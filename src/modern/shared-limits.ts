@@ -1,0 +1,8 @@
+/** Times and sizes that hold for every shared server; `docs/configuration.md` explains each. */
+export interface SharedLimits {
+  readonly maxSharedCalls: number;
+  readonly maxQueuedBytes: number;
+  readonly cancelGraceMs: number;
+  readonly requestIdleMs: number;
+  readonly requestMaxMs: number;
+}

@@ -1,0 +1,89 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import type { Page } from 'playwright-core';
+import { parse } from 'shell-quote';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { root } from '../support/gateway.ts';
+import { closeBrowser, openPage, startWatched, type WatchedGateway } from './browser.ts';
+
+/** What the page gives to be copied, for a gateway that asks for a key: it works as it stands there, with the key in its place. */
+
+const key = 'k'.repeat(40);
+const run = promisify(execFile);
+
+let watched: WatchedGateway;
+let folder: string;
+let snippets: ReadonlyMap<string, string>;
+
+beforeAll(async () => {
+  watched = await startWatched({ isStoppedWithTest: false, env: { GANGWAY_API_KEYS: `alice:${key}` } });
+  folder = await mkdtemp(join(tmpdir(), 'gangway-snippets-'));
+  await symlink(join(root, 'node_modules'), join(folder, 'node_modules'));
+});
+
+afterAll(async () => {
+  await closeBrowser();
+  await watched.gateway.stop();
+  await rm(folder, { recursive: true });
+});
+
+const textsOf = async (page: Page): Promise<ReadonlyMap<string, string>> => {
+  const found = await page
+    .locator('pre[aria-label^="For "]')
+    .evaluateAll((all) => all.map((each) => [each.getAttribute('aria-label') ?? '', each.textContent ?? ''] as const));
+  return new Map(found.map(([label, text]) => [label.replace(/^For /, ''), text]));
+};
+
+/** The snippet for a client, with the key. */
+async function snippetFor(title: string): Promise<string> {
+  snippets ??= await textsOf(await openPage(watched.admin, 'connect'));
+  const text = snippets.get(title);
+  if (text === undefined) throw new Error(`no snippet for ${title}`);
+  expect(text).toContain('YOUR_KEY');
+  return text.replaceAll('YOUR_KEY', key);
+}
+
+const name = 'everything-server';
+const header = `Authorization: Bearer ${key}`;
+
+describe('with a key', () => {
+  test.each(['TypeScript SDK', 'TypeScript SDK 1'])('%s: the program lists the tools, and ends', async (title) => {
+    const file = join(folder, `${title.replaceAll(' ', '-')}.mjs`);
+    await writeFile(file, await snippetFor(title));
+    expect((await run(process.execPath, [file], { timeout: 30_000 })).stdout).toContain("name: 'echo'");
+  });
+
+  test.each([
+    ['Cursor', 'mcpServers'],
+    ['VS Code', 'servers'],
+  ])('%s: the file has a URL and headers with which a client is let in', async (title, section) => {
+    const { url, headers } = JSON.parse(await snippetFor(title))[section][name];
+    const client = new Client({ name: 't', version: '1' });
+    await client.connect(new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers } }));
+    expect((await client.listTools()).tools.length).toBeGreaterThan(5);
+    await client.close();
+  });
+
+  test('Claude Desktop: mcp-remote gets URL and header as one argument each', async () => {
+    const { command, args } = JSON.parse(await snippetFor('Claude Desktop')).mcpServers[name];
+    expect([command, ...args]).toEqual(['npx', '-y', 'mcp-remote', watched.gateway.url, '--header', header]);
+  });
+
+  test.each([
+    ['Claude Code', ['claude', 'mcp', 'add', '--transport', 'http', name]],
+    ['MCP Inspector', ['npx', '@modelcontextprotocol/inspector@2', '--cli']],
+  ])('%s: a shell makes of the command what is meant', async (title, words) => {
+    const made = parse(await snippetFor(title));
+    expect(made.slice(0, words.length + 1)).toEqual([...words, watched.gateway.url]);
+    expect(made.slice(-2)).toEqual(['--header', header]);
+  });
+
+  // Python's SDK is no dependency of the tests; that the programs ran was seen by hand.
+  test.each(['Python SDK', 'Python SDK 1'])('%s: the key is in the header', async (title) => {
+    expect(await snippetFor(title)).toContain(`{"Authorization": "Bearer ${key}"}`);
+  });
+});
