@@ -52,5 +52,5 @@ test('a user without a group is a fault of the configuration', async () => {
     (error: Error) => error.message,
   );
   expect(failed).toMatch(/ended \(2\)/);
-  expect(failed).toContain('has uid without gid');
+  expect(failed).toContain('--uid without --gid');
 });
