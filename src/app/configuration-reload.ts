@@ -101,11 +101,12 @@ function reloadConfiguration({ source, started, replace, log }: ConfigurationRel
   try {
     const changes = replace(config.servers);
     const logLevels = readLogLevels(config.logLevel);
-    if (logLevels.ok) setLevels(log, logLevels.levels);
     const { added, changed, removed } = changes;
     const isNothing = [added, changed, removed].every((names) => names.length === 0);
-    if (isNothing) logger.info('the configuration was read again; its servers are the same');
-    else logger.info(changes, 'the configuration was read again');
+    const { logLevel } = config;
+    if (isNothing) logger.info({ logLevel }, 'the configuration was read again; its servers are the same');
+    else logger.info({ ...changes, logLevel }, 'the configuration was read again');
+    if (logLevels.ok) setLevels(log, logLevels.levels); // behind the line, which new levels may leave out
     return true;
   } catch (error) {
     logger.error(

@@ -20,9 +20,14 @@ export interface CallAnswer {
   readonly stream: number | undefined;
   /** True if messages that belong to the call can be sent with its answer. */
   readonly hasStream: boolean;
-  /** True while the client may be away, or come back for the answer; see `Asking`. */
+  /** True while the way to the client is lost, and it may come back for the answer; see `Asking`. */
   readonly isParted?: boolean;
   message(text: Buffer): void;
+  /**
+   * The client asks again, on another way: what there is of the answer becomes a stream for it to join, if it was kept for it.
+   * Else this is lost, and another answer takes its place.
+   */
+  giveWay?(): void;
   /** Takes the response to one of the requests; with the last one the answer is complete. */
   response(id: RequestId, text: Buffer): void;
   /**
@@ -60,11 +65,14 @@ export interface AnswerOptions {
   readonly headers?: Headers;
 }
 
+/** So long an answer is kept for a client that may come back: an instance that was cut off, or whose store was, asks again within seconds. */
+const maxPartedMs = 30_000;
+
 /**
  * The answer to one POST with requests (DESIGN decision 1): JSON if the responses come first, else, from the first
  * other message or after `upgradeAfterMs` on, an event stream. A client whose connection breaks before an event was
  * sent has lost the answer; after that it can resume. Where only the way to its instance is lost, the answer is kept as a
- * stream, which it joins when it is asked for again (`Asking`).
+ * stream for a while, which it joins when it is asked for again (`Asking`).
  */
 export class Answer implements OpeningAnswer {
   readonly #host: AnswerHost;
@@ -73,6 +81,9 @@ export class Answer implements OpeningAnswer {
   #state: 'waiting' | 'streaming' | 'done' | 'lost' = 'waiting';
   #missing: number;
   #stream: number | undefined;
+  /** The client has not come back in time, or has. */
+  #isPartingOver = false;
+  #partingTimer: NodeJS.Timeout | undefined;
   /** An event of the stream was handed over, from which the client can resume. */
   #hasEvents = false;
   #headers: Headers | undefined;
@@ -84,8 +95,8 @@ export class Answer implements OpeningAnswer {
     this.#missing = options.ids.length;
     this.#headers = options.headers;
     options.reply.onGone(() => {
-      if (this.isParted) return;
-      if (this.#state === 'waiting' || (this.#state === 'streaming' && !this.#hasEvents)) this.#settle('lost');
+      if (!this.isParted) this.#lose();
+      else this.#partingTimer = setTimeout(() => this.#endParting(), maxPartedMs).unref();
     });
     if (options.reply.accepts.sse) {
       this.#timer = setTimeout(() => {
@@ -105,7 +116,16 @@ export class Answer implements OpeningAnswer {
 
   get isParted(): boolean {
     const { asking, accepts } = this.#options.reply;
-    return accepts.sse && asking?.isParted === true && this.#state !== 'done';
+    return asking?.isParted === true && accepts.sse && !this.#isPartingOver && this.#state !== 'done';
+  }
+
+  giveWay(): void {
+    if (this.#state === 'waiting' && this.isParted) {
+      this.#upgrade();
+      this.#host.flush();
+    } else if (this.#state === 'waiting') this.#settle('lost');
+    this.#isPartingOver = true;
+    clearTimeout(this.#partingTimer);
   }
 
   message(text: Buffer): void {
@@ -180,6 +200,17 @@ export class Answer implements OpeningAnswer {
   #settle(state: 'streaming' | 'done' | 'lost'): void {
     this.#state = state;
     clearTimeout(this.#timer);
+    if (state === 'done') clearTimeout(this.#partingTimer);
+  }
+
+  /** Whoever was to come back has not: it is as for a client that is gone. */
+  #endParting(): void {
+    this.#isPartingOver = true;
+    this.#lose();
+  }
+
+  #lose(): void {
+    if (this.#state === 'waiting' || (this.#state === 'streaming' && !this.#hasEvents)) this.#settle('lost');
   }
 }
 

@@ -1,7 +1,7 @@
 import type { Asking } from './reply.ts';
 
-/** Of so many requests it is remembered; who asks again does so within seconds. */
-const maxRemembered = 100;
+/** Of so many requests it is remembered (P8): who asks again does so within seconds, and what runs is found without. */
+const maxRemembered = 16;
 
 /** Which streams answer the requests that other instances asked for: who asks again joins the stream. */
 export class Askings {

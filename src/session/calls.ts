@@ -154,16 +154,16 @@ export class Calls {
    */
   attribute(message: Message, hasGetStream: boolean, of?: RequestIds): Destination {
     const known = this.known(message, of);
-    const isElsewhere = ({ answer, method }: Call) =>
-      isPoll(method) || (message.kind === 'request' && answer.isParted === true);
-    const hasStream = (call: Call) => call.answer.hasStream && !(hasGetStream && isElsewhere(call));
+    const mayBeUnheard = ({ answer }: Call) => message.kind === 'request' && answer.isParted === true;
+    const hasStream = (call: Call) =>
+      call.answer.hasStream && !(hasGetStream && (isPoll(call.method) || mayBeUnheard(call)));
     if (known !== undefined) return hasStream(known) ? known : 'get';
     if (of?.length === 0 && hasGetStream) return 'get';
     let newest: Call | undefined;
     let count = 0;
     for (const call of this.#byId.values()) {
       if (!hasStream(call)) continue;
-      newest = call;
+      if (newest === undefined || mayBeUnheard(newest) || !mayBeUnheard(call)) newest = call;
       count += 1;
     }
     return newest === undefined || (count > 1 && hasGetStream) ? 'get' : newest;

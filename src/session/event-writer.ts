@@ -16,6 +16,8 @@ export interface EventWriterOptions {
   readonly earlier?: LogState;
   /** Events are in the log and may be sent now (P5). In order; one call for each append. */
   onStored(events: readonly StoredEvent[]): void;
+  /** Events that were in the log before, and lost there, are in it again: who read it meanwhile has missed them. */
+  onResaid?(events: readonly StoredEvent[]): void;
   /** The log does not know the session any more: says what it is again, with `state`. */
   register(): Promise<Registration>;
   /** The log did not take the events: this instance may no longer write to the session. */
@@ -193,7 +195,11 @@ export class EventWriter {
         if (registered !== 'registered') return registered;
         expectedTail = this.#appended;
         events = batch;
-      } else return said.outcome === 'fenced' ? 'fenced' : undefined;
+      } else {
+        if (said.outcome === 'fenced') return 'fenced';
+        if (events.length > batch.length) this.#options.onResaid?.(events.slice(0, events.length - batch.length));
+        return undefined;
+      }
     }
   }
 

@@ -81,11 +81,7 @@ export class Inbound {
     const requests = messages.filter((message) => message.kind === 'request');
     const ids = requests.map(idOf);
     if (again && oneStream?.knows(ids)) return oneStream.confirm(ids, reply);
-    if (again && !oneStream) {
-      const kept = this.#askings.streamOf(reply.asking);
-      if (kept !== undefined) return this.#options.outbound.streams.join(kept, reply);
-      if (ids.some((id) => calls.has(id))) return this.#rejoin(requests, isBatch, reply);
-    }
+    if (again && !oneStream && this.#rejoins(requests, isBatch, reply)) return;
     if (again && !messages.every(isHarmless)) return reply.fault('outcome_unknown', ids[0] ?? null);
     const repeated = ids.find((id) => calls.has(id));
     if (repeated !== undefined) return reply.fault('duplicate_id', repeated);
@@ -109,21 +105,26 @@ export class Inbound {
   }
 
   /**
-   * Answers requests of which some are running already, for a client whose way to them was lost: on their stream, if there
-   * is one, else with an answer of their own. What is not running was answered on the lost way, and is run again if that is
-   * harmless.
+   * Answers requests that were asked for before, for a client whose way to them was lost: on the stream that they have, if there
+   * is one, else with another answer where some are running. What is not running was answered on the lost way, and is run again
+   * if that is harmless. False if nothing is known of them.
    */
-  #rejoin(requests: readonly Message[], isBatch: boolean, reply: Reply): void {
+  #rejoins(requests: readonly Message[], isBatch: boolean, reply: Reply): boolean {
     const { calls, outbound } = this.#options;
     const ids = requests.map(idOf);
     const running = ids.map((id) => calls.get(id)).filter((call) => call !== undefined);
-    const stream = running.map(({ answer }) => answer.stream).find((number) => number !== undefined);
-    if (stream !== undefined) return outbound.streams.join(stream, reply);
+    for (const { answer } of running) answer.giveWay?.();
+    const stream =
+      running.map(({ answer }) => answer.stream).find((number) => number !== undefined) ??
+      this.#askings.streamOf(reply.asking);
+    if (stream !== undefined) outbound.streams.join(stream, reply);
+    if (stream !== undefined || running.length === 0) return stream !== undefined;
     const answer = this.#createAnswer(ids, isBatch, reply);
     for (const call of running) call.answer = answer;
     const others = requests.filter((request) => !running.some(({ id }) => id === idOf(request)));
     for (const request of others) if (!isHarmless(request)) answer.fail(idOf(request), 'outcome_unknown');
     this.call(others.filter(isHarmless), answer, reply);
+    return true;
   }
 
   /** Passes requests on that one answer answers, with the headers that came with them. */

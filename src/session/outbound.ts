@@ -97,6 +97,7 @@ export class Outbound {
         this.streams.deliver(events);
         this.#tellStored();
       },
+      onResaid: (events) => this.streams.deliver(events),
       register,
       onRefused,
     });

@@ -1,9 +1,12 @@
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { EventWriter } from '../../src/session/event-writer.ts';
+import { Outbound } from '../../src/session/outbound.ts';
 import { resaidLog } from '../../src/session/resaid-log.ts';
+import type { SessionOptions } from '../../src/session/session-parts.ts';
 import type { EventLog } from '../../src/store/event-log.ts';
 import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
 import { aRecord, epoch } from '../contract/log-writer.ts';
+import { createFakeReply } from '../support/fake-reply.ts';
 
 const never = 2 ** 30;
 
@@ -56,5 +59,81 @@ describe('a log that has lost what its writer holds', () => {
     const { read, reads } = await createFixture();
     expect([await read(4), await read(2, epoch - 1), await read(0)]).toEqual(Array(3).fill('unknown_stream'));
     expect(reads()).toBe(3);
+  });
+});
+
+describe('a client that reads its stream while the log is told again what it lost', () => {
+  const never = 2 ** 30;
+  const limits = {
+    logMaxEvents: 80,
+    logMaxBytes: 1_000_000,
+    retryMs: 2_000,
+    slowReaderMs: never,
+    streamMaxAgeMs: never,
+  };
+  const text = (value: object): Buffer => Buffer.from(JSON.stringify({ jsonrpc: '2.0', ...value }));
+  const settled = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 20));
+
+  async function createOutbound() {
+    const stores = [0, 1].map(() => createMemoryStore({ maxEvents: 100, maxBytes: 1_000_000, maxAgeMs: never }));
+    onTestFinished(async () => void (await Promise.all(stores.map((store) => store.close()))));
+    const [first, second] = stores as [(typeof stores)[0], (typeof stores)[0]];
+    let store = first;
+    await first.sessions.create('k', aRecord());
+    const log: EventLog = {
+      append: async (...of) => settled().then(() => store.log.append(...of)),
+      read: (...of) => store.log.read(...of),
+    };
+    const register = () => store.sessions.register('k', aRecord(), outbound.sayable.tail, outbound.sayable.log, 1);
+    const nothing = () => undefined;
+    const outbound: Outbound = new Outbound({
+      ...{ log, key: 'k', epoch, limits: limits as SessionOptions, route: nothing, primes: () => false, register },
+      ...{ pause: nothing, resume: nothing, onGetCursor: nothing, onHistoryLost: nothing, onFailed: nothing },
+      onRefused(why) {
+        throw new Error(why);
+      },
+    });
+    outbound.open();
+    const stream = outbound.streams.open(undefined, ['c']);
+    const add = async (value: object, last: boolean): Promise<void> => {
+      outbound.add(stream, text(value), last);
+      outbound.flush();
+      await settled();
+      await settled();
+    };
+    const failOver = () => {
+      store = second;
+    };
+    return { outbound, stream, add, second, register, failOver };
+  }
+
+  it('[F06] [P4] hears what a failover had lost, though the log had said that there is nothing more', async () => {
+    const { outbound, stream, add, second, register, failOver } = await createOutbound();
+    await add({ method: 'n' }, false);
+    await second.sessions.create('k', aRecord());
+    const known = { stream, seq: 1, previous: undefined, data: text({ method: 'n' }), last: false };
+    await second.log.append('k', epoch, 0, [known]);
+    await add({ id: 'c', result: 1 }, true);
+    failOver();
+    const reply = createFakeReply();
+    await outbound.streams.resume(reply, { stream, epoch, seq: 1 });
+    await settled();
+    expect(reply.sink.messages).toEqual([]);
+    await register();
+    outbound.check();
+    await vi.waitFor(() => expect(reply.sink.state).toBe('ended'));
+    expect(reply.sink.messages).toEqual([{ jsonrpc: '2.0', id: 'c', result: 1 }]);
+  });
+
+  it('[F06] [P4] is not told of a loss by a log that is about to have it again', async () => {
+    const { outbound, stream, add, register, failOver } = await createOutbound();
+    await add({ id: 'c', result: 1 }, true);
+    failOver();
+    await register();
+    outbound.check();
+    const reply = createFakeReply();
+    outbound.streams.join(stream, reply);
+    await vi.waitFor(() => expect(reply.sink.state).toBe('ended'));
+    expect(reply.sink.messages).toEqual([{ jsonrpc: '2.0', id: 'c', result: 1 }]);
   });
 });

@@ -56,6 +56,10 @@ export class ContinuedReply implements Reply {
     return this.#reply.requestId;
   }
 
+  get receivedAt(): number | undefined {
+    return this.#reply.receivedAt;
+  }
+
   get scopes(): ReadonlySet<string> | undefined {
     return this.#reply.scopes;
   }

@@ -9,7 +9,7 @@ import { ContinuedReply } from './continued-reply.ts';
 import type { Ending, ExchangeHost, Failed } from './exchange-host.ts';
 import type { ToIngress } from './letters.ts';
 import { nameOf } from './owner-desk.ts';
-import { letterOf, requestIds, type Wanted } from './wanted.ts';
+import { letterOf, maxNames, requestIds, type Wanted } from './wanted.ts';
 
 /** So many bytes of a stream are taken before its owner is told. */
 const receiptBytes = 64 * 1024;
@@ -198,7 +198,7 @@ export class Exchange {
     });
     const asking = { n: this.n, key: this.key, earlier: this.#asked, reply: this.#reply };
     const { letter, body } = letterOf(this.#wanted, asking);
-    this.#asked = [...this.#asked, nameOf(this.#host.name(), this.n)];
+    if (letter.kind === 'post') this.#asked = [...this.#asked, nameOf(this.#host.name(), this.n)].slice(-maxNames);
     const posted = await this.#host.send(owner, letter, body);
     if (posted === 'full') {
       this.#reply.fault('owner_busy', this.requestId);

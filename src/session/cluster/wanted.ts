@@ -27,7 +27,7 @@ export const requestIds = (wanted: Wanted): readonly RequestId[] =>
     : wanted.messages.filter(({ kind }) => kind === 'request').map(({ id }) => id as RequestId);
 
 /** An owner is told no more of the names under which it was asked before. */
-const maxNames = 10;
+export const maxNames = 10;
 
 /** The letter that asks an owner. */
 export function letterOf(
@@ -50,7 +50,7 @@ export function letterOf(
   const asked = {
     accepts,
     again,
-    ...(earlier.length > 0 && { earlier: earlier.slice(-maxNames) }),
+    ...(earlier.length > 0 && { earlier }),
     lengths,
     ...(group && { group }),
     ...brought,

@@ -1,7 +1,8 @@
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { keyOfId } from '../../../src/session/session-key.ts';
+import { readMessage } from '../../support/fake-backend.ts';
 import { acceptsJson, createFakeReply } from '../../support/fake-reply.ts';
-import { note, request, response } from '../session-fixture.ts';
+import { handshake, note, request, response } from '../session-fixture.ts';
 import { cluster, createCluster, takeoverMs } from './cluster-fixture.ts';
 
 vi.mock('node:timers/promises', () => import('../../support/fake-delay.ts'));
@@ -330,6 +331,64 @@ describe('the way between two instances that is lost in the middle of a call', (
       call.given?.kind === 'stream' ? call.sink.messages : [call.given?.kind === 'json' && call.given.json];
     expect(messages).toEqual([response('c', 'done')]);
     expect(a.fake.backend.sent.items.filter((message) => message.id === 'c')).toHaveLength(1);
+  });
+
+  it.each([
+    ['before its stream', 60, 20],
+    ['in the time of its stream', 60, 60],
+    ['long after', 60, 20_000],
+  ])('[P3] is no loss if it is lost twice, %s: no stream stays that nobody writes to', async (_, first, second) => {
+    const { a, b, open, pass, store } = await createCluster({ upgradeAfterMs: 100 });
+    const id = await open(a);
+    const call = b.post(id, request('c'));
+    await pass(first);
+    b.line.mend();
+    await pass(second);
+    b.line.mend();
+    await pass(500);
+    a.fake.backend.says(response('c', 'done'));
+    await pass(500);
+    expect([call.sink.messages, call.sink.state]).toEqual([[response('c', 'done')], 'ended']);
+    const register = vi.spyOn(store.sessions, 'register');
+    a.line.mend();
+    await pass();
+    expect(register.mock.calls.at(-1)?.[3].pending).toEqual([]); // nothing is left for the next owner
+  });
+
+  it('[P3] keeps the responses of a batch that came before', async () => {
+    const { a, b, open, pass } = await createCluster({ upgradeAfterMs: 100 });
+    const { protocolVersion } = handshake;
+    onTestFinished(() => void Object.assign(handshake, { protocolVersion }));
+    handshake.protocolVersion = '2025-03-26'; // the one revision with batches
+    const id = await open(a);
+    const reply = createFakeReply();
+    const messages = [request('p'), request('q')].map(readMessage);
+    b.at(id).post({ messages, isBatch: true }, reply);
+    await pass(20);
+    a.fake.backend.says(response('p', 1));
+    await pass(20);
+    b.line.mend();
+    await pass(20);
+    a.fake.backend.says(response('q', 2));
+    await pass(500);
+    expect([reply.sink.messages, reply.sink.state]).toEqual([[response('p', 1), response('q', 2)], 'ended']);
+  });
+
+  it('[P2] is for good after a while: what its server asks goes to a call whose client waits', async () => {
+    const { a, b, open, pass } = await createCluster();
+    const id = await open(a);
+    const waiting = a.post(id, request('waits'));
+    const gone = b.post(id, request('gone'));
+    await pass();
+    b.line.cut();
+    await pass(takeoverMs);
+    a.fake.backend.says(question);
+    await pass();
+    expect(waiting.sink.messages).toEqual([question]);
+    await pass(60_000);
+    a.fake.backend.says(response('gone'));
+    await pass();
+    expect([a.observer.drops, gone.given]).toEqual([['undeliverable'], undefined]);
   });
 
   it('[P2] never gives a new call the answer of an earlier one of the same id', async () => {
