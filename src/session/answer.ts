@@ -84,8 +84,10 @@ export class Answer implements OpeningAnswer {
   /** The client has not come back in time, or has. */
   #isPartingOver = false;
   #partingTimer: NodeJS.Timeout | undefined;
-  /** An event of the stream was handed over, from which the client can resume. */
+  /** An event of the stream was handed to a connection, so that the client can resume. */
   #hasEvents = false;
+  /** The log has something of the stream, and needs its end. */
+  #isLogged = false;
   #headers: Headers | undefined;
   readonly #timer: NodeJS.Timeout | undefined;
 
@@ -137,8 +139,8 @@ export class Answer implements OpeningAnswer {
     this.#missing -= 1;
     if (this.isParted || !this.#options.reply.accepts.json) this.#upgrade();
     if (this.#state === 'lost') this.#host.onUndeliverable(id);
-    else if (this.#state === 'streaming') this.#emitResponse(id, text);
-    else this.#collect(id, text);
+    if (this.#state === 'streaming' || this.#isLogged) this.#emitResponse(id, text);
+    else if (this.#state === 'waiting') this.#collect(id, text);
   }
 
   /**
@@ -189,7 +191,8 @@ export class Answer implements OpeningAnswer {
   }
 
   #emit(event: Buffer, last: boolean, settles?: RequestId): void {
-    this.#hasEvents = true;
+    this.#hasEvents ||= !this.isParted && this.#state !== 'lost';
+    this.#isLogged = true;
     this.#host.emit(this.#stream as number, event, last, settles);
   }
 

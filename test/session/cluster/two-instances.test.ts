@@ -374,8 +374,11 @@ describe('the way between two instances that is lost in the middle of a call', (
     expect([reply.sink.messages, reply.sink.state]).toEqual([[response('p', 1), response('q', 2)], 'ended']);
   });
 
-  it('[P2] is for good after a while: what its server asks goes to a call whose client waits', async () => {
-    const { a, b, open, pass } = await createCluster();
+  it.each([
+    ['with a stream of it', takeoverMs - 1_000],
+    ['without', 2 ** 30],
+  ])('[P2] is for good after a while, %s: what its server asks goes to whoever waits', async (_, upgradeAfterMs) => {
+    const { a, b, open, pass, store } = await createCluster({ upgradeAfterMs });
     const id = await open(a);
     const waiting = a.post(id, request('waits'));
     const gone = b.post(id, request('gone'));
@@ -385,10 +388,18 @@ describe('the way between two instances that is lost in the middle of a call', (
     a.fake.backend.says(question);
     await pass();
     expect(waiting.sink.messages).toEqual([question]);
+    a.fake.backend.says(response('waits'));
     await pass(60_000);
-    a.fake.backend.says(response('gone'));
+    a.fake.backend.says({ ...question, id: 's2' }, response('gone'));
     await pass();
+    const get = a.get(id);
+    await pass();
+    expect(get.sink.messages).toEqual([{ ...question, id: 's2' }]);
     expect([a.observer.drops, gone.given]).toEqual([['undeliverable'], undefined]);
+    const register = vi.spyOn(store.sessions, 'register');
+    a.line.mend();
+    await pass();
+    expect(register.mock.calls.at(-1)?.[3].pending).toEqual([]);
   });
 
   it('[P2] never gives a new call the answer of an earlier one of the same id', async () => {
