@@ -20,8 +20,14 @@ export const questions: readonly Question[] = [
   },
   { question: 'How many requests a second, by server?', queries: [`sum by (server) (${rate('requests_total')})`] },
   {
+    question: 'How many calls of tools fail, by server? (in ten minutes)',
+    queries: [
+      'sum by (server) (increase(mcp_gangway_requests_total{method="tools/call",outcome!="ok",outcome!="left"}[10m]))',
+    ],
+  },
+  {
     question:
-      'Which part of them goes wrong, and where: in the gateway (`fault`) or the server (`error`, `tool_error`)?',
+      'Which share of the requests of all methods does not end well, and where: in the gateway (`fault`), the server (`error`, `tool_error`), or as the client `left`? (1 is all of them)',
     queries: [
       `sum by (server, outcome) (${rate('requests_total', '{outcome!="ok"}')}) / ignoring (outcome) group_left () (sum by (server) (${rate('requests_total')}) > 0)`,
     ],
