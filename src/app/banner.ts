@@ -1,18 +1,28 @@
+import { quote } from 'shell-quote';
 import { ownRequest } from '../protocol/modern/envelope.ts';
 import { legacyRevisions, modernRevisions } from '../protocol/revisions.ts';
 import type { Urls } from './urls.ts';
 import { version } from './version.ts';
 
+/** What else there is to say. */
+export interface BannerDetails {
+  /** Clients have to show who they are. */
+  readonly needsKey: boolean;
+  /** For whoever runs it, if it has one. */
+  readonly statusPage?: string | undefined;
+  /** The file that the configuration was read from, if one was. */
+  readonly file?: string | undefined;
+}
+
 /**
  * What is printed when the gateway is ready: where it is, and a line that tries it. Servers that are known not to work stand
- * apart, with what to do.
- * @param needsKey its clients have to show who they are
- * @param statusPage for whoever runs it, if it has one
+ * apart, with what to do. Only a single server is tried at the start, so of several it says that nobody did, and what does.
  */
-export function renderBanner(urls: readonly Urls[], needsKey: boolean, statusPage?: string): string {
+export function renderBanner(urls: readonly Urls[], { needsKey, statusPage, file }: BannerDetails): string {
   const width = Math.max(...urls.map(({ server }) => server.length));
   const row = (server: string, url: string): string => `  ${server.padEnd(width)}  ${url}\n`;
   const well = urls.filter(({ failure }) => failure === undefined);
+  const untried = urls.length > 1 && file !== undefined ? `  ${untriedLine(file)}\n` : '';
   const endpoints = well
     .map(({ server, url, named }) => row(server, url) + (named === undefined ? '' : row('', named)))
     .join('');
@@ -29,8 +39,10 @@ export function renderBanner(urls: readonly Urls[], needsKey: boolean, statusPag
   const unready = failing && `Not ready:\n${failing}`;
   const [first] = well;
   const trial = first === undefined ? '' : `Try it:\n  ${curlLine(first, needsKey)}\n`;
-  return `${endpoints && `Ready:\n${endpoints}`}${unready}${older}${sockets}${page}${trial}`;
+  return `${endpoints && `Ready:\n${endpoints}${untried}`}${unready}${older}${sockets}${page}${trial}`;
 }
+
+const untriedLine = (file: string): string => `Not tried; this tries them: mcp-gangway check --config ${quote([file])}`;
 
 /** A command whose output shows that the gateway and the server behind it work. */
 function curlLine({ url, era }: Urls, needsKey: boolean): string {

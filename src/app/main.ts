@@ -110,7 +110,8 @@ async function serve(config: GatewayConfig, source: ConfigurationSource, log: Lo
     logger.info(urls, urls.failure === undefined ? 'endpoint ready' : 'endpoint ready, its server is not');
   // Where audit lines go to stdout there is nothing else.
   const output = config.audit === 'stdout' ? process.stderr : process.stdout;
-  output.write(renderBanner(gateway.urls, hasAuthentication(config), gateway.statusPage));
+  const { urls, statusPage } = gateway;
+  output.write(renderBanner(urls, { needsKey: hasAuthentication(config), statusPage, file: source.file }));
 }
 
 /**
