@@ -9,6 +9,7 @@ import { everythingFixture, type Gateway, startGateway } from '../support/gatewa
 import { initialize, open, post } from '../support/http-client.ts';
 import { connectOld, initializeRequest, type OldClient, openOldStream } from '../support/old-client.ts';
 import { waitUntilGone } from '../support/processes.ts';
+import { waitFor } from '../support/wait-for.ts';
 
 const ping = (id: string | number = 'p') => ({ jsonrpc: '2.0', id, method: 'ping' });
 const call = (id: string | number, name: string, args: object = {}) => ({
@@ -308,7 +309,9 @@ describe('the end', () => {
     const [child] = await gateway.descendants();
     client.drop();
     await waitUntilGone(child === undefined ? [] : [child]);
-    expect(gateway.logs()).toContainEqual(expect.objectContaining({ msg: 'session ended', reason: 'client_gone' }));
+    // The line comes by another way than the news of the process.
+    const isTold = () => gateway.logs().some(({ msg, reason }) => msg === 'session ended' && reason === 'client_gone');
+    await waitFor(isTold, { what: 'the line of its end' });
     const late = await client.post(ping());
     expect([late.status, reasonOf(late)]).toEqual([404, 'unknown_token']);
     // Nor can the token be used a second time.
