@@ -5,6 +5,7 @@ import type { Reason, RequestId } from '../protocol/faults.ts';
 import { type Message, readBody } from '../protocol/message.ts';
 import { decodeEvents } from '../protocol/sse.ts';
 import { putTraceContext, readTraceContext } from '../protocol/trace-context.ts';
+import { PassedReply } from '../session/passed-reply.ts';
 import type { EventSink, Headers, Reply } from '../session/reply.ts';
 import type { Posted } from './posted.ts';
 
@@ -98,80 +99,47 @@ interface OpenSpan {
 }
 
 /** A reply that ends spans with their responses, wherever in it they are, or with the end of all. */
-class WatchedReply implements Reply {
-  readonly #reply: Reply;
+class WatchedReply extends PassedReply {
   #spans: readonly OpenSpan[];
 
   constructor(reply: Reply, spans: readonly OpenSpan[]) {
-    this.#reply = reply;
+    super(reply);
     this.#spans = spans;
     reply.onGone(() => this.#end(({ span }) => endWithError(span, 'client_gone')));
   }
 
-  get accepts(): Reply['accepts'] {
-    return this.#reply.accepts;
-  }
-
-  get forwarded(): Reply['forwarded'] {
-    return this.#reply.forwarded;
-  }
-
-  get scopes(): Reply['scopes'] {
-    return this.#reply.scopes;
-  }
-
-  get needs(): Reply['needs'] {
-    return this.#reply.needs;
-  }
-
-  get receivedAt(): Reply['receivedAt'] {
-    return this.#reply.receivedAt;
-  }
-
-  get requestId(): Reply['requestId'] {
-    return this.#reply.requestId;
-  }
-
   get isContinued(): boolean {
-    return this.#reply.isContinued ?? false;
-  }
-
-  get isGone(): boolean {
-    return this.#reply.isGone;
-  }
-
-  onGone(listener: () => void): void {
-    this.#reply.onGone(listener);
+    return this.reply.isContinued ?? false;
   }
 
   json(text: Buffer, headers?: Headers, status?: number): void {
     this.#look(text);
     this.#end();
-    this.#reply.json(text, headers, status);
+    this.reply.json(text, headers, status);
   }
 
   accepted(): void {
     this.#end();
-    this.#reply.accepted();
+    this.reply.accepted();
   }
 
   removed(): void {
     this.#end();
-    this.#reply.removed();
+    this.reply.removed();
   }
 
   nothing(): void {
     this.#end();
-    this.#reply.nothing();
+    this.reply.nothing();
   }
 
   fault(reason: Reason, id: RequestId | null, data?: Record<string, unknown>): void {
     this.#end(({ span }) => endWithError(span, reason));
-    this.#reply.fault(reason, id, data);
+    this.reply.fault(reason, id, data);
   }
 
   stream(headers?: Headers): EventSink {
-    const sink = this.#reply.stream(headers);
+    const sink = this.reply.stream(headers);
     sink.onClose(() => this.#end());
     const write: EventSink['write'] = (text, at) => {
       if (this.#spans.length > 0) for (const { data } of decodeEvents(text)) if (data !== undefined) this.#look(data);

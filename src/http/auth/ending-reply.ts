@@ -1,4 +1,5 @@
 import type { Reason, RequestId } from '../../protocol/faults.ts';
+import { PassedReply } from '../../session/passed-reply.ts';
 import type { EventSink, Headers, Reply } from '../../session/reply.ts';
 import type { CredentialWatch, Held } from './credential-watch.ts';
 import { everybody, type Identity } from './identity.ts';
@@ -12,11 +13,10 @@ import { everybody, type Identity } from './identity.ts';
 export const endingReply = (reply: Reply, identity: Identity, watch: CredentialWatch, id: RequestId | null): Reply =>
   identity === everybody ? reply : new EndingReply(reply, identity, watch, id);
 
-class EndingReply implements Reply, Held {
+class EndingReply extends PassedReply implements Held {
   readonly identity: Identity;
   before: Held | undefined;
   after: Held | undefined;
-  readonly #reply: Reply;
   readonly #watch: CredentialWatch;
   readonly #id: RequestId | null;
   /** Who is told that the client is gone; until somebody wants to know, undefined. */
@@ -27,75 +27,51 @@ class EndingReply implements Reply, Held {
   #hasEnded = false;
 
   constructor(reply: Reply, identity: Identity, watch: CredentialWatch, id: RequestId | null) {
+    super(reply);
     this.identity = identity;
-    this.#reply = reply;
     this.#watch = watch;
     this.#id = id;
     watch.hold(this);
     reply.onGone(() => this.#leave());
   }
 
-  get accepts(): Reply['accepts'] {
-    return this.#reply.accepts;
-  }
-
-  get forwarded(): Reply['forwarded'] {
-    return this.#reply.forwarded;
-  }
-
-  get receivedAt(): Reply['receivedAt'] {
-    return this.#reply.receivedAt;
-  }
-
-  get requestId(): Reply['requestId'] {
-    return this.#reply.requestId;
-  }
-
-  get scopes(): Reply['scopes'] {
-    return this.#reply.scopes;
-  }
-
-  get needs(): Reply['needs'] {
-    return this.#reply.needs;
-  }
-
   get isContinued(): boolean {
-    return this.#reply.isContinued ?? false;
+    return this.reply.isContinued ?? false;
   }
 
-  get isGone(): boolean {
-    return this.#hasEnded || this.#reply.isGone;
+  override get isGone(): boolean {
+    return this.#hasEnded || this.reply.isGone;
   }
 
-  onGone(listener: () => void): void {
+  override onGone(listener: () => void): void {
     if (this.#gone === undefined) this.#gone = [listener];
     else this.#gone.push(listener);
   }
 
   json(text: Buffer, headers?: Headers, status?: number): void {
-    if (this.#settles()) this.#reply.json(text, headers, status);
+    if (this.#settles()) this.reply.json(text, headers, status);
   }
 
   accepted(): void {
-    if (this.#settles()) this.#reply.accepted();
+    if (this.#settles()) this.reply.accepted();
   }
 
   removed(): void {
-    if (this.#settles()) this.#reply.removed();
+    if (this.#settles()) this.reply.removed();
   }
 
   nothing(): void {
-    if (this.#settles()) this.#reply.nothing();
+    if (this.#settles()) this.reply.nothing();
   }
 
   fault(reason: Reason, id: RequestId | null, data?: Record<string, unknown>): void {
-    if (this.#settles()) this.#reply.fault(reason, id, data);
+    if (this.#settles()) this.reply.fault(reason, id, data);
   }
 
   stream(headers?: Headers): EventSink {
     if (this.#sink !== undefined) return this.#sink;
     if (this.#hasEnded) return closedSink;
-    const sink = this.#reply.stream(headers);
+    const sink = this.reply.stream(headers);
     sink.onClose(() => this.#watch.release(this));
     this.#sink = { ...sink, write: (text, at) => !this.#hasEnded && sink.write(text, at) };
     return this.#sink;
@@ -104,7 +80,7 @@ class EndingReply implements Reply, Held {
   expire(): void {
     this.#hasEnded = true;
     if (this.#sink !== undefined) this.#sink.end();
-    else if (this.#settles()) this.#reply.fault('credentials_expired', this.#id);
+    else if (this.#settles()) this.reply.fault('credentials_expired', this.#id);
     this.#isOver = true;
     this.#leave();
   }

@@ -1,7 +1,7 @@
 import { entryOf, faultMessage, type Reason, type RequestId } from '../../protocol/faults.ts';
-import type { ForwardedHeaders } from '../../protocol/forwarded-headers.ts';
 import type { Accepts } from '../../protocol/media-types.ts';
 import { encodeMessage, encodeRetry } from '../../protocol/sse.ts';
+import { PassedReply } from '../passed-reply.ts';
 import type { EventSink, Headers, Reply } from '../reply.ts';
 import { returnWindowMs } from '../streams.ts';
 
@@ -9,8 +9,7 @@ import { returnWindowMs } from '../streams.ts';
  * A client's response that may be answered by several owners of the session in turn, or that begins before it is known who
  * answers it: once its event stream is open, every later answer goes into that stream.
  */
-export class ContinuedReply implements Reply {
-  readonly #reply: Reply;
+export class ContinuedReply extends PassedReply {
   /** The requests that are answered, for errors in band. */
   readonly #ids: readonly RequestId[];
   /** Set once an event id of the stream was sent. */
@@ -22,7 +21,7 @@ export class ContinuedReply implements Reply {
   #isDone = false;
 
   constructor(reply: Reply, ids: readonly RequestId[]) {
-    this.#reply = reply;
+    super(reply);
     this.#ids = ids;
     reply.onGone(() => clearTimeout(this.#timer));
   }
@@ -41,64 +40,36 @@ export class ContinuedReply implements Reply {
 
   /** True once nothing can be answered any more. */
   get isDone(): boolean {
-    return this.#isDone || this.#reply.isGone;
+    return this.#isDone || this.reply.isGone;
   }
 
-  get accepts(): Accepts {
-    return this.isStream ? { json: false, sse: true } : this.#reply.accepts;
-  }
-
-  get forwarded(): ForwardedHeaders | undefined {
-    return this.#reply.forwarded;
-  }
-
-  get requestId(): Reply['requestId'] {
-    return this.#reply.requestId;
-  }
-
-  get receivedAt(): number | undefined {
-    return this.#reply.receivedAt;
-  }
-
-  get scopes(): ReadonlySet<string> | undefined {
-    return this.#reply.scopes;
-  }
-
-  get needs(): readonly string[] | undefined {
-    return this.#reply.needs;
-  }
-
-  get isGone(): boolean {
-    return this.#reply.isGone;
-  }
-
-  onGone(listener: () => void): void {
-    this.#reply.onGone(listener);
+  override get accepts(): Accepts {
+    return this.isStream ? { json: false, sse: true } : this.reply.accepts;
   }
 
   json(text: Buffer, headers?: Headers): void {
-    if (this.#sink === undefined) this.#finish(() => this.#reply.json(text, headers));
+    if (this.#sink === undefined) this.#finish(() => this.reply.json(text, headers));
     else this.#endWith([text]);
   }
 
   accepted(): void {
-    this.#finish(() => this.#reply.accepted());
+    this.#finish(() => this.reply.accepted());
   }
 
   nothing(): void {
-    if (this.#sink === undefined) this.#finish(() => this.#reply.nothing());
+    if (this.#sink === undefined) this.#finish(() => this.reply.nothing());
     else this.#endWith([]);
   }
 
   removed(): void {
-    this.#finish(() => this.#reply.removed());
+    this.#finish(() => this.reply.removed());
   }
 
   fault(said: Reason, id: RequestId | null, of?: Record<string, unknown>): void {
     // Who says "try again" knows of what was asked last alone: an earlier asking may have reached the server.
     const isMisleading = this.mayHaveRun && entryOf(said).retryAfterS !== undefined;
     const [reason, data] = isMisleading ? (['outcome_unknown'] as const) : ([said, of] as const);
-    if (this.#sink === undefined) this.#finish(() => this.#reply.fault(reason, id, data));
+    if (this.#sink === undefined) this.#finish(() => this.reply.fault(reason, id, data));
     else this.#endWith(this.#ids.map((of) => Buffer.from(faultMessage(reason, of, data))));
   }
 
@@ -113,7 +84,7 @@ export class ContinuedReply implements Reply {
   /** The open stream, or a new one. Listeners of earlier owners stay; they have to know that they are out of office. */
   stream(headers?: Headers): EventSink {
     clearTimeout(this.#timer);
-    this.#sink ??= this.#reply.stream(headers);
+    this.#sink ??= this.reply.stream(headers);
     return this.#sink;
   }
 

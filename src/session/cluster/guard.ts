@@ -1,4 +1,5 @@
 import type { RequestId } from '../../protocol/faults.ts';
+import { PassedReply } from '../passed-reply.ts';
 import type { EventSink, Headers, Reply } from '../reply.ts';
 import { isHarmless } from '../rerun.ts';
 import type { Session } from '../session.ts';
@@ -127,76 +128,39 @@ export class Guard {
 }
 
 /** A reply whose answers pass when they may be given. */
-class GuardedReply implements Reply {
+class GuardedReply extends PassedReply {
   /** Not the server's word, so it need not wait. */
   readonly fault: Reply['fault'];
-  readonly #reply: Reply;
   readonly #pass: (answer: () => void) => void;
 
   constructor(reply: Reply, pass: (answer: () => void) => void, fault: Reply['fault']) {
-    this.#reply = reply;
+    super(reply);
     this.#pass = pass;
     this.fault = fault;
   }
 
-  get accepts(): Reply['accepts'] {
-    return this.#reply.accepts;
-  }
-
-  get forwarded(): Reply['forwarded'] {
-    return this.#reply.forwarded;
-  }
-
-  get scopes(): Reply['scopes'] {
-    return this.#reply.scopes;
-  }
-
-  get needs(): Reply['needs'] {
-    return this.#reply.needs;
-  }
-
-  get receivedAt(): Reply['receivedAt'] {
-    return this.#reply.receivedAt;
-  }
-
-  get requestId(): Reply['requestId'] {
-    return this.#reply.requestId;
-  }
-
   get isContinued(): boolean {
-    return this.#reply.isContinued ?? false;
-  }
-
-  get asking(): Reply['asking'] {
-    return this.#reply.asking;
-  }
-
-  get isGone(): boolean {
-    return this.#reply.isGone;
-  }
-
-  onGone(listener: () => void): void {
-    this.#reply.onGone(listener);
+    return this.reply.isContinued ?? false;
   }
 
   json(text: Buffer, headers?: Headers): void {
-    this.#pass(() => this.#reply.json(text, headers));
+    this.#pass(() => this.reply.json(text, headers));
   }
 
   accepted(): void {
-    this.#pass(() => this.#reply.accepted());
+    this.#pass(() => this.reply.accepted());
   }
 
   nothing(): void {
-    this.#reply.nothing();
+    this.reply.nothing();
   }
 
   removed(): void {
-    this.#reply.removed();
+    this.reply.removed();
   }
 
   stream(headers?: Headers): EventSink {
-    return this.#reply.stream(headers);
+    return this.reply.stream(headers);
   }
 }
 

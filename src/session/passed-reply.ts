@@ -1,0 +1,55 @@
+import type { Reason, RequestId } from '../protocol/faults.ts';
+import type { EventSink, Headers, Reply } from './reply.ts';
+
+/** A reply that stands before another one: what the request brings, and whether its client is there, is that one's to say. */
+export abstract class PassedReply implements Reply {
+  protected readonly reply: Reply;
+
+  constructor(reply: Reply) {
+    this.reply = reply;
+  }
+
+  get accepts(): Reply['accepts'] {
+    return this.reply.accepts;
+  }
+
+  get forwarded(): Reply['forwarded'] {
+    return this.reply.forwarded;
+  }
+
+  get scopes(): Reply['scopes'] {
+    return this.reply.scopes;
+  }
+
+  get needs(): Reply['needs'] {
+    return this.reply.needs;
+  }
+
+  get receivedAt(): Reply['receivedAt'] {
+    return this.reply.receivedAt;
+  }
+
+  get requestId(): Reply['requestId'] {
+    return this.reply.requestId;
+  }
+
+  get asking(): Reply['asking'] {
+    return this.reply.asking;
+  }
+
+  get isGone(): boolean {
+    return this.reply.isGone;
+  }
+
+  onGone(listener: () => void): void {
+    this.reply.onGone(listener);
+  }
+
+  abstract readonly isContinued: boolean;
+  abstract json(text: Buffer, headers?: Headers, status?: number): void;
+  abstract accepted(): void;
+  abstract nothing(): void;
+  abstract removed(): void;
+  abstract fault(reason: Reason, id: RequestId | null, data?: Record<string, unknown>): void;
+  abstract stream(headers?: Headers): EventSink;
+}
