@@ -3,7 +3,6 @@ import type { WaitingMail } from '../../store/instances.ts';
 import type { Store } from '../../store/store.ts';
 import type { Adoption } from '../adoption.ts';
 import type { ResumeOutcome, StreamObserver } from '../observer.ts';
-import { patientLog } from '../patient-log.ts';
 import type { Reply } from '../reply.ts';
 import type { Session } from '../session.ts';
 import type { SessionHandle } from '../session-handle.ts';
@@ -183,8 +182,6 @@ export class Cluster {
     const visitor = { key, ...of, forwarded: reply.forwarded, scopes: reply.scopes };
     // An owner looks for itself what may be used; who reads the log without one has to know it now.
     const isFresh = wanted.kind === 'listen';
-    const gone = new AbortController();
-    reply.onGone(() => gone.abort());
     // A lost owner may seem to live for a lease.
     const insistence = { waitMs: limits.storeWaitMs + limits.leaseMs, isClosed: () => this.#isClosed };
     const exchange: Exchange = new Exchange(key, wanted, reply, {
@@ -198,13 +195,12 @@ export class Cluster {
       isAlive: (peer) => isAlive(store.instances, peer, limits.leaseMs),
       replay: async (after, to) => {
         const primes = this.directory.primes(key);
-        const log = patientLog(store.log, gone.signal);
         let outcome: ResumeOutcome = 'complete';
         const onWritten = (count: number): void => {
           outcome = 'resumed';
           streams?.delivered(count, 'replayed');
         };
-        const reached = await replay({ log, key, primes, onWritten, ...limits }, after, to);
+        const reached = await replay({ log: store.log, key, primes, onWritten, ...limits }, after, to);
         if (reached === 'complete') streams?.resumed(outcome); // else its owner goes on, and tells
         return reached;
       },

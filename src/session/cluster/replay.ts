@@ -2,11 +2,13 @@ import type { EventId } from '../../protocol/event-id.ts';
 import { encodeEvents, noData } from '../../protocol/sse.ts';
 import type { EventLog } from '../../store/event-log.ts';
 import { bytesPerWrite, eventsPerRead, upTo } from '../feed.ts';
+import { patientLog } from '../patient-log.ts';
 import type { EventSink } from '../reply.ts';
 import type { ContinuedReply } from './continued-reply.ts';
 
 /** What a replay needs. */
 export interface ReplayOptions {
+  /** While it is away it is asked again, until the client is gone. */
   readonly log: EventLog;
   readonly key: string;
   readonly retryMs: number;
@@ -23,10 +25,11 @@ export interface ReplayOptions {
  * @returns the place that was reached, or `complete` if the stream has ended and was sent, or the client is gone
  */
 export async function replay(
-  { log, key, retryMs, slowReaderMs, primes, onWritten }: ReplayOptions,
+  { log: impatient, key, retryMs, slowReaderMs, primes, onWritten }: ReplayOptions,
   after: EventId,
   reply: ContinuedReply,
 ): Promise<EventId | 'complete'> {
+  const log = patientLog(impatient, untilGone(reply));
   const { stream } = after;
   let place = after;
   let drains: Drains | undefined;
@@ -82,4 +85,12 @@ function watchDrains(sink: EventSink, withinMs: number): Drains {
         resolve(isDrained);
       };
     });
+}
+
+/** Aborted when the client of a reply is gone. */
+function untilGone(reply: ContinuedReply): AbortSignal {
+  const gone = new AbortController();
+  if (reply.isGone) gone.abort();
+  else reply.onGone(() => gone.abort());
+  return gone.signal;
 }

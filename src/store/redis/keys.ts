@@ -18,8 +18,9 @@ export interface InstanceKeys {
   readonly lease: string;
   /** Stream: one entry per post. */
   readonly mailbox: string;
-  /** Hash: how many bytes were ever posted and freed. */
-  readonly counts: string;
+  /** Strings: how many bytes were ever posted, and freed. */
+  readonly posted: string;
+  readonly freed: string;
 }
 
 /** Every key that the store uses is made here. */
@@ -42,6 +43,9 @@ export interface Keys {
   topic(name: string): string;
 }
 
+/** Instances whose keys are remembered, since each letter needs them: few live at a time, and each restart is a new name (P8). */
+const maxRemembered = 100;
+
 /**
  * Makes the keys of a namespace. What callers name things by is hashed, whatever it is: so it cannot choose its own slot by
  * a brace, collide with another key by a colon, or be read in the list of keys (P12).
@@ -49,14 +53,21 @@ export interface Keys {
  */
 export function createKeys(prefix: string): Keys {
   if (/[{}]/.test(prefix)) throw new TypeError('the prefix of Redis keys has no braces');
+  const instances = new Map<string, InstanceKeys>();
   return {
     session(key) {
       const base = `${prefix}:session:{${digestOf(key)}}`;
       return { record: `${base}:record`, log: `${base}:log`, tails: `${base}:tails`, pending: `${base}:pending` };
     },
     instance(name) {
+      const known = instances.get(name);
+      if (known !== undefined) return known;
       const base = `${prefix}:instance:{${digestOf(name)}}`;
-      return { lease: `${base}:lease`, mailbox: `${base}:mailbox`, counts: `${base}:counts` };
+      const of = (part: string): string => `${base}:${part}`;
+      const made = { lease: of('lease'), mailbox: of('mailbox'), posted: of('posted'), freed: of('freed') };
+      if (instances.size >= maxRemembered) instances.clear();
+      instances.set(name, made);
+      return made;
     },
     allLeases: `${prefix}:instance:*:lease`, // no character of a prefix means anything in a pattern
     birth: `${prefix}:birth`,

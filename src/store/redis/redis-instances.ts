@@ -79,10 +79,10 @@ export function createRedisInstances(parts: RedisInstancesParts): RedisInstances
     },
 
     async post(to, from, first, contents) {
-      const { lease, mailbox, counts } = keys.instance(to);
+      const { lease, mailbox, posted, freed } = keys.instance(to);
       const limits = [mailboxMaxBytes, lifetimes.mailboxMs];
       const args = [...limits, from, first, sizeOf(contents), packContents(contents)];
-      const code = (await runScript('post', [lease, mailbox, counts], args)) as number;
+      const code = (await runScript('post', [lease, mailbox, posted, freed], args)) as number;
       return postOutcomes[code - 1] ?? 'gone';
     },
 
@@ -101,15 +101,15 @@ export function createRedisInstances(parts: RedisInstancesParts): RedisInstances
     },
 
     async discard(name, receipt) {
-      const { mailbox, counts } = keys.instance(name);
+      const { mailbox, posted, freed } = keys.instance(name);
       const [id = '', totalBytes = ''] = receipt.split(' ');
-      await runScript('discard', [mailbox, counts], [following(id), totalBytes]);
+      await runScript('discard', [mailbox, posted, freed], [following(id), totalBytes, lifetimes.mailboxMs]);
     },
 
     async waiting(name) {
-      const { mailbox, counts } = keys.instance(name);
+      const { mailbox, posted } = keys.instance(name);
       const { id, totalBytes } = handedOut.get(name) ?? nothing;
-      const reply = await runScript('waiting', [mailbox, counts], [id, totalBytes]);
+      const reply = await runScript('waiting', [mailbox, posted], [id, totalBytes]);
       const [bytes, oldestMs] = reply as [number, number];
       return { bytes, oldestMs };
     },
