@@ -3,8 +3,8 @@ import { flattenLineBreaks } from '../protocol/lines.ts';
 
 const lf = Buffer.from('\n');
 
-/** Up to here one copy costs less than a second entry in the writer's queue. */
-const maxCopiedBytes = 16 * 1024;
+/** Up to here a text costs less than a second entry in the writer's queue, and than a buffer: as Latin-1 each byte is itself. */
+const maxTextBytes = 16 * 1024;
 
 /**
  * Writes a message as a line. It is not copied if it is large, so it must not be changed afterwards.
@@ -15,8 +15,8 @@ export function writeMessage(stream: Writable, message: Uint8Array, maxQueuedByt
   const queuedBytes = stream.writableLength;
   if (queuedBytes > 0 && queuedBytes + message.length + lf.length > maxQueuedBytes) return 'full';
   const text = flattenLineBreaks(message);
-  if (text.length <= maxCopiedBytes) {
-    stream.write(Buffer.concat([text, lf]));
+  if (text.length <= maxTextBytes) {
+    stream.write(`${text.toString('latin1')}\n`, 'latin1');
   } else {
     stream.cork(); // so that both go out by one system call
     stream.write(text);

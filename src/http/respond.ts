@@ -37,6 +37,9 @@ export function respondWithChallenge(outgoing: ServerResponse, { reason, wwwAuth
   respondWithFault(outgoing, reason, null, data);
 }
 
+/** A larger one is not worth a copy. */
+const maxTextBytes = 8 * 1024;
+
 /** Sends one JSON text, whole. */
 export function respondWithJson(
   outgoing: ServerResponse,
@@ -49,5 +52,7 @@ export function respondWithJson(
     'content-length': Buffer.byteLength(text),
     ...headers,
   });
-  outgoing.end(text);
+  // Node.js sends a text with the head in one piece, and a buffer beside it; as Latin-1 each byte is itself.
+  if (typeof text === 'string' || text.length > maxTextBytes) outgoing.end(text);
+  else outgoing.end(text.toString('latin1'), 'latin1');
 }

@@ -3,7 +3,7 @@
  * `Authorization` headers and joins two of the others with a comma, and a proxy in front may have looked at another
  * one than we do: a request that has one of them twice is refused.
  */
-const single = new Set([
+const names = [
   'host',
   'origin',
   'authorization',
@@ -12,7 +12,9 @@ const single = new Set([
   'mcp-session-id',
   'mcp-protocol-version',
   'last-event-id',
-]);
+];
+/** Each with a bit of its own, so that the usual request needs no set of what it has. */
+const bits: ReadonlyMap<string, number> = new Map(names.map((name, index) => [name, 1 << index]));
 
 /**
  * The rest of the protocol's own: `Mcp-Method`, `Mcp-Name` and `Mcp-Param-*` of the modern era, by which proxies route. They
@@ -31,13 +33,19 @@ const none: ReadonlySet<string> = new Set();
  *   looked at them on the way
  */
 export function hasSingleHeaders(rawHeaders: readonly string[], further: ReadonlySet<string> = none): boolean {
-  const seen = new Set<string>();
+  let seen = 0;
+  let others: Set<string> | undefined;
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = (rawHeaders[i] as string).toLowerCase();
-    const decides = single.has(name) || further.has(name);
+    const bit = bits.get(name) ?? 0;
+    const decides = bit !== 0 || further.has(name);
     if (!decides && !name.startsWith(protocolPrefix)) continue;
-    if (seen.has(name) || (decides && !visibleAscii.test(rawHeaders[i + 1] as string))) return false;
-    seen.add(name);
+    if (decides && !visibleAscii.test(rawHeaders[i + 1] as string)) return false;
+    if ((seen & bit) !== 0 || others?.has(name)) return false;
+    seen |= bit;
+    if (bit !== 0) continue;
+    others ??= new Set();
+    others.add(name);
   }
   return true;
 }

@@ -124,12 +124,10 @@ export class LineSplitter {
  * the message stays the same (P1).
  * @returns the same object if it has none, otherwise a copy: the caller's memory is never changed
  */
-export function flattenLineBreaks(message: Buffer): Buffer;
-export function flattenLineBreaks(message: Uint8Array): Uint8Array;
-export function flattenLineBreaks(message: Uint8Array): Uint8Array {
+export function flattenLineBreaks(message: Uint8Array): Buffer {
   // A Buffer searches faster than a Uint8Array.
   const view = Buffer.isBuffer(message) ? message : Buffer.from(message.buffer, message.byteOffset, message.byteLength);
-  if (!view.includes(lf) && !view.includes(cr)) return message;
+  if (!view.includes(lf) && !view.includes(cr)) return view;
   const flat = Buffer.from(view);
   for (let at = 0; at < flat.length; at++) {
     if (flat[at] === lf || flat[at] === cr) flat[at] = space;
