@@ -1,6 +1,8 @@
 import type { Reason, RequestId } from './faults.ts';
 import { type FoundMembers, type Members, memberIndex } from './json-members.ts';
-import { copyOf, type ScanLimits, type Scanned, scanJson, scanMessages } from './json-scan.ts';
+import { copyOf, type ScanLimits, type Scanned, scanMessages } from './json-scan.ts';
+import { placesIn } from './places-in.ts';
+import { progressMethod, RepeatedProgress } from './repeated-progress.ts';
 import { shortTexts } from './short-texts.ts';
 
 /**
@@ -100,6 +102,8 @@ let newestBody: ReadBody | undefined;
 const maxKeptBytes = 256 * 1024;
 
 function scanBody(text: Buffer, maxDepth: number, limits?: ScanLimits): ReadBody {
+  const progress = repeatedProgress.read(text, maxDepth);
+  if (progress !== undefined) return { ok: true, batch: false, messages: [{ ok: true, message: progress }] };
   const messages: ReadMessage[] = [];
   const scan = scanMessages(text, maxDepth, (scanned) => messages.push(readMessage(text, scanned)), limits);
   return scan.ok ? { ok: true, batch: scan.batch, messages } : { ok: false, reason: scan.fault };
@@ -124,6 +128,8 @@ export function readOwn(text: Buffer): Message {
   if (message === undefined) throw new Error('the text is no message');
   return message;
 }
+
+const repeatedProgress = new RepeatedProgress();
 
 /** Values that are met in nearly every message. */
 const commonStrings = shortTexts([
@@ -175,14 +181,6 @@ class ScannedMessage implements Message {
   }
 }
 
-/** The places in the text of a message that was read before. */
-function placesIn(text: Buffer): Places {
-  const scan = scanJson(text, Number.POSITIVE_INFINITY);
-  const [places] = scan.ok ? scan.values : [];
-  if (places === undefined) throw new Error('the text of a message has changed since it was read');
-  return places;
-}
-
 function readMessage(whole: Buffer, scanned: Scanned): ReadMessage {
   const { message, params } = scanned;
   const hasId = hasMember(message, 'id');
@@ -198,7 +196,9 @@ function readMessage(whole: Buffer, scanned: Scanned): ReadMessage {
   if (hasId && (id === undefined || (id === null && hasMethod))) return refuse('bad_id');
 
   const kind = !hasMethod ? 'response' : hasId ? 'request' : 'notification';
-  return { ok: true, message: new ScannedMessage(whole, scanned, kind, id, method) };
+  const read = new ScannedMessage(whole, scanned, kind, id, method);
+  if (method === progressMethod) repeatedProgress.note(whole, scanned, read.progressToken);
+  return { ok: true, message: read };
 }
 
 const hasMember = (members: FoundMembers | undefined, key: string): boolean =>
@@ -275,7 +275,7 @@ function decodeToken(
   meta: FoundMembers | undefined,
 ): RequestId | undefined {
   if (kind === 'request') return decodeId(text, meta, 'progressToken') ?? undefined;
-  return method === 'notifications/progress' ? (decodeId(text, params, 'progressToken') ?? undefined) : undefined;
+  return method === progressMethod ? (decodeId(text, params, 'progressToken') ?? undefined) : undefined;
 }
 
 function decodeTaskId(

@@ -174,7 +174,12 @@ export class Upstream {
   /** Ends the backend of a session that is not used, if it is live, until something is to be sent to it. */
   hibernate(): void {
     this.#state = 'hibernating';
-    this.#ending = this.#backend?.close() ?? this.#ending;
+    const backend = this.#backend;
+    this.#ending = backend?.close() ?? this.#ending;
+    // With its process and pipes it is a third of the session, for as long as that sleeps.
+    void this.#ending.then(() => {
+      if (this.#backend === backend) this.#backend = undefined;
+    });
   }
 
   /** Starts the server again in place of the lost backend, also of one that another instance had. */
