@@ -230,6 +230,7 @@ export class Session implements SessionHandle {
   /** The server has answered `initialize`: only now there is a session for others to see. */
   async #initialized(answer: OpeningAnswer, call: Call, response: Message): Promise<void> {
     clearTimeout(this.#startTimer);
+    this.#startTimer = undefined; // which would keep what it was to do
     const handshake = readHandshake(response.text);
     if (handshake === undefined) {
       call.watch?.answered(response);
