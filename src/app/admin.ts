@@ -45,7 +45,8 @@ export async function startAdmin({
       routes: [(app) => addHealth(app, health), (app) => addMetrics(app, loadExposition), status.addTo],
       isOfPage: isStatusPath,
     });
-    logger.info({ url: `${admin.url}/metrics`, statusPage: `${admin.url}/` }, 'metrics and status page ready');
+    const page = status.isServed ? { statusPage: `${admin.url}/` } : undefined;
+    logger.info({ url: `${admin.url}/metrics`, ...page }, `metrics ${page ? 'and status page ' : ''}ready`);
     warnOfOpenMetrics(host, port, logger);
     return admin;
   } catch (cause) {

@@ -30,7 +30,8 @@ async function raw(port: number, path: string, method: string, headers: Record<s
 
 describe('the status page is the operator’s alone', () => {
   test('what it serves is its own files, and its policy lets the page use nothing else', async () => {
-    const { admin } = await start();
+    const { admin, gateway } = await start();
+    expect(gateway.logs().some(({ statusPage }) => statusPage === `${admin}/`)).toBe(true);
     for (const name of readdirSync(`${root}src/ops/status/page`)) {
       const response = await fetch(`${admin}/${name === 'index.html' ? '' : `page/${name}`}`);
       expect([name, response.status]).toEqual([name, 200]);
@@ -69,8 +70,9 @@ describe('the status page is the operator’s alone', () => {
   });
 
   test('on an address of the network it is not served where nobody has to show who they are', async () => {
-    const { admin } = await start('--admin-host', '0.0.0.0');
+    const { admin, gateway } = await start('--admin-host', '0.0.0.0');
     const response = await fetch(`${admin}/status/about`, { headers: page });
+    expect(gateway.logs().some(({ statusPage }) => statusPage !== undefined)).toBe(false); // nor announced
     expect(response.status).toBe(403);
     expect(await response.json()).toEqual({ said: expect.stringContaining('loopback') });
     expect((await drain(admin, page)).status).toBe(403);

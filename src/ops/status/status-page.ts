@@ -6,7 +6,7 @@ import { keyOfId } from '../../session/session-key.ts';
 import type { Changes } from '../../store/changes.ts';
 import { StatusActions } from './actions.ts';
 import { readAssets } from './assets.ts';
-import type { Door } from './door.ts';
+import { closedDoor, type Door } from './door.ts';
 import { Instances } from './instances.ts';
 import { Look, type LookParts } from './look.ts';
 import { PlaySessions } from './play-sessions.ts';
@@ -43,6 +43,8 @@ export interface StatusPageParts extends LookParts {
 
 /** The status page of a gateway. */
 export interface StatusPage {
+  /** False where nobody may see it. */
+  readonly isServed: boolean;
   addTo(app: HttpApp): void;
   close(): Promise<void>;
 }
@@ -91,6 +93,7 @@ export function createStatusPage(parts: StatusPageParts): StatusPage {
     return true;
   };
   return {
+    isServed: door !== closedDoor,
     addTo: (app) => addStatusPage(app, { assets: readAssets(), door, viewers, actions, about, relay }),
     async close() {
       viewers.close();
