@@ -1,13 +1,16 @@
 import { faultMessage, type Reason, type RequestId } from '../protocol/faults.ts';
 import { noData } from '../protocol/sse.ts';
-import type { EventSink, Headers, Reply } from './reply.ts';
+import type { Asking, EventSink, Headers, Reply } from './reply.ts';
 
-/** What an answer needs of its session. */
+/** What the answers of a session need of it. */
 export interface AnswerHost {
-  /** A new stream of the session, fed to this connection; to none where its client may join it later. */
-  openStream(sink: EventSink | undefined, ids: readonly RequestId[]): number;
-  /** Adds an event to a stream; `settles` is the request that it answers. */
-  emit(stream: number, text: Buffer, last: boolean, settles?: RequestId): void;
+  /** A new stream of the session, fed to this connection; to none where its client may join it later, as it was asked. */
+  openStream(sink: EventSink | undefined, ids: readonly RequestId[], asking?: Asking): number;
+  /**
+   * Adds an event to a stream; `settles` is the request that it answers, and `opens`, with the first one, are those that the
+   * stream is to answer.
+   */
+  emit(stream: number, text: Buffer, last: boolean, settles?: RequestId, opens?: readonly RequestId[]): void;
   /** What was emitted outside of a burst of the server is to be stored now. */
   flush(): void;
   /** A response was lost with its connection: no event id had been sent, so nobody can collect it. */
@@ -170,7 +173,7 @@ export class Answer implements OpeningAnswer {
     if (this.#state !== 'waiting') return;
     const { reply, ids, primes } = this.#options;
     this.#settle('streaming');
-    this.#stream = this.#host.openStream(this.isParted ? undefined : reply.stream(this.#headers), ids);
+    this.#stream = this.#host.openStream(this.isParted ? undefined : reply.stream(this.#headers), ids, reply.asking);
     if (primes) this.#emit(noData, false);
     for (const { id, text } of this.#collected) this.#emit(this.#asEvent(id, text), false);
     this.#collected.length = 0;
@@ -191,9 +194,10 @@ export class Answer implements OpeningAnswer {
   }
 
   #emit(event: Buffer, last: boolean, settles?: RequestId): void {
+    const opens = this.#isLogged ? undefined : this.#options.ids;
     this.#hasEvents ||= !this.isParted && this.#state !== 'lost';
     this.#isLogged = true;
-    this.#host.emit(this.#stream as number, event, last, settles);
+    this.#host.emit(this.#stream as number, event, last, settles, opens);
   }
 
   #asEvent(id: RequestId, text: Buffer): Buffer {

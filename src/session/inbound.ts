@@ -3,7 +3,7 @@ import { type ForwardedHeaders, noHeaders } from '../protocol/forwarded-headers.
 import type { Message } from '../protocol/message.ts';
 import type { PendingCall } from '../store/event-log.ts';
 import type { LeftCall } from './adoption.ts';
-import { Answer, type CallAnswer } from './answer.ts';
+import { Answer, type AnswerHost, type CallAnswer } from './answer.ts';
 import { Askings } from './askings.ts';
 import type { CallRequest, Came, OpenCall } from './call-observer.ts';
 import { type Call, type Calls, failCall } from './calls.ts';
@@ -53,6 +53,8 @@ type Brought = Pick<Reply, 'forwarded'> & Came;
 /** The way of messages from the client to its server: requests get a place in the table of calls and an answer. */
 export class Inbound {
   readonly #options: InboundOptions;
+  /** What the answers of all calls need. */
+  readonly #host: AnswerHost;
   readonly #maxCalls: number;
   /** Set for a group whose clients can be asked something. */
   readonly #turns: Turns | undefined;
@@ -65,7 +67,21 @@ export class Inbound {
 
   constructor(options: InboundOptions) {
     this.#options = options;
-    const { client, calls, limits, tellsRequests } = options;
+    const { client, calls, limits, outbound, tellsRequests, onDropped } = options;
+    this.#host = {
+      openStream: (sink, ids, asking) => {
+        const stream = outbound.streams.open(sink, ids);
+        if (asking !== undefined) this.#askings.note(asking, stream);
+        return stream;
+      },
+      emit: (stream, text, last, settles, ids) => {
+        if (ids === undefined && settles === undefined) return outbound.add(stream, text, last);
+        const opens = ids && this.#pendingOn(stream, ids);
+        outbound.add(stream, text, last, { opens: opens?.length === 0 ? undefined : opens, settles });
+      },
+      flush: () => outbound.flush(),
+      onUndeliverable: () => onDropped('undeliverable'),
+    };
     this.#maxCalls = client.isGroup ? limits.maxSharedCalls : limits.maxCalls;
     if (!client.isGroup) return;
     this.#holds = new Holds(client);
@@ -149,14 +165,10 @@ export class Inbound {
     for (const { stream } of left) missing.set(stream, (missing.get(stream) ?? 0) + 1);
     this.#options.oneStream?.note(left.map(({ id }) => id));
     const answers = new Map<number, LoggedAnswer>();
-    const host = {
-      emit: (stream: number, text: Buffer, last: boolean, settles?: RequestId) =>
-        this.#options.outbound.add(stream, text, last, { settles }),
-    };
     return left.map(({ stream, id, method, name, text, progressToken, taskId, hasAsked, lastProgress }) => {
       const answer =
         answers.get(stream) ??
-        new LoggedAnswer(host, stream, missing.get(stream) as number, this.#options.limits.maxEventBytes);
+        new LoggedAnswer(this.#host, stream, missing.get(stream) as number, this.#options.limits.maxEventBytes);
       answers.set(stream, answer);
       const now = performance.now();
       const watch = this.#options.watch?.({ method, name, text });
@@ -197,26 +209,9 @@ export class Inbound {
   }
 
   #createAnswer(ids: readonly RequestId[], isBatch: boolean, reply: Reply): Answer {
-    const { outbound, limits, primes, onDropped } = this.#options;
+    const { limits, primes } = this.#options;
     const { upgradeAfterMs, maxEventBytes } = limits;
-    let isOpened = false;
-    return new Answer(
-      {
-        openStream: (sink, of) => {
-          const stream = outbound.streams.open(sink, of);
-          if (reply.asking !== undefined) this.#askings.note(reply.asking, stream);
-          return stream;
-        },
-        emit: (stream, text, last, settles) => {
-          const opens = isOpened ? [] : this.#pendingOn(stream, ids);
-          isOpened = true;
-          outbound.add(stream, text, last, { opens: opens.length > 0 ? opens : undefined, settles });
-        },
-        flush: () => outbound.flush(),
-        onUndeliverable: () => onDropped('undeliverable'),
-      },
-      { reply, ids, isBatch, primes: primes(), upgradeAfterMs, maxEventBytes },
-    );
+    return new Answer(this.#host, { reply, ids, isBatch, primes: primes(), upgradeAfterMs, maxEventBytes });
   }
 
   /** The calls that a stream has yet to answer: whoever takes the session over finds them in its log. */
