@@ -1,5 +1,6 @@
 import type { RequestId } from './faults.ts';
 import type { FoundMembers } from './json-members.ts';
+import { backslash, openBrace, openBracket, quote } from './json-reader.ts';
 import type { Scanned } from './json-scan.ts';
 import type { Message, Places } from './message.ts';
 import { placesIn } from './places-in.ts';
@@ -17,7 +18,7 @@ const saying = ['_meta', 'task', 'taskId'];
 const totalKey = Buffer.from(',"total":');
 const messageKey = Buffer.from(',"message":"');
 
-const [quote, backslash, minus, plus, dot, zero, nine] = [0x22, 0x5c, 0x2d, 0x2b, 0x2e, 0x30, 0x39];
+const [minus, plus, dot, zero, nine] = [0x2d, 0x2b, 0x2e, 0x30, 0x39];
 const [smallE, largeE] = [0x65, 0x45];
 
 /**
@@ -62,12 +63,13 @@ export class RepeatedProgress {
     this.#newest = token;
     if (!isRepeated || at > maxRemembered) return;
     let end = endOfNumber(text, at);
-    if (end < 0) return;
+    // Of the message and its params alone: how deep others lie is not remembered.
+    if (end < 0 || brackets(text, 0, at) > progressDepth) return;
     const hasTotal = isAt(text, end, totalKey);
     if (hasTotal) end = endOfNumber(text, end + totalKey.length);
     const hasMessage = end > 0 && isAt(text, end, messageKey);
     if (hasMessage) end = endOfPlain(text, end + messageKey.length);
-    if (end < 0 || text.length - end > maxRemembered) return;
+    if (end < 0 || text.length - end > maxRemembered || brackets(text, end, text.length) > 0) return;
     this.#before = Buffer.from(text.subarray(0, at));
     this.#behind = Buffer.from(text.subarray(end));
     this.#hasTotal = hasTotal;
@@ -88,6 +90,7 @@ export class RepeatedProgress {
 class ProgressMessage implements Message {
   readonly text: Buffer;
   readonly progressToken: RequestId;
+  #places: Places | undefined;
 
   constructor(text: Buffer, progressToken: RequestId) {
     this.text = text;
@@ -127,12 +130,20 @@ class ProgressMessage implements Message {
   }
 
   get places(): Places {
-    return placesIn(this.text);
+    this.#places ??= placesIn(this.text);
+    return this.#places;
   }
 }
 
 const has = (members: FoundMembers | undefined, key: string): boolean =>
   members !== undefined && members.indexOf(key) >= 0;
+
+/** How many objects and lists begin between two places, or seem to. */
+function brackets(text: Buffer, from: number, to: number): number {
+  let count = 0;
+  for (let at = from; at < to; at++) if (text[at] === openBrace || text[at] === openBracket) count += 1;
+  return count;
+}
 
 /** True if these bytes stand there. */
 function isAt(text: Buffer, at: number, bytes: Buffer): boolean {

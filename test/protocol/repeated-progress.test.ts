@@ -52,7 +52,7 @@ describe('progress that was met before', () => {
     ['a message', (n: number) => progress({ progressToken: 't', progress: -n, message: `step ${n}` })],
     ['all', (n: number) => progress({ progressToken: 't', progress: n, total: n, message: '' })],
     ['its token at the end', (n: number) => sdkProgress({ progress: n, total: 9, progressToken: 'é' })],
-    ['members that mean nothing', (n: number) => progress({ a: [{}], progressToken: 't', progress: n, b: '\\"' })],
+    ['members that mean nothing', (n: number) => progress({ a: 1, progressToken: 't', progress: n, b: '\\"' })],
   ])('[P1] with %s is known by its bytes, and read as if it were not', (_, make) => {
     learn(make(1));
     for (const n of [0, 2, 10, 1_000_000]) {
@@ -91,6 +91,12 @@ describe('progress that was met before', () => {
     learn(text);
     expect(isKnown(text)).toBe(true);
     expect(readAs(text, '', 1)).toEqual({ ok: false, reason: 'too_deep' });
+    const deep = '{"a":[[[[]]]]}';
+    for (const where of [`"x":${deep},"progress":1`, `"progress":1,"x":${deep}`]) {
+      const text = `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":7,${where}}}`;
+      learn(text);
+      expect(readAs(text, '', 4)).toEqual({ ok: false, reason: 'too_deep' });
+    }
   });
 
   it('[P1] is read as any other text is, whatever is changed in it', () => {

@@ -6,7 +6,7 @@ export interface Lifetimes {
   readonly logMs: number;
   /** Everything else of a session, tombstones too: never shorter than the log's. */
   readonly recordMs: number;
-  /** A mailbox's; only a receiver that does not live leaves letters for so long. */
+  /** A mailbox's, from when its instance had a lease last. */
   readonly mailboxMs: number;
   /** Of the mark of a dead name: names are used once, so that the absence of a lease says as much. */
   readonly deadMs: number;

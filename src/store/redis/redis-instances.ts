@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Delivery, Instances, Renewal } from '../instances.ts';
 import { StoreUnavailable } from '../store-unavailable.ts';
+import { textOf } from './codec.ts';
 import type { Commands } from './commands.ts';
 import type { Keys } from './keys.ts';
 import { type Post, packContents, parsePost, sizeOf } from './letters.ts';
@@ -58,11 +59,12 @@ export function createRedisInstances(parts: RedisInstancesParts): RedisInstances
     },
 
     async renew(name) {
+      const { lease, mailbox, posted, freed } = keys.instance(name);
       const [state, life] = await Promise.all([
-        run((client) => client.getex(keys.instance(name).lease, 'PX', leaseMs)),
+        runScript('prolong', [lease, mailbox, posted, freed], [leaseMs, lifetimes.mailboxMs]),
         lifeOfData(),
       ]);
-      return { held: state === 'alive', ...life };
+      return { held: textOf(state) === 'alive', ...life };
     },
 
     async leave(name) {

@@ -16,7 +16,18 @@ export type RunScript = (
 
 const names = [
   ...(['append', 'read', 'create', 'amend', 'release', 'register', 'take-over', 'renew', 'end'] as const),
-  ...(['join', 'birth', 'declare-dead', 'post', 'discard', 'waiting', 'announce', 'keep-outcome', 'use-rate'] as const),
+  ...([
+    'join',
+    'prolong',
+    'birth',
+    'declare-dead',
+    'post',
+    'discard',
+    'waiting',
+    'announce',
+    'keep-outcome',
+    'use-rate',
+  ] as const),
 ];
 export type ScriptName = (typeof names)[number];
 

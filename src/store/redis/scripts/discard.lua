@@ -1,12 +1,10 @@
 -- Frees what a mailbox holds up to a delivery.
 --
 -- KEYS  1 mailbox, 2 bytes ever posted, 3 bytes ever freed
--- ARGV  1 the first id to keep, 2 the bytes ever posted up to the delivery, 3 TTL in ms
+-- ARGV  1 the first id to keep, 2 the bytes ever posted up to the delivery, 3 TTL of the counts in ms
 -- Returns 1
 
 redis.call('XTRIM', KEYS[1], 'MINID', ARGV[1])
-redis.call('PEXPIRE', KEYS[1], ARGV[3])
-redis.call('PEXPIRE', KEYS[2], ARGV[3])
 local counts = redis.call('MGET', KEYS[2], KEYS[3])
 local total = tonumber(ARGV[2])
 -- Counts that begin anew, after data were lost, know nothing of this receipt.

@@ -15,10 +15,10 @@ if held > 0 and held + ARGV[5] > tonumber(ARGV[1]) then return 2 end
 local posted = redis.call('INCRBY', KEYS[3], ARGV[5])
 -- 'z' counts the bytes ever posted, so that a receipt says what it frees without a look at the letters.
 redis.call('XADD', KEYS[2], '*', 'f', ARGV[3], 'n', ARGV[4], 'z', posted, 'd', ARGV[6])
--- Whoever empties the mailbox renews its time (`discard`): a post, for which somebody waits, does as little as it can.
+-- Whose mailbox it is renews its time, with the lease (`prolong`): a post, for which somebody waits, does as little as it can.
 if isNew then
-  redis.call('PEXPIRE', KEYS[2], ARGV[2])
-  redis.call('PEXPIRE', KEYS[3], ARGV[2])
   redis.call('DEL', KEYS[4])
+  redis.call('PEXPIRE', KEYS[3], ARGV[2])
+  redis.call('PEXPIRE', KEYS[2], ARGV[2])
 end
 return 1
