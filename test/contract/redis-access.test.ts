@@ -10,6 +10,7 @@ import { startRedis } from '../support/redis-server.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { aRecord } from './log-writer.ts';
 import { freshPrefix, openRedisStore, wideLimits } from './redis-fixture.ts';
+import { useAll } from './use-all.ts';
 
 const run = promisify(execFile);
 
@@ -52,6 +53,19 @@ describe('access to Redis', () => {
     expect((await store.instances.receive('me', 1_000))?.letters).toHaveLength(1);
     expect(await store.sessions.find('s')).toEqual(aRecord());
     await store.close();
+  });
+
+  it('[S22b] is by a user who has the rights that docs/scaling.md names, and needs no other', async () => {
+    const redis = await startRedis();
+    const prefix = freshPrefix();
+    const [, rights = ''] =
+      /^ACL SETUSER gangway on >… (.*?)\n```/ms.exec(await readFile('docs/scaling.md', 'utf8')) ?? [];
+    const words = rights.replace('~gangway:*', `~${prefix}:*`).split(/\s+/);
+    await redis.cli('ACL', 'SETUSER', 'gangway', 'on', '>secret', ...words);
+    const store = await openRedisStore({ url: `redis://gangway:secret@127.0.0.1:${redis.port}`, prefix });
+    await useAll(store, 'x');
+    await store.close();
+    expect(await redis.cli('ACL', 'LOG')).toBe('');
   });
 
   it('[S22b] with a wrong password is told without the password, and works once it is right', async () => {

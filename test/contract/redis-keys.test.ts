@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Store } from '../../src/store/store.ts';
 import { type RedisServer, startRedis } from '../support/redis-server.ts';
 import { aRecord, createLogWriter, epoch } from './log-writer.ts';
 import { freshPrefix, openRedisStore } from './redis-fixture.ts';
+import { useAll } from './use-all.ts';
 
 /** What an attacker would like to find in a key or make of one. */
 const hostileIds = [
@@ -17,7 +17,6 @@ const hostileIds = [
   'é\u{1f600}',
   'x'.repeat(5_000),
 ];
-const callId = 'call-{id}\r\n*';
 
 describe('the keys of the Redis store', () => {
   let redis: RedisServer;
@@ -26,37 +25,6 @@ describe('the keys of the Redis store', () => {
   });
   afterAll(() => redis?.stop());
 
-  /** Does everything that a store can do, under these names. */
-  async function useAll(store: Store, id: string): Promise<void> {
-    const { sessions, log, instances, secrets, changes, rates } = store;
-    const text = Buffer.from('{}');
-    await secrets.keep(id, text);
-    await rates.use(id, 60_000);
-    await changes.announce(id, text);
-    await instances.join(id);
-    await instances.post(id, id, 1, [text]);
-    const delivery = await instances.receive(id, 100);
-    await instances.post(id, id, 2, [text]);
-    await instances.discard(id, delivery?.receipt ?? '');
-    await instances.renew(id);
-    await instances.areAlive([id]);
-    await instances.declareDead(`${id} dead`);
-    await sessions.create(id, aRecord({ owner: id }));
-    const opens = [{ stream: 1, id: callId, method: 'tools/call', text }];
-    const [event] = createLogWriter(store, id).make({ stream: 1, text: 'a' });
-    if (event === undefined) throw new Error('unreachable');
-    await log.append(id, epoch, 0, [{ ...event, opens }]);
-    await log.read(id, 1, undefined, 10);
-    await sessions.amend(id, epoch, text);
-    const taken = await sessions.takeOver(id, { owner: id, epoch }, `${id} next`);
-    if (taken.outcome !== 'taken') throw new Error(taken.outcome);
-    await sessions.register(id, { ...taken.record, epoch: taken.record.epoch + 1 }, 0, taken.log);
-    await sessions.release(id, taken.record.epoch + 1);
-    await sessions.renew([id]);
-    await sessions.create(`${id} ended`, aRecord());
-    await sessions.end(`${id} ended`);
-  }
-
   it('[S09] hold no id that a caller gave, whatever it looks like, and are all of the known forms', async () => {
     const prefix = freshPrefix();
     const store = await openRedisStore({ url: redis.url, prefix });
@@ -64,11 +32,11 @@ describe('the keys of the Redis store', () => {
     const keys = (await redis.cli('KEYS', '*')).split('\n');
     const digest = '[A-Za-z0-9_-]{43}';
     const form = new RegExp(
-      `^${prefix}:(birth|changes|(secret|rate):${digest}|session:\\{${digest}\\}:(record|log|tails|pending)|instance:\\{${digest}\\}:(lease|mailbox|posted|freed))$`,
+      `^${prefix}:(birth|changes|(secret|rate|outcomes):${digest}|session:\\{${digest}\\}:(record|log|tails|pending)|instance:\\{${digest}\\}:(lease|mailbox|posted|freed))$`,
     );
     for (const key of keys) expect(key).toMatch(form);
-    // lease, mailbox, what was posted and freed, and a dead lease; four of a session and the tombstone of another; a secret and a rate; the changes and the birth.
-    expect(keys).toHaveLength(hostileIds.length * 12 + 2);
+    // lease, mailbox, what was posted and freed, and a dead lease; four of a session and the tombstone of another; a secret, a rate and an outcome; the changes and the birth.
+    expect(keys).toHaveLength(hostileIds.length * 13 + 2);
     await store.close();
   });
 
@@ -97,7 +65,7 @@ describe('the keys of the Redis store', () => {
     const store = await openRedisStore({ url: redis.url, prefix: freshPrefix(), limits, recordTtlMs: 90_000 });
     await useAll(store, 's');
     const keys = (await redis.cli('KEYS', '*')).split('\n');
-    expect(keys).toHaveLength(14);
+    expect(keys).toHaveLength(15);
     for (const key of keys) {
       const ttlMs = Number(await redis.cli('PTTL', key));
       expect(ttlMs, key).toBeGreaterThan(0);

@@ -1,0 +1,41 @@
+import type { Store } from '../../src/store/store.ts';
+import { aRecord, createLogWriter, epoch } from './log-writer.ts';
+
+/** No caller has such a one: it would be seen where ids are put into keys as they are. */
+const callId = 'call-{id}\r\n*';
+
+/** Does everything that a store can do, under these names. */
+export async function useAll(store: Store, id: string): Promise<void> {
+  const { sessions, log, instances, secrets, changes, rates, outcomes } = store;
+  const text = Buffer.from('{}');
+  await secrets.keep(id, text);
+  await rates.use(id, 60_000);
+  const unfollow = await changes.follow(id, { onChange: () => undefined, onMissed: () => undefined });
+  await changes.announce(id, text);
+  unfollow();
+  await outcomes.keep(id, 1, text, 60_000);
+  await outcomes.find(id, 1);
+  await instances.join(id);
+  await instances.post(id, id, 1, [text]);
+  const delivery = await instances.receive(id, 100);
+  await instances.post(id, id, 2, [text]);
+  await instances.discard(id, delivery?.receipt ?? '');
+  await instances.waiting(id);
+  await instances.renew(id);
+  await instances.areAlive([id]);
+  await instances.declareDead(`${id} dead`);
+  await sessions.create(id, aRecord({ owner: id }));
+  const opens = [{ stream: 1, id: callId, method: 'tools/call', text }];
+  const [event] = createLogWriter(store, id).make({ stream: 1, text: 'a' });
+  if (event === undefined) throw new Error('unreachable');
+  await log.append(id, epoch, 0, [{ ...event, opens }]);
+  await log.read(id, 1, undefined, 10);
+  await sessions.amend(id, epoch, text);
+  const taken = await sessions.takeOver(id, { owner: id, epoch }, `${id} next`);
+  if (taken.outcome !== 'taken') throw new Error(taken.outcome);
+  await sessions.register(id, { ...taken.record, epoch: taken.record.epoch + 1 }, 0, taken.log);
+  await sessions.release(id, taken.record.epoch + 1);
+  await sessions.renew([id]);
+  await sessions.create(`${id} ended`, aRecord());
+  await sessions.end(`${id} ended`);
+}
