@@ -2,7 +2,7 @@ import type { RequestId } from './faults.ts';
 import type { FoundMembers } from './json-members.ts';
 import { backslash, openBrace, openBracket, quote } from './json-reader.ts';
 import type { Scanned } from './json-scan.ts';
-import type { Message, Places } from './message.ts';
+import type { Message, Places } from './message-type.ts';
 import { placesIn } from './places-in.ts';
 
 /** How progress is reported (2025-11-25, basic/utilities/progress). */

@@ -9,6 +9,7 @@ import type { Restoration } from './observer.ts';
 import { Restarts } from './restarts.ts';
 import type { Server } from './session-parts.ts';
 import { Waiting } from './waiting.ts';
+import { withoutAnswers } from './without-answers.ts';
 
 /** `hibernating`: it has let go of its backend until there is something to be sent to it. */
 export type UpstreamState = 'unopened' | 'live' | 'hibernating' | 'restoring' | 'closed';
@@ -74,6 +75,8 @@ export class Upstream {
   #replayed = 0;
   /** An earlier owner's first backend is gone on with: the server's session is the same as from the start. */
   #isStillFirst = false;
+  /** True for a process that has what its client brings in its environment. */
+  readonly #isStartedWithThem: boolean;
   /** Of the client's newest request that had any. A process that is started with them keeps them itself: then there are none. */
   #newestHeaders = noHeaders;
   /** Starts the lost server again, once a request brings what it is started with. */
@@ -83,6 +86,7 @@ export class Upstream {
 
   constructor(options: UpstreamOptions) {
     this.#options = options;
+    this.#isStartedWithThem = options.server.credentials?.as === 'variables';
     this.#restarts = new Restarts(options.server.isRemote);
     this.#waiting = new Waiting({
       maxBytes: options.maxQueuedBytes,
@@ -135,11 +139,6 @@ export class Upstream {
     const start = this.#start;
     this.#start = undefined;
     start?.();
-  }
-
-  /** True for a process that has what its client brings in its environment. */
-  get #isStartedWithThem(): boolean {
-    return this.#options.server.credentials?.as === 'variables';
   }
 
   /** The server has what it was started with; the next one waits for a request that brings it (docs/decisions/0037). */
@@ -294,11 +293,7 @@ export class Upstream {
 
   #withoutReplays(lines: readonly Buffer[]): readonly Buffer[] {
     if (this.#replayIds.size === 0) return lines;
-    const left = new Set(this.#replayIds);
-    const others = lines.filter((line) => {
-      const message = messageIn(line);
-      return !(message?.kind === 'response' && typeof message.id === 'string' && left.delete(message.id));
-    });
+    const { others, left } = withoutAnswers(lines, this.#replayIds);
     this.#replayIds = left;
     return others;
   }
