@@ -45,8 +45,11 @@ export async function startAdmin({
       routes: [(app) => addHealth(app, health), (app) => addMetrics(app, loadExposition), status.addTo],
       isOfPage: isStatusPath,
     });
-    const page = status.isServed ? { statusPage: `${admin.url}/` } : undefined;
-    logger.info({ url: `${admin.url}/metrics`, ...page }, `metrics ${page ? 'and status page ' : ''}ready`);
+    const statusPage = status.urlAt(admin.url);
+    logger.info(
+      { url: `${admin.url}/metrics`, statusPage },
+      statusPage === undefined ? 'metrics ready' : 'metrics and status page ready',
+    );
     warnOfOpenMetrics(host, port, logger);
     return admin;
   } catch (cause) {

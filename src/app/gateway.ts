@@ -209,7 +209,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     metrics && page && (await startAdmin({ config, logger: log.app, metrics, state, status: page, ...shown }));
   const file = watchFiles(source.file === undefined ? [] : [source.file], configuration.reload, source.states);
   return {
-    statusPage: admin && page?.isServed ? `${admin.url}/` : undefined,
+    statusPage: admin && page?.urlAt(admin.url),
     get urls() {
       return urls();
     },

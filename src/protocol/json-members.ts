@@ -87,3 +87,7 @@ export class FoundMembers {
     };
   }
 }
+
+/** True if an object has such a member. */
+export const hasMember = (members: FoundMembers | undefined, key: string): boolean =>
+  members !== undefined && members.indexOf(key) >= 0;

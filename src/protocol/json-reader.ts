@@ -182,8 +182,8 @@ function literalEnd(text: Buffer, at: number, literal: Buffer): number {
   return at + literal.length;
 }
 
-/** `-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?`; the value does not matter, it passes as text. */
-function numberEnd(text: Buffer, start: number): number {
+/** `-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?`; the value does not matter, it passes as text. -1 if there is none. */
+export function numberEnd(text: Buffer, start: number): number {
   let at = text[start] === 0x2d ? start + 1 : start;
   at = text[at] === 0x30 ? at + 1 : digitsEnd(text, at);
   if (at >= 0 && text[at] === 0x2e) at = digitsEnd(text, at + 1);

@@ -122,7 +122,7 @@ export class LineSplitter {
 /**
  * The message on one line: raw CR and LF become spaces. In valid JSON they can only be white space between tokens, so
  * the message stays the same (P1).
- * @returns the same object if it has none, otherwise a copy: the caller's memory is never changed
+ * @returns the same bytes if it has none, otherwise a copy: the caller's memory is never changed
  */
 export function flattenLineBreaks(message: Uint8Array): Buffer {
   // A Buffer searches faster than a Uint8Array.

@@ -1,5 +1,5 @@
 import type { Reason, RequestId } from './faults.ts';
-import { type FoundMembers, memberIndex } from './json-members.ts';
+import { type FoundMembers, hasMember, memberIndex } from './json-members.ts';
 import { copyOf, type ScanLimits, type Scanned, scanMessages } from './json-scan.ts';
 import type { Level, Message, Place, Places } from './message-type.ts';
 import { placesIn } from './places-in.ts';
@@ -94,14 +94,7 @@ export function readOwn(text: Buffer): Message {
 const repeatedProgress = new RepeatedProgress();
 
 /** Values that are met in nearly every message. */
-const commonStrings = shortTexts([
-  '2.0',
-  'notifications/progress',
-  'notifications/message',
-  'tools/call',
-  'tools/list',
-  'ping',
-]);
+const commonStrings = shortTexts(['2.0', progressMethod, 'notifications/message', 'tools/call', 'tools/list', 'ping']);
 
 /** A message whose places are found when they are asked for: most messages are passed on as they are. */
 class ScannedMessage implements Message {
@@ -162,9 +155,6 @@ function readMessage(whole: Buffer, scanned: Scanned): ReadMessage {
   if (method === progressMethod) repeatedProgress.note(whole, scanned, read.progressToken);
   return { ok: true, message: read };
 }
-
-const hasMember = (members: FoundMembers | undefined, key: string): boolean =>
-  members !== undefined && members.indexOf(key) >= 0;
 
 function isAbsentOrNull(text: Buffer, members: FoundMembers | undefined, key: string): boolean {
   const index = members?.indexOf(key) ?? -1;

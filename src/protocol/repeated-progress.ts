@@ -1,6 +1,6 @@
 import type { RequestId } from './faults.ts';
-import type { FoundMembers } from './json-members.ts';
-import { backslash, openBrace, openBracket, quote } from './json-reader.ts';
+import { hasMember } from './json-members.ts';
+import { backslash, numberEnd, openBrace, openBracket, quote } from './json-reader.ts';
 import type { Scanned } from './json-scan.ts';
 import type { Message, Places } from './message-type.ts';
 import { placesIn } from './places-in.ts';
@@ -14,12 +14,11 @@ const maxRemembered = 512;
 const progressDepth = 2;
 /** Members of `params` that routing looks at. */
 const saying = ['_meta', 'task', 'taskId'];
-/** Lies before the values that may be another one each time, in the order in which everybody writes them. */
-const totalKey = Buffer.from(',"total":');
-const messageKey = Buffer.from(',"message":"');
-
-const [minus, plus, dot, zero, nine] = [0x2d, 0x2b, 0x2e, 0x30, 0x39];
-const [smallE, largeE] = [0x65, 0x45];
+/** What may follow the value of `progress`, in the order in which everybody writes it, and where it ends; -1 if it is nothing plain. */
+const further = [
+  { key: Buffer.from(',"total":'), endOf: numberEnd },
+  { key: Buffer.from(',"message":"'), endOf: plainEnd },
+];
 
 /**
  * A server that reports progress says the same many times, but for its numbers and words. Once a notification was read member
@@ -31,8 +30,8 @@ export class RepeatedProgress {
   /** What all begin with, up to the value of `progress`, and what they end with. */
   #before = Buffer.alloc(0);
   #behind = Buffer.alloc(0);
-  #hasTotal = false;
-  #hasMessage = false;
+  /** The values between both, behind that of `progress`. */
+  #further: typeof further = [];
   #token: RequestId | undefined;
   /** Of the last one that was read: one alone is not worth remembering. */
   #newest: RequestId | undefined;
@@ -43,8 +42,8 @@ export class RepeatedProgress {
    */
   note(text: Buffer, { start, end, message, params, meta }: Scanned, token: RequestId | undefined): void {
     const isWhole = start === 0 && end === text.length;
-    const saysMore = meta !== undefined || has(message, 'id') || saying.some((key) => has(params, key));
-    if (token === undefined || params === undefined || !isWhole || saysMore || !has(params, 'progress')) return;
+    const saysMore = meta !== undefined || hasMember(message, 'id') || saying.some((key) => hasMember(params, key));
+    if (token === undefined || params === undefined || !isWhole || saysMore || !hasMember(params, 'progress')) return;
     this.#learn(text, token, params.startOf(params.indexOf('progress')));
   }
 
@@ -62,26 +61,25 @@ export class RepeatedProgress {
     const isRepeated = token === this.#newest;
     this.#newest = token;
     if (!isRepeated || at > maxRemembered) return;
-    let end = endOfNumber(text, at);
+    let end = numberEnd(text, at);
     // Of the message and its params alone: how deep others lie is not remembered.
     if (end < 0 || brackets(text, 0, at) > progressDepth) return;
-    const hasTotal = isAt(text, end, totalKey);
-    if (hasTotal) end = endOfNumber(text, end + totalKey.length);
-    const hasMessage = end > 0 && isAt(text, end, messageKey);
-    if (hasMessage) end = endOfPlain(text, end + messageKey.length);
+    const found = further.filter(({ key, endOf }) => {
+      const isThere = isAt(text, end, key);
+      if (isThere) end = endOf(text, end + key.length);
+      return isThere;
+    });
     if (end < 0 || text.length - end > maxRemembered || brackets(text, end, text.length) > 0) return;
     this.#before = Buffer.from(text.subarray(0, at));
     this.#behind = Buffer.from(text.subarray(end));
-    this.#hasTotal = hasTotal;
-    this.#hasMessage = hasMessage;
+    this.#further = found;
     this.#token = token;
   }
 
   #tokenOf(text: Buffer): RequestId | undefined {
     if (this.#token === undefined || !isAt(text, 0, this.#before)) return undefined;
-    let end = endOfNumber(text, this.#before.length);
-    if (this.#hasTotal) end = isAt(text, end, totalKey) ? endOfNumber(text, end + totalKey.length) : -1;
-    if (this.#hasMessage) end = isAt(text, end, messageKey) ? endOfPlain(text, end + messageKey.length) : -1;
+    let end = numberEnd(text, this.#before.length);
+    for (const { key, endOf } of this.#further) end = isAt(text, end, key) ? endOf(text, end + key.length) : -1;
     const isWhole = end > 0 && text.length - end === this.#behind.length && isAt(text, end, this.#behind);
     return isWhole ? this.#token : undefined;
   }
@@ -135,9 +133,6 @@ class ProgressMessage implements Message {
   }
 }
 
-const has = (members: FoundMembers | undefined, key: string): boolean =>
-  members !== undefined && members.indexOf(key) >= 0;
-
 /** How many objects and lists begin between two places, or seem to. */
 function brackets(text: Buffer, from: number, to: number): number {
   let count = 0;
@@ -152,33 +147,8 @@ function isAt(text: Buffer, at: number, bytes: Buffer): boolean {
   return true;
 }
 
-/** The end of a number (RFC 8259, section 6); -1 if none begins there. */
-function endOfNumber(text: Buffer, from: number): number {
-  let at = text[from] === minus ? from + 1 : from;
-  const isZero = text[at] === zero;
-  const whole = at;
-  at = isZero ? at + 1 : endOfDigits(text, at);
-  if (at === whole) return -1;
-  if (text[at] === dot) {
-    const fraction = at + 1;
-    at = endOfDigits(text, fraction);
-    if (at === fraction) return -1;
-  }
-  if (text[at] !== smallE && text[at] !== largeE) return at;
-  const sign = text[at + 1];
-  const exponent = sign === plus || sign === minus ? at + 2 : at + 1;
-  at = endOfDigits(text, exponent);
-  return at === exponent ? -1 : at;
-}
-
-function endOfDigits(text: Buffer, from: number): number {
-  let at = from;
-  while ((text[at] as number) >= zero && (text[at] as number) <= nine) at += 1;
-  return at;
-}
-
 /** The place behind the quote that ends a string of printable ASCII without escapes; -1 if it is any other. */
-function endOfPlain(text: Buffer, from: number): number {
+function plainEnd(text: Buffer, from: number): number {
   for (let at = from; at < text.length; at++) {
     const byte = text[at] as number;
     if (byte === quote) return at + 1;

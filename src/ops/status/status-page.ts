@@ -43,8 +43,8 @@ export interface StatusPageParts extends LookParts {
 
 /** The status page of a gateway. */
 export interface StatusPage {
-  /** False where nobody may see it. */
-  readonly isServed: boolean;
+  /** Its URL on the admin server with this one; undefined where nobody may see it. */
+  urlAt(adminUrl: string): string | undefined;
   addTo(app: HttpApp): void;
   close(): Promise<void>;
 }
@@ -93,7 +93,7 @@ export function createStatusPage(parts: StatusPageParts): StatusPage {
     return true;
   };
   return {
-    isServed: door !== closedDoor,
+    urlAt: (adminUrl) => (door === closedDoor ? undefined : `${adminUrl}/`),
     addTo: (app) => addStatusPage(app, { assets: readAssets(), door, viewers, actions, about, relay }),
     async close() {
       viewers.close();

@@ -5,6 +5,6 @@
 -- Returns the state of the lease as it was: alive, dead or nothing
 
 local state = redis.call('GETEX', KEYS[1], 'PX', ARGV[1])
--- The counts of a mailbox never outlive it, nor what was posted what was freed: a post begins anew without the first.
+-- In this order, so that what was posted is gone first: a post that does not find it begins anew.
 for _, key in ipairs({KEYS[3], KEYS[4], KEYS[2]}) do redis.call('PEXPIRE', key, ARGV[2]) end
 return state
