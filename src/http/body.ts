@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Reason } from '../protocol/faults.ts';
+import { joinChunks } from '../protocol/join-chunks.ts';
 
 /** What came of reading a body; `aborted` if the client left in the middle, so that there is nobody to answer. */
 export type Body =
@@ -31,8 +32,7 @@ export function readRequestBody(incoming: IncomingMessage, maxBytes: number, don
     if (size > maxBytes) finish({ ok: false, reason: 'body_too_large' });
   });
   incoming.on('end', () => {
-    const [only] = chunks;
-    finish({ ok: true, bytes: chunks.length === 1 && only !== undefined ? only : Buffer.concat(chunks) });
+    finish({ ok: true, bytes: joinChunks(chunks, size) });
   });
   // An abort is no 'error' where nobody listens for one, and is followed by this.
   incoming.on('close', () => finish({ ok: false, reason: 'aborted' }));

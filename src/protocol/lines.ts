@@ -3,6 +3,8 @@
  * per line, ended by LF. Works on bytes: a character of UTF-8 can be split anywhere, and U+2028 is no line end.
  */
 
+import { joinChunks } from './join-chunks.ts';
+
 const lf = 0x0a;
 const cr = 0x0d;
 const space = 0x20;
@@ -40,7 +42,8 @@ export class LineSplitter {
 
   /**
    * The lines that this chunk completes, in order, without LF, without one CR before it, without a byte order mark at
-   * the start of the stream; empty lines are left out. A line that lies in one chunk shares its memory.
+   * the start of the stream; empty lines are left out. A line that lies in one chunk shares its memory;
+   * one that does not takes over those that lie in it (`joinChunks`).
    */
   push(chunk: Buffer): Buffer[] {
     const lines: Buffer[] = [];
@@ -95,8 +98,7 @@ export class LineSplitter {
   #release(): Buffer {
     this.#sealSmall();
     const fragments = this.#fragments;
-    const [only] = fragments;
-    const bytes = fragments.length === 1 && only !== undefined ? only : Buffer.concat(fragments, this.#heldBytes);
+    const bytes = joinChunks(fragments, this.#heldBytes);
     this.#fragments = [];
     this.#heldBytes = 0;
     return bytes;

@@ -1,3 +1,4 @@
+import { joinChunks } from '../../protocol/join-chunks.ts';
 import type { Answer } from './connection.ts';
 import type { Flow } from './flow.ts';
 
@@ -18,5 +19,5 @@ export async function readJson(body: Answer['body'], flow: Flow, maxBytes: numbe
   } catch (cause) {
     if (bytes <= maxBytes) throw cause;
   }
-  return bytes <= maxBytes ? Buffer.concat(chunks) : undefined;
+  return bytes <= maxBytes ? joinChunks(chunks, bytes) : undefined;
 }

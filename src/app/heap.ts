@@ -1,0 +1,37 @@
+import { getHeapSpaceStatistics, getHeapStatistics, setFlagsFromString } from 'node:v8';
+
+/** Often enough to see one doubling, at the rate of a burst. */
+const lookMs = 100;
+
+/**
+ * Lets V8's space for new objects grow to about this size and no further. By itself it takes up to 128 MiB with Node.js 24, after
+ * one burst such as many sessions that are opened at once, and keeps them while there is nothing to do (docs/decisions/0050).
+ * @param maxBytes twice what `--max-semi-space-size` would say, which a program cannot set for itself
+ */
+export function limitYoungSpace(maxBytes: number): void {
+  const timer = setInterval(() => {
+    if (youngSpaceBytes() < maxBytes) return;
+    clearInterval(timer);
+    setFlagsFromString('--semi-space-growth-factor=1'); // V8 asks for it each time it thinks of growing
+  }, lookMs).unref();
+}
+
+const youngSpaceBytes = (): number =>
+  getHeapSpaceStatistics().find(({ space_name: name }) => name === 'new_space')?.space_size ?? 0;
+
+/**
+ * Lets a heap that is smaller than this grow by as much before V8 looks through all of it again; by itself V8 lets it grow by a
+ * few MiB, and counts the buffers of messages among them, though they lie elsewhere (docs/decisions/0051). A larger one is left
+ * to V8.
+ */
+export function spareFullCollections(growthBytes: number): void {
+  // Told after each full collection, and by no other: a collection of new objects alone lets go of nothing weakly held.
+  const collected = new FinalizationRegistry<undefined>(() => setGrowth());
+  const setGrowth = (): void => {
+    const { used_heap_size: bytes } = getHeapStatistics();
+    const percent = bytes < growthBytes ? Math.ceil((100 * growthBytes) / bytes) : 0; // 0: as V8 thinks fit
+    setFlagsFromString(`--heap-growing-percent=${percent}`); // V8 asks for it at the end of each full collection
+    collected.register({}, undefined);
+  };
+  setGrowth();
+}
