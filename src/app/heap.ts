@@ -19,19 +19,23 @@ export function limitYoungSpace(maxBytes: number): void {
 const youngSpaceBytes = (): number =>
   getHeapSpaceStatistics().find(({ space_name: name }) => name === 'new_space')?.space_size ?? 0;
 
+/** V8 itself lets a heap that fills fast grow by 300 %. */
+const maxGrowthPercent = 400;
+
 /**
- * Lets a heap that is smaller than this grow by as much before V8 looks through all of it again; by itself V8 lets it grow by a
- * few MiB, and counts the buffers of messages among them, though they lie elsewhere (docs/decisions/0051). A larger one is left
+ * Lets a heap that is smaller than this grow by as much before V8 looks through all of it again. By itself V8 lets it grow by a few
+ * MiB, and counts the buffers of messages among them, though they lie elsewhere (docs/decisions/0051). A larger one is left
  * to V8.
  */
 export function spareFullCollections(growthBytes: number): void {
-  // Told after each full collection, and by no other: a collection of new objects alone lets go of nothing weakly held.
-  const collected = new FinalizationRegistry<undefined>(() => setGrowth());
-  const setGrowth = (): void => {
-    const { used_heap_size: bytes } = getHeapStatistics();
-    const percent = bytes < growthBytes ? Math.ceil((100 * growthBytes) / bytes) : 0; // 0: as V8 thinks fit
-    setFlagsFromString(`--heap-growing-percent=${percent}`); // V8 asks for it at the end of each full collection
-    collected.register({}, undefined);
-  };
-  setGrowth();
+  const { used_heap_size: bytes } = getHeapStatistics();
+  const percent = bytes < growthBytes ? Math.min(Math.ceil((100 * growthBytes) / bytes), maxGrowthPercent) : 0; // 0: as V8 thinks fit
+  setFlagsFromString(`--heap-growing-percent=${percent}`); // V8 asks for it at the end of each full collection
+  fullCollections.register({}, growthBytes);
 }
+
+/**
+ * Calls back after each full collection: one of new objects alone lets go of nothing weakly held. Stands here because a registry
+ * that nothing refers to is collected too, and calls nobody.
+ */
+const fullCollections = new FinalizationRegistry<number>(spareFullCollections);

@@ -30,7 +30,7 @@ const misconfigured = 2;
 
 /** As much as Node.js up to 22 takes: a call is none the slower for it, and thousands of idle sessions share less that is not used. */
 const youngSpaceMaxBytes = 32 * 1024 * 1024;
-/** As much as V8 lets buffers outside the heap grow by: with messages of 1 MiB half of the time was its collections. */
+/** As much as V8 lets buffers outside the heap grow by. */
 const heapGrowthBytes = 64 * 1024 * 1024;
 
 /** What ends the program from outside. */

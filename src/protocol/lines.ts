@@ -42,8 +42,8 @@ export class LineSplitter {
 
   /**
    * The lines that this chunk completes, in order, without LF, without one CR before it, without a byte order mark at
-   * the start of the stream; empty lines are left out. A line that lies in one chunk shares its memory;
-   * one that does not takes over those that lie in it (`joinChunks`).
+   * the start of the stream; empty lines are left out. A line that lies in one chunk shares its memory.
+   * Takes the chunk over: a later call may leave it empty (`joinChunks`).
    */
   push(chunk: Buffer): Buffer[] {
     const lines: Buffer[] = [];
