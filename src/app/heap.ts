@@ -2,6 +2,8 @@ import { getHeapSpaceStatistics, getHeapStatistics, setFlagsFromString } from 'n
 
 /** Often enough to see one doubling, at the rate of a burst. */
 const lookMs = 100;
+/** How long it may stay small after V8 has made it smaller, for want of work. */
+const lookAgainMs = 1_000;
 
 /**
  * Lets V8's space for new objects grow to about this size and no further. By itself it takes up to 128 MiB with Node.js 24, after
@@ -9,11 +11,9 @@ const lookMs = 100;
  * @param maxBytes twice what `--max-semi-space-size` would say, which a program cannot set for itself
  */
 export function limitYoungSpace(maxBytes: number): void {
-  const timer = setInterval(() => {
-    if (youngSpaceBytes() < maxBytes) return;
-    clearInterval(timer);
-    setFlagsFromString('--semi-space-growth-factor=1'); // V8 asks for it each time it thinks of growing
-  }, lookMs).unref();
+  const isFull = youngSpaceBytes() >= maxBytes;
+  setFlagsFromString(`--semi-space-growth-factor=${isFull ? 1 : 2}`); // V8 asks for it each time it thinks of growing; 2 is its own
+  setTimeout(limitYoungSpace, isFull ? lookAgainMs : lookMs, maxBytes).unref();
 }
 
 const youngSpaceBytes = (): number =>
