@@ -11,7 +11,7 @@ const quickTimes = { warmMs: 150, runMs: 400, limitMs: 10_000 };
 function echo(sessions, inflight, size) {
   return payloads.map((payload) => [
     `echo-${sessions}x${inflight}-${size}-${payload}`,
-    { kind: 'echo', sessions, inflight, bytes: sizes[size], payload, maxCount: 100_000, ...times },
+    { kind: 'echo', sessions, inflight, bytes: sizes[size], payload, maxCount: 1_000_000, ...times },
   ]);
 }
 

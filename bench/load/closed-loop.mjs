@@ -31,6 +31,7 @@ export async function runClosedLoop({ pids, warmMs, runMs, maxCount, drainMs = d
   await Promise.race([sleep(runMs), idle]);
   tally.isRecording = false;
   const used = read();
+  if (busy === 0 && issued >= maxCount) tally.fault('ended by its count before its time');
   isStopping = true;
   await Promise.race([idle, sleep(drainMs)]);
   for (let i = 0; i < busy; i++) tally.fault('no answer');
