@@ -18,7 +18,7 @@ const idleAt = (most, more) => ({
 const hibernatedAt = (most) => idleAt(most, { hibernates: true, name: 'idle-hibernated', settleMs: 4_000 });
 
 const echoAmong = (sessions) => ({
-  ...{ name: `among-${sessions}`, kind: 'echo', bytes: 100, payload: 'string', maxCount: 1_000_000 },
+  ...{ name: `among-${sessions}`, kind: 'echo', bytes: 100, payload: 'string' },
   ...{ sessions, inflight: 1, callers: 16, listens: true },
   ...times,
 });
@@ -27,13 +27,13 @@ const echoAmong = (sessions) => ({
 const mostBytes = 4 * mib - 4 * kib;
 const echoOf = (payload) => (bytes) => ({
   ...{ name: `payload-${bytes}-${payload}`, kind: 'echo', sessions: 4, inflight: 1, payload },
-  ...{ bytes: Math.min(bytes, mostBytes), maxCount: 1_000_000 },
+  ...{ bytes: Math.min(bytes, mostBytes) },
   ...times,
 });
 
 /** A call of a million events takes several seconds, and is waited for. */
 const streamOf = (events) => ({
-  ...{ name: `events-${events}`, kind: 'stream', sessions: 1, events, maxCount: 1_000_000, drainMs: 90_000 },
+  ...{ name: `events-${events}`, kind: 'stream', sessions: 1, events, drainMs: 90_000 },
   ...times,
   ...(events >= 100_000 && { runMs: 4_000 }),
 });

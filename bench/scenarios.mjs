@@ -1,4 +1,4 @@
-// What is run against each target. Every loop ends by time (runMs), by count (maxCount) and, whatever happens, by limitMs.
+// What is run against each target. Every loop ends by time (runMs) or, where sessions are opened, by count too (maxCount), and, whatever happens, by limitMs.
 
 const kib = 1024;
 const sizes = { 100: 100, '64k': 64 * kib, '1m': 1024 * kib };
@@ -11,7 +11,7 @@ const quickTimes = { warmMs: 150, runMs: 400, limitMs: 10_000 };
 function echo(sessions, inflight, size) {
   return payloads.map((payload) => [
     `echo-${sessions}x${inflight}-${size}-${payload}`,
-    { kind: 'echo', sessions, inflight, bytes: sizes[size], payload, maxCount: 1_000_000, ...times },
+    { kind: 'echo', sessions, inflight, bytes: sizes[size], payload, ...times },
   ]);
 }
 
@@ -30,10 +30,7 @@ const declaring = (...of) =>
   ]);
 
 /** One call at a time of each client; each brings 1,000 progress events before its answer. */
-const stream = (sessions) => [
-  `stream-${sessions}`,
-  { kind: 'stream', sessions, events: 1000, maxCount: 5_000, ...times },
-];
+const stream = (sessions) => [`stream-${sessions}`, { kind: 'stream', sessions, events: 1000, ...times }];
 const modernStream = (clients) => {
   const [name, scenario] = stream(clients);
   return [`modern-${name}`, { ...scenario, era: 'modern' }];
