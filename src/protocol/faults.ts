@@ -410,7 +410,8 @@ const catalogue = {
   server_silent: {
     status: 504,
     code: -32000,
-    message: 'The MCP server did not answer the POST of this request in time; whether it took effect is unknown.',
+    message:
+      'The MCP server said nothing for too long while it answered this request; whether it took effect is unknown.',
   },
   server_busy: {
     status: 503,

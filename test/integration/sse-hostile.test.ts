@@ -125,7 +125,15 @@ const deeds: Readonly<Record<string, readonly [(called: Called) => unknown, reas
     'server_exited',
   ],
   'silence after the POST': [({ response }) => void response.writeHead(202).end(), 'request_timeout'],
-  'silence instead of an answer to the POST': [() => undefined, 'server_silent'],
+  'silence instead of an answer to the POST': [() => undefined, 'request_timeout'],
+  'an answer to the POST when the call is done, after more than a message may take': [
+    async ({ stream, response, answer }) => {
+      await new Promise((resolve) => setTimeout(resolve, 1_000));
+      stream.write(eventOf(answer));
+      response.writeHead(200).end();
+    },
+  ],
+  'an answer on the stream alone': [({ stream, answer }) => void stream.write(eventOf(answer))],
   'an answer to the POST that never ends': [
     ({ response }) => void response.writeHead(202).write('x'),
     'request_timeout',

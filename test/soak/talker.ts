@@ -48,9 +48,9 @@ export function outcomeOfError(error: unknown): string {
   const { message, code } = error as NodeJS.ErrnoException;
   if (/ECONNRE|EPIPE/.test(code ?? '') || /socket hang up|connection closed|aborted/i.test(message)) return 'broken';
   if (message.startsWith('Ended before')) return 'broken';
-  if (/initialized? (failed with|got) 502/.test(message)) return 'broken';
   const [, reason] = /"reason":"([a-z_]+)"/.exec(message) ?? [];
-  return reason ?? message;
+  if (reason !== undefined) return reason;
+  return /initialized? (failed with|got) 502/.test(message) ? 'broken' : message; // the balancer's, which gives no reason
 }
 
 /** The reason in a fault, or the status that came without one. */

@@ -105,7 +105,7 @@ export const remoteOptions = {
   postTimeoutMs: integer(
     60 * second,
     [1, longestMs],
-    'Milliseconds that an http(s):// server has to accept a message; of Streamable HTTP a request may take longer.',
+    'Milliseconds that an http(s):// server has to accept a message; a request may take as long as its call.',
   ),
   upstreamIdleMs: integer(
     0,

@@ -7,6 +7,7 @@ import type { UpstreamTls } from '../upstream-tls.ts';
 import { openConnection } from '../web/connection.ts';
 import { createFlow } from '../web/flow.ts';
 import { idsOf, messagesIn } from '../web/messages.ts';
+import { abandonAfterMs, maxConnections, maxHoldMs, maxOpenRequests, maxOvertakeMs } from '../web/post-limits.ts';
 import { createSender, type Delivery } from '../web/sender.ts';
 import { type Exchange, type ExchangeEnd, type Outgoing, openStream, startExchange } from './exchange.ts';
 import { createRepeats } from './repeats.ts';
@@ -33,23 +34,6 @@ export interface HttpOptions {
   /** A message was not taken: one sentence without contents, and how many notifications and answers were dropped in all. */
   onPostFailed?(detail: string, dropped: number): void;
 }
-
-/** Each request that waits for its answer has a connection: no more than this, as a session has calls by default (P8). */
-const maxOpenRequests = 256;
-/** Beside them: the standalone stream, a message that is no request, and streams that are resumed meanwhile. */
-const maxConnections = maxOpenRequests + 8;
-
-/** A server that does not accept a notification for so long holds up the messages after it no longer. */
-const maxHoldMs = 5_000;
-
-/**
- * So long a cancellation waits for the head of the answer to what it cancels. On two connections it could arrive first; a
- * server that holds the head back until the call is done has read the request by then.
- */
-const maxOvertakeMs = 250;
-
-/** So long a server may still answer a request that was cancelled; then its connection is cut. */
-const abandonAfterMs = 30_000;
 
 /** The server has forgotten the session: so long the answers to what was posted meanwhile may take, which say so too. */
 const forgottenGraceMs = 500;

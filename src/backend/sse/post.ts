@@ -3,7 +3,7 @@ import type { ForwardedHeaders } from '../../protocol/forwarded-headers.ts';
 import { flattenLineBreaks } from '../../protocol/lines.ts';
 import { codeOf } from '../connect-failure.ts';
 import { type Answer, type Connection, postHeaders } from '../web/connection.ts';
-import { Cut } from '../web/cut.ts';
+import type { Cut } from '../web/cut.ts';
 import { createEventReader } from '../web/event-reader.ts';
 import type { Flow } from '../web/flow.ts';
 import { readJson } from '../web/json-body.ts';
@@ -21,8 +21,10 @@ export interface PostParts {
   readonly flow: Flow;
   /** Of the client's request that brought the message. */
   readonly headers: ForwardedHeaders;
-  /** How long the server may take for its answer to a POST, and for all of it unless that is a stream. */
-  readonly postTimeoutMs: number;
+  /** Gives it up: nobody waits for it any more. */
+  readonly cut: Cut;
+  /** How long the server may take for its answer, and for all of it unless that is a stream; for ever if there is none. */
+  readonly limitMs?: number;
   readonly maxLineBytes: number;
   /** Messages in the POST's own answer, as some servers send them. */
   onMessages(messages: Buffer[]): void;
@@ -37,23 +39,21 @@ export interface PostParts {
  * or in the body of this answer as JSON or SSE. Never rejects.
  */
 export async function post(url: URL, message: Uint8Array, parts: PostParts): Promise<Posted> {
-  const { connection, postTimeoutMs } = parts;
-  const cut = new Cut();
+  const { connection, cut, limitMs } = parts;
   let hasExpired = false;
-  const timer = setTimeout(() => {
+  const expire = (): void => {
     hasExpired = true;
     cut.abort();
-  }, postTimeoutMs);
+  };
+  const timer = limitMs === undefined ? undefined : setTimeout(expire, limitMs);
   try {
     const headers = { ...parts.headers, ...postHeaders };
     const answer = await connection.request({ method: 'POST', url, headers, body: message, signal: cut });
     return await takeAnswer(answer, message, parts);
   } catch (cause) {
-    if (hasExpired) {
-      const detail = `A POST was not answered within ${postTimeoutMs} ms.`;
-      return { ok: false, reason: 'server_silent', detail };
-    }
-    return broken(cause);
+    if (hasExpired)
+      return { ok: false, reason: 'server_silent', detail: `A POST was not answered within ${limitMs} ms.` };
+    return cut.aborted ? { ok: true } : broken(cause);
   } finally {
     clearTimeout(timer);
   }

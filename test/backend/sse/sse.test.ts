@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { describe, expect, test } from 'vitest';
-import { openSse } from '../../../src/backend/sse/sse.ts';
+import { openSse, type SseOptions } from '../../../src/backend/sse/sse.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { openBackend } from '../open-backend.ts';
 import { accept, beginStream, endpointPath, event, open, openLive, startSseServer } from './sse-server.ts';
@@ -10,7 +10,7 @@ const note = { jsonrpc: '2.0', method: 'notifications/x' };
 const initialize = JSON.stringify(request(0, 'initialize'));
 
 describe('a server of 2024-11-05', () => {
-  test('[R8.01] [R8.06] gets each message as it was written, at its endpoint alone, in order and one at a time', async () => {
+  test('[R8.01] [R8.06] gets each message as it was written, at its endpoint alone; those that are no requests in order and one at a time', async () => {
     let running = 0;
     let most = 0;
     const { server, send, backend } = await openLive({
@@ -25,7 +25,7 @@ describe('a server of 2024-11-05', () => {
     });
     expect(backend.pid).toBeUndefined();
     const texts = [initialize, '{ "n": 12345678901234567890 }', '{"s":"\\u0041ä🌍"}', `"${'x'.repeat(300_000)}"`];
-    for (let i = 0; i < 20; i++) texts.push(JSON.stringify(request(i)));
+    for (let i = 0; i < 20; i++) texts.push(JSON.stringify({ ...note, params: { i } }));
     for (const text of texts) expect(send(text)).toBe('sent');
     for (const text of texts) expect((await server.posts.next()).text).toBe(text);
     expect(most).toBe(1);
@@ -218,12 +218,6 @@ describe('a POST that fails', () => {
     ['a status of 5xx', 'server_refused', (r: ServerResponse) => void r.writeHead(503).end()],
     ['a redirect', 'server_refused', (r: ServerResponse) => void r.writeHead(307, { location: '/elsewhere' }).end()],
     ['a broken connection', 'server_unreachable', (r: ServerResponse) => void r.destroy()],
-    ['no answer', 'server_silent', () => undefined],
-    [
-      'half of a JSON answer',
-      'server_silent',
-      (r: ServerResponse) => void r.writeHead(200, { 'content-type': 'application/json' }).write('{"jsonrpc"'),
-    ],
   ])('[R8.03] [F28] by %s is an error of its request, and the backend goes on', async (_, reason, fail) => {
     const { send, unanswered, failures, server, ends } = await failing(fail);
     send(initialize);
@@ -237,10 +231,114 @@ describe('a POST that fails', () => {
     expect(ends).toEqual([]);
   });
 
+  test.each([
+    ['no answer', () => undefined],
+    [
+      'half of a JSON answer',
+      (r: ServerResponse) => void r.writeHead(200, { 'content-type': 'application/json' }).write('{"jsonrpc"'),
+    ],
+  ])('[F28] by %s is the loss of a notification; of a request it says nothing', async (_, fail) => {
+    const { send, unanswered, failures } = await failing(fail);
+    send(initialize);
+    send(request(1));
+    send(note);
+    await waitFor(() => failures.length === 1, { what: 'the notification to be dropped' });
+    expect(failures).toEqual(['A POST was not answered within 300 ms. 1']);
+    expect(unanswered.items).toEqual([]);
+  });
+
   test('[F28] is a failed start if it is the first', async () => {
     const { send, end } = await openLive({ onPost: ({ response }) => void response.writeHead(500).end() });
     send(initialize);
     expect(await end()).toMatchObject({ reason: 'failed', detail: 'A POST was answered with status 500.' });
+  });
+});
+
+describe('a server that answers the POST of a request when the call is done, as those of the Java SDK', () => {
+  const answerTo = (id: number | string) => JSON.stringify({ jsonrpc: '2.0', id, result: {} });
+  const cancel = (requestId: number) => ({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId } });
+
+  /** Requests after `initialize` are left open, everything else is accepted at once. */
+  async function openSlow(options: Partial<SseOptions> = {}) {
+    const calls = new Map<number, ServerResponse>();
+    const opened = await openLive(
+      {
+        onPost({ text, response }) {
+          const { id, method } = text === initialize ? {} : JSON.parse(text);
+          if (method === undefined || id === undefined) accept({ response });
+          else calls.set(id, response);
+        },
+      },
+      options,
+    );
+    opened.send(initialize);
+    return { ...opened, calls };
+  }
+
+  test('runs the calls of a session beside each other', async () => {
+    const { send, calls, stream, messages } = await openSlow();
+    for (let i = 1; i <= 100; i++) send(request(i));
+    await waitFor(() => calls.size === 100, { what: 'all calls at the server' });
+    stream.write(event('message', answerTo(100)));
+    expect(await messages.next()).toBe(answerTo(100));
+  });
+
+  test('hears what its client says during a call', async () => {
+    const { send, calls, server } = await openSlow();
+    send(request(1));
+    await waitFor(() => calls.size === 1, { what: 'the call' });
+    const response = { jsonrpc: '2.0', id: 'q', result: {} };
+    for (const message of [response, note]) send(message);
+    await waitFor(() => server.posts.items.length === 4, { what: 'what was said', deadlineMs: 4_000 });
+    expect(server.posts.items.slice(2).map(({ text }) => JSON.parse(text))).toEqual([response, note]);
+  });
+
+  test('[F28] may take longer than a message that is no request; what breaks then is an error of its request', async () => {
+    const { send, calls, stream, messages, unanswered, failures } = await openSlow({ postTimeoutMs: 100 });
+    send(request(1));
+    send(request(2));
+    await waitFor(() => calls.size === 2, { what: 'both calls' });
+    await new Promise((resolve) => setTimeout(resolve, 400));
+    expect(calls.get(1)?.destroyed).toBe(false);
+    stream.write(event('message', answerTo(1)));
+    expect(await messages.next()).toBe(answerTo(1));
+    calls.get(1)?.writeHead(200).end();
+    calls.get(2)?.destroy();
+    expect(await unanswered.next()).toEqual({ ids: [2], reason: 'server_unreachable' });
+    expect(failures).toHaveLength(1);
+  });
+
+  test('is told of a cancellation when it has had the time to read the request', async () => {
+    const { send, calls, server } = await openSlow();
+    send(request(1));
+    const before = performance.now();
+    send(cancel(1));
+    await waitFor(() => server.posts.items.length === 3, { what: 'the cancellation' });
+    expect(performance.now() - before).toBeGreaterThan(200);
+    expect(server.posts.items.map(({ text }) => text).slice(1)).toEqual(
+      [request(1), cancel(1)].map((message) => JSON.stringify(message)),
+    );
+    expect(calls.size).toBe(1);
+  });
+
+  test('[P8] keeps no connection for a call that it has answered on its stream', async () => {
+    const { send, calls, stream, messages, unanswered, failures } = await openSlow({ postTimeoutMs: 100 });
+    send(request(1));
+    await waitFor(() => calls.size === 1, { what: 'the call' });
+    stream.write(event('message', answerTo(1)));
+    await messages.next();
+    await waitFor(() => calls.get(1)?.destroyed === true, { what: 'the connection of the POST to be cut' });
+    expect(unanswered.items).toEqual([]);
+    expect(failures).toEqual([]);
+  });
+
+  test('[P8] has 256 of them at most; further ones are told so', async () => {
+    const { send, calls, unanswered, server } = await openSlow();
+    for (let i = 1; i <= 257; i++) send(request(i));
+    expect(await unanswered.next()).toEqual({ ids: [257], reason: 'server_busy' });
+    await waitFor(() => calls.size === 256, { what: 'the others' });
+    send(note);
+    await waitFor(() => server.posts.items.length === 258, { what: 'a notification beside them' });
   });
 });
 

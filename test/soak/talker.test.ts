@@ -1,0 +1,10 @@
+import { expect, it } from 'vitest';
+import { outcomeOfError } from './talker.ts';
+
+it('takes the reason of an error for its outcome, and a 502 without one for the balancer that found no instance', () => {
+  const failed = '{"error":{"code":-32000,"message":"…","data":{"reason":"server_start_failed"}}}';
+  expect(outcomeOfError(new Error(`initialize failed with 502: ${failed}`))).toBe('server_start_failed');
+  expect(outcomeOfError(new Error('initialize failed with 502: Bad Gateway'))).toBe('broken');
+  expect(outcomeOfError(Object.assign(new Error('read'), { code: 'ECONNRESET' }))).toBe('broken');
+  expect(outcomeOfError(new Error('something else'))).toBe('something else');
+});
