@@ -6,7 +6,8 @@ import type { ForwardedHeaders } from '../protocol/forwarded-headers.ts';
  * Session code cannot tell a child process from an SSE connection.
  *
  * Promises of every implementation:
- * - Order: messages reach the server in the order of `send`, and `onMessages` reports the server's in the order written.
+ * - Order: messages reach the server in the order of `send`, and `onMessages` reports the server's in the order written. Where each is a POST
+ *   of its own, requests go beside each other (web/post-order.ts).
  * - Text: what arrives is what was written (P1), except that raw CR and LF became spaces.
  * - Atomicity: a message is handed over whole or not at all; the receiver never sees a part of one.
  * - Loss: messages sent shortly before the end of the backend may be lost; nothing else is.

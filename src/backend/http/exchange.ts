@@ -41,8 +41,8 @@ export interface Outgoing extends Parcel {
   readonly place: number;
   /** True for `initialize`: it does not wait for a server that is away, and its answer begins the session. */
   readonly isInitialize: boolean;
-  /** Not sent before. */
-  readonly after?: Promise<unknown>;
+  /** Not sent before this; and not at all if it says how that ends. */
+  readonly after?: Promise<ExchangeEnd | undefined>;
 }
 
 /** The answer to a message that an earlier backend posted: a stream, and its last event that was read. */
@@ -196,7 +196,12 @@ export function startExchange(what: Outgoing | Resumed, parts: ExchangeParts): E
         tellTaken();
         return await takeStream();
       }
-      await what.after;
+      if (what.after !== undefined) {
+        place.isUnsent = ids.length > 0;
+        const end = await what.after;
+        place.isUnsent = false;
+        if (end !== undefined) return end;
+      }
       if (ids.length === 0) {
         timer = setTimeout(() => {
           isExpired = true;

@@ -7,7 +7,15 @@ import type { UpstreamTls } from '../upstream-tls.ts';
 import { openConnection } from '../web/connection.ts';
 import { createFlow } from '../web/flow.ts';
 import { idsOf, messagesIn } from '../web/messages.ts';
-import { abandonAfterMs, maxConnections, maxHoldMs, maxOpenRequests, maxOvertakeMs } from '../web/post-limits.ts';
+import {
+  abandonAfterMs,
+  holdsUpMs,
+  maxConnections,
+  maxHoldMs,
+  maxOvertakeMs,
+  noRoom,
+  OpenRequests,
+} from '../web/post-order.ts';
 import { createSender, type Delivery } from '../web/sender.ts';
 import { type Exchange, type ExchangeEnd, type Outgoing, openStream, startExchange } from './exchange.ts';
 import { createRepeats } from './repeats.ts';
@@ -51,11 +59,10 @@ const closed: BackendEnd = { reason: 'closed', detail: 'The backend was closed.'
  * client: a POST for each message, and the standalone GET stream once the server has accepted
  * `notifications/initialized`.
  *
- * Order, beyond `Backend`: nothing is posted before `initialize` is answered. A message after a notification or response is
- * posted when the server has accepted that one, or after `maxHoldMs`; after `notifications/initialized` it waits for the
- * standalone stream too, for a moment. Requests run at once beside each other, as clients
- * send them: in order begun, each on a connection of its own. A cancellation is posted when the server has begun to answer
- * the request, or after `maxOvertakeMs`. The response of a client is posted while the call that asked is open.
+ * Order, beyond `Backend`: as in web/post-order.ts. Nothing is posted before `initialize` is answered; after
+ * `notifications/initialized` a message waits for the standalone stream too, for a moment. A cancellation is posted when the
+ * server has begun to answer the request, or after `maxOvertakeMs`. The response of a client is posted while the call that asked
+ * is open.
  *
  * A POST for which no connection comes about waits for the server, up to `maxAwayMs`. Streams that break are resumed after
  * their last event id. What is not answered in the end is reported as unanswered; notifications and responses are dropped
@@ -171,11 +178,7 @@ export function openHttp(
     },
   });
 
-  const openRequests = (): number => {
-    let count = 0;
-    for (const { open } of exchanges) count += open.size;
-    return count;
-  };
+  const openRequests = new OpenRequests();
 
   /** The exchange that a cancellation is about. */
   const exchangeOf = (id: RequestId | undefined): Exchange | undefined =>
@@ -201,17 +204,21 @@ export function openHttp(
     const [first] = messages;
     const isInitialize = first?.method === 'initialize';
     const isInitialized = first?.method === 'notifications/initialized';
-    if (openRequests() + ids.length > maxOpenRequests) {
-      const refused = Promise.resolve().then(() => void (isOver || events.onUnanswered(ids, 'server_busy')));
-      return { passed: refused, settled: refused };
-    }
+    const room = ids.length === 0 || openRequests.room;
     const cancelled = exchangeOf(first?.cancels);
-    const after = cancelled && { after: settlesWithin(cancelled.taken, maxOvertakeMs) };
+    const wait = async (): Promise<ExchangeEnd | undefined> => {
+      if (!(await room)) return { outcome: 'failed', ...noRoom };
+      if (room !== true) openRequests.add(exchange.ended);
+      if (cancelled !== undefined) await settlesWithin(cancelled.taken, maxOvertakeMs);
+      return undefined;
+    };
+    const after = (room !== true || cancelled !== undefined) && { after: wait() };
     const exchange = startExchange(
       { ...parcel, ids, place: posted++, isInitialize, ...after },
       isInitialize ? { ...parts, onMessages: greet } : parts,
     );
     exchanges.add(exchange);
+    if (ids.length > 0 && room === true) openRequests.add(exchange.ended);
     if (cancelled !== undefined) setTimeout(() => cancelled.abandon(), abandonAfterMs).unref();
     const ended = exchange.ended.then((end) => {
       settle(exchange, end, isInitialize);
@@ -222,7 +229,8 @@ export function openHttp(
       const passed = settlesWithin(ended, maxHoldMs).then(standalone.heard);
       return { passed, settled: exchange.taken };
     }
-    const passed = ids.length > 0 ? Promise.resolve() : settlesWithin(exchange.taken, maxHoldMs);
+    const holdMs = holdsUpMs(messages);
+    const passed = Promise.all([room, holdMs > 0 && settlesWithin(exchange.taken, holdMs)]);
     return { passed, settled: exchange.taken };
   };
 
@@ -252,6 +260,7 @@ export function openHttp(
       if (ids.length === 0) continue;
       const exchange = startExchange({ ids, cursor: stream.cursor, leaveOut: repeats() }, parts);
       exchanges.add(exchange);
+      openRequests.add(exchange.ended);
       void exchange.ended.then((end) => settle(exchange, end));
     }
     standalone.follow(from, repeats());

@@ -1,13 +1,26 @@
 import type { RequestId } from '../../protocol/faults.ts';
+import { Cut } from '../web/cut.ts';
 import { idsOf, messagesIn } from '../web/messages.ts';
-import { abandonAfterMs } from '../web/post-limits.ts';
+import { abandonAfterMs } from '../web/post-order.ts';
 
-/** The POST of a request that the server has not answered. */
-interface OpenPost {
-  /** The server has answered it, or never will. Never rejects. */
-  readonly taken: Promise<unknown>;
-  /** Nobody waits for it any more. */
-  giveUp(): void;
+/** A server that has answered a request on its stream has so long to answer the POST of it; then that is cut. */
+const graceMs = 5_000;
+
+/** A POST that the server has not answered. */
+export interface OpenPost {
+  /** Gives it up: nobody waits for it any more. */
+  readonly cut: Cut;
+  /** Its requests that the stream has not answered. */
+  readonly open: ReadonlySet<RequestId>;
+  /** The stream has answered all of them. */
+  readonly answered: Promise<void>;
+  /** The server has answered the POST, or never will. Never rejects; set by whoever posts. */
+  taken: Promise<unknown>;
+}
+
+interface Tracked extends OpenPost {
+  readonly open: Set<RequestId>;
+  tellAnswered(): void;
   timer?: NodeJS.Timeout;
 }
 
@@ -16,44 +29,48 @@ interface OpenPost {
  * the call is done: it may take as long as its call, and no longer.
  */
 export class OpenPosts {
-  readonly #posts = new Map<RequestId, OpenPost>();
-  readonly #graceMs: number;
+  readonly #byId = new Map<RequestId, Tracked>();
 
-  /** @param graceMs how long a server may take to answer the POST of a request that it has answered on its stream */
-  constructor(graceMs: number) {
-    this.#graceMs = graceMs;
-  }
-
-  get count(): number {
-    return this.#posts.size;
-  }
-
-  /** Those of one POST: a batch has several. */
-  add(ids: readonly RequestId[], { taken, giveUp }: OpenPost): void {
-    const posts = ids.map((id) => ({ id, post: { taken, giveUp } as OpenPost }));
-    for (const { id, post } of posts) this.#posts.set(id, post);
-    void taken.then(() => {
-      for (const { id, post } of posts) {
-        clearTimeout(post.timer);
-        if (this.#posts.get(id) === post) this.#posts.delete(id);
-      }
+  /** @param ids of its requests: a batch has several, a notification none */
+  add(ids: readonly RequestId[], post: (post: OpenPost) => Promise<unknown>): OpenPost {
+    let tellAnswered = (): void => undefined;
+    const answered = new Promise<void>((resolve) => {
+      tellAnswered = resolve;
     });
+    const tracked: Tracked = { cut: new Cut(), open: new Set(ids), answered, tellAnswered, taken: answered };
+    for (const id of ids) this.#byId.set(id, tracked);
+    tracked.taken = post(tracked).then(() => {
+      clearTimeout(tracked.timer);
+      for (const id of tracked.open) if (this.#byId.get(id) === tracked) this.#byId.delete(id);
+    });
+    return tracked;
   }
 
   /** The stream has brought these. */
   seen(messages: readonly Uint8Array[]): void {
-    if (this.#posts.size === 0) return;
-    for (const text of messages) for (const id of idsOf(messagesIn(text), 'response')) this.#limit(id, this.#graceMs);
+    if (this.#byId.size === 0) return;
+    for (const text of messages) for (const id of idsOf(messagesIn(text), 'response')) this.#answered(id);
   }
 
-  /** The client does not wait for this any more. Resolves when the server has taken it, which can be now. */
-  cancel(id: RequestId): Promise<unknown> | undefined {
-    this.#limit(id, abandonAfterMs);
-    return this.#posts.get(id)?.taken;
+  /** The client does not wait for this any more. The POST of it, if it is open. */
+  cancel(id: RequestId): OpenPost | undefined {
+    const post = this.#byId.get(id);
+    if (post !== undefined) limit(post, abandonAfterMs);
+    return post;
   }
 
-  #limit(id: RequestId, ms: number): void {
-    const post = this.#posts.get(id);
-    if (post !== undefined) post.timer ??= setTimeout(post.giveUp, ms);
+  #answered(id: RequestId): void {
+    const post = this.#byId.get(id);
+    if (post === undefined) return;
+    this.#byId.delete(id);
+    post.open.delete(id);
+    if (post.open.size > 0) return;
+    limit(post, graceMs);
+    post.tellAnswered();
   }
+}
+
+function limit(post: Tracked, ms: number): void {
+  clearTimeout(post.timer);
+  post.timer = setTimeout(() => post.cut.abort(), ms);
 }

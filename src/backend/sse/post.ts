@@ -9,11 +9,15 @@ import type { Flow } from '../web/flow.ts';
 import { readJson } from '../web/json-body.ts';
 import { idsOf, messageOf, messagesIn } from '../web/messages.ts';
 
+/** Its requests get this error. The detail is one sentence for the operator, without contents. */
+export interface Failure {
+  readonly ok: false;
+  readonly reason: Reason;
+  readonly detail: string;
+}
+
 /** What became of a message that was posted. */
-export type Posted =
-  | { readonly ok: true }
-  /** Its requests get this error. The detail is one sentence for the operator, without contents. */
-  | { readonly ok: false; readonly reason: Reason; readonly detail: string };
+export type Posted = { readonly ok: true } | Failure;
 
 /** What posting needs of its backend. */
 export interface PostParts {
@@ -31,7 +35,7 @@ export interface PostParts {
   /** The answer is larger than a message may be. */
   onTooLong(detail: string): void;
   /** A stream that answers this POST broke after `post` had resolved, before it answered all requests. */
-  onBroken(posted: Extract<Posted, { ok: false }>): void;
+  onBroken(posted: Failure): void;
 }
 
 /**
@@ -59,7 +63,7 @@ export async function post(url: URL, message: Uint8Array, parts: PostParts): Pro
   }
 }
 
-const broken = (cause: unknown): Extract<Posted, { ok: false }> => ({
+const broken = (cause: unknown): Failure => ({
   ok: false,
   reason: 'server_unreachable',
   detail: `A POST failed (${codeOf(cause)}).`,

@@ -5,13 +5,12 @@ import type { Backend, BackendEnd, BackendEvents, OpenOptions, Parcel } from '..
 import { settlesWithin } from '../settles-within.ts';
 import type { UpstreamTls } from '../upstream-tls.ts';
 import { openConnection } from '../web/connection.ts';
-import { Cut } from '../web/cut.ts';
 import { createFlow } from '../web/flow.ts';
 import { idsOf, messagesIn } from '../web/messages.ts';
-import { maxConnections, maxHoldMs, maxOpenRequests, maxOvertakeMs } from '../web/post-limits.ts';
+import { holdsUpMs, maxConnections, maxHoldMs, maxOvertakeMs, noRoom, OpenRequests } from '../web/post-order.ts';
 import { createSender, type Delivery } from '../web/sender.ts';
-import { OpenPosts } from './open-posts.ts';
-import { type Posted, post } from './post.ts';
+import { type OpenPost, OpenPosts } from './open-posts.ts';
+import { type Failure, type Posted, post } from './post.ts';
 import { openStream, type StreamLimits } from './stream.ts';
 
 /** A server of the HTTP+SSE transport and the limits of its backend. */
@@ -21,7 +20,7 @@ export interface SseOptions extends Partial<StreamLimits> {
   /** Sent with every request. */
   readonly headers?: Readonly<Record<string, string>>;
   readonly tls?: UpstreamTls;
-  /** How long the server may take to accept a message. The POST of a request may take as long as its call. */
+  /** How long the server may take to accept a message. The POST of a request after the first may take as long as its call. */
   readonly postTimeoutMs?: number;
   /** Most bytes that wait for a server that does not take them. */
   readonly maxQueuedBytes?: number;
@@ -37,10 +36,9 @@ const closed: BackendEnd = { reason: 'closed', detail: 'The backend was closed.'
  * Connects to a server of the HTTP+SSE transport (2024-11-05, basic/transports): a GET stream, and POSTs to the
  * endpoint that the stream names. The stream is the server's session: its loss is the end of the backend (`exited`).
  *
- * Order, beyond `Backend`: nothing is posted before the first message is accepted. A message after a notification or response
- * is posted when the server has accepted that one, or after `maxHoldMs`. Requests run at once beside each other, as clients
- * send them: in order begun, each on a connection of its own until the server answers its POST. A cancellation is posted when
- * that is so of what it cancels, or after `maxOvertakeMs`.
+ * Order, beyond `Backend`: as in web/post-order.ts. The messages after the first wait until the server has accepted or answered
+ * it, or for `maxHoldMs`. A cancellation is posted when the server has answered the POST of what it cancels, or after
+ * `maxOvertakeMs`.
  *
  * Beyond `Backend`: messages sent before the endpoint is known wait. A request whose POST fails is reported as unanswered;
  * notifications and answers are dropped and counted. If the very first POST fails, the server counts as not started
@@ -63,7 +61,8 @@ export function openSse(options: SseOptions, events: BackendEvents, { headers: o
   } = options;
   const connection = openConnection({ origin: url.origin, headers, tls, connectTimeoutMs, maxConnections });
   const flow = createFlow();
-  let hasPosted = false;
+  /** The server has accepted a message, or answered one. */
+  let hasAccepted = false;
   let dropped = 0;
   let isClosing = false;
   /** Nothing is delivered any more, and nothing taken. */
@@ -88,46 +87,51 @@ export function openSse(options: SseOptions, events: BackendEvents, { headers: o
     if (!isOver) events.onMessages(messages);
   };
 
-  const refuse = (ids: readonly RequestId[], { reason, detail }: Extract<Posted, { ok: false }>): void => {
-    if (isOver) return;
+  /** A POST failed; what the stream has answered meanwhile is not concerned. */
+  const refuse = (ids: readonly RequestId[], open: Iterable<RequestId>, { reason, detail }: Failure): void => {
+    const left = [...open];
+    if (isOver || (ids.length > 0 && left.length === 0)) return;
     if (ids.length === 0) dropped += 1;
     onPostFailed?.(detail, dropped);
-    if (ids.length > 0) events.onUnanswered(ids, reason);
-  };
-
-  const noteOutcome = (ids: readonly RequestId[], posted: Posted): void => {
-    if (isOver) return;
-    if (!posted.ok && !hasPosted) void finish({ reason: 'failed', detail: posted.detail });
-    else if (!posted.ok) refuse(ids, posted);
-    hasPosted = true;
+    if (left.length > 0) events.onUnanswered(left, reason);
   };
 
   const sender = createSender(maxQueuedBytes);
-  const openPosts = new OpenPosts(postTimeoutMs);
+  const openPosts = new OpenPosts();
+  const openRequests = new OpenRequests();
 
   const postTo = (endpoint: URL, { message, headers }: Parcel): Delivery => {
     const messages = messagesIn(message);
     const ids = idsOf(messages, 'request');
-    if (openPosts.count + ids.length > maxOpenRequests) {
-      const refused = Promise.resolve().then(() => void (isOver || events.onUnanswered(ids, 'server_busy')));
-      return { passed: refused, settled: refused };
-    }
+    const isFirst = !hasAccepted;
+    const room = ids.length === 0 || openRequests.room;
     const cancels = messages[0]?.cancels;
-    const cancelled = cancels === undefined ? undefined : openPosts.cancel(cancels);
-    const holdsUp = ids.length === 0 || !hasPosted;
-    const cut = new Cut();
-    const run = (): Promise<Posted> =>
-      post(endpoint, message, {
+    const cancelled = cancels === undefined ? undefined : openPosts.cancel(cancels)?.taken;
+
+    const run = async ({ cut, open }: OpenPost): Promise<Posted> => {
+      if (room !== true && !(await room)) return { ok: false, ...noRoom };
+      if (cancelled !== undefined) await settlesWithin(cancelled, maxOvertakeMs);
+      const posted = post(endpoint, message, {
         ...{ headers, connection, flow, maxLineBytes, cut },
-        ...(holdsUp && { limitMs: postTimeoutMs }),
+        ...((isFirst || ids.length === 0) && { limitMs: postTimeoutMs }),
         onMessages: deliver,
         onTooLong: (detail) => void finish({ reason: 'line_too_long', detail }),
-        onBroken: (broken) => refuse(ids, broken),
+        onBroken: (failure) => refuse(ids, open, failure),
       });
-    const outcome = cancelled === undefined ? run() : settlesWithin(cancelled, maxOvertakeMs).then(run);
-    const posted = outcome.then((end) => noteOutcome(ids, end));
-    openPosts.add(ids, { taken: posted, giveUp: () => cut.abort() });
-    return { passed: holdsUp ? settlesWithin(posted, maxHoldMs) : Promise.resolve(), settled: posted };
+      if (ids.length > 0) openRequests.add(posted);
+      return posted;
+    };
+    const { taken, answered } = openPosts.add(ids, async (opened) => {
+      const posted = await run(opened);
+      if (isOver) return;
+      if (!posted.ok && !hasAccepted) void finish({ reason: 'failed', detail: posted.detail });
+      else if (!posted.ok) refuse(ids, opened.open, posted);
+      hasAccepted = true;
+    });
+    if (isFirst) void answered.then(() => (hasAccepted = true));
+    const accepted = isFirst ? Promise.race([taken, answered]) : taken;
+    const holdMs = isFirst ? maxHoldMs : holdsUpMs(messages);
+    return { passed: Promise.all([room, holdMs > 0 && settlesWithin(accepted, holdMs)]), settled: taken };
   };
 
   const limits = { connectTimeoutMs, endpointTimeoutMs, idleTimeoutMs, maxLineBytes };

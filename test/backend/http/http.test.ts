@@ -389,6 +389,15 @@ test('[P8] requests that are open at once have a limit, and so have the bytes th
   expect(send(`"${'x'.repeat(100_000)}"`)).toBe('full');
 });
 
+test('a burst of requests goes to a server that answers each, however many they are', async () => {
+  const { send, unanswered, messages } = await openLive({
+    onPost: ({ message, response }) => void setTimeout(() => json(response, answerTo(message)), 2),
+  });
+  for (let id = 1; id <= 600; id++) send(request(id));
+  await waitFor(() => messages.items.length === 601, { what: 'all answers' }); // that to initialize is one
+  expect(unanswered.items).toEqual([]);
+});
+
 test('[P8] pause leaves what the server writes with the server; resume goes on', async () => {
   let stream: Received['response'] | undefined;
   const { backend, messages } = await openLive({

@@ -321,8 +321,18 @@ describe('a server that answers the POST of a request when the call is done, as 
     expect(calls.size).toBe(1);
   });
 
+  test('hears the next request at once after many cancellations', async () => {
+    const { send, calls, server } = await openSlow();
+    for (let id = 1; id <= 20; id++) send(request(id));
+    await waitFor(() => calls.size === 20, { what: 'the calls' });
+    for (let id = 1; id <= 20; id++) send(cancel(id));
+    send(request(21));
+    await waitFor(() => calls.has(21), { what: 'the next call', deadlineMs: 2_000 });
+    await waitFor(() => server.posts.items.length === 42, { what: 'the cancellations' });
+  });
+
   test('[P8] keeps no connection for a call that it has answered on its stream', async () => {
-    const { send, calls, stream, messages, unanswered, failures } = await openSlow({ postTimeoutMs: 100 });
+    const { send, calls, stream, messages, unanswered, failures } = await openSlow();
     send(request(1));
     await waitFor(() => calls.size === 1, { what: 'the call' });
     stream.write(event('message', answerTo(1)));
@@ -332,13 +342,93 @@ describe('a server that answers the POST of a request when the call is done, as 
     expect(failures).toEqual([]);
   });
 
-  test('[P8] has 256 of them at most; further ones are told so', async () => {
-    const { send, calls, unanswered, server } = await openSlow();
-    for (let i = 1; i <= 257; i++) send(request(i));
-    expect(await unanswered.next()).toEqual({ ids: [257], reason: 'server_busy' });
-    await waitFor(() => calls.size === 256, { what: 'the others' });
+  test('[P2] that breaks after the call was answered says nothing of a later call with its id', async () => {
+    const { send, calls, stream, messages, unanswered } = await openSlow();
+    send(request(1));
+    await waitFor(() => calls.size === 1, { what: 'the call' });
+    const [first] = calls.values();
+    stream.write(event('message', answerTo(1)));
+    await messages.next();
+    calls.clear();
+    send(request(1));
+    await waitFor(() => calls.size === 1, { what: 'the later call' });
+    first?.destroy();
+    stream.write(event('message', answerTo(2)));
+    await messages.next();
+    expect(unanswered.items).toEqual([]);
+    calls.get(1)?.destroy();
+    expect(await unanswered.next()).toEqual({ ids: [1], reason: 'server_unreachable' });
+  });
+
+  test('[P8] has 256 of them at most: a further one waits for room, and is refused after a time', async () => {
+    const { send, calls, unanswered, failures, server } = await openSlow();
+    for (let id = 1; id <= 259; id++) send(request(id));
+    await waitFor(() => calls.size === 256, { what: 'as many as may be' });
+    calls.get(7)?.writeHead(200).end();
+    await waitFor(() => calls.has(257), { what: 'the one that waited' });
+    const before = performance.now();
+    for (const id of [258, 259]) expect(await unanswered.next()).toEqual({ ids: [id], reason: 'server_busy' });
+    expect(performance.now() - before).toBeLessThan(9_000); // both together wait for 5 s
+    expect(failures[0]).toMatch(/^256 requests are open/);
     send(note);
-    await waitFor(() => server.posts.items.length === 258, { what: 'a notification beside them' });
+    await waitFor(() => server.posts.items.length === 259, { what: 'a notification beside them' });
+    expect(calls.size).toBe(257);
+  });
+});
+
+describe('the order of what is sent', () => {
+  const subscribe = (id: number) => request(id, 'resources/subscribe');
+
+  test('a burst of requests goes to a server that accepts each, however many they are', async () => {
+    const { send, server, unanswered } = await openLive();
+    send(initialize);
+    send({ jsonrpc: '2.0', method: 'notifications/initialized' });
+    for (let id = 1; id <= 500; id++) send(subscribe(id));
+    send(request(501));
+    await waitFor(() => server.posts.items.length === 503, { what: 'all of them' });
+    expect(unanswered.items).toEqual([]);
+  });
+
+  test.each(['resources/unsubscribe', 'logging/setLevel'])(
+    'what follows %s waits until that is accepted',
+    async (method) => {
+      const seen: string[] = [];
+      const { send, server } = await openLive({
+        onPost({ text, response }) {
+          const { id, method: its } = JSON.parse(text);
+          seen.push(`got ${id}`);
+          setTimeout(
+            () => {
+              seen.push(`took ${id}`);
+              accept({ response });
+            },
+            its === method ? 100 : 0,
+          );
+        },
+      });
+      send(initialize);
+      send(request(1, method));
+      send(subscribe(2));
+      await waitFor(() => server.posts.items.length === 3, { what: 'all of them' });
+      expect(seen.slice(0, 5)).toEqual(['got 0', 'took 0', 'got 1', 'took 1', 'got 2']);
+    },
+  );
+
+  test('nothing goes before the first message is accepted, or answered on the stream', async () => {
+    const { send, server, stream, messages, ends } = await openLive(
+      { onPost: () => undefined },
+      { postTimeoutMs: 1_000 },
+    );
+    send(initialize);
+    send(note);
+    await server.posts.next();
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    expect(server.posts.items).toHaveLength(1);
+    stream.write(event('message', '{"jsonrpc":"2.0","id":0,"result":{}}'));
+    await messages.next();
+    await waitFor(() => server.posts.items.length === 2, { what: 'the second message', deadlineMs: 2_000 });
+    await new Promise((resolve) => setTimeout(resolve, 1_200));
+    expect(ends).toEqual([]);
   });
 });
 

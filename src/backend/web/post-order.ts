@@ -1,0 +1,77 @@
+import type { Message } from '../../protocol/message.ts';
+import { settlesWithin } from '../settles-within.ts';
+
+// The order of POSTs to one server: which wait for which. Requests go beside each other, as clients send them.
+
+/** A server that does not accept a message for so long holds up the messages after it no longer. */
+export const maxHoldMs = 5_000;
+
+/**
+ * So long a cancellation waits for the head of the answer to what it cancels. On two connections it could arrive first; a
+ * server that holds the head back until the call is done has read the request by then.
+ */
+export const maxOvertakeMs = 250;
+
+/** So long a server may still answer a request that was cancelled; then its connection is cut. */
+export const abandonAfterMs = 30_000;
+
+/** Each request may keep a connection until its call is done: no more than this, as a session has calls by default (P8). */
+const maxOpenPosts = 256;
+
+/** Beside them: the stream of the server, a message that is no request, and streams that are resumed meanwhile. */
+export const maxConnections = maxOpenPosts + 8;
+
+/** What a server does from then on in another way: what is asked next must not come first. */
+const settling = new Set(['logging/setLevel', 'resources/unsubscribe']);
+
+/**
+ * How long at most those that follow wait for the server to accept what is posted: not for a request, unless it is one that
+ * settles something, nor for a cancellation, which may wait itself.
+ * @param messages what is posted; none if it is something else
+ */
+export function holdsUpMs(messages: readonly Message[]): number {
+  if (messages.length === 0) return maxHoldMs;
+  return Math.max(...messages.map(holdMs));
+}
+
+function holdMs({ kind, method, cancels }: Message): number {
+  if (cancels !== undefined) return 0;
+  if (kind !== 'request') return maxHoldMs;
+  return settling.has(method ?? '') ? maxOvertakeMs : 0;
+}
+
+/** Counts the POSTs of requests that are under way: a server has no more at once than it has connections for (P8). */
+export class OpenRequests {
+  #count = 0;
+  #fullSince: number | undefined;
+  #tellRoom: (() => void) | undefined;
+
+  /**
+   * Whether one more may go; if they are too many, so soon as one has ended. What waits, waits for `maxHoldMs` since there was no
+   * room, all of it together. One at a time may ask.
+   */
+  get room(): true | Promise<boolean> {
+    if (this.#count < maxOpenPosts) return true;
+    this.#fullSince ??= performance.now();
+    const told = new Promise<void>((resolve) => {
+      this.#tellRoom = resolve;
+    });
+    return settlesWithin(told, Math.max(0, this.#fullSince + maxHoldMs - performance.now()));
+  }
+
+  /** @param ended when it is no longer under way. Never rejects */
+  add(ended: Promise<unknown>): void {
+    this.#count += 1;
+    void ended.then(() => {
+      this.#count -= 1;
+      this.#fullSince = undefined;
+      this.#tellRoom?.();
+    });
+  }
+}
+
+/** Why a request was not posted: `OpenRequests` had no room. */
+export const noRoom = {
+  reason: 'server_busy',
+  detail: `${maxOpenPosts} requests are open at the server, and none of them ended within ${maxHoldMs} ms.`,
+} as const;
