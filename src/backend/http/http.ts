@@ -1,7 +1,6 @@
 import type { RequestId } from '../../protocol/faults.ts';
 import { noHeaders } from '../../protocol/forwarded-headers.ts';
-import { flattenLineBreaks } from '../../protocol/lines.ts';
-import type { Backend, BackendEnd, BackendEvents, OpenOptions, Parcel, RequestIds, Resume } from '../backend.ts';
+import type { Backend, BackendEnd, BackendEvents, OpenOptions, RequestIds, Resume } from '../backend.ts';
 import { settlesWithin } from '../settles-within.ts';
 import type { UpstreamTls } from '../upstream-tls.ts';
 import { openConnection } from '../web/connection.ts';
@@ -16,7 +15,7 @@ import {
   noRoom,
   OpenRequests,
 } from '../web/post-order.ts';
-import { createSender, type Delivery } from '../web/sender.ts';
+import { createSender, type Delivery, type Sending } from '../web/sender.ts';
 import { type Exchange, type ExchangeEnd, type Outgoing, openStream, startExchange } from './exchange.ts';
 import { createRepeats } from './repeats.ts';
 import { ServerSession } from './server-session.ts';
@@ -198,29 +197,32 @@ export function openHttp(
     if (left.length > 0) events.onUnanswered(left, end.reason);
   };
 
-  const post = (parcel: Parcel): Delivery => {
-    const messages = messagesIn(parcel.message);
+  const post = ({ message, headers, messages }: Sending): Delivery => {
     const ids = idsOf(messages, 'request');
     const [first] = messages;
     const isInitialize = first?.method === 'initialize';
     const isInitialized = first?.method === 'notifications/initialized';
-    const room = ids.length === 0 || openRequests.room;
+    const room = ids.length === 0 || openRequests.enter();
+    let isIn = ids.length > 0 && room === true;
     const cancelled = exchangeOf(first?.cancels);
     const wait = async (): Promise<ExchangeEnd | undefined> => {
-      if (!(await room)) return { outcome: 'failed', ...noRoom };
-      if (room !== true) openRequests.add(exchange.ended);
+      const hasRoom = await room;
+      isIn = ids.length > 0 && hasRoom;
+      if (room !== true && isForgotten) return { outcome: 'forgotten', isTaken: false };
+      if (!hasRoom) return { outcome: 'failed', ...noRoom };
       if (cancelled !== undefined) await settlesWithin(cancelled.taken, maxOvertakeMs);
       return undefined;
     };
     const after = (room !== true || cancelled !== undefined) && { after: wait() };
     const exchange = startExchange(
-      { ...parcel, ids, place: posted++, isInitialize, ...after },
+      { message, headers, ids, place: posted++, isInitialize, ...after },
       isInitialize ? { ...parts, onMessages: greet } : parts,
     );
     exchanges.add(exchange);
-    if (ids.length > 0 && room === true) openRequests.add(exchange.ended);
-    if (cancelled !== undefined) setTimeout(() => cancelled.abandon(), abandonAfterMs).unref();
+    if (cancelled?.isUnsent) cancelled.abandon();
+    else if (cancelled !== undefined) setTimeout(() => cancelled.abandon(), abandonAfterMs).unref();
     const ended = exchange.ended.then((end) => {
+      if (isIn) openRequests.leave();
       settle(exchange, end, isInitialize);
       if (end.outcome === 'done' && isInitialized) standalone.follow();
     });
@@ -230,8 +232,8 @@ export function openHttp(
       return { passed, settled: exchange.taken };
     }
     const holdMs = holdsUpMs(messages);
-    const passed = Promise.all([room, holdMs > 0 && settlesWithin(exchange.taken, holdMs)]);
-    return { passed, settled: exchange.taken };
+    const holdsUp = holdMs > 0 && room === true; // what waits for room is waited for by nobody
+    return { passed: holdsUp ? settlesWithin(exchange.taken, holdMs) : Promise.resolve(), settled: exchange.taken };
   };
 
   /** The response to `initialize` has come. */
@@ -260,8 +262,11 @@ export function openHttp(
       if (ids.length === 0) continue;
       const exchange = startExchange({ ids, cursor: stream.cursor, leaveOut: repeats() }, parts);
       exchanges.add(exchange);
-      openRequests.add(exchange.ended);
-      void exchange.ended.then((end) => settle(exchange, end));
+      openRequests.add();
+      void exchange.ended.then((end) => {
+        openRequests.leave();
+        settle(exchange, end);
+      });
     }
     standalone.follow(from, repeats());
     if (left.size > 0) queueMicrotask(() => isOver || events.onUnanswered([...left], 'outcome_unknown'));
@@ -271,8 +276,7 @@ export function openHttp(
   sender.start(post);
   return {
     pid: undefined,
-    send: (message, headers = noHeaders) =>
-      isOver ? 'ended' : sender.send({ message: flattenLineBreaks(message), headers }),
+    send: (message, headers = noHeaders) => (isOver ? 'ended' : sender.send(message, headers)),
     pause: flow.pause,
     resume: flow.resume,
     close({ isForGood = false } = {}) {

@@ -3,17 +3,19 @@ import { Cut } from '../web/cut.ts';
 import { idsOf, messagesIn } from '../web/messages.ts';
 import { abandonAfterMs } from '../web/post-order.ts';
 
-/** A server that has answered a request on its stream has so long to answer the POST of it; then that is cut. */
+/** A server that has answered a request has so long to end its answer to the POST of it; then that is cut. */
 const graceMs = 5_000;
 
 /** A POST that the server has not answered. */
 export interface OpenPost {
   /** Gives it up: nobody waits for it any more. */
   readonly cut: Cut;
-  /** Its requests that the stream has not answered. */
+  /** Its requests that are not answered. */
   readonly open: ReadonlySet<RequestId>;
-  /** The stream has answered all of them. */
+  /** All of them are answered. */
   readonly answered: Promise<void>;
+  /** The server may have seen it. Set by whoever posts. */
+  isBegun: boolean;
   /** The server has answered the POST, or never will. Never rejects; set by whoever posts. */
   taken: Promise<unknown>;
 }
@@ -37,7 +39,14 @@ export class OpenPosts {
     const answered = new Promise<void>((resolve) => {
       tellAnswered = resolve;
     });
-    const tracked: Tracked = { cut: new Cut(), open: new Set(ids), answered, tellAnswered, taken: answered };
+    const tracked: Tracked = {
+      cut: new Cut(),
+      open: new Set(ids),
+      answered,
+      tellAnswered,
+      taken: answered,
+      isBegun: false,
+    };
     for (const id of ids) this.#byId.set(id, tracked);
     tracked.taken = post(tracked).then(() => {
       clearTimeout(tracked.timer);
@@ -46,7 +55,7 @@ export class OpenPosts {
     return tracked;
   }
 
-  /** The stream has brought these. */
+  /** These came, on the stream or in the answer to a POST. */
   seen(messages: readonly Uint8Array[]): void {
     if (this.#byId.size === 0) return;
     for (const text of messages) for (const id of idsOf(messagesIn(text), 'response')) this.#answered(id);
@@ -55,7 +64,8 @@ export class OpenPosts {
   /** The client does not wait for this any more. The POST of it, if it is open. */
   cancel(id: RequestId): OpenPost | undefined {
     const post = this.#byId.get(id);
-    if (post !== undefined) limit(post, abandonAfterMs);
+    if (post?.isBegun === false) post.cut.abort();
+    else if (post !== undefined) limit(post, abandonAfterMs);
     return post;
   }
 

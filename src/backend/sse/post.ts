@@ -1,4 +1,4 @@
-import type { Reason } from '../../protocol/faults.ts';
+import type { Reason, RequestId } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/forwarded-headers.ts';
 import { flattenLineBreaks } from '../../protocol/lines.ts';
 import { codeOf } from '../connect-failure.ts';
@@ -7,7 +7,7 @@ import type { Cut } from '../web/cut.ts';
 import { createEventReader } from '../web/event-reader.ts';
 import type { Flow } from '../web/flow.ts';
 import { readJson } from '../web/json-body.ts';
-import { idsOf, messageOf, messagesIn } from '../web/messages.ts';
+import { messageOf, messagesIn } from '../web/messages.ts';
 
 /** Its requests get this error. The detail is one sentence for the operator, without contents. */
 export interface Failure {
@@ -27,6 +27,8 @@ export interface PostParts {
   readonly headers: ForwardedHeaders;
   /** Gives it up: nobody waits for it any more. */
   readonly cut: Cut;
+  /** Its requests that are not answered. */
+  readonly open: ReadonlySet<RequestId>;
   /** How long the server may take for its answer, and for all of it unless that is a stream; for ever if there is none. */
   readonly limitMs?: number;
   readonly maxLineBytes: number;
@@ -34,8 +36,6 @@ export interface PostParts {
   onMessages(messages: Buffer[]): void;
   /** The answer is larger than a message may be. */
   onTooLong(detail: string): void;
-  /** A stream that answers this POST broke after `post` had resolved, before it answered all requests. */
-  onBroken(posted: Failure): void;
 }
 
 /**
@@ -53,7 +53,7 @@ export async function post(url: URL, message: Uint8Array, parts: PostParts): Pro
   try {
     const headers = { ...parts.headers, ...postHeaders };
     const answer = await connection.request({ method: 'POST', url, headers, body: message, signal: cut });
-    return await takeAnswer(answer, message, parts);
+    return await takeAnswer(answer, parts);
   } catch (cause) {
     if (hasExpired)
       return { ok: false, reason: 'server_silent', detail: `A POST was not answered within ${limitMs} ms.` };
@@ -69,13 +69,14 @@ const broken = (cause: unknown): Failure => ({
   detail: `A POST failed (${codeOf(cause)}).`,
 });
 
-async function takeAnswer({ status, mediaType, body }: Answer, message: Uint8Array, parts: PostParts): Promise<Posted> {
+async function takeAnswer({ status, mediaType, body }: Answer, parts: PostParts): Promise<Posted> {
   if (status < 200 || status > 299) {
     await body.dump();
     return { ok: false, reason: 'server_refused', detail: `A POST was answered with status ${status}.` };
   }
   if (mediaType === 'text/event-stream') {
-    void readEvents(body, message, parts); // the next message need not wait for the end of this one's answer
+    const read = readEvents(body, parts);
+    if (parts.open.size > 0) return read; // else the next message need not wait for the end of this one's answer
   } else if (mediaType === 'application/json') {
     await takeJson(body, parts);
   } else {
@@ -91,26 +92,21 @@ async function takeJson(body: Answer['body'], { flow, maxLineBytes, onMessages, 
   else if (messagesIn(text).length > 0) onMessages([flattenLineBreaks(text)]);
 }
 
-async function readEvents(
-  body: Answer['body'],
-  message: Uint8Array,
-  { flow, maxLineBytes, onMessages, onTooLong, onBroken }: PostParts,
-): Promise<void> {
+/** Its end in order says nothing of the requests that it has not answered: their answers can still come on the backend's stream. */
+async function readEvents(body: Answer['body'], parts: PostParts): Promise<Posted> {
+  const { flow, maxLineBytes, open, onMessages, onTooLong } = parts;
   const reader = createEventReader({ maxEventBytes: maxLineBytes });
-  const open = new Set(idsOf(messagesIn(message), 'request'));
   try {
     await flow.read(body, (chunk) => {
       const found = reader.push(chunk).filter(({ type }) => type === 'message');
-      const messages = found.map(({ data }) => messageOf(data));
-      for (const text of messages) for (const id of idsOf(messagesIn(text), 'response')) open.delete(id);
-      if (messages.length > 0) onMessages(messages);
+      if (found.length > 0) onMessages(found.map(({ data }) => messageOf(data)));
       if (reader.overflow !== undefined) {
         onTooLong(reader.overflow);
         body.destroy();
       }
     });
   } catch (cause) {
-    // Its end in order says nothing: the answer can still come on the backend's stream.
-    if (open.size > 0) onBroken(broken(cause));
+    if (open.size > 0) return broken(cause);
   }
+  return { ok: true };
 }

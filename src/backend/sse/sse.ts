@@ -1,14 +1,13 @@
 import type { RequestId } from '../../protocol/faults.ts';
 import { noHeaders } from '../../protocol/forwarded-headers.ts';
-import { flattenLineBreaks } from '../../protocol/lines.ts';
-import type { Backend, BackendEnd, BackendEvents, OpenOptions, Parcel } from '../backend.ts';
+import type { Backend, BackendEnd, BackendEvents, OpenOptions } from '../backend.ts';
 import { settlesWithin } from '../settles-within.ts';
 import type { UpstreamTls } from '../upstream-tls.ts';
 import { openConnection } from '../web/connection.ts';
 import { createFlow } from '../web/flow.ts';
-import { idsOf, messagesIn } from '../web/messages.ts';
+import { idsOf } from '../web/messages.ts';
 import { holdsUpMs, maxConnections, maxHoldMs, maxOvertakeMs, noRoom, OpenRequests } from '../web/post-order.ts';
-import { createSender, type Delivery } from '../web/sender.ts';
+import { createSender, type Delivery, type Sending } from '../web/sender.ts';
 import { type OpenPost, OpenPosts } from './open-posts.ts';
 import { type Failure, type Posted, post } from './post.ts';
 import { openStream, type StreamLimits } from './stream.ts';
@@ -84,6 +83,7 @@ export function openSse(options: SseOptions, events: BackendEvents, { headers: o
   };
 
   const deliver = (messages: Buffer[]): void => {
+    openPosts.seen(messages);
     if (!isOver) events.onMessages(messages);
   };
 
@@ -100,25 +100,24 @@ export function openSse(options: SseOptions, events: BackendEvents, { headers: o
   const openPosts = new OpenPosts();
   const openRequests = new OpenRequests();
 
-  const postTo = (endpoint: URL, { message, headers }: Parcel): Delivery => {
-    const messages = messagesIn(message);
+  const postTo = (endpoint: URL, { message, headers, messages }: Sending): Delivery => {
     const ids = idsOf(messages, 'request');
     const isFirst = !hasAccepted;
-    const room = ids.length === 0 || openRequests.room;
+    const room = ids.length === 0 || openRequests.enter();
     const cancels = messages[0]?.cancels;
     const cancelled = cancels === undefined ? undefined : openPosts.cancel(cancels)?.taken;
 
-    const run = async ({ cut, open }: OpenPost): Promise<Posted> => {
+    const run = async (opened: OpenPost): Promise<Posted> => {
       if (room !== true && !(await room)) return { ok: false, ...noRoom };
       if (cancelled !== undefined) await settlesWithin(cancelled, maxOvertakeMs);
-      const posted = post(endpoint, message, {
-        ...{ headers, connection, flow, maxLineBytes, cut },
+      opened.isBegun = true;
+      const posted = await post(endpoint, message, {
+        ...{ headers, connection, flow, maxLineBytes, cut: opened.cut, open: opened.open },
         ...((isFirst || ids.length === 0) && { limitMs: postTimeoutMs }),
         onMessages: deliver,
         onTooLong: (detail) => void finish({ reason: 'line_too_long', detail }),
-        onBroken: (failure) => refuse(ids, open, failure),
       });
-      if (ids.length > 0) openRequests.add(posted);
+      if (ids.length > 0) openRequests.leave();
       return posted;
     };
     const { taken, answered } = openPosts.add(ids, async (opened) => {
@@ -131,7 +130,8 @@ export function openSse(options: SseOptions, events: BackendEvents, { headers: o
     if (isFirst) void answered.then(() => (hasAccepted = true));
     const accepted = isFirst ? Promise.race([taken, answered]) : taken;
     const holdMs = isFirst ? maxHoldMs : holdsUpMs(messages);
-    return { passed: Promise.all([room, holdMs > 0 && settlesWithin(accepted, holdMs)]), settled: taken };
+    const holdsUp = holdMs > 0 && room === true; // what waits for room is waited for by nobody
+    return { passed: holdsUp ? settlesWithin(accepted, holdMs) : Promise.resolve(), settled: taken };
   };
 
   const limits = { connectTimeoutMs, endpointTimeoutMs, idleTimeoutMs, maxLineBytes };
@@ -139,14 +139,11 @@ export function openSse(options: SseOptions, events: BackendEvents, { headers: o
     url,
     { connection, flow, limits, headers: ofClient?.() ?? noHeaders },
     {
-      onMessages(messages) {
-        openPosts.seen(messages);
-        deliver(messages);
-      },
+      onMessages: deliver,
       onEndpoint(endpoint) {
         if (isOver) return;
         onStarted?.();
-        sender.start((parcel) => postTo(endpoint, parcel));
+        sender.start((sending) => postTo(endpoint, sending));
       },
     },
   );
@@ -154,8 +151,7 @@ export function openSse(options: SseOptions, events: BackendEvents, { headers: o
 
   return {
     pid: undefined,
-    send: (message, headers = noHeaders) =>
-      isOver ? 'ended' : sender.send({ message: flattenLineBreaks(message), headers }),
+    send: (message, headers = noHeaders) => (isOver ? 'ended' : sender.send(message, headers)),
     pause: flow.pause,
     resume: flow.resume,
     close() {

@@ -1,5 +1,4 @@
 import type { Message } from '../../protocol/message.ts';
-import { settlesWithin } from '../settles-within.ts';
 
 // The order of POSTs to one server: which wait for which. Requests go beside each other, as clients send them.
 
@@ -40,37 +39,45 @@ function holdMs({ kind, method, cancels }: Message): number {
   return settling.has(method ?? '') ? maxOvertakeMs : 0;
 }
 
-/** Counts the POSTs of requests that are under way: a server has no more at once than it has connections for (P8). */
+/** The POSTs of requests that are under way: a server has no more at once than it has connections for (P8). */
 export class OpenRequests {
   #count = 0;
-  #fullSince: number | undefined;
-  #tellRoom: (() => void) | undefined;
+  readonly #waiting = new Set<() => void>();
 
-  /**
-   * Whether one more may go; if they are too many, so soon as one has ended. What waits, waits for `maxHoldMs` since there was no
-   * room, all of it together. One at a time may ask.
-   */
-  get room(): true | Promise<boolean> {
-    if (this.#count < maxOpenPosts) return true;
-    this.#fullSince ??= performance.now();
-    const told = new Promise<void>((resolve) => {
-      this.#tellRoom = resolve;
+  /** Whether one more may go; if there are too many, so soon as others have ended, and not after `maxHoldMs`. Who may go has to `leave`. */
+  enter(): true | Promise<boolean> {
+    if (this.#count < maxOpenPosts) {
+      this.#count += 1;
+      return true;
+    }
+    return new Promise((resolve) => {
+      const admit = (): void => {
+        clearTimeout(timer);
+        this.#waiting.delete(admit);
+        this.#count += 1;
+        resolve(true);
+      };
+      const timer = setTimeout(() => {
+        this.#waiting.delete(admit);
+        resolve(false);
+      }, maxHoldMs).unref();
+      this.#waiting.add(admit);
     });
-    return settlesWithin(told, Math.max(0, this.#fullSince + maxHoldMs - performance.now()));
   }
 
-  /** @param ended when it is no longer under way. Never rejects */
-  add(ended: Promise<unknown>): void {
+  /** One that is under way already, however many there are. */
+  add(): void {
     this.#count += 1;
-    void ended.then(() => {
-      this.#count -= 1;
-      this.#fullSince = undefined;
-      this.#tellRoom?.();
-    });
+  }
+
+  leave(): void {
+    this.#count -= 1;
+    const [next] = this.#waiting;
+    if (this.#count < maxOpenPosts) next?.();
   }
 }
 
-/** Why a request was not posted: `OpenRequests` had no room. */
+/** Why a request was not posted: there was no room among `OpenRequests`. */
 export const noRoom = {
   reason: 'server_busy',
   detail: `${maxOpenPosts} requests are open at the server, and none of them ended within ${maxHoldMs} ms.`,

@@ -1,4 +1,13 @@
+import type { ForwardedHeaders } from '../../protocol/forwarded-headers.ts';
+import { flattenLineBreaks } from '../../protocol/lines.ts';
+import type { Message } from '../../protocol/message.ts';
 import type { Parcel } from '../backend.ts';
+import { messagesIn } from './messages.ts';
+
+/** A text on its way, and the messages in it: none if it is something else. */
+export interface Sending extends Parcel {
+  readonly messages: readonly Message[];
+}
 
 /** What becomes of a message that goes out. Neither ever rejects. */
 export interface Delivery {
@@ -11,9 +20,9 @@ export interface Delivery {
 /** The way of messages to a server: each goes out when the one before has passed. */
 export interface Sender {
   /** As `Backend.send`, while the backend lives. The message is not copied: it must not be changed afterwards. */
-  send(parcel: Parcel): 'sent' | 'full';
+  send(message: Uint8Array, headers: ForwardedHeaders): 'sent' | 'full';
   /** There is somewhere to send to: what waits goes out. */
-  start(deliver: (parcel: Parcel) => Delivery): void;
+  start(deliver: (sending: Sending) => Delivery): void;
   /** Sends nothing more: what waits is kept, and what is sent from now on waits too. */
   hold(): void;
   /** Takes out what waits. */
@@ -22,13 +31,14 @@ export interface Sender {
 
 /**
  * Sends messages in order.
- * @param maxQueuedBytes how much may wait, or be under way. One message alone is always taken
+ * @param maxQueuedBytes how much may wait, or be under way. One message alone is always taken; and what is no request, as much again:
+ *   requests wait for their calls, and a cancellation or response may be what ends one
  */
 export function createSender(maxQueuedBytes: number): Sender {
-  let queue: Parcel[] = [];
+  let queue: Sending[] = [];
   let heldBytes = 0;
   let isRunning = false;
-  let deliver: ((parcel: Parcel) => Delivery) | undefined;
+  let deliver: ((sending: Sending) => Delivery) | undefined;
 
   const run = async (): Promise<void> => {
     if (isRunning) return;
@@ -46,10 +56,13 @@ export function createSender(maxQueuedBytes: number): Sender {
   };
 
   return {
-    send(parcel) {
-      const { length } = parcel.message;
-      if (heldBytes > 0 && heldBytes + length > maxQueuedBytes) return 'full';
-      queue.push(parcel);
+    send(text, headers) {
+      const message = flattenLineBreaks(text);
+      const messages = messagesIn(message);
+      const isRequest = messages.some(({ kind }) => kind === 'request');
+      const { length } = message;
+      if (heldBytes > 0 && heldBytes + length > (isRequest ? maxQueuedBytes : 2 * maxQueuedBytes)) return 'full';
+      queue.push({ message, headers, messages });
       heldBytes += length;
       void run();
       return 'sent';
