@@ -47,7 +47,7 @@ export default defineConfig({
           name: 'unit',
           include: [
             'test/{protocol,store,backend,session,modern,era,http,ops,app,contract,requirements,model,support,deploy}/**/*.test.ts',
-            'test/soak/ledger.test.ts',
+            'test/soak/{ledger,report,talker}.test.ts',
           ],
           testTimeout: 20_000,
           server: { deps: { inline: [workflowParser] } },
@@ -58,7 +58,10 @@ export default defineConfig({
       {
         test: {
           name: 'integration',
-          include: ['test/{integration,hardening,fault,resume,conformance,cluster,bench}/**/*.test.ts'],
+          include: [
+            'test/{integration,hardening,fault,resume,conformance,cluster,bench}/**/*.test.ts',
+            'test/soak/stage.test.ts',
+          ],
           exclude: [...configDefaults.exclude, ...alone, ...long],
           testTimeout: 60_000,
           hookTimeout: 60_000,

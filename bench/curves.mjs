@@ -1,54 +1,59 @@
-// node bench/curves.mjs [--axis a,b] [--rounds N] [--out NAME] [--resume] [--quick] [--report] [--write]
+// node bench/curves.mjs [--axis a,b] [--rounds N] [--out NAME] [--resume] [--quick] [--report] [--write [--replace]]
 //
 // How the cost of a unit grows with the number of units: of sessions, bytes, events and instances; ours, the ideal, and peers as far as they
 // go. Appends to bench/results/NAME.jsonl (curves.jsonl), where a later run of an axis replaces that axis, and prints the tables with the slope
-// of each line. --write puts them into docs/benchmarks.md, with a plot of each axis in docs/images. --report: of what is measured already.
+// of each line. --write puts them into docs/benchmarks.md, with a plot of each axis in docs/images; with --replace also if they say less than what
+// stands there. --report: of what is measured already. --resume: goes on with the last run of that file, if it was broken off, with its arguments.
 // --quick: each axis but for its large end, into curves-quick.jsonl.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { parseArgs } from 'node:util';
 import { axes } from './axes.mjs';
 import { choose } from './lib/choose.mjs';
+import { readCommand } from './lib/command.mjs';
 import { groupsOf } from './lib/curve-groups.mjs';
 import { estimateMs } from './lib/estimate.mjs';
 import { imagesFolder, writeBetween } from './lib/page.mjs';
 import { installPeers } from './lib/peers.mjs';
-import { openResults, readRows, resultsFile } from './lib/results.mjs';
+import { findResults, openResults, readRows } from './lib/results.mjs';
+import { optionsOfResumed } from './lib/resumed.mjs';
 import { runRounds } from './lib/rounds.mjs';
 import { linesOf, plotOf, tableOf } from './report/curves.mjs';
 import { describe } from './report/report.mjs';
 
 const print = (text) => process.stdout.write(`${text}\n`);
-const { values } = parseArgs({
-  options: {
-    axis: { type: 'string', default: '*' },
-    rounds: { type: 'string', default: '1' },
-    out: { type: 'string' },
-    resume: { type: 'boolean', default: false },
-    quick: { type: 'boolean', default: false },
-    report: { type: 'boolean', default: false },
-    write: { type: 'boolean', default: false },
-  },
+const { values: given } = readCommand(import.meta, {
+  axis: { type: 'string' },
+  rounds: { type: 'number', most: 50 },
+  out: { type: 'string' },
+  resume: { type: 'boolean' },
+  quick: { type: 'boolean' },
+  report: { type: 'boolean' },
+  write: { type: 'boolean' },
+  replace: { type: 'boolean' },
 });
-const chosen = choose(Object.fromEntries(axes.map((axis) => [axis.name, axis])), values.axis);
-const out = values.out ?? (values.quick ? 'curves-quick' : 'curves');
-const wrong = values.report ? [] : await measure();
+const out = given.out ?? (given.quick ? 'curves-quick' : 'curves');
+const values = given.resume && !given.report ? optionsOfResumed(out, given) : given;
+const chosen = choose(Object.fromEntries(axes.map((axis) => [axis.name, axis])), values.axis ?? '*', 'axis');
+const wrong = given.report ? [] : await measure();
 
-const rows = readRows([resultsFile(out)]);
+const rows = readRows([findResults(out)]);
 const parts = [];
+const plots = new Map();
 for (const axis of axes) {
   const lines = linesOf(axis, rows);
   if (lines.length === 0) continue;
   const image = `growth-${axis.name}.svg`;
   parts.push(`**${axis.title}** (${axis.note})\n\n![${axis.title}](images/${image})\n\n${tableOf(axis, lines)}`);
-  if (!values.write) continue;
-  mkdirSync(imagesFolder, { recursive: true });
-  writeFileSync(path.join(imagesFolder, image), plotOf(axis, lines));
+  plots.set(image, plotOf(axis, lines));
 }
 const text = `${describe(rows, [])}\n\n${parts.join('\n\n')}`;
-if (values.write) writeBetween('curves', text);
 print(`\n${text}`);
 for (const line of wrong) print(`WRONG: ${line}`);
+if (given.write) {
+  writeBetween('curves', text, { isReplaced: given.replace });
+  mkdirSync(imagesFolder, { recursive: true });
+  for (const [image, svg] of plots) writeFileSync(path.join(imagesFolder, image), svg);
+}
 process.exit(wrong.length > 0 ? 1 : 0);
 
 async function measure() {
@@ -59,9 +64,10 @@ async function measure() {
   const stopped = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => stopped.abort(new Error(signal)));
   return runRounds({
-    rounds: Number(values.rounds),
+    rounds: values.rounds ?? 1,
+    asked: values,
     groups,
-    results: openResults(out, { isNew: values.quick, isResumed: values.resume }),
+    results: openResults(out, { isNew: values.quick && !given.resume, isResumed: given.resume }),
     signal: stopped.signal,
     print,
   });

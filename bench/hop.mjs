@@ -6,12 +6,15 @@
 // --node: with a server in Node.js, not the C one.
 // BENCH_OURS=<file> measures another build.
 import { nodeBackend, prepareBackend } from './lib/backend.mjs';
+import { numberOf, Oops, readCommand, requireBuild } from './lib/command.mjs';
 import { McpSession } from './lib/mcp-session.mjs';
 import { startRedis } from './lib/redis.mjs';
 import { startTarget, stopTarget } from './lib/target-process.mjs';
-import { targets } from './targets.mjs';
+import { ourProgram, targets } from './targets.mjs';
 
-const calls = Number(process.argv.slice(2).find((word) => /^\d+$/.test(word)) ?? 2_000);
+const { values, positionals } = readCommand(import.meta, { node: { type: 'boolean' } }, { allowPositionals: true });
+if (positionals.length > 1) throw new Oops(`One number of calls is enough, and not ${positionals.join(' ')}`);
+const calls = numberOf('The number of calls', positionals[0] ?? '2000');
 const warmUp = 4_000;
 const rounds = 5;
 const echo = (id) =>
@@ -24,8 +27,8 @@ const echo = (id) =>
 const print = (text) => process.stdout.write(`${text}\n`);
 const at = (times, share) => times.toSorted((a, b) => a - b)[Math.floor(times.length * share)];
 
-const isNode = process.argv.includes('--node');
-const { command } = isNode ? nodeBackend : prepareBackend();
+requireBuild(ourProgram);
+const { command } = values.node ? nodeBackend : prepareBackend();
 const redis = await startRedis();
 let gateways;
 try {

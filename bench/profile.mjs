@@ -1,9 +1,12 @@
-// node bench/profile.mjs --target ours --scenario echo-16x1-64k-escapes [--top 25] [--seconds 4]
-// Runs a target with --cpu-prof and prints its self time by function. The profile stays in bench/results.
+// node bench/profile.mjs [--target ours] [--scenario echo-16x1-100-string] [--top 25] [--seconds 4]
+// Runs a target with --cpu-prof and prints its self time by function. The profile stays in bench/results. bench.mjs --list names targets and
+// scenarios.
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import path from 'node:path';
-import { parseArgs } from 'node:util';
+import { makesSense } from './cells.mjs';
 import { startBehind } from './lib/behind.mjs';
+import { choose } from './lib/choose.mjs';
+import { Oops, readCommand } from './lib/command.mjs';
 import { runJob } from './lib/load-process.mjs';
 import { installPeers } from './lib/peers.mjs';
 import { resultsFolder } from './lib/results.mjs';
@@ -11,43 +14,58 @@ import { startTarget, stopTarget } from './lib/target-process.mjs';
 import { scenarios } from './scenarios.mjs';
 import { targets } from './targets.mjs';
 
-const { values } = parseArgs({
-  options: {
-    target: { type: 'string', default: 'ours' },
-    scenario: { type: 'string', default: 'echo-16x1-100-string' },
-    top: { type: 'string', default: '25' },
-    seconds: { type: 'string', default: '4' },
-  },
+const { values } = readCommand(import.meta, {
+  target: { type: 'string' },
+  scenario: { type: 'string' },
+  top: { type: 'number' },
+  seconds: { type: 'number', isFraction: true },
 });
-const { target, scenario } = values;
-if (targets[target] === undefined || scenarios[scenario] === undefined)
-  throw new Error('see node bench/bench.mjs --list');
-if (targets[target].instances > 1) throw new Error(`${target} is several processes; a profile is of one`);
-if (targets[target].isPeer) installPeers();
+const target = oneOf(targets, values.target ?? 'ours', 'target');
+const scenario = oneOf(scenarios, values.scenario ?? 'echo-16x1-100-string', 'scenario');
+if (target.instances > 1) throw new Oops(`${target.name} is several processes; a profile is of one`);
+if (!makesSense(target, scenario) || scenario.kind === 'start')
+  throw new Oops(`${scenario.name} says nothing about ${target.name}; see node bench/bench.mjs --list`);
+if (target.isPeer) installPeers();
 
 const folder = path.join(resultsFolder, 'profile');
 rmSync(folder, { recursive: true, force: true });
 mkdirSync(folder, { recursive: true });
-const behind = await startBehind([targets[target]]);
-const started = await startTarget(target, targets[target], {
-  places: behind.places,
-  token: behind.token,
-  logFile: path.join(resultsFolder, 'profile.log'),
-  nodeOptions: ['--cpu-prof', `--cpu-prof-dir=${folder}`, '--cpu-prof-interval=500'],
-});
-const runMs = Number(values.seconds) * 1000;
-const token = targets[target].usesToken ? behind.token : undefined;
-const result = await runJob({ ...scenarios[scenario], runMs, ports: started.ports, pids: started.pids, token });
-await stopTarget(started);
-await behind.stop();
+const behind = await startBehind([target]);
+const result = await runProfiled().finally(behind.stop);
+if (result.failed !== undefined) throw new Error(result.failed);
 
 const [name] = readdirSync(folder);
-if (name === undefined) throw new Error(`${target} wrote no profile: it does not exit by itself at SIGTERM`);
-const file = path.join(resultsFolder, `${target}-${scenario}.cpuprofile`);
+if (name === undefined) throw new Error(`${target.name} wrote no profile: it does not exit by itself at SIGTERM`);
+const file = path.join(resultsFolder, `${target.name}-${scenario.name}.cpuprofile`);
 renameSync(path.join(folder, name), file);
 const rate = (result.events || result.answers) / result.seconds;
-const lines = shares(JSON.parse(readFileSync(file, 'utf8'))).slice(0, Number(values.top));
-process.stdout.write(`${target}, ${scenario}: ${rate.toFixed(0)}/s with the profiler on\n${lines.join('\n')}\n`);
+const lines = shares(JSON.parse(readFileSync(file, 'utf8'))).slice(0, values.top ?? 25);
+process.stdout.write(
+  `${target.name}, ${scenario.name}: ${rate.toFixed(0)}/s with the profiler on\n${lines.join('\n')}\n`,
+);
+
+function oneOf(table, name, what) {
+  const [one, ...others] = choose(table, name, what);
+  if (others.length > 0) throw new Oops(`A profile is of one ${what}, and ${name} is several`);
+  return one;
+}
+
+/** What the load came to. */
+async function runProfiled() {
+  const started = await startTarget(target.name, target, {
+    places: behind.places,
+    token: behind.token,
+    logFile: path.join(resultsFolder, 'profile.log'),
+    nodeOptions: ['--cpu-prof', `--cpu-prof-dir=${folder}`, '--cpu-prof-interval=500'],
+  });
+  const runMs = (values.seconds ?? 4) * 1000;
+  const token = target.usesToken ? behind.token : undefined;
+  try {
+    return await runJob({ ...scenario, runMs, ports: started.ports, pids: started.pids, token });
+  } finally {
+    await stopTarget(started);
+  }
+}
 
 /** Self time by function, as shares of the time that was not idle. */
 function shares({ nodes, samples, timeDeltas }) {

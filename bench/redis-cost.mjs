@@ -6,21 +6,29 @@
 // dist/main.js. Each case runs twice: once between two INFO, once under MONITOR, which would count in the bytes.
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { createServer } from 'node:net';
 import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { readCommand, requireBuild, requireRedis } from './lib/command.mjs';
+import { startRedis } from './lib/redis.mjs';
+import { freePort } from './lib/wait.mjs';
+import { ourProgram } from './targets.mjs';
 
 const self = fileURLToPath(import.meta.url);
-const program = process.env.BENCH_OURS ?? fileURLToPath(new URL('../dist/main.js', import.meta.url));
 const run = promisify(execFile);
 const print = (text) => process.stdout.write(`${text}\n`);
 const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
 let lastId = 0;
 
 if (process.argv[2] === '--server') serve();
-else await measureAll();
+else {
+  readCommand(import.meta);
+  requireBuild(ourProgram);
+  requireRedis('redis-server', 'redis-cli');
+  const server = await startRedis();
+  await measureAll(server.port).finally(server.stop);
+}
 
 /** The MCP server: `echo` answers with its text; `emit` reports progress in bursts, then answers. */
 function serve() {
@@ -46,16 +54,12 @@ function serve() {
     .on('close', () => process.exit(0));
 }
 
-async function measureAll() {
+async function measureAll(port) {
   const started = [];
   process.on('exit', () => {
     for (const child of started) child.kill('SIGKILL');
   });
-  const port = await freePort();
-  const none = ['--save', '', '--appendonly', 'no', '--bind', '127.0.0.1'];
-  started.push(spawn('redis-server', ['--port', String(port), ...none], { stdio: 'ignore' }));
   const redis = createRedis(port);
-  await redis.isReady();
   const gateways = [];
   for (const _ of [1, 2]) gateways.push(await startGateway(port, started));
   const [owner, other] = gateways;
@@ -201,7 +205,7 @@ async function startGateway(redisPort, started) {
   const port = await freePort();
   const options = ['--port', String(port), '--admin-port', '0', '--log-level', 'error'];
   const redis = ['--redis', `redis://127.0.0.1:${redisPort}`];
-  const child = spawn(process.execPath, [program, ...options, ...redis, '--', process.execPath, self, '--server'], {
+  const child = spawn(process.execPath, [ourProgram, ...options, ...redis, '--', process.execPath, self, '--server'], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   started.push(child);
@@ -259,13 +263,6 @@ function createRedis(port) {
       const second = await read();
       return { ...second, ownRan: 0, ownIn: second.in - first.in, ownOut: second.out - first.out };
     },
-    async isReady() {
-      for (;;) {
-        const answer = await cli('PING').catch(() => '');
-        if (answer === 'PONG') return;
-        await delay(50);
-      }
-    },
     async monitor() {
       const child = spawn('redis-cli', ['-p', String(port), 'MONITOR'], { stdio: ['ignore', 'pipe', 'inherit'] });
       const lines = createInterface({ input: child.stdout });
@@ -287,13 +284,4 @@ function createRedis(port) {
       };
     },
   };
-}
-
-async function freePort() {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address();
-  server.close();
-  await once(server, 'close');
-  return port;
 }

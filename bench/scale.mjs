@@ -6,25 +6,25 @@
 // What is read back is checked for gaps, order and content; anything wrong ends the run with an error. Prints the tables of
 // docs/scaling.md. Nothing of a gateway but its store runs here, all instances in one process: what clients, sessions and server
 // processes cost is measured by bench.mjs.
-import { parseArgs } from 'node:util';
+import { Oops, readCommand, requireBuild, requireRedis } from './lib/command.mjs';
 import { startFleet, width } from './scale/fleet.mjs';
-import { seen } from './scale/instances.mjs';
+import { seen, storeProgram } from './scale/instances.mjs';
 import { costOf, heldBytesOf, longestBlockOf } from './scale/measure.mjs';
 import { startRedisNodes } from './scale/redis-nodes.mjs';
 import { costHeads, costRow, count, inWords, mib, millis, print, printTable } from './scale/report.mjs';
 import { usageOf } from './scale/usage.mjs';
 
-const { values } = parseArgs({
-  options: {
-    sessions: { type: 'string', default: '100000' },
-    events: { type: 'string', default: '1000000' },
-    instances: { type: 'string', default: '4' },
-    masters: { type: 'string', default: '1' },
-  },
+const { values } = readCommand(import.meta, {
+  sessions: { type: 'number', least: 100 },
+  events: { type: 'number' },
+  instances: { type: 'number', least: 2 },
+  masters: { type: 'number' },
 });
-const [sessions, events, instances, masters] = ['sessions', 'events', 'instances', 'masters'].map((name) =>
-  Number(values[name]),
-);
+const { sessions = 100_000, events = 1_000_000, instances = 4, masters = 1 } = values;
+if (masters === 2)
+  throw new Oops('--masters is 1, or 3 and more for a cluster, and not 2: Redis refuses such a cluster');
+requireBuild(storeProgram);
+requireRedis('redis-server', 'redis-cli');
 const eventsEach = Math.max(2, Math.round(events / sessions));
 
 /** Operations for a percentile of one at a time. */

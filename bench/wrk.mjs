@@ -7,9 +7,10 @@ import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { parseArgs, promisify } from 'node:util';
+import { promisify } from 'node:util';
 import { startBehind } from './lib/behind.mjs';
 import { choose } from './lib/choose.mjs';
+import { Oops, readCommand } from './lib/command.mjs';
 import { runJob } from './lib/load-process.mjs';
 import { McpSession } from './lib/mcp-session.mjs';
 import { cpuSeconds } from './lib/proc.mjs';
@@ -19,21 +20,19 @@ import { targets } from './targets.mjs';
 
 const connections = 16;
 const warmSeconds = 2;
-const { values } = parseArgs({
-  options: {
-    target: { type: 'string', default: 'ours,ideal,http-alone' },
-    rounds: { type: 'string', default: '3' },
-    seconds: { type: 'string', default: '3' },
-  },
+const { values } = readCommand(import.meta, {
+  target: { type: 'string' },
+  rounds: { type: 'number', most: 50 },
+  seconds: { type: 'number' },
 });
-const seconds = Number(values.seconds);
+const seconds = values.seconds ?? 3;
 const text = 'x'.repeat(100);
 const echo = { kind: 'echo', sessions: 1, inflight: connections, bytes: text.length, payload: 'string' };
 const times = { warmMs: warmSeconds * 1_000, runMs: seconds * 1_000, limitMs: 60_000 };
 
-const chosen = choose(targets, values.target);
-const folder = mkdtempSync(path.join(tmpdir(), 'bench-wrk-'));
+const chosen = choose(targets, values.target ?? 'ours,ideal,http-alone', 'target');
 const behind = await startBehind(chosen);
+const folder = mkdtempSync(path.join(tmpdir(), 'bench-wrk-'));
 try {
   for (const target of chosen) {
     const results = await measure(target);
@@ -53,7 +52,7 @@ async function measure(target) {
   const results = [];
   const started = await startTarget(target.name, target, { places: behind.places, logFile: path.join(folder, 'log') });
   try {
-    for (let round = 0; round < Number(values.rounds); round += 1) {
+    for (let round = 0; round < (values.rounds ?? 3); round += 1) {
       const own = await runJob({ ...echo, ...times, ports: started.ports, pids: started.pids });
       if (own.failed !== undefined) throw new Error(own.failed);
       results.push({ own: own.answers / own.seconds, ...(await measureByWrk(started)) });
@@ -98,7 +97,7 @@ function scriptOf(headers) {
 async function run(port, script, forSeconds) {
   const args = ['-t1', `-c${connections}`, `-d${forSeconds}s`, '-s', script, `http://127.0.0.1:${port}/mcp`];
   const { stdout } = await promisify(execFile)('wrk', args).catch((cause) => {
-    throw new Error('wrk does not run; install it (Debian: apt-get install wrk)', { cause });
+    throw new Oops(`wrk does not run (${cause.code}); install it (Debian: apt-get install wrk)`);
   });
   const wrong = /Non-2xx.*|Socket errors.*/.exec(stdout);
   if (wrong !== null) throw new Error(`wrk: ${wrong[0]}`);

@@ -5,6 +5,15 @@ import path from 'node:path';
 import { ourProgram } from '../targets.mjs';
 import { peerVersion } from './peers.mjs';
 
+/** What the numbers of docs/benchmarks.md were measured with. */
+const nodeMajor = '24';
+
+/** What to say if they are not to be compared with those of this Node.js; undefined if they are. */
+export const unlikeness = () =>
+  process.versions.node.split('.')[0] === nodeMajor
+    ? undefined
+    : `this is Node.js ${process.versions.node}; the numbers of docs/benchmarks.md are of ${nodeMajor}`;
+
 export const describeMachine = (backend) => ({
   machine: {
     cpus: os.cpus().length,

@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { Oops } from './command.mjs';
 
 const folder = path.join(path.dirname(fileURLToPath(import.meta.url)), '../peers');
 export const peersModules = path.join(folder, 'node_modules');
@@ -16,7 +17,8 @@ export function installPeers() {
     stdio: ['ignore', 'ignore', 'inherit'],
     timeout: installLimitMs,
   });
-  if (status !== 0) throw new Error(`npm ci in bench/peers failed (${status})`, { cause: error });
+  if (status !== 0)
+    throw new Oops(`npm ci in bench/peers failed (${error?.message ?? status}): peers come from the registry of npm`);
 }
 
 /** The installed version of a peer; undefined if it is not installed. */

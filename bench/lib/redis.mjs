@@ -5,6 +5,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { requireRedis } from './command.mjs';
 import { freePort, within } from './wait.mjs';
 
 const startLimitMs = 10_000;
@@ -14,17 +15,14 @@ const maxPort = 55_000;
 
 /** Starts a redis-server with these arguments more. Rejects with what to do if there is none. */
 export async function startRedis(more = []) {
+  requireRedis('redis-server');
   let port = await freePort();
   while (port >= maxPort) port = await freePort();
   const folder = mkdtempSync(path.join(tmpdir(), 'bench-redis-'));
   const inMemory = ['--save', '', '--appendonly', 'no'];
   const args = ['--port', `${port}`, '--bind', '127.0.0.1', '--dir', folder, ...inMemory, ...more];
   const child = spawn('redis-server', args, { stdio: 'ignore' });
-  const failed = once(child, 'error').then(([cause]) => {
-    throw new Error('redis-server does not start; install it (Debian: apt-get install redis-server)', { cause });
-  });
-  const answers = within(startLimitMs, () => accepts(port));
-  const isUp = await Promise.race([answers, failed]);
+  const isUp = await within(startLimitMs, () => accepts(port));
   if (!isUp) throw new Error(`redis-server did not answer within ${startLimitMs} ms`);
   return {
     port,

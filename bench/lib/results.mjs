@@ -1,20 +1,44 @@
 // Files of results: one JSON line for each cell, runs one behind the other. A run begins with the line of its machine.
-import { appendFileSync, existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { appendFileSync, existsSync, mkdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { Oops } from './command.mjs';
 
 export const resultsFolder = path.join(path.dirname(fileURLToPath(import.meta.url)), '../results');
 
 export const resultsFile = (name) => path.join(resultsFolder, `${name}.jsonl`);
+
+/** The file of results that a word names: by its path, or as `--out` did. */
+export function findResults(word) {
+  const places = [word, resultsFile(word)];
+  const found = places.find((place) => statSync(place, { throwIfNoEntry: false })?.isFile());
+  if (found !== undefined) return found;
+  const file = /\/|\.jsonl$/.test(word) ? word : path.relative('', places[1]);
+  throw new Oops(`There is no ${file}; measure first: node bench/bench.mjs, or curves.mjs`);
+}
 
 /** The rows of files, in their order. */
 export const readRows = (files) =>
   files.flatMap((file) =>
     readFileSync(file, 'utf8')
       .split('\n')
-      .filter((line) => line !== '')
-      .map((line) => JSON.parse(line)),
+      .flatMap((line, i) => (line === '' ? [] : [rowOf(line, `line ${i + 1} of ${file}`)])),
   );
+
+function rowOf(line, where) {
+  try {
+    return JSON.parse(line);
+  } catch (error) {
+    throw new Oops(`There is no JSON in ${where}: is that a file of results? (${error.message.split('\n', 1)})`);
+  }
+}
+
+/** The rows of the last run in a file, the first of which is that of its machine; none if there is no run. */
+export function lastRunIn(file) {
+  const rows = existsSync(file) ? readRows([file]) : [];
+  const begin = rows.findLastIndex(({ machine }) => machine !== undefined);
+  return begin === -1 ? [] : rows.slice(begin);
+}
 
 /**
  * A file that a run is appended to.
@@ -25,9 +49,7 @@ export function openResults(name, { isNew = false, isResumed = false } = {}) {
   mkdirSync(resultsFolder, { recursive: true });
   const file = resultsFile(name);
   if (isNew) rmSync(file, { force: true });
-  const rows = existsSync(file) ? readRows([file]) : [];
-  const begin = rows.findLastIndex(({ machine }) => machine !== undefined);
-  const done = new Set((isResumed && begin !== -1 ? rows.slice(begin) : []).map(keyOf));
+  const done = new Set((isResumed ? lastRunIn(file) : []).map(keyOf));
   return {
     file,
     /** True if there is no run to go on with. */

@@ -2,19 +2,29 @@
 import path from 'node:path';
 import { faultsOf, lineOf } from '../report/line.mjs';
 import { startBehind } from './behind.mjs';
+import { Oops } from './command.mjs';
 import { createFleet } from './fleet.mjs';
 import { runJob } from './load-process.mjs';
-import { describeMachine } from './machine.mjs';
+import { describeMachine, unlikeness } from './machine.mjs';
 import { unquietness, watchMachine } from './quiet.mjs';
 import { resultsFolder } from './results.mjs';
+import { optionsOfRun } from './resumed.mjs';
 
 /**
  * Runs everything. Ends early, in order, when `signal` is aborted.
+ * @param asked the options that say what is measured, for whoever goes on with the run
  * @param groups scenarios, each with the targets that it is run against one after the other: `{ scenario, targets }`
  * @param results where the rows go, and which cells it has already
  * @returns a line for each cell of ours or an ideal with a fault
  */
-export async function runRounds({ rounds, groups, results, signal, print }) {
+export async function runRounds({ rounds, asked, groups, results, signal, print }) {
+  if (!results.isFirst) {
+    const left = Array.from({ length: rounds }, (_, i) => cellsOf(groups, i + 1, results).length);
+    const cells = left.reduce((sum, count) => sum + count, 0);
+    if (cells === 0) throw new Oops(`The last run in ${results.file} is complete; begin one without --resume`);
+    print(`goes on with the last run in ${results.file}: ${cells} cells are left`);
+  }
+  if (unlikeness() !== undefined) print(`WARNING: ${unlikeness()}`);
   const stamp = new Date().toISOString().slice(0, 19).replaceAll(':', '-');
   const targets = [
     ...new Map(groups.flatMap((group) => group.targets.map((target) => [target.name, target]))).values(),
@@ -45,7 +55,7 @@ export async function runRounds({ rounds, groups, results, signal, print }) {
     return result;
   };
 
-  if (results.isFirst) results.keep(describeMachine(behind.backend));
+  if (results.isFirst) results.keep({ ...describeMachine(behind.backend), asked: optionsOfRun(asked) });
   try {
     while (round < rounds && !signal.aborted) {
       round += 1;

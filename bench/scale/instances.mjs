@@ -1,7 +1,10 @@
 // Instances as far as Redis sees them: each has connections of its own, holds its lease, and reads its mailbox.
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import { createRedisStore } from '../../dist/redis-store.js';
+import { fileURLToPath } from 'node:url';
+
+/** The gateway's own store. Loaded when it is needed, so that whoever has not built it is told so. */
+export const storeProgram = fileURLToPath(new URL('../../dist/redis-store.js', import.meta.url));
 
 const renewMs = 2_000;
 const pauseMs = 100;
@@ -22,6 +25,7 @@ export async function startInstance(url) {
       seen.failed += 1;
     },
   };
+  const { createRedisStore } = await import(storeProgram);
   const store = createRedisStore({ url, limits, observer, recordTtlMs: limits.maxAgeMs });
   let name = await join(store);
   let isOpen = true;

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createRandom, type Random, seedOfRun } from '../resume/random.ts';
 import { type Cluster, startCluster } from '../support/cluster.ts';
+import { environmentNumber } from '../support/environment-number.ts';
 import { outcomesOf, violationsOf } from '../support/log-checker.ts';
 import { readLogs } from '../support/session-logs.ts';
 import { countOutcomes, executionsIn, startTraffic, type Traffic, trafficServer } from '../support/traffic.ts';
@@ -12,8 +13,8 @@ import { loadMs, waitFor } from '../support/wait-for.ts';
 import { faultArgs, mayTakeOver, noticedMs } from './patience.ts';
 
 /** How many instances are killed in all; `KILL_RUNS=200` is the full size, which takes half an hour. */
-const kills = Number(process.env['KILL_RUNS'] ?? 20);
-const sessions = Number(process.env['KILL_SESSIONS'] ?? (kills > 50 ? 50 : 20));
+const kills = environmentNumber('KILL_RUNS', 20);
+const sessions = environmentNumber('KILL_SESSIONS', kills > 50 ? 50 : 20);
 /** A session that loses its owner three times within ten minutes ends; so its clients see no more kills than this. */
 const killsPerRound = 2;
 const rounds = Math.ceil(kills / killsPerRound);

@@ -1,4 +1,5 @@
 import { afterAll, describe, expect, it } from 'vitest';
+import { environmentNumber } from '../support/environment-number.ts';
 import { fuzzers as configuration } from './configuration.ts';
 import { fuzzers as eventIds } from './event-ids.ts';
 import { fuzzers as headers } from './headers.ts';
@@ -22,9 +23,9 @@ const fuzzers = [
 ];
 
 /** So many in all. `npm run fuzz` asks for a million. */
-const wanted = Number(process.env['FUZZ_CASES'] ?? 20_000);
+const wanted = environmentNumber('FUZZ_CASES', 20_000);
 /** The same seed gives the same cases. */
-const seed = Number(process.env['FUZZ_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
+const seed = environmentNumber('FUZZ_SEED', Math.floor(Math.random() * 2 ** 31), { least: 0 });
 const shares = fuzzers.reduce((sum, { share }) => sum + share, 0);
 const number = new Intl.NumberFormat('en');
 

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { faultsOfTranscript, sharedIds } from '../support/checker.ts';
+import { environmentNumber } from '../support/environment-number.ts';
 import { type NetProxy, type Plan, startNetProxy } from '../support/net-proxy.ts';
 import { follow, isResponse, type Listened } from '../support/resuming-client.ts';
 import type { SseEvent } from '../support/sse-reader.ts';
@@ -8,8 +9,6 @@ import type { SessionTranscript } from '../support/transcript.ts';
 import { answerTexts, type CountingSession, call, headersOf, openCounting, toldTexts } from './counting.ts';
 import { createRandom, type Random, seedOfRun } from './random.ts';
 
-/** `RESUME_RUNS=100000`: so many resumes, and not as many as each test has otherwise. */
-const askedResumes = process.env['RESUME_RUNS'];
 /** What is recorded of so many is checked, and forgotten, before the next ones: 10,000 take some minutes. */
 const resumesPerRound = 10_000;
 
@@ -32,7 +31,7 @@ export const randomCutLimits = [
 export interface RandomCuts<Target extends CutTarget> {
   readonly name: string;
   start(random: Random): Promise<Target>;
-  /** How many resumes there are at least, unless told otherwise. */
+  /** How many resumes there are at least, unless told otherwise by `RESUME_RUNS=100000`. */
   readonly resumes: number;
   /** How many sessions make calls, and how many listen to their GET stream. */
   readonly sessions: { readonly withCalls: number; readonly withGet: number };
@@ -71,7 +70,7 @@ interface Tally {
 /** Clients whose connections break at random bytes get every event once and in order. */
 export function testRandomCuts<Target extends CutTarget>(cuts: RandomCuts<Target>): void {
   const { withCalls, withGet } = cuts.sessions;
-  const allResumes = Number(askedResumes ?? cuts.resumes);
+  const allResumes = environmentNumber('RESUME_RUNS', cuts.resumes);
   const wantedResumes = Math.min(allResumes, resumesPerRound);
   const rounds = Array.from({ length: Math.ceil(allResumes / resumesPerRound) }, (_, round) => round);
   const seed = seedOfRun();

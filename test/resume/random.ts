@@ -1,3 +1,5 @@
+import { environmentNumber } from '../support/environment-number.ts';
+
 /** Numbers that look random and come again for the same seed (mulberry32). */
 export interface Random {
   /** From 0 up to, and without, 1. */
@@ -27,4 +29,4 @@ export function createRandom(seed: number): Random {
 }
 
 /** The seed of this run: `RESUME_SEED`, else a new one. Tests print it, so that a failure can be run again. */
-export const seedOfRun = (): number => Number(process.env['RESUME_SEED'] ?? Date.now() % 2 ** 32);
+export const seedOfRun = (): number => environmentNumber('RESUME_SEED', Date.now() % 2 ** 32, { least: 0 });

@@ -2,7 +2,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Random } from '../resume/random.ts';
 import { freeze, thaw } from '../support/freeze.ts';
 import { descendantsOf } from '../support/processes.ts';
-import type { FaultKind, faultKinds, Ledger } from './ledger.ts';
+import weights from './fault-weights.json' with { type: 'json' };
+import type { FaultKind, Ledger } from './ledger.ts';
 import { leaseMs, type Stage } from './stage.ts';
 
 /** Only these are killed and drained, so that what instance 0 uses is seen over the whole run. */
@@ -17,26 +18,7 @@ export interface FaultTools {
   cutClients(): void;
 }
 
-/** How often each fault comes, in relation to the others. */
-const weights: Readonly<Record<(typeof faultKinds)[number], number>> = {
-  kill: 4,
-  drain: 2,
-  freeze: 2,
-  stall: 1,
-  partition: 2,
-  'redis restart': 1,
-  'redis empty': 1,
-  'redis pause': 1,
-  'redis slow': 1,
-  'scripts flushed': 0.5,
-  'child killed': 2,
-  'child ended': 1,
-  'child stopped': 1,
-  'upstream cut': 1,
-  'clients cut': 1,
-};
-
-/** Chooses the next fault. */
+/** Chooses the next fault. The weights say how often each comes, in relation to the others. */
 export function chooseFault(random: Random, kinds: readonly FaultKind[]): FaultKind {
   const left = (Object.entries(weights) as [FaultKind, number][]).filter(([kind]) => kinds.includes(kind));
   let at = random.next() * left.reduce((sum, [, weight]) => sum + weight, 0);

@@ -1,12 +1,10 @@
 import { maxTakeovers } from '../../src/store/takeover-limit.ts';
+import weights from './fault-weights.json' with { type: 'json' };
 import { loadMs, noticedMs } from './stage.ts';
 
 /** What is done to the cluster while clients are at work. */
-export const faultKinds = [
-  ...['kill', 'drain', 'freeze', 'stall', 'partition', 'redis restart', 'redis empty', 'redis pause', 'redis slow'],
-  ...['scripts flushed', 'child killed', 'child ended', 'child stopped', 'upstream cut', 'clients cut'],
-] as const;
-export type FaultKind = (typeof faultKinds)[number] | typeof busy;
+export const faultKinds = Object.keys(weights) as readonly (keyof typeof weights)[];
+export type FaultKind = keyof typeof weights | typeof busy;
 
 /** No fault of ours: others had the processors of the machine. */
 export const busy = 'machine busy';
@@ -61,6 +59,12 @@ const explains: Readonly<Record<FaultKind, readonly string[]>> = {
   [busy]: [...lostWay, 'gone already', 'broken', 'outcome_unknown', 'store_unavailable', 'owner_busy'],
 };
 
+/** In milliseconds; undefined where there was none. */
+export interface Longest {
+  calm: number | undefined;
+  fault: number | undefined;
+}
+
 /** Something that must not be. */
 export interface Failure {
   readonly atMs: number;
@@ -73,7 +77,7 @@ export interface Ledger {
   /** How often each kind of deed came to which outcome. */
   readonly counts: ReadonlyMap<string, ReadonlyMap<string, number>>;
   /** How long the deed took that took longest, of each kind, without and with a fault near it. */
-  readonly longestMs: ReadonlyMap<string, { calm: number; fault: number }>;
+  readonly longestMs: ReadonlyMap<string, Longest>;
   /** Notes a fault while it lasts. */
   during<T>(kind: FaultKind, what: string, run: () => Promise<T>): Promise<T>;
   /** Notes that the machine stood still since then. */
@@ -97,7 +101,7 @@ export function createLedger(): Ledger {
   const faults: Fault[] = [];
   const failures: Failure[] = [];
   const counts = new Map<string, Map<string, number>>();
-  const longestMs = new Map<string, { calm: number; fault: number }>();
+  const longestMs = new Map<string, Longest>();
   let pending: Deed[] = [];
 
   const fail = (what: string): void => {
@@ -114,9 +118,9 @@ export function createLedger(): Ledger {
     counts.set(kind, of.set(outcome, (of.get(outcome) ?? 0) + 1));
     const near = nearOf(deed.startedAt, deed.endedAt);
     const tookMs = deed.endedAt - deed.startedAt;
-    const longest = longestMs.get(kind) ?? { calm: 0, fault: 0 };
+    const longest = longestMs.get(kind) ?? { calm: undefined, fault: undefined };
     const which = near.length === 0 ? 'calm' : 'fault';
-    longest[which] = Math.max(longest[which], Math.round(tookMs));
+    longest[which] = Math.max(longest[which] ?? 0, Math.round(tookMs));
     longestMs.set(kind, longest);
     const allowed = ['answered', ...(isDropping ? ['broken'] : []), ...near.flatMap((fault) => explains[fault.kind])];
     const around = near.map((fault) => `${fault.what} (${Math.round(deed.startedAt - fault.beganAt)} ms before)`);

@@ -1,6 +1,7 @@
+import { environmentNumber } from '../support/environment-number.ts';
 import { type FaultKind, faultKinds } from './ledger.ts';
 
-/** What `soak.mjs` was told. */
+/** What `soak.mjs` was told, which has refused what makes no sense. */
 export interface SoakOptions {
   readonly minutes: number;
   readonly seed: number;
@@ -17,11 +18,11 @@ export interface SoakOptions {
 }
 
 export function optionsOfRun(): SoakOptions {
-  const { SOAK_MINUTES, SOAK_SEED, SOAK_LOAD, SOAK_FAULTS, SOAK_WRITE, SOAK_FOLDER, SOAK_END } = process.env;
+  const { SOAK_FAULTS, SOAK_WRITE, SOAK_FOLDER, SOAK_END } = process.env;
   return {
-    minutes: Number(SOAK_MINUTES ?? 2),
-    seed: Number(SOAK_SEED ?? Date.now() % 2 ** 32),
-    load: Number(SOAK_LOAD ?? 1),
+    minutes: environmentNumber('SOAK_MINUTES', 2, { isFraction: true }),
+    seed: environmentNumber('SOAK_SEED', Date.now() % 2 ** 32, { least: 0 }),
+    load: environmentNumber('SOAK_LOAD', 1, { isFraction: true }),
     faults: SOAK_FAULTS === undefined ? faultKinds : faultKinds.filter((kind) => SOAK_FAULTS.split(',').includes(kind)),
     write: SOAK_WRITE,
     folder: SOAK_FOLDER,

@@ -65,6 +65,8 @@ export interface Told {
   readonly load: number;
   readonly minutes: number;
   readonly begun: Date;
+  /** So long clients were at work; what came then, until `totalMs`, were the checks of what is left. */
+  readonly talkedMs: number;
   readonly totalMs: number;
   readonly ledger: Ledger;
   readonly rounds: readonly Round[];
@@ -83,8 +85,16 @@ const keysText = (sample: Sample): string =>
     .sort()
     .join(', ') || 'none';
 
-/** The report as Markdown. */
-export function reportOf(told: Told): string {
+const minutesText = (ms: number): string => `${(ms / 60_000).toFixed(ms < 600_000 ? 1 : 0)} minutes`;
+const msText = (ms: number | undefined): string => (ms === undefined ? '–' : `${ms} ms`);
+
+/** What the names in the table of clients stand for. */
+const serversText =
+  'Clients are named by what they do and by the server that they use: `stdio`, one on STDIO; `sleepy`, the same with processes that hibernate; `asks`, one that asks its clients for input; ' +
+  '`modern`, one of the revision 2026-07-28; `remote` and `old`, the fourth gateway by Streamable HTTP and by HTTP+SSE of 2024-11-05. Modern clients are of 2026-07-28, all others of revisions before.';
+
+/** The report as Markdown. @param image the file of its chart, which is beside it */
+export function reportOf(told: Told, image: string): string {
   const { ledger, rounds, base, end, bounds } = told;
   const faultsOf = (kind: string) => ledger.faults.filter((fault) => fault.kind === kind);
   const usedText = (used: Used | undefined): string =>
@@ -96,8 +106,8 @@ export function reportOf(told: Told): string {
     '',
     '# A soak',
     '',
-    `Three gateways behind a balancer without stickiness, one Redis, and a fourth gateway as their remote server, for ${Math.round(told.totalMs / 60_000)} minutes of mixed traffic and`,
-    `random faults; begun ${told.begun.toISOString().slice(0, 16).replace('T', ' ')} UTC. Leases of ${leaseMs / 1_000} s; ${loadMs / 1_000} s are allowed for the load of the machine, on which others worked too.`,
+    `Three gateways behind a balancer without stickiness, one Redis, and a fourth gateway as their remote server, for ${minutesText(told.talkedMs)} of mixed traffic and`,
+    `random faults, and ${minutesText(told.totalMs - told.talkedMs)} of closing checks; begun ${told.begun.toISOString().slice(0, 16).replace('T', ' ')} UTC. Leases of ${leaseMs / 1_000} s; ${loadMs / 1_000} s are allowed for the load of the machine, on which others worked too.`,
     `Run it again: \`npm run soak -- --minutes ${told.minutes} --seed ${told.seed} --load ${told.load}\`.`,
     '',
     ledger.failures.length === 0
@@ -114,15 +124,18 @@ export function reportOf(told: Told): string {
     row('of these, resumes with Last-Event-ID', sumOf(rounds, 'resumes')),
     row('events that their clients got', sumOf(rounds, 'events')),
     '',
+    serversText,
+    '',
     row('Clients', 'Outcomes', 'Longest without a fault near', 'Longest'),
     row('---', '---', '---:', '---:'),
     ...[...ledger.counts].sort().map(([kind, outcomes]) => {
-      const longest = ledger.longestMs.get(kind) ?? { calm: 0, fault: 0 };
+      const longest = ledger.longestMs.get(kind);
+      const all = [longest?.calm, longest?.fault].filter((ms) => ms !== undefined);
       const text = [...outcomes]
         .sort(([, a], [, b]) => b - a)
         .map(([outcome, count]) => `${count} ${outcome.slice(0, 80)}`)
         .join(', ');
-      return row(kind, text, `${longest.calm} ms`, `${Math.max(longest.calm, longest.fault)} ms`);
+      return row(kind, text, msText(longest?.calm), msText(all.length === 0 ? undefined : Math.max(...all)));
     }),
     '',
     '## Faults',
@@ -146,20 +159,14 @@ export function reportOf(told: Told): string {
     '',
     `Growth by the line that fits best, without the first ${warmUpMs / 60_000} minutes. Instance 0 is never killed, but frozen and parted from Redis.`,
     '',
-    row('What', 'Mean', 'Growth in an hour', 'Bound'),
-    row('---', '---:', '---:', '---:'),
-    ...bounds
-      .filter(({ slope }) => slope.points > 1)
-      .map(({ name, slope, unit, maxPerHour }) =>
-        row(name, `${slope.mean.toFixed(1)} ${unit}`, `${slope.perHour.toFixed(2)} ${unit}`, `${maxPerHour} ${unit}`),
-      ),
+    ...growthTable(bounds),
     '',
     row('', 'Before', 'At the end, with all clients gone'),
     row('---', '---', '---'),
     ...base.gateways.map((used, index) => row(`instance ${index}`, usedText(used), usedText(end.gateways[index]))),
     row('keys in Redis', keysText(base), keysText(end)),
     '',
-    '![Resident memory of the gateways](soak.svg)',
+    `![Resident memory of the gateways](${image})`,
     '',
     '## Log lines',
     '',
@@ -169,6 +176,19 @@ export function reportOf(told: Told): string {
     '',
   ];
   return lines.join('\n');
+}
+
+function growthTable(bounds: readonly Bound[]): readonly string[] {
+  const fitted = bounds.filter(({ slope }) => slope.points > 1);
+  if (fitted.length === 0)
+    return [`There is no such line: the run was not longer than these ${warmUpMs / 60_000} minutes.`];
+  return [
+    row('What', 'Mean', 'Growth in an hour', 'Bound'),
+    row('---', '---:', '---:', '---:'),
+    ...fitted.map(({ name, slope, unit, maxPerHour }) =>
+      row(name, `${slope.mean.toFixed(1)} ${unit}`, `${slope.perHour.toFixed(2)} ${unit}`, `${maxPerHour} ${unit}`),
+    ),
+  ];
 }
 
 const colours = ['#2563eb', '#d97706', '#059669'];

@@ -1,15 +1,29 @@
 // npm run soak -- [--minutes 120] [--seed 1] [--load 1] [--faults kill,drain] [--write docs/soak.md] [--folder /tmp/soak]
+//
 // Three gateways under mixed traffic and random faults; see soak.test.ts. `--load` 1 is about half
-// of one core. Ctrl+C ends it after the round that is under way, with a report.
+// of one core; without `--faults` all are brought about. Ctrl+C ends it after the round that is under way, with a report.
 import { spawn } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { parseArgs } from 'node:util';
+import { dirname, join } from 'node:path';
+import { Oops, readCommand, requireBuild, requireRedis } from '../../bench/lib/command.mjs';
 
-const names = ['minutes', 'seed', 'load', 'faults', 'write', 'folder'];
-const options = Object.fromEntries(names.map((name) => [name, { type: 'string' }]));
-const { values } = parseArgs({ options });
+const { values } = readCommand(import.meta, {
+  minutes: { type: 'number', isFraction: true },
+  seed: { type: 'number', least: 0 },
+  load: { type: 'number', isFraction: true },
+  faults: { type: 'string' },
+  write: { type: 'string' },
+  folder: { type: 'string' },
+});
+const kinds = Object.keys(JSON.parse(readFileSync(new URL('fault-weights.json', import.meta.url), 'utf8')));
+const unknown = values.faults?.split(',').find((kind) => !kinds.includes(kind));
+if (unknown !== undefined) throw new Oops(`There is no fault "${unknown}"; there are ${kinds.join(', ')}`);
+// The report is written when all is over: hours are not to be lost for its name.
+if (values.write !== undefined && !(values.write.endsWith('.md') && existsSync(dirname(values.write))))
+  throw new Oops(`--write is a file .md in a folder that is there, and not "${values.write}"`);
+requireRedis('redis-server');
+requireBuild('dist/main.js');
 const env = { ...process.env };
 for (const [name, value] of Object.entries(values)) env[`SOAK_${name.toUpperCase()}`] = value;
 // Asked for by a file: a signal would end the tests' processes before they have stopped what they started.

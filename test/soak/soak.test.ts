@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { mayTakeOver } from '../cluster/patience.ts';
@@ -34,7 +34,10 @@ test(`[F30] a soak of ${minutes} minutes, seed ${seed}: flat resources and no br
   const folder = givenFolder ?? (await mkdtemp(join(tmpdir(), 'gangway-soak-')));
   await mkdir(folder, { recursive: true });
   const begun = new Date();
-  const stage = await startStage(folder);
+  const stage = await startStage(folder).catch(async (error: Error) => {
+    if (givenFolder === undefined) await rm(folder, { recursive: true }); // nothing has run that it could tell of
+    throw error;
+  });
   await mayTakeOver(stage.cluster);
   const ledger = createLedger();
   const random = createRandom(seed);
@@ -62,16 +65,21 @@ test(`[F30] a soak of ${minutes} minutes, seed ${seed}: flat resources and no br
   const watching = watchMachine(stage, ledger);
   const talking = startTalkers(stage, ledger, random.fork(), load);
   const rounds: Round[] = [];
+  let talkedMs: number | undefined;
   const publish = async (end: Sample, to?: string): Promise<string> => {
     const { samples: taken } = sampler;
-    const run = { seed, load, minutes, begun, totalMs: performance.now() - startedAt };
-    const report = reportOf({ ...run, ledger, rounds, base, end, bounds: boundsOf(taken), lines: book.lines });
+    const totalMs = performance.now() - startedAt;
+    const run = { seed, load, minutes, begun, totalMs, talkedMs: talkedMs ?? totalMs };
+    const told = { ...run, ledger, rounds, base, end, bounds: boundsOf(taken), lines: book.lines };
     const chart = chartOf(taken);
     await writeFile(join(folder, 'samples.json'), JSON.stringify(taken, mapsAsObjects));
     await writeFile(join(folder, 'faults.json'), JSON.stringify({ faults: ledger.faults, failures: ledger.failures }));
+    let report = '';
     for (const path of [join(folder, 'soak.md'), ...(to === undefined ? [] : [to])]) {
+      const chartPath = path.replace(/\.md$/, '.svg');
+      report = reportOf(told, basename(chartPath));
       await writeFile(path, report);
-      await writeFile(path.replace(/\.md$/, '.svg'), chart);
+      await writeFile(chartPath, chart);
     }
     return report;
   };
@@ -89,6 +97,7 @@ test(`[F30] a soak of ${minutes} minutes, seed ${seed}: flat resources and no br
   }
   await talking.stop();
   await watching.stop();
+  talkedMs = performance.now() - startedAt;
   ledger.judge(true);
 
   if (!isShort) await comeToRest(stage, sampler, base);

@@ -1,5 +1,6 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { onTestFinished } from 'vitest';
 import { type Cluster, startCluster } from '../support/cluster.ts';
 import { everythingFixture, type Gateway, modernFixture, startGateway } from '../support/gateway.ts';
 import { type NetProxy, startNetProxy } from '../support/net-proxy.ts';
@@ -43,8 +44,13 @@ export interface Stage {
   stop(): Promise<void>;
 }
 
-/** Starts Redis, three gateways behind a balancer, and what is behind these. */
+/** Starts Redis, three gateways behind a balancer, and what is behind these. They end with the test, also where only some of them could be started. */
 export async function startStage(folder: string): Promise<Stage> {
+  const ends: (() => Promise<unknown>)[] = [];
+  const stop = async (): Promise<void> => {
+    for (const end of ends.splice(0).reverse()) await end();
+  };
+  onTestFinished(stop);
   await mkdir(folder, { recursive: true });
   const marker = join(folder, 'run');
   const notes = `${marker}-notes`;
@@ -63,7 +69,9 @@ export async function startStage(folder: string): Promise<Stage> {
     command: trafficServer(notes),
     isStoppedWithTest: false,
   });
+  ends.push(upstream.stop);
   const upstreamProxy = await startNetProxy(upstream.port, { isRecorded: false });
+  ends.push(upstreamProxy.close);
   const served = ([command, ...args]: readonly string[], more: object = {}) => ({
     ...{ command, args: [...args, marker] },
     ...more,
@@ -86,13 +94,10 @@ export async function startStage(folder: string): Promise<Stage> {
     isRecorded: false,
     args: [...clusterArgs, '--config', config],
   });
+  ends.push(cluster.stop);
   return {
     ...{ cluster, upstream, upstreamProxy, adminPorts, folder, marker, notes },
     urlOf: (server) => `${cluster.balancer.baseUrl}/${server}/mcp`,
-    async stop() {
-      await cluster.stop();
-      await upstreamProxy.close();
-      await upstream.stop();
-    },
+    stop,
   };
 }
