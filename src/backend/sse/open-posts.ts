@@ -16,7 +16,7 @@ export interface OpenPost {
   readonly answered: Promise<void>;
   /** The server may have seen it. Set by whoever posts. */
   isBegun: boolean;
-  /** The server has answered the POST, or never will. Never rejects; set by whoever posts. */
+  /** The server has answered the POST, or never will. Never rejects. */
   taken: Promise<unknown>;
 }
 

@@ -87,7 +87,7 @@ export function openSse(options: SseOptions, events: BackendEvents, { headers: o
     if (!isOver) events.onMessages(messages);
   };
 
-  /** A POST failed; what the stream has answered meanwhile is not concerned. */
+  /** A POST failed: tells it of its requests that are not answered. */
   const refuse = (ids: readonly RequestId[], open: Iterable<RequestId>, { reason, detail }: Failure): void => {
     const left = [...open];
     if (isOver || (ids.length > 0 && left.length === 0)) return;
