@@ -46,7 +46,7 @@ describe('before there is a session', () => {
   });
 
   test('a server that cannot be started is told as an error of initialize', async () => {
-    const { url } = await start(mini('600'), '--start-timeout-ms', '500', '--warm', '0');
+    const { url } = await start(mini('5000'), '--start-timeout-ms', '500', '--warm', '0');
     const client = await connectWebSocket(url);
     expect(reasonOf(await client.initialize())).toBe('server_start_timeout');
   });
