@@ -8,7 +8,7 @@
 import { cellsOfBars } from './bars.mjs';
 import { makesSense, rules } from './cells.mjs';
 import { choose } from './lib/choose.mjs';
-import { Oops, readCommand } from './lib/command.mjs';
+import { readCommand, UsageError } from './lib/command.mjs';
 import { estimateMs } from './lib/estimate.mjs';
 import { installPeers } from './lib/peers.mjs';
 import { openResults, readRows } from './lib/results.mjs';
@@ -55,7 +55,7 @@ if (values.list) {
   process.exit(0);
 }
 if (groups.length === 0)
-  throw new Oops('None of these scenarios says anything about these targets; see node bench/bench.mjs --list');
+  throw new UsageError('None of these scenarios says anything about these targets; see node bench/bench.mjs --list');
 print(extent);
 
 if (groups.some((group) => group.targets.some(({ isPeer }) => isPeer))) installPeers();

@@ -6,14 +6,14 @@
 // --node: with a server in Node.js, not the C one.
 // BENCH_OURS=<file> measures another build.
 import { nodeBackend, prepareBackend } from './lib/backend.mjs';
-import { numberOf, Oops, readCommand, requireBuild } from './lib/command.mjs';
+import { numberOf, readCommand, requireBuild, UsageError } from './lib/command.mjs';
 import { McpSession } from './lib/mcp-session.mjs';
 import { startRedis } from './lib/redis.mjs';
 import { startTarget, stopTarget } from './lib/target-process.mjs';
 import { ourProgram, targets } from './targets.mjs';
 
 const { values, positionals } = readCommand(import.meta, { node: { type: 'boolean' } }, { allowPositionals: true });
-if (positionals.length > 1) throw new Oops(`One number of calls is enough, and not ${positionals.join(' ')}`);
+if (positionals.length > 1) throw new UsageError(`One number of calls is enough, and not ${positionals.join(' ')}`);
 const calls = numberOf('The number of calls', positionals[0] ?? '2000');
 const warmUp = 4_000;
 const rounds = 5;

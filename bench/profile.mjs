@@ -6,7 +6,7 @@ import path from 'node:path';
 import { makesSense } from './cells.mjs';
 import { startBehind } from './lib/behind.mjs';
 import { choose } from './lib/choose.mjs';
-import { Oops, readCommand } from './lib/command.mjs';
+import { readCommand, UsageError } from './lib/command.mjs';
 import { runJob } from './lib/load-process.mjs';
 import { installPeers } from './lib/peers.mjs';
 import { resultsFolder } from './lib/results.mjs';
@@ -22,9 +22,9 @@ const { values } = readCommand(import.meta, {
 });
 const target = oneOf(targets, values.target ?? 'ours', 'target');
 const scenario = oneOf(scenarios, values.scenario ?? 'echo-16x1-100-string', 'scenario');
-if (target.instances > 1) throw new Oops(`${target.name} is several processes; a profile is of one`);
+if (target.instances > 1) throw new UsageError(`${target.name} is several processes; a profile is of one`);
 if (!makesSense(target, scenario) || scenario.kind === 'start')
-  throw new Oops(`${scenario.name} says nothing about ${target.name}; see node bench/bench.mjs --list`);
+  throw new UsageError(`${scenario.name} says nothing about ${target.name}; see node bench/bench.mjs --list`);
 if (target.isPeer) installPeers();
 
 const folder = path.join(resultsFolder, 'profile');
@@ -46,7 +46,7 @@ process.stdout.write(
 
 function oneOf(table, name, what) {
   const [one, ...others] = choose(table, name, what);
-  if (others.length > 0) throw new Oops(`A profile is of one ${what}, and ${name} is several`);
+  if (others.length > 0) throw new UsageError(`A profile is of one ${what}, and ${name} is several`);
   return one;
 }
 

@@ -6,7 +6,7 @@
 // What is read back is checked for gaps, order and content; anything wrong ends the run with an error. Prints the tables of
 // docs/scaling.md. Nothing of a gateway but its store runs here, all instances in one process: what clients, sessions and server
 // processes cost is measured by bench.mjs.
-import { Oops, readCommand, requireBuild, requireRedis } from './lib/command.mjs';
+import { readCommand, requireBuild, requireRedis, UsageError } from './lib/command.mjs';
 import { startFleet, width } from './scale/fleet.mjs';
 import { seen, storeProgram } from './scale/instances.mjs';
 import { costOf, heldBytesOf, longestBlockOf } from './scale/measure.mjs';
@@ -22,7 +22,7 @@ const { values } = readCommand(import.meta, {
 });
 const { sessions = 100_000, events = 1_000_000, instances = 4, masters = 1 } = values;
 if (masters === 2)
-  throw new Oops('--masters is 1, or 3 and more for a cluster, and not 2: Redis refuses such a cluster');
+  throw new UsageError('--masters is 1, or 3 and more for a cluster, and not 2: Redis refuses such a cluster');
 requireBuild(storeProgram);
 requireRedis('redis-server', 'redis-cli');
 const eventsEach = Math.max(2, Math.round(events / sessions));

@@ -10,7 +10,7 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import { startBehind } from './lib/behind.mjs';
 import { choose } from './lib/choose.mjs';
-import { Oops, readCommand } from './lib/command.mjs';
+import { readCommand, UsageError } from './lib/command.mjs';
 import { runJob } from './lib/load-process.mjs';
 import { McpSession } from './lib/mcp-session.mjs';
 import { cpuSeconds } from './lib/proc.mjs';
@@ -97,7 +97,7 @@ function scriptOf(headers) {
 async function run(port, script, forSeconds) {
   const args = ['-t1', `-c${connections}`, `-d${forSeconds}s`, '-s', script, `http://127.0.0.1:${port}/mcp`];
   const { stdout } = await promisify(execFile)('wrk', args).catch((cause) => {
-    throw new Oops(`wrk does not run (${cause.code}); install it (Debian: apt-get install wrk)`);
+    throw new UsageError(`wrk does not run (${cause.code}); install it (Debian: apt-get install wrk)`);
   });
   const wrong = /Non-2xx.*|Socket errors.*/.exec(stdout);
   if (wrong !== null) throw new Error(`wrk: ${wrong[0]}`);

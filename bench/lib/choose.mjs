@@ -1,4 +1,4 @@
-import { Oops } from './command.mjs';
+import { UsageError } from './command.mjs';
 
 /** Of more names than this a message says where they are listed. */
 const maxTold = 10;
@@ -9,7 +9,7 @@ export function choose(table, asked, what) {
     const found = Object.keys(table).filter((key) =>
       name.endsWith('*') ? key.startsWith(name.slice(0, -1)) : key === name,
     );
-    if (found.length === 0) throw new Oops(`There is no ${what} ${name}; ${toldOf(Object.keys(table))}`);
+    if (found.length === 0) throw new UsageError(`There is no ${what} ${name}; ${toldOf(Object.keys(table))}`);
     return found;
   });
   return [...new Set(names)].map((name) => ({ name, ...table[name] }));

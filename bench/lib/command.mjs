@@ -4,17 +4,17 @@ import { existsSync, readFileSync } from 'node:fs';
 import { inspect, parseArgs } from 'node:util';
 
 /** Something that whoever runs a program can mend. Its message is all that is told of it: what is wrong, and what to do. */
-export class Oops extends Error {}
+export class UsageError extends Error {}
 
 /**
- * What a program was told, as `parseArgs` has it; from then on an `Oops` that nobody catches is told in one line. With `--help`, prints the
+ * What a program was told, as `parseArgs` has it; from then on a `UsageError` that nobody catches is told in one line. With `--help`, prints the
  * comment at the top of the program, which begins with how it is called, and ends.
  * @param program its `import.meta`
  * @param options those of `parseArgs`; `type: 'number'` with what `numberOf` wants
  */
 export function readCommand({ filename }, options = {}, { allowPositionals = false } = {}) {
   process.on('uncaughtException', (error) => {
-    process.stderr.write(`${error instanceof Oops ? error.message : inspect(error)}\n`);
+    process.stderr.write(`${error instanceof UsageError ? error.message : inspect(error)}\n`);
     process.exit(1);
   });
   const help = helpOf(filename);
@@ -35,20 +35,21 @@ export function numberOf(what, text, { least = 1, most = Number.MAX_SAFE_INTEGER
   const isFine = isFraction ? Number.isFinite(number) && number > 0 : Number.isInteger(number) && number >= least;
   if (isFine && number <= most) return number;
   const upTo = most === Number.MAX_SAFE_INTEGER ? ' up' : ` to ${most}`;
-  throw new Oops(
+  throw new UsageError(
     `${what} is ${isFraction ? 'a number above 0' : `a whole number from ${least}${upTo}`}, and not "${text}"`,
   );
 }
 
 /** Throws unless there is the build that is measured. */
 export function requireBuild(program) {
-  if (!existsSync(program)) throw new Oops(`There is no ${program}; build it first: npm run build`);
+  if (!existsSync(program)) throw new UsageError(`There is no ${program}; build it first: npm run build`);
 }
 
 /** Throws unless these programs of Redis are on the PATH. */
 export function requireRedis(...programs) {
   const missing = programs.find((program) => spawnSync(program, ['--version']).error !== undefined);
-  if (missing !== undefined) throw new Oops(`${missing} does not start; install it (Debian: apt-get install redis)`);
+  if (missing !== undefined)
+    throw new UsageError(`${missing} does not start; install it (Debian: apt-get install redis)`);
 }
 
 const helpOf = (filename) =>
@@ -66,7 +67,7 @@ function parse(options, allowPositionals, hint) {
   try {
     return parseArgs({ args: withNegatives(process.argv.slice(2)), options: all, allowPositionals });
   } catch (error) {
-    throw new Oops(`${error.message.replaceAll('\n', ' ').replace(/\.?$/, '.')} ${hint}`);
+    throw new UsageError(`${error.message.replaceAll('\n', ' ').replace(/\.?$/, '.')} ${hint}`);
   }
 }
 

@@ -2,7 +2,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { Oops } from './command.mjs';
+import { UsageError } from './command.mjs';
 
 const docs = path.join(path.dirname(fileURLToPath(import.meta.url)), '../../docs');
 const page = path.join(docs, 'benchmarks.md');
@@ -23,7 +23,7 @@ export function putBetween(whole, name, text, { isReplaced = false } = {}) {
   const from = begin.index + begin[0].length;
   const lost = isReplaced ? [] : lostIn(whole.slice(from, end), text);
   if (lost.length > 0)
-    throw new Oops(
+    throw new UsageError(
       `docs/benchmarks.md has more in its ${name}: ${lost.join('; ')}; it is left as it is. Write nonetheless: --replace`,
     );
   return `${whole.slice(0, from)}\n${text}\n\n${whole.slice(end)}`;

@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { Oops } from './command.mjs';
+import { UsageError } from './command.mjs';
 
 const folder = path.join(path.dirname(fileURLToPath(import.meta.url)), '../peers');
 export const peersModules = path.join(folder, 'node_modules');
@@ -18,7 +18,9 @@ export function installPeers() {
     timeout: installLimitMs,
   });
   if (status !== 0)
-    throw new Oops(`npm ci in bench/peers failed (${error?.message ?? status}): peers come from the registry of npm`);
+    throw new UsageError(
+      `npm ci in bench/peers failed (${error?.message ?? status}): peers come from the registry of npm`,
+    );
 }
 
 /** The installed version of a peer; undefined if it is not installed. */

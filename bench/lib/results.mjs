@@ -2,7 +2,7 @@
 import { appendFileSync, existsSync, mkdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { Oops } from './command.mjs';
+import { UsageError } from './command.mjs';
 
 export const resultsFolder = path.join(path.dirname(fileURLToPath(import.meta.url)), '../results');
 
@@ -14,7 +14,7 @@ export function findResults(word) {
   const found = places.find((place) => statSync(place, { throwIfNoEntry: false })?.isFile());
   if (found !== undefined) return found;
   const file = /\/|\.jsonl$/.test(word) ? word : path.relative('', places[1]);
-  throw new Oops(`There is no ${file}; measure first: node bench/bench.mjs, or curves.mjs`);
+  throw new UsageError(`There is no ${file}; measure first: node bench/bench.mjs, or curves.mjs`);
 }
 
 /** The rows of files, in their order. */
@@ -29,7 +29,7 @@ function rowOf(line, where) {
   try {
     return JSON.parse(line);
   } catch (error) {
-    throw new Oops(`There is no JSON in ${where}: is that a file of results? (${error.message.split('\n', 1)})`);
+    throw new UsageError(`There is no JSON in ${where}: is that a file of results? (${error.message.split('\n', 1)})`);
   }
 }
 

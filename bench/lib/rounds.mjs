@@ -2,7 +2,7 @@
 import path from 'node:path';
 import { faultsOf, lineOf } from '../report/line.mjs';
 import { startBehind } from './behind.mjs';
-import { Oops } from './command.mjs';
+import { UsageError } from './command.mjs';
 import { createFleet } from './fleet.mjs';
 import { runJob } from './load-process.mjs';
 import { describeMachine, unlikeness } from './machine.mjs';
@@ -21,7 +21,7 @@ export async function runRounds({ rounds, asked, groups, results, signal, print 
   if (!results.isFirst) {
     const left = Array.from({ length: rounds }, (_, i) => cellsOf(groups, i + 1, results).length);
     const cells = left.reduce((sum, count) => sum + count, 0);
-    if (cells === 0) throw new Oops(`The last run in ${results.file} is complete; begin one without --resume`);
+    if (cells === 0) throw new UsageError(`The last run in ${results.file} is complete; begin one without --resume`);
     print(`goes on with the last run in ${results.file}: ${cells} cells are left`);
   }
   if (unlikeness() !== undefined) print(`WARNING: ${unlikeness()}`);

@@ -6,7 +6,7 @@ import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { Oops, readCommand, requireBuild, requireRedis } from '../../bench/lib/command.mjs';
+import { readCommand, requireBuild, requireRedis, UsageError } from '../../bench/lib/command.mjs';
 
 const { values } = readCommand(import.meta, {
   minutes: { type: 'number', isFraction: true },
@@ -18,10 +18,10 @@ const { values } = readCommand(import.meta, {
 });
 const kinds = Object.keys(JSON.parse(readFileSync(new URL('fault-weights.json', import.meta.url), 'utf8')));
 const unknown = values.faults?.split(',').find((kind) => !kinds.includes(kind));
-if (unknown !== undefined) throw new Oops(`There is no fault "${unknown}"; there are ${kinds.join(', ')}`);
+if (unknown !== undefined) throw new UsageError(`There is no fault "${unknown}"; there are ${kinds.join(', ')}`);
 // The report is written when all is over: hours are not to be lost for its name.
 if (values.write !== undefined && !(values.write.endsWith('.md') && existsSync(dirname(values.write))))
-  throw new Oops(`--write is a file .md in a folder that is there, and not "${values.write}"`);
+  throw new UsageError(`--write is a file .md in a folder that is there, and not "${values.write}"`);
 requireRedis('redis-server');
 requireBuild('dist/main.js');
 const env = { ...process.env };
