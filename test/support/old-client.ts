@@ -119,7 +119,8 @@ export async function connectOld(baseUrl: string, options: OldClientOptions = {}
   const client = await openOldStream(baseUrl, options);
   const answer = await client.post(initializeRequest(version), initializeAt);
   if (answer.status !== 202) throw new Error(`initialize got ${answer.status} ${answer.text}`);
-  await client.response(0);
+  const broken = client.stream.ended.then(() => Promise.reject(new Error('Ended before the response to initialize')));
+  await Promise.race([client.response(0), broken]);
   await client.post({ jsonrpc: '2.0', method: 'notifications/initialized' });
   return client;
 }
