@@ -69,6 +69,8 @@ export class Streams {
   /** Since when nobody listens to the GET stream, on the monotonic clock in milliseconds. */
   #unheardSince = performance.now();
   #pressureIsHigh = false;
+  /** The session has ended: who comes now is sent away, as are those who were there. */
+  #isOver = false;
 
   constructor(options: StreamsOptions) {
     this.#options = options;
@@ -221,6 +223,7 @@ export class Streams {
    *   stream begins with the usual time again, so that this one does not stay with them
    */
   closeAll(goOn = false): void {
+    this.#isOver = true;
     for (const feed of [...this.#feeds.values()]) {
       if (goOn && feed.sink.handOver !== undefined) feed.sink.handOver();
       else if (goOn && (this.#options.primes() || this.#options.isOneStream))
@@ -255,6 +258,7 @@ export class Streams {
       live,
     );
     this.#feeds.set(stream, feed);
+    if (this.#isOver) feed.close(); // what it asked of the log before was answered after that
   }
 
   #detach(feed: Feed): void {

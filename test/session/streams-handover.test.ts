@@ -57,6 +57,19 @@ describe('streams of an earlier owner', () => {
     expect(reply.sink.messages).toEqual([errorTo('left', 'history_lost')]);
   });
 
+  it.each([true, false])(
+    '[P4] [P7] of a session that ended while the log was asked are ended, to be resumed elsewhere (primes: %s)',
+    async (isPriming) => {
+      const { streams, emit, resume, settle } = await createStreamsFixture({ earlier, isLate: true, isPriming });
+      emit(7, 3);
+      await settle();
+      const reply = resume(formatEventId(7, { epoch, seq: 1 }));
+      streams.abandonAll(); // the log answers after that
+      await settle();
+      expect([reply.sink.state, reply.sink.messages, streams.size]).toEqual(['ended', [], 0]);
+    },
+  );
+
   it('the GET stream goes on behind what an earlier owner had delivered', async () => {
     const { emit, get, cursors } = await createStreamsFixture({ getCursor: { epoch, seq: 2 }, isPriming: true });
     emit(getStream, 4);
