@@ -123,10 +123,7 @@ export class Streams {
     this.#attach(getStream, sink, this.#getCursor, false);
   }
 
-  /**
-   * Continues a stream on a new connection, after the event that the client names (2025-11-25, basic/transports,
-   * "Resumability and Redelivery").
-   */
+  /** Continues a stream after the event that the client names (2025-11-25, basic/transports, "Resumability and Redelivery"). */
   async resume(reply: Reply, id: EventId): Promise<void> {
     const { log, key, observer, onFailed } = this.#options;
     const isTold = id.seq === toldSeq;
