@@ -209,7 +209,6 @@ export function startExchange(what: Outgoing | Resumed, parts: ExchangeParts): E
         }, parts.postTimeoutMs);
       }
       const answer = await post(what);
-      clearTimeout(timer);
       tellTaken();
       return await takeAnswer(answer);
     } catch (cause) {

@@ -3,6 +3,7 @@ import type { Answer } from '../web/connection.ts';
 import { createEventReader } from '../web/event-reader.ts';
 import type { Flow } from '../web/flow.ts';
 import { messageOf } from '../web/messages.ts';
+import { lingerMs } from '../web/post-order.ts';
 import { maxAwayMs, pause } from '../web/retry.ts';
 
 /** How a stream came to its end. */
@@ -40,9 +41,6 @@ export interface StreamParts {
   /** The event with this id was read, and all before it. */
   onCursor(cursor: string): void;
 }
-
-/** So long a server may leave a stream open that has told all; then its connection is cut. */
-const lingerMs = 1_000;
 
 /** Statuses that pass: the server is busy, or has not noticed yet that the connection before is gone (409). */
 const passing: ReadonlySet<number> = new Set([408, 409, 425, 429, 500, 502, 503, 504]);
@@ -97,6 +95,9 @@ async function readEvents({ body }: Answer, parts: StreamParts) {
   const reader = createEventReader({ maxEventBytes: maxLineBytes });
   let lastEventId: string | undefined;
   let linger: NodeJS.Timeout | undefined;
+  const endIfComplete = (): void => {
+    if (isComplete()) linger ??= setTimeout(() => body.destroy(), lingerMs);
+  };
   const take = (chunk: Buffer): void => {
     const messages: Buffer[] = [];
     const before = lastEventId;
@@ -108,8 +109,9 @@ async function readEvents({ body }: Answer, parts: StreamParts) {
     if (messages.length > 0) onMessages(messages);
     if (lastEventId !== undefined && lastEventId !== before) onCursor(lastEventId);
     if (reader.overflow !== undefined) body.destroy();
-    else if (isComplete()) linger ??= setTimeout(() => body.destroy(), lingerMs);
+    else endIfComplete();
   };
+  endIfComplete(); // a notification needs no answer
   await flow.read(body, take, idleTimeoutMs).catch(() => undefined); // broken or ended: it is resumed all the same
   clearTimeout(linger);
   return { lastEventId, retryMs: reader.retryMs, isTooLong: reader.overflow !== undefined };

@@ -8,6 +8,7 @@ import { createEventReader } from '../web/event-reader.ts';
 import { type Flow, Silence } from '../web/flow.ts';
 import { readJson } from '../web/json-body.ts';
 import { messageOf, messagesIn } from '../web/messages.ts';
+import { lingerMs } from '../web/post-order.ts';
 import { isUnsentAfter, maxAwayMs, pause } from '../web/retry.ts';
 
 /** What all exchanges with one server need. */
@@ -52,9 +53,6 @@ export interface Failure {
   /** With which the server refused the request. */
   readonly status?: number;
 }
-
-/** So long a server may leave a stream open that has told all; then its connection is cut. */
-const lingerMs = 1_000;
 
 /**
  * Posts one request and reads its answer up to the response: JSON, or a stream (2026-07-28,

@@ -8,6 +8,7 @@ import { createEventReader } from '../web/event-reader.ts';
 import type { Flow } from '../web/flow.ts';
 import { readJson } from '../web/json-body.ts';
 import { messageOf, messagesIn } from '../web/messages.ts';
+import { lingerMs } from '../web/post-order.ts';
 
 /** Its requests get this error. The detail is one sentence for the operator, without contents. */
 export interface Failure {
@@ -80,7 +81,7 @@ async function takeAnswer({ status, mediaType, body }: Answer, parts: PostParts)
   } else if (mediaType === 'application/json') {
     await takeJson(body, parts);
   } else {
-    await body.dump();
+    await body.dump(0); // who cut it off early could end the call
   }
   return { ok: true };
 }
@@ -96,6 +97,8 @@ async function takeJson(body: Answer['body'], { flow, maxLineBytes, onMessages, 
 async function readEvents(body: Answer['body'], parts: PostParts): Promise<Posted> {
   const { flow, maxLineBytes, open, onMessages, onTooLong } = parts;
   const reader = createEventReader({ maxEventBytes: maxLineBytes });
+  // A notification needs no answer. Of a request, whoever posts it says for how long.
+  const linger = open.size > 0 ? undefined : setTimeout(() => body.destroy(), lingerMs);
   try {
     await flow.read(body, (chunk) => {
       const found = reader.push(chunk).filter(({ type }) => type === 'message');
@@ -107,6 +110,8 @@ async function readEvents(body: Answer['body'], parts: PostParts): Promise<Poste
     });
   } catch (cause) {
     if (open.size > 0) return broken(cause);
+  } finally {
+    clearTimeout(linger);
   }
   return { ok: true };
 }

@@ -5,8 +5,9 @@ export interface BodyReader {
   onEnd(cause: Error | undefined): void;
 }
 
-/** Of a body that says nothing so much is read, to keep the connection; a longer one closes it. */
+/** Of a body that says nothing so much is read, to keep the connection, and for so long; a longer one closes it. */
 const maxIdleBytes = 64 * 1024;
+const maxIdleMs = 2_000;
 
 /** So much is taken before anybody reads: a small answer comes whole with its head. */
 const maxUnreadBytes = 64 * 1024;
@@ -65,15 +66,24 @@ export class Body {
     this.#tell();
   }
 
-  /** Reads what is of no interest, to keep the connection. Resolves when it is over, however. */
-  dump(): Promise<void> {
+  /**
+   * Reads what is of no interest, to keep the connection. Resolves when it is over, however.
+   * @param limitMs how long at most, 0 for ever
+   */
+  dump(limitMs = maxIdleMs): Promise<void> {
     return new Promise((resolve) => {
       let bytes = 0;
+      let timer: NodeJS.Timeout | undefined;
       const onChunk = ({ length }: Buffer): void => {
         bytes += length;
         if (bytes > maxIdleBytes) this.destroy();
       };
-      this.read({ onChunk, onEnd: () => resolve() });
+      const onEnd = (): void => {
+        clearTimeout(timer);
+        resolve();
+      };
+      this.read({ onChunk, onEnd });
+      if (limitMs > 0 && !this.#isOver) timer = setTimeout(() => this.destroy(), limitMs);
     });
   }
 

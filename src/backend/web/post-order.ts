@@ -14,6 +14,9 @@ export const maxOvertakeMs = 250;
 /** So long a server may still answer a request that was cancelled; then its connection is cut. */
 export const abandonAfterMs = 30_000;
 
+/** So long a server may leave a stream open that has told all; then its connection is cut. */
+export const lingerMs = 1_000;
+
 /** Each request may keep a connection until its call is done: no more than this, as a session has calls by default (P8). */
 const maxOpenPosts = 256;
 

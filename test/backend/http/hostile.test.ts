@@ -246,6 +246,35 @@ describe('an answer to a call that is none', () => {
     expect(await messages.next()).toContain('"id":1');
     expect([failures, ends]).toEqual([[expect.stringMatching(/did not accept a message within 200 ms. 1$/)], []]);
   });
+
+  test.each<[string, (response: ServerResponse) => void, string[]]>([
+    ['a stream that says nothing', (r) => beginStream(r).flushHeaders(), []],
+    ['a stream', (r) => void beginStream(r).write(event(note)), []],
+    ['202 and a text', (r) => void r.writeHead(202).write('Accepted'), []],
+    [
+      '503 and a text',
+      (r) => void r.writeHead(503).write('upstream-secret'),
+      [expect.stringMatching(/503. 1$/) as unknown as string],
+    ],
+    [
+      'JSON',
+      (r) => void r.writeHead(200, { 'content-type': 'application/json' }).write('{"a":'),
+      [expect.stringMatching(/did not accept a message within 3000 ms. 1$/) as unknown as string],
+    ],
+  ])('[F28] [P8] a notification that is answered by %s without end keeps no connection', async (_, answer, failed) => {
+    const { send, server, failures, ends } = await openLive(
+      {
+        onPost: ({ message, response }) =>
+          message.method === note.method ? answer(response) : void response.writeHead(202).end(),
+      },
+      { postTimeoutMs: 3_000 },
+    );
+    send(note);
+    const { response } = await server.posts.next(({ message }) => message.method === note.method);
+    await waitFor(() => response.destroyed, { what: 'the connection of the POST to be cut' });
+    await waitFor(() => failures.length === failed.length, { what: 'what is told of it' });
+    expect([failures, ends]).toEqual([failed, []]);
+  });
 });
 
 describe('a GET stream that goes wrong', () => {

@@ -170,6 +170,16 @@ describe('an answer in the body of a POST', () => {
     expect(await messages.next()).toBe(answer);
   });
 
+  test('[P8] that is a stream keeps no connection where there is nothing to answer', async () => {
+    const { send, server, failures } = await openLive({
+      onPost: ({ response }) => beginStream(response).flushHeaders(),
+    });
+    send({ jsonrpc: '2.0', method: 'notifications/x' });
+    const { response } = await server.posts.next();
+    await waitFor(() => response.destroyed, { what: 'the connection of the POST to be cut' });
+    expect(failures).toEqual([]);
+  });
+
   test('does not keep the response of the client from the server that asked first', async () => {
     let call: ServerResponse | undefined;
     const { send, server, messages, stream } = await openLive({
