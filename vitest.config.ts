@@ -15,10 +15,12 @@ const long = [
 
 /**
  * What measures memory, latencies or commands, and what keeps many sessions or clients at work: other tests
- * beside it would be part of what it sees.
+ * beside it would be part of what it sees. So also the conformance suite where each of its requests starts a process: it
+ * waits half a second for some of their answers.
  */
 const alone = [
   'test/cluster/{commands,kill-random}.test.ts',
+  'test/conformance/translated.test.ts',
   'test/fault/{floods,modern-slow-readers,slow-readers,storms}.test.ts',
   'test/integration/{groups,metrics}-many.test.ts',
 ];
