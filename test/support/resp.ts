@@ -65,25 +65,37 @@ function formatCommand(args: readonly (string | Buffer)[]): Buffer {
   return Buffer.concat([Buffer.from(`*${args.length}\r\n`), ...parts]);
 }
 
-/** Reads replies from chunks. */
+/** Reads replies from chunks, each byte once: the log of a session can have tens of megabytes. */
 export function createRespReader(onReply: (reply: Reply) => void): (chunk: Buffer) => void {
   let rest = Buffer.alloc(0);
+  /** The arrays whose items are not all there yet, the outermost first. */
+  const open: { readonly items: Reply[]; readonly length: number }[] = [];
+  const take = (reply: Reply): void => {
+    const array = open.at(-1);
+    if (array === undefined) return onReply(reply);
+    array.items.push(reply);
+    if (array.items.length < array.length) return;
+    open.pop();
+    take(array.items);
+  };
   return (chunk) => {
     rest = Buffer.concat([rest, chunk]);
-    for (let read = readReply(rest, 0); read !== undefined; read = readReply(rest, 0)) {
-      rest = rest.subarray(read.end);
-      onReply(read.reply);
+    let read = readPart(rest, 0);
+    let end = 0;
+    for (; read !== undefined; read = readPart(rest, end)) {
+      end = read.end;
+      if ('length' in read) open.push({ items: [], length: read.length });
+      else take(read.reply);
     }
+    rest = rest.subarray(end);
   };
 }
 
-interface Read {
-  readonly reply: Reply;
-  readonly end: number;
-}
+/** A reply that is no array with items, or the beginning of one that has so many. */
+type Part = { readonly end: number } & ({ readonly reply: Reply } | { readonly length: number });
 
-/** The reply that begins at `start`, or undefined if it is not yet there as a whole. */
-function readReply(bytes: Buffer, start: number): Read | undefined {
+/** What begins at `start`, or undefined if it is not yet there as a whole. */
+function readPart(bytes: Buffer, start: number): Part | undefined {
   const lineEnd = bytes.indexOf('\r\n', start);
   if (lineEnd === -1) return undefined;
   const line = bytes.toString('utf8', start + 1, lineEnd);
@@ -99,27 +111,15 @@ function readReply(bytes: Buffer, start: number): Read | undefined {
     case '$':
       return readBulk(bytes, end, Number(line));
     case '*':
-      return readArray(bytes, end, Number(line));
+      if (line === '-1') return { reply: null, end };
+      return line === '0' ? { reply: [], end } : { length: Number(line), end };
     default:
       throw new Error(`Not a reply of Redis: ${JSON.stringify(kind + line)}`);
   }
 }
 
-function readBulk(bytes: Buffer, start: number, length: number): Read | undefined {
+function readBulk(bytes: Buffer, start: number, length: number): Part | undefined {
   if (length === -1) return { reply: null, end: start };
   const end = start + length;
   return bytes.length < end + 2 ? undefined : { reply: bytes.toString('utf8', start, end), end: end + 2 };
-}
-
-function readArray(bytes: Buffer, start: number, length: number): Read | undefined {
-  if (length === -1) return { reply: null, end: start };
-  const items: Reply[] = [];
-  let end = start;
-  for (let index = 0; index < length; index++) {
-    const read = readReply(bytes, end);
-    if (read === undefined) return undefined;
-    items.push(read.reply);
-    end = read.end;
-  }
-  return { reply: items, end };
 }
