@@ -1,4 +1,5 @@
 import { request } from 'node:http';
+import { getHeapSpaceStatistics } from 'node:v8';
 import { expect, test } from 'vitest';
 import { catalogue, type Metric } from '../../src/ops/metrics/catalogue.ts';
 import { allReasons } from '../../src/protocol/faults.ts';
@@ -13,6 +14,8 @@ import { connectWebSocket, webSocketUrlOf } from '../support/websocket-client.ts
 const words = new Set<string>([
   ...Object.values<Metric>(catalogue).flatMap(({ labels }) => labels.flatMap(({ values = [] }) => values)),
   ...allReasons,
+  // V8 has others with each version.
+  ...getHeapSpaceStatistics().map(({ space_name }) => space_name.replace(/_space$/, '')),
 ]);
 
 /** A gateway in front of one server, with its metrics. */
