@@ -80,9 +80,8 @@ export function createRespReader(onReply: (reply: Reply) => void): (chunk: Buffe
   };
   return (chunk) => {
     rest = Buffer.concat([rest, chunk]);
-    let read = readPart(rest, 0);
     let end = 0;
-    for (; read !== undefined; read = readPart(rest, end)) {
+    for (let read = readPart(rest, end); read !== undefined; read = readPart(rest, end)) {
       end = read.end;
       if ('length' in read) open.push({ items: [], length: read.length });
       else take(read.reply);
