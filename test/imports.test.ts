@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join, relative, sep } from 'node:path';
 import { posix } from 'node:path/posix';
 import { describe, expect, it } from 'vitest';
@@ -27,11 +27,6 @@ const implementedRooms = new Set(['store', 'backend']);
 /** Folders of these rooms that are no implementation, but what several of them share; for their room alone. */
 const sharedFolders = new Set(['src/backend/web']);
 
-const maxLines = 300;
-
-/** Files that may be longer, each with the reason. */
-const longFiles = new Map([['src/protocol/faults.ts', 'one table of all that can be said to a client']]);
-
 interface SourceFile {
   /** From the root of the project, with `/`: `src/http/endpoint.ts`. */
   readonly path: string;
@@ -55,7 +50,7 @@ function faultsOf(files: readonly SourceFile[]): string[] {
       if (rule !== undefined) faults.push(`${path}: imports ${specifier} (${target}): ${rule}`);
     }
     graph.set(path, targets);
-    faults.push(...faultsOfText(path, text, code));
+    faults.push(...faultsOfText(path, code));
   }
   return [...faults, ...cyclesOf(graph).map((cycle) => `import cycle: ${cycle.join(' -> ')}`)];
 }
@@ -88,12 +83,8 @@ function implementationOf(path: string): string | undefined {
   return file !== undefined && implementedRooms.has(room) ? `${src}/${room}/${folder}` : undefined;
 }
 
-function faultsOfText(path: string, text: string, code: string): string[] {
+function faultsOfText(path: string, code: string): string[] {
   const faults: string[] = [];
-  const lines = text.trimEnd().split('\n').length;
-  if (lines > maxLines && !longFiles.has(path)) {
-    faults.push(`${path}: has ${lines} lines; over ${maxLines} a file needs a reason in longFiles of this test`);
-  }
   const readsEnvironment = /\bprocess\s*(\.\s*env\b|\[\s*['"]env)|\benv\b[^;]*\bfrom\s*['"](node:)?process['"]/.test(
     code,
   );
@@ -150,10 +141,6 @@ describe('src', () => {
     expect(sources.length).toBeGreaterThan(0);
     expect(faultsOf(sources)).toEqual([]);
   });
-
-  it('has each file that is excused from the limit of lines', () => {
-    expect([...longFiles.keys()].filter((path) => !existsSync(join(root, path)))).toEqual([]);
-  });
 });
 
 describe('the checker', () => {
@@ -189,13 +176,6 @@ describe('the checker', () => {
   ])('finds %s', (_, path, text, fault) => {
     expect(check(path, text)).toEqual([expect.stringContaining(fault)]);
     expect(check(path, text)[0]).toContain(path);
-  });
-
-  it('finds a long file', () => {
-    expect(check('src/app/a.ts', ...Array.from({ length: 300 }, () => '//'))).toEqual([]);
-    expect(check('src/app/a.ts', ...Array.from({ length: 301 }, () => '//'))).toEqual([
-      expect.stringContaining('301 lines'),
-    ]);
   });
 
   it('finds a cycle, also one of types', () => {

@@ -6,8 +6,8 @@ import { openIssues } from './open-issues.ts';
 import type { Requirement } from './requirement.ts';
 import { requirements } from './requirements.ts';
 
-/** A citation: `[R7.04]`, `[F16]`, `[B11b]` in the name of a test. */
-const citation = /\[((?:R\d\.\d\d|[FBSA]\d\d)[a-z]?)\]/g;
+/** A citation: `[R7.04]`, `[F16]`, `[B11b]`, `[S-03]` in the name of a test. */
+const citation = /\[((?:R\d\.\d\d|[FBSA]\d\d|[A-Z]-\d\d)[a-z]?)\]/g;
 
 /**
  * The ids that a test file cites. Only strings count, since the names of tests are strings, also in tables of cases; a
@@ -23,7 +23,9 @@ function citedIn(text: string): string[] {
 function faultsOf(list: readonly Requirement[], cited: ReadonlySet<string>, issues: readonly string[]): string[] {
   const ids = new Set(list.map(({ id }) => id));
   const twice = list.filter(({ id }, index) => list.findIndex((other) => other.id === id) !== index);
-  const uncited = list.filter(({ id, deferredTo }) => deferredTo === undefined && !cited.has(id));
+  const uncited = list.filter(
+    ({ id, deferredTo, untested }) => deferredTo === undefined && untested === undefined && !cited.has(id),
+  );
   const astray = list.filter(({ deferredTo }) => deferredTo !== undefined && !issues.includes(deferredTo));
   return [
     ...twice.map(({ id }) => `${id} stands twice in the list`),

@@ -14,6 +14,8 @@ export interface Requirement {
   readonly text: string;
   /** Where it comes from: a document by PROTOCOL.md's abbreviation, or an advisory. */
   readonly source?: string;
+  /** Why no test can show it, for what is documented or a matter of the repository. */
+  readonly untested?: string;
   /** The open issue that brings it, if nothing has to cite it yet. */
   readonly deferredTo?: OpenIssue;
 }
