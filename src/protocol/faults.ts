@@ -17,6 +17,11 @@ interface CatalogueEntry {
   readonly code: number;
   /** What happened and what to do about it, in one or two sentences, without ids, paths or contents. */
   readonly message: string;
+  /**
+   * `maybe` if the request may have reached the server. Every other entry promises that no request beside `initialize`
+   * has, so that a client may send it again. Tests compare this promise with what servers really ran.
+   */
+  readonly reached?: 'maybe';
   /** Seconds after which the same request can succeed; absent where a retry does not help. */
   readonly retryAfterS?: number;
   /** The methods that there are, where another one was used (RFC 9110, section 15.5.6). */
@@ -141,6 +146,7 @@ const catalogue = {
   missing_capability: {
     status: 400,
     code: -32021,
+    reached: 'maybe',
     message:
       'Missing required client capability: the MCP server asks for something that the client did not declare with this request.',
   },
@@ -247,6 +253,7 @@ const catalogue = {
   credentials_expired: {
     status: 403,
     code: -32000,
+    reached: 'maybe',
     message:
       'The credentials of this request ended before it was answered; whether it took effect is unknown. Go on with new ones.',
   },
@@ -327,8 +334,18 @@ const catalogue = {
   },
   not_text: { status: 415, code: -32000, message: 'Only text frames are accepted, each with one JSON text.' },
   initialize_timeout: { status: 408, code: -32000, message: 'The connection was not initialized in time.' },
-  client_silent: { status: 408, code: -32000, message: 'The client sent nothing and answered no ping.' },
-  slow_reader: { status: 408, code: -32000, message: 'The client did not read what was sent to it in time.' },
+  client_silent: {
+    status: 408,
+    code: -32000,
+    reached: 'maybe',
+    message: 'The client sent nothing and answered no ping.',
+  },
+  slow_reader: {
+    status: 408,
+    code: -32000,
+    reached: 'maybe',
+    message: 'The client did not read what was sent to it in time.',
+  },
 
   // The session
   session_required: {
@@ -373,6 +390,7 @@ const catalogue = {
   history_lost: {
     status: 200,
     code: -32000,
+    reached: 'maybe',
     message: 'The events of this stream from Last-Event-ID on are no longer kept, so its answer cannot be collected.',
   },
 
@@ -394,22 +412,26 @@ const catalogue = {
   server_exited: {
     status: 502,
     code: -32000,
+    reached: 'maybe',
     message: 'The MCP server ended before it answered; whether the request took effect is unknown.',
   },
   server_refused: {
     status: 502,
     code: -32000,
+    reached: 'maybe',
     message: 'The MCP server refused the POST of this request, or ended it without an answer: there will be none.',
   },
   server_unreachable: {
     status: 502,
     code: -32000,
+    reached: 'maybe',
     message:
       'The connection to the MCP server failed while this request was sent or answered; whether it took effect is unknown.',
   },
   server_silent: {
     status: 504,
     code: -32000,
+    reached: 'maybe',
     message:
       'The MCP server said nothing for too long while it answered this request; whether it took effect is unknown.',
   },
@@ -447,27 +469,32 @@ const catalogue = {
   line_too_long: {
     status: 502,
     code: -32000,
+    reached: 'maybe',
     message: 'The MCP server wrote a line longer than the limit, so its answer was lost.',
   },
   memory_limit: {
     status: 502,
     code: -32000,
+    reached: 'maybe',
     message: 'The MCP server used more memory than it may and was ended; whether the request took effect is unknown.',
   },
   event_too_large: {
     status: 502,
     code: -32000,
+    reached: 'maybe',
     message: 'The answer is larger than an event may be. Ask for it with Accept: application/json.',
   },
   server_request_refused: {
     status: 502,
     code: -32000,
+    reached: 'maybe',
     message:
       'The gateway cannot pass this request on: it is too large, too many are unanswered, or no client can be asked for it.',
   },
   request_timeout: {
     status: 504,
     code: -32000,
+    reached: 'maybe',
     message: 'The MCP server did not answer in time and was told to stop. Whether the request took effect is unknown.',
   },
   too_many_calls: {
@@ -476,7 +503,7 @@ const catalogue = {
     message: 'Too many requests of this session are in flight. Wait for answers before sending more.',
     retryAfterS: 1,
   },
-  cancelled: { status: 200, code: -32000, message: 'The request was cancelled by the client.' },
+  cancelled: { status: 200, code: -32000, reached: 'maybe', message: 'The request was cancelled by the client.' },
 
   // A server of another era than its client
   bad_request_state: {
@@ -510,30 +537,40 @@ const catalogue = {
   input_refused: {
     status: 200,
     code: -32000,
+    reached: 'maybe',
     message:
       'The MCP server needed input that could not be had: the client answered with an error, or could not be asked.',
   },
   input_too_large: {
     status: 413,
     code: -32000,
+    reached: 'maybe',
     message: 'The answers to what the MCP server needed to know are larger than this gateway can hold.',
   },
   too_many_rounds: {
     status: 502,
     code: -32000,
+    reached: 'maybe',
     message: 'The MCP server asked for input again and again, so that its request was given up.',
   },
   unserved_result: {
     status: 502,
     code: -32000,
+    reached: 'maybe',
     message: 'The MCP server answered with a result that its protocol version does not have for this request.',
   },
-  session_ended: { status: 404, code: -32001, message: 'The session was ended while the request was in flight.' },
+  session_ended: {
+    status: 404,
+    code: -32001,
+    reached: 'maybe',
+    message: 'The session was ended while the request was in flight.',
+  },
 
   // Several instances
   outcome_unknown: {
     status: 502,
     code: -32000,
+    reached: 'maybe',
     message:
       'The gateway instance that ran the request stopped or was lost before it answered; whether it took effect is unknown.',
   },
@@ -589,7 +626,12 @@ const catalogue = {
     message: 'This gateway is shutting down. Try again; another instance or the next start will answer.',
     retryAfterS: 5,
   },
-  internal: { status: 500, code: -32603, message: "Internal error. The gateway's log has the details." },
+  internal: {
+    status: 500,
+    code: -32603,
+    reached: 'maybe',
+    message: "Internal error. The gateway's log has the details.",
+  },
 } as const satisfies Record<string, CatalogueEntry>;
 
 /** The reasons of the catalogue; each appears as `error.data.reason`. */
@@ -600,6 +642,9 @@ export type RequestId = string | number;
 
 /** The catalogue's entry for a reason. */
 export const entryOf = (reason: Reason): CatalogueEntry => catalogue[reason];
+
+/** True if an answer with this reason promises that the request has not reached the server. */
+export const deniesReaching = (reason: Reason): boolean => entryOf(reason).reached === undefined;
 
 /**
  * The code of the gateway's own errors in the modern era, whatever their reason: it lies outside of what JSON-RPC and the

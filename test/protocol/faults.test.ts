@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { allReasons, codeOf, entryOf, faultMessage, type Reason } from '../../src/protocol/faults.ts';
+import { allReasons, codeOf, deniesReaching, entryOf, faultMessage, type Reason } from '../../src/protocol/faults.ts';
 
 /** Codes of -32020..-32099 that the specification defines (2026-07-28); the rest of that range is reserved for it. */
 const definedBySpecification = [-32020, -32021, -32022];
@@ -30,6 +30,12 @@ describe('the catalogue of faults', () => {
       expect(Number.isInteger(retryAfterS)).toBe(true);
       expect([429, 502, 503, 504]).toContain(status);
     }
+  });
+
+  it.each(allReasons)('[U-01] %s says the same in words and in data about whether the server was reached', (reason) => {
+    const { message, retryAfterS } = entryOf(reason);
+    if (/nothing of this/i.test(message) || retryAfterS !== undefined) expect(deniesReaching(reason)).toBe(true);
+    if (/unknown|in flight\.$/.test(message) && !/not valid/.test(message)) expect(deniesReaching(reason)).toBe(false);
   });
 
   it('says each thing once', () => {

@@ -1,5 +1,5 @@
 import { comparePositions, parseEventId } from '../../src/protocol/event-id.ts';
-import type { RequestId } from '../../src/protocol/faults.ts';
+import { deniesReaching, isReason, type RequestId } from '../../src/protocol/faults.ts';
 import type { Message } from './http-client.ts';
 import {
   isResponseMessage,
@@ -49,7 +49,10 @@ export function faultsOfCalls(transcript: SessionTranscript, executions: readonl
   for (const call of transcript.calls) {
     const own = answers.get(keyOf(call.id)) ?? [];
     // The news that the answer is no longer kept does not contradict an answer that the client had before.
+    const lostAt = own.findIndex(({ message }) => reasonOf(message) === 'history_lost');
     const real = own.filter(({ message }) => reasonOf(message) !== 'history_lost');
+    if (lostAt >= 0 && own.slice(lostAt).some((answer) => real.includes(answer)))
+      add('two_answers', `${call.id} was answered after its client was told that the answer is lost`);
     const places = [...new Set(real.map(({ place }) => place))];
     if (places.length > 1) add('two_answers', `${call.id} was answered at ${places.join(' and at ')}`);
     const outcome = outcomeOf(call, transcript, own);
@@ -57,14 +60,22 @@ export function faultsOfCalls(transcript: SessionTranscript, executions: readonl
 
     const runs = executions.filter((mark) => mark === call.mark).length;
     if (call.isOnce && runs > 1) add('run_twice', `${call.id} was run ${runs} times`);
-    if (runs > 0 && outcome.outcome === 'error' && outcome.status === 503) {
-      add('run_twice', `${call.id} was run, and its client told by 503 to send it again`);
-    }
+    for (const untrue of runs === 0 ? [] : own.filter((answer) => deniesCall(answer, call)))
+      add('untrue_refusal', `${call.id} was run, and its client was told ${reasonOf(untrue.message)}`);
+    const { startedAt, endedAt = Number.POSITIVE_INFINITY, deadlineMs = Number.POSITIVE_INFINITY } = call;
+    if (endedAt - startedAt > deadlineMs) add('late', `${call.id} had no end within ${deadlineMs} ms`);
   }
   for (const [number, connection] of transcript.connections.entries()) {
     checkOwnership(`connection ${number}`, connection, transcript, violations);
   }
   return violations.found;
+}
+
+/** True for an answer that says of the call, and not of a resume alone, that it has not reached the server. */
+function deniesCall({ connection, message }: Answer, { id }: RecordedCall): boolean {
+  const reason = reasonOf(message);
+  const isAboutCall = connection.method === 'POST' || keyOf(message.id) === keyOf(id);
+  return isAboutCall && (isReason(reason) ? deniesReaching(reason) : connection.status === 503);
 }
 
 function outcomeOf(

@@ -26,7 +26,12 @@ import {
 } from './log-checker-fixture.ts';
 import { startRedis } from './redis-server.ts';
 import { type LogEntry, logNameOf, readLogs } from './session-logs.ts';
-import { markOf } from './transcript.ts';
+import { markOf, type RecordedConnection } from './transcript.ts';
+
+const refusal = (id: string, reason: string) => text({ id, error: { data: { reason } } });
+/** Call `a` was run once. */
+const ran = (...connections: RecordedConnection[]) =>
+  evidence(session(connections), log, { executions: [markOf('s', 'a')] });
 
 describe('the checker of clusters passes', () => {
   const broken = connection({ status: 0, isWhole: false });
@@ -86,6 +91,9 @@ describe('the checker of clusters passes', () => {
       ),
     ],
     ['what the store lost, where it did', evidence(session(good), [marker(14), ...log.slice(4)], { isDataLost: true })],
+    ['a true refusal of a call that ran', ran(json(502, refusal('a', 'outcome_unknown')))],
+    ['a refusal of a call that did not run', evidence(session([json(404, refusal('a', 'unknown_session'))]))],
+    ['a call that ended within its deadline', evidence(session(good, { calls: [call('a', { deadlineMs: 100 })] }))],
     ['a client that gave up', evidence(session([posted(prime(11))], { calls: [call('a', { isGivenUp: true })] }))],
     ['what was seen without any logs', { transcripts: [session(good)] }],
   ])('%s', (_, given) => {
@@ -200,12 +208,31 @@ describe('the checker of clusters finds', () => {
       'run_twice',
       evidence(session(good), log, { executions: [markOf('s', 'a'), markOf('s', 'a')] }),
     ],
+    ...['busy', 'store_unavailable', 'draining'].map((reason): [string, ViolationKind, Evidence] => [
+      `a refused call that ran: ${reason}`,
+      'untrue_refusal',
+      ran(json(503, refusal('a', reason))),
+    ]),
+    ['an unknown session for a call that ran', 'untrue_refusal', ran(json(404, refusal('a', 'unknown_session')))],
     [
-      'a refused call that ran',
-      'run_twice',
-      evidence(session([json(503, text({ id: 'a', error: { data: { reason: 'busy' } } }))]), log, {
-        executions: [markOf('s', 'a')],
-      }),
+      'a refusal in the stream of a call that ran',
+      'untrue_refusal',
+      ran(posted(prime(11), { id: idOf(1, 12), data: refusal('a', 'store_unavailable') })),
+    ],
+    [
+      'a call without an end within its deadline',
+      'late',
+      evidence(session([json(200, result('a'))], { calls: [call('a', { deadlineMs: 100, endedAt: undefined })] })),
+    ],
+    [
+      'a call whose end came late',
+      'late',
+      evidence(session([json(200, result('a'))], { calls: [call('a', { deadlineMs: 100, endedAt: 101 })] })),
+    ],
+    [
+      'an answer after the news that it is lost',
+      'two_answers',
+      evidence(session([...good.slice(0, 1), json(200, refusal('a', 'history_lost')), ...good.slice(1)])),
     ],
     ['a GET that was refused', 'status', evidence(session([...good, { ...resumed(12), status: 503, events: [] }]))],
     ['an event without an id', 'malformed', evidence(session([...good, posted({ data: result('a') })]))],

@@ -21,6 +21,8 @@ export interface RecordedCall {
   /** By `performance.now()`, which tells how long it took; `endedAt` when it was answered or its client stopped. */
   readonly startedAt: number;
   readonly endedAt: number | undefined;
+  /** How long it may take from `startedAt` on; without it as long as its client waits. */
+  readonly deadlineMs?: number;
 }
 
 /** All that one session's client did and saw. */

@@ -6,12 +6,14 @@
  * one id for two events; `malformed`, an id or message that is none; `status`, a stream that was refused.
  * Of logs: `not_in_log`, an id that a client saw and that the log does not have, though it was not evicted; `chain`, an
  * event whose `previous` is not the stream's event before it; `rewritten`, a log that changed where it was complete.
- * Of calls: `two_answers`, `no_answer` and `run_twice`; `foreign`, what belongs to another call, session or client.
+ * Of calls: `two_answers`, `no_answer` and `run_twice`; `untrue_refusal`, a fault that promises that the server was not
+ * reached, for a call that the server has started; `late`, a call without an end within its deadline; `foreign`, what
+ * belongs to another call, session or client.
  */
 export type ViolationKind =
   | ('order' | 'old_epoch' | 'double' | 'gap' | 'two_contents' | 'malformed' | 'status')
   | ('not_in_log' | 'chain' | 'rewritten')
-  | ('two_answers' | 'no_answer' | 'run_twice' | 'foreign');
+  | ('two_answers' | 'no_answer' | 'run_twice' | 'untrue_refusal' | 'late' | 'foreign');
 
 /** One thing that must not be. */
 export interface Violation {
