@@ -8,6 +8,8 @@ import { version } from './version.ts';
 export interface BannerDetails {
   /** Clients have to show who they are. */
   readonly needsKey: boolean;
+  /** Arguments that curl needs to reach the gateway from this machine. */
+  readonly curlArguments?: readonly string[];
   /** For whoever runs it, if it has one. */
   readonly statusPage?: string | undefined;
   /** The file that the configuration was read from, if one was. */
@@ -18,7 +20,10 @@ export interface BannerDetails {
  * What is printed when the gateway is ready: where it is, and a line that tries it. Servers that are known not to work stand
  * apart, with what to do. Only a single server is tried at the start, so of several it says that nobody did, and what does.
  */
-export function renderBanner(urls: readonly Urls[], { needsKey, statusPage, file }: BannerDetails): string {
+export function renderBanner(
+  urls: readonly Urls[],
+  { needsKey, curlArguments = [], statusPage, file }: BannerDetails,
+): string {
   const width = Math.max(...urls.map(({ server }) => server.length));
   const row = (server: string, url: string): string => `  ${server.padEnd(width)}  ${url}\n`;
   const well = urls.filter(({ failure }) => failure === undefined);
@@ -38,17 +43,18 @@ export function renderBanner(urls: readonly Urls[], { needsKey, statusPage, file
   const page = statusPage === undefined ? '' : `Status page:\n  ${statusPage}\n`;
   const unready = failing && `Not ready:\n${failing}`;
   const [first] = well;
-  const trial = first === undefined ? '' : `Try it:\n  ${curlLine(first, needsKey)}\n`;
+  const trial = first === undefined ? '' : `Try it:\n  ${curlLine(first, needsKey, curlArguments)}\n`;
   return `${endpoints && `Ready:\n${endpoints}${untried}`}${unready}${older}${sockets}${page}${trial}`;
 }
 
 const untriedLine = (file: string): string => `Not tried; this tries them: mcp-gangway check --config ${quote([file])}`;
 
 /** A command whose output shows that the gateway and the server behind it work. */
-function curlLine({ url, era }: Urls, needsKey: boolean): string {
+function curlLine({ url, era }: Urls, needsKey: boolean, curlArguments: readonly string[]): string {
   const key = needsKey ? " -H 'Authorization: Bearer KEY'" : '';
   const request = era === 'modern' ? listTools() : openSession();
-  return `curl -i -X POST ${url} -H 'Content-Type: application/json'${key} ${request}`;
+  const more = curlArguments.length > 0 ? ` ${quote([...curlArguments])}` : '';
+  return `curl -i${more} -X POST ${url} -H 'Content-Type: application/json'${key} ${request}`;
 }
 
 function openSession(): string {

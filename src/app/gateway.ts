@@ -32,13 +32,14 @@ import { createKeyed } from './create-keyed.ts';
 import { createConnectedStore, createStore } from './create-store.ts';
 import { warnOfExpiry, warnOfExposure } from './exposure.ts';
 import { watchFiles } from './file-watch.ts';
-import { displayHost, listen } from './listen.ts';
+import { listen } from './listen.ts';
 import { createObservers } from './observers.ts';
 import { quotasOf } from './quotas.ts';
 import { createRoutes, type RouteParts } from './routes.ts';
 import type { ServerListeners } from './server-listeners.ts';
 import { ServerSet } from './server-set.ts';
 import { missingCommand, type RunningServer, runServer } from './servers.ts';
+import { shownBase } from './shown-base.ts';
 import { awaitStart, probeMs } from './start-probe.ts';
 import { loadTracing } from './tracing.ts';
 import { changedUrls, type Urls, urlsOf } from './urls.ts';
@@ -61,6 +62,8 @@ export interface GatewayParts {
 export interface Gateway {
   /** The endpoints, by server, as they are now. */
   readonly urls: readonly Urls[];
+  /** Arguments that curl needs to use those URLs from this machine. */
+  readonly curlArguments: readonly string[];
   /** Undefined if it has none, or its port was taken. */
   readonly statusPage: string | undefined;
   /** Reads everything again that may change while it runs: the configuration, keys, certificates; opens files of logs anew. */
@@ -78,7 +81,6 @@ const connectionGraceMs = 250;
 /** Starts a gateway. Rejects with an error for the operator if it cannot listen, or if its only server cannot be started. */
 export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   const { config, source, environment, log } = parts;
-  const { host } = config;
   const watch = new CredentialWatch();
   const authentication = createAuthentication(config, watch, log.auth);
   const { identityHeaders } = authentication;
@@ -163,7 +165,8 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   warnOfExposure(config, log.app);
   if (certificate !== undefined) warnOfExpiry(certificate, Date.now(), log.app);
   const certificateWatch = watchFor(certificate, config, web, log.app);
-  const base = `${certificate === undefined ? 'http' : 'https'}://${displayHost(host)}:${port}`;
+  const shown = shownBase({ ...config, port, rules: originRules, certificate }, config.tlsCert);
+  const base = shown.url;
   const urls = (): Urls[] =>
     set.current.map((served) => urlsOf(served, set.config, base, source.file !== undefined, health));
   const replace: ConfigurationReload['replace'] = (servers) => {
@@ -184,7 +187,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     lastReload: () => configuration.last,
     isStoreUp: () => (config.redis === undefined ? undefined : store.healthyForMs() > 0),
   };
-  const shown = { readiness: readinessNow, servers: health, showsServers: true };
+  const healthShown = { readiness: readinessNow, servers: health, showsServers: true };
   // Nobody needs it before there is somebody to be served.
   const page =
     observers.status &&
@@ -206,9 +209,10 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
       drain: parts.onDrain,
     });
   const admin =
-    metrics && page && (await startAdmin({ config, logger: log.app, metrics, state, status: page, ...shown }));
+    metrics && page && (await startAdmin({ config, logger: log.app, metrics, state, status: page, ...healthShown }));
   const file = watchFiles(source.file === undefined ? [] : [source.file], configuration.reload, source.states);
   return {
+    curlArguments: shown.curl,
     statusPage: admin && page?.urlAt(admin.url),
     get urls() {
       return urls();

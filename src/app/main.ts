@@ -118,8 +118,10 @@ async function serve(config: GatewayConfig, source: ConfigurationSource, log: Lo
     logger.info(urls, urls.failure === undefined ? 'endpoint ready' : 'endpoint ready, its server is not');
   // Where audit lines go to stdout there is nothing else.
   const output = config.audit === 'stdout' ? process.stderr : process.stdout;
-  const { urls, statusPage } = gateway;
-  output.write(renderBanner(urls, { needsKey: hasAuthentication(config), statusPage, file: source.file }));
+  const { urls, statusPage, curlArguments } = gateway;
+  output.write(
+    renderBanner(urls, { needsKey: hasAuthentication(config), curlArguments, statusPage, file: source.file }),
+  );
 }
 
 /**

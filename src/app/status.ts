@@ -87,7 +87,7 @@ export function createStatus(parts: StatusParts): StatusPage {
     listener: playground,
     placeOf(name) {
       const server = named(name);
-      return server && { path: pathOf(server.running.config), host: hostOf(config, base) };
+      return server && { path: pathOf(server.running.config), host: new URL(base).host };
     },
   });
 }
@@ -113,7 +113,3 @@ function doorOf({ config, authentication: { authenticators } }: StatusParts): Do
   if (isLoopback(config.adminHost)) return openDoor;
   return authenticators.length === 0 ? closedDoor : guardedDoor(createAuthenticate({ authenticators }));
 }
-
-/** A name by which the endpoints may be called. */
-const hostOf = ({ allowHost }: GatewayConfig, base: string): string =>
-  allowHost.find((name) => name !== '*') ?? new URL(base).host;

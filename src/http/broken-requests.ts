@@ -8,6 +8,7 @@ const reasons: ReadonlyMap<string | undefined, Reason> = new Map([
   ['HPE_HEADER_OVERFLOW', 'headers_too_large'],
   ['HPE_CHUNK_EXTENSIONS_OVERFLOW', 'body_too_large'],
   ['ERR_HTTP_REQUEST_TIMEOUT', 'request_too_slow'],
+  ['ERR_SSL_HTTP_REQUEST', 'plain_http'],
 ]);
 
 /**
@@ -17,7 +18,8 @@ const reasons: ReadonlyMap<string | undefined, Reason> = new Map([
 export function answerBrokenRequests(server: HttpServer | HttpsServer): void {
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => {
     const reason = reasons.get(error.code) ?? (error.code?.startsWith('HPE_') ? 'bad_http' : undefined);
-    // What is no fault of the request (a reset, a failed TLS handshake) has nobody to answer.
+    // A reset or a failed TLS handshake is no fault of a request, so nobody waits for an answer.
+    if (reason === 'plain_http') return answerInPlain(socket);
     if (reason !== undefined && socket.writable && !hasBegunToAnswer(socket)) socket.write(answerTo(reason));
     socket.destroy();
   });
@@ -27,6 +29,16 @@ export function answerBrokenRequests(server: HttpServer | HttpsServer): void {
 const hasBegunToAnswer = (
   socket: Duplex & { readonly _httpMessage?: { readonly headersSent: boolean } | null },
 ): boolean => socket._httpMessage?.headersSent ?? false;
+
+/**
+ * Answers plain HTTP that came to the TLS port. The TLS socket cannot be written to any more, so the answer goes to the
+ * connection below it, which Node.js keeps in `_parent`.
+ */
+function answerInPlain(socket: Duplex & { readonly _parent?: Duplex | null }): void {
+  const below = socket._parent;
+  if (below?.writable !== true) return void socket.destroy();
+  below.end(answerTo('plain_http'), () => socket.destroy());
+}
 
 function answerTo(reason: Reason): string {
   const { status } = entryOf(reason);

@@ -184,6 +184,11 @@ const catalogue = {
     allow: 'POST',
   },
   bad_http: { status: 400, code: -32000, message: 'Bad request: what was sent is not HTTP/1.1.' },
+  plain_http: {
+    status: 400,
+    code: -32000,
+    message: 'Plain HTTP was sent to an HTTPS port. Use https:// in the URL.',
+  },
   headers_too_large: {
     status: 431,
     code: -32000,

@@ -32,6 +32,7 @@ export const elsewhere: Readonly<Record<string, readonly Reason[]>> = {
   'fault/storms': ['too_many_calls'],
   'hardening/bad-inputs': ['history_lost'],
   'hardening/raw-sockets': ['request_too_slow'],
+  'hardening/tls': ['plain_http'],
   'http/admission': ['claim_missing'],
   'integration/credentials': ['credential_missing'],
   'integration/forwarded-headers': ['forwarded_too_large'],

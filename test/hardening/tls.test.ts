@@ -131,10 +131,12 @@ describe('a gateway with a certificate', () => {
     expect(await textOf(connectPlain(gateway.port, '127.0.0.1'))).toBe(''); // no handshake: closed in time
   });
 
-  it('says nothing to who speaks plain HTTP, and goes on', async () => {
+  it('[P-04] tells a client that speaks plain HTTP to use https, and goes on', async () => {
     const plain = connectPlain(gateway.port, '127.0.0.1');
     plain.write('POST /mcp HTTP/1.1\r\nHost: localhost\r\n\r\n');
-    expect(await textOf(plain)).not.toContain('HTTP/1.1');
+    const answer = await textOf(plain);
+    expect(answer).toMatch(/^HTTP\/1\.1 400 .*"reason":"plain_http"/s);
+    expect(answer).toContain('Use https:// in the URL.');
     expect((await post(initialize)).status).toBe(200);
   });
 

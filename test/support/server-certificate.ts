@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 
-/** Files of a certificate for 127.0.0.1 that has signed itself. */
+/** Files of a self-signed certificate, for 127.0.0.1 unless other names are given. */
 export interface ServerCertificate {
   readonly cert: string;
   readonly key: string;
@@ -18,9 +18,9 @@ export function certificateFolder() {
   const openssl = (...args: string[]) => promisify(execFile)('openssl', args, { cwd: folder });
   return {
     path: (name: string) => join(folder, name),
-    async make(name: string): Promise<ServerCertificate> {
+    async make(name: string, alternativeNames = 'IP:127.0.0.1'): Promise<ServerCertificate> {
       const [cert, key] = [join(folder, `${name}.pem`), join(folder, `${name}.key`)];
-      const subject = ['-subj', `/CN=${name}`, '-addext', 'subjectAltName=IP:127.0.0.1', '-days', '2'];
+      const subject = ['-subj', `/CN=${name}`, '-addext', `subjectAltName=${alternativeNames}`, '-days', '2'];
       const kind = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
       await openssl('req', '-x509', ...kind, '-keyout', key, '-out', cert, ...subject);
       return { cert, key, ca: readFileSync(cert) };
