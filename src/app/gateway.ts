@@ -125,6 +125,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     running.length === 1 ? probeMs : 0,
   );
   const closeParts = async (): Promise<void> => {
+    teller.close();
     await Promise.all([set.close(), store.close(), connectedStore.close()]);
   };
 

@@ -77,6 +77,8 @@ export class Conversation {
   #opening: OpeningAnswer | undefined;
   /** What the server said of itself; undefined until it has answered `initialize`. */
   #handshake: Handshake | undefined;
+  /** Ends a session that is not restored. */
+  #endTimer: NodeJS.Timeout | undefined;
 
   constructor(options: ConversationOptions) {
     const { parts, epoch, client, adoption, signal, onClientChanged } = options;
@@ -210,10 +212,16 @@ export class Conversation {
     const isWanted = this.calls.size > 0 || client.expectsServer;
     // What was in the process is gone; the client is to know (DESIGN decision 5). Not at once: who waits for what is in the log
     // now comes for it first.
-    if (onBackendExit === 'end') setTimeout(() => onOver('server_exited'), collectMs);
+    if (onBackendExit === 'end') this.#endTimer = setTimeout(() => onOver('server_exited'), collectMs).unref();
     // A lost instance may leave thousands of sessions whose clients do no more than listen.
     else if (hibernateAfterMs !== undefined && !isWanted) this.upstream.hibernate();
     else this.#restore(handshake, []);
+  }
+
+  /** The session ends: what waits for its turn has to go elsewhere. */
+  close(): void {
+    clearTimeout(this.#endTimer);
+    this.inbound.close();
   }
 
   drop(what: Dropped, text?: Buffer): void {

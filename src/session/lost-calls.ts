@@ -27,13 +27,16 @@ export const reasonOfLoss = ({ reason }: BackendEnd): 'line_too_long' | 'memory_
   reason === 'line_too_long' || reason === 'memory_limit' ? reason : 'server_exited';
 
 /** A message that a lost backend did not take. */
-export type Untaken = Message & Pick<Parcel, 'headers'>;
+export interface Untaken extends Pick<Parcel, 'headers'> {
+  /** As the scan read it: most of its members are getters of its class, which a copy of the object would lose. */
+  readonly message: Message;
+}
 
 /** The messages that a backend did not take. */
 export function readUntaken(parcels: readonly Parcel[] = []): readonly Untaken[] {
   return parcels.flatMap(({ message, headers }) => {
     const read = readBody(Buffer.from(message), Number.POSITIVE_INFINITY);
-    return read.ok ? read.messages.flatMap((each) => (each.ok ? [{ ...each.message, headers }] : [])) : [];
+    return read.ok ? read.messages.flatMap((each) => (each.ok ? [{ message: each.message, headers }] : [])) : [];
   });
 }
 
@@ -48,7 +51,7 @@ export class LostCalls {
   /** Ends the calls of a lost backend with what is known, but for those that the next one is to have. */
   end(reason: Reason, untaken: readonly Untaken[]): void {
     const { calls, reruns, inbound } = this.#options;
-    const kept = new Set(untaken.map(({ id }) => id));
+    const kept = new Set(untaken.map(({ message }) => message.id));
     // Whose answer was too long is not known, and would be again: nothing is run again then.
     const isSafe = reason !== 'line_too_long';
     for (const call of calls.all()) {
@@ -62,11 +65,13 @@ export class LostCalls {
    */
   sendAgain(untaken: readonly Untaken[]): void {
     const { calls } = this.#options;
-    for (const { kind, text, id, headers } of untaken) {
+    for (const { message, headers } of untaken) {
+      const { kind, text, id } = message;
       const call = id == null ? undefined : calls.get(id);
       if (kind === 'request' ? call !== undefined : kind === 'notification') this.#send(text, headers, call);
     }
-    for (const call of calls.all()) if (!untaken.some(({ id }) => id === call.id)) this.#rerun(call, 'loss');
+    for (const call of calls.all())
+      if (!untaken.some(({ message }) => message.id === call.id)) this.#rerun(call, 'loss');
   }
 
   /** The backend goes on, and will not answer these. */

@@ -47,6 +47,16 @@ export const faultAtEnd: Readonly<Record<SessionEnd, Reason>> = {
   internal: 'internal',
 };
 
+/**
+ * The fault for a request that never began because its session ended first: nothing of it reached the server. Where the session
+ * goes on elsewhere the client sends it again; where it is over, the client is to open another one.
+ */
+export function faultBeforeStart(reason: SessionEnd): Reason {
+  if (reason === 'moved') return 'store_unavailable';
+  if (isLeaving(reason)) return 'draining';
+  return reason === 'store_unavailable' || reason === 'internal' ? reason : 'unknown_session';
+}
+
 const isLeaving = (reason: SessionEnd): boolean => reason === 'draining' || reason === 'released';
 
 /**

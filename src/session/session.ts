@@ -15,7 +15,7 @@ import { Idleness } from './idleness.ts';
 import { nameOf, type SessionName, tellFailure } from './observer.ts';
 import { RecordKeeper } from './record-keeper.ts';
 import type { Headers, Reply } from './reply.ts';
-import { endCall, isForGood, type SessionEnd } from './session-end.ts';
+import { endCall, faultBeforeStart, isForGood, type SessionEnd } from './session-end.ts';
 import type { Post, SessionHandle } from './session-handle.ts';
 import type { Server, SessionParts } from './session-parts.ts';
 import { UsedScopes } from './used-scopes.ts';
@@ -85,6 +85,7 @@ export class Session implements SessionHandle {
       register: () => this.register(),
       waitMs: parts.options.storeWaitMs,
       onAdmitted: (reply) => this.#hear(reply),
+      endFault: () => this.#endReason && faultBeforeStart(this.#endReason),
     });
     this.#talk = new Conversation({
       ...{ parts, name: this.name, epoch, client: this.#client, adoption, signal: this.#over.signal },
@@ -152,7 +153,7 @@ export class Session implements SessionHandle {
 
   /** Which scopes its requests needed; who has fewer is not to use it. */
   get usedScopes(): ReadonlySet<string> {
-    return this.#client.usedScopes;
+    return this.#usedScopes.stored;
   }
 
   /** True once the server has answered `initialize`, until the session ends: others may know of it. */
@@ -206,7 +207,7 @@ export class Session implements SessionHandle {
     clearTimeout(this.#startTimer);
     // What the store does not take by then is not waited for: a session ends also while there is none.
     setTimeout(() => this.#over.abort(), options.storeWaitMs).unref();
-    this.#talk.inbound.close();
+    this.#talk.close();
     for (const call of this.#talk.calls.takeAll()) endCall(call, reason);
     if (reason === 'moved') this.#talk.outbound.abandon();
     this.#forgotten = this.#try(

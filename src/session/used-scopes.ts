@@ -1,11 +1,11 @@
-import type { RequestId } from '../protocol/faults.ts';
+import type { Reason, RequestId } from '../protocol/faults.ts';
 import type { Registration, SessionRecords } from '../store/session-records.ts';
 import type { Reply } from './reply.ts';
 import type { Post } from './session-handle.ts';
 
 /** What the memory of a session's scopes needs of it. */
 export interface UsedScopesOptions {
-  /** What is used, as the client's state has it: here it grows. */
+  /** What the record is to say, as the client's state has it: the stored scopes, and those that requests wait for. */
   readonly names: Set<string>;
   /** Brings them into the record; see `RecordKeeper.amended`. */
   amend(): ReturnType<SessionRecords['amend']>;
@@ -15,6 +15,8 @@ export interface UsedScopesOptions {
   readonly waitMs: number;
   /** A request is about to go on. */
   onAdmitted(reply: Reply): void;
+  /** What a request gets that never began because the session has ended; undefined while it has not. */
+  endFault(): Reason | undefined;
 }
 
 /** True if credentials that allow these scopes allow all that are used; undefined allows everything. */
@@ -27,17 +29,27 @@ export const coversAll = (allowed: ReadonlySet<string> | undefined, used: Iterab
 /**
  * The scopes that the requests of a session have needed (P11): to whoever brings fewer, the session does not exist, since it may
  * hold what was had by them; whoever brings more is welcome (2025-11-25, basic/authorization, "Step-Up Authorization Flow").
- * They only ever grow, and a request that makes them grow goes on only when the record says so, so that any later owner knows.
- * What stands in them is of the operator's configuration, which bounds them.
+ *
+ * A request that needs more goes on only when the record says so, so that any later owner knows. From then on the scope counts,
+ * and it stays. Until then nothing was had by it: a request that brings fewer goes on meanwhile, and a request that was refused
+ * because the store is away changes nothing (docs/decisions/0072). The names stand in the operator's configuration, which
+ * bounds them.
  */
 export class UsedScopes {
   readonly #options: UsedScopesOptions;
-  /** Those that the record has. */
+  /** Those that the record has and that a request went on with. */
   readonly #stored: Set<string>;
+  /** How many requests wait for a scope to be stored. */
+  readonly #waiting = new Map<string, number>();
 
   constructor(options: UsedScopesOptions) {
     this.#options = options;
     this.#stored = new Set(options.names);
+  }
+
+  /** What a request must bring to find the session. */
+  get stored(): ReadonlySet<string> {
+    return this.#stored;
   }
 
   /** The session begins with a request that needs these; its record will begin with them. */
@@ -49,40 +61,59 @@ export class UsedScopes {
   }
 
   /**
-   * Lets a request go on, at once or when the record has what it needs; or tells it why not, and nothing of the session is
-   * changed by it.
+   * Lets a request go on, at once or when the record has what it needs. Else answers it: with what is wrong with its scopes or
+   * the store, or with the end of the session, which may have come while the request waited.
    * @param post what it brings; undefined for a GET or DELETE
    */
   admit(reply: Reply, post: Post | undefined, goOn: () => void): void {
     const { scopes, needs } = reply;
-    const { names, onAdmitted } = this.#options;
-    if (!coversAll(scopes, names)) return reply.fault('unknown_session', requestId(post));
+    const { onAdmitted, endFault } = this.#options;
+    if (!coversAll(scopes, this.#stored)) return reply.fault('unknown_session', requestId(post));
     if (needs === undefined || coversAll(this.#stored, needs)) {
       onAdmitted(reply);
       return goOn();
     }
-    for (const scope of needs) names.add(scope);
     void this.#isStored(needs).then((isStored) => {
       if (reply.isGone) return;
+      const ended = endFault();
+      if (ended !== undefined) return reply.fault(ended, requestId(post));
       if (!isStored) return reply.fault('store_unavailable', requestId(post));
+      // Another request may have brought a scope into the record meanwhile that this one does not have.
+      if (!coversAll(scopes, this.#stored)) return reply.fault('unknown_session', requestId(post));
       onAdmitted(reply);
       goOn();
     });
   }
 
+  /** Never rejects. */
   async #isStored(needed: readonly string[]): Promise<boolean> {
-    const { waitMs } = this.#options;
+    const { names, waitMs } = this.#options;
+    for (const scope of needed) {
+      names.add(scope);
+      this.#waiting.set(scope, (this.#waiting.get(scope) ?? 0) + 1);
+    }
     let timer: NodeJS.Timeout | undefined;
     const tooLate = new Promise<false>((resolve) => {
-      timer = setTimeout(() => resolve(false), waitMs);
+      timer = setTimeout(() => resolve(false), waitMs).unref();
     });
-    const stored = this.#store().then((isDone) => {
-      if (isDone) for (const scope of needed) this.#stored.add(scope);
-      return isDone;
-    });
-    const isStored = await Promise.race([stored, tooLate]);
+    const isStored = await Promise.race([this.#store(), tooLate]);
     clearTimeout(timer);
+    if (isStored) for (const scope of needed) this.#stored.add(scope);
+    this.#waitedFor(needed);
     return isStored;
+  }
+
+  /** Takes back from the record what no request went on with, and none waits for: a late write may still bring it there. */
+  #waitedFor(scopes: readonly string[]): void {
+    const { names, amend } = this.#options;
+    let isChanged = false;
+    for (const scope of scopes) {
+      const others = (this.#waiting.get(scope) ?? 1) - 1;
+      if (others > 0) this.#waiting.set(scope, others);
+      else this.#waiting.delete(scope);
+      if (others === 0 && !this.#stored.has(scope)) isChanged = names.delete(scope) || isChanged;
+    }
+    if (isChanged) amend().catch(() => undefined); // what fails is told where it is written
   }
 
   /** False if the record is not this owner's any more, or nothing more is written. */

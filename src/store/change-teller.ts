@@ -11,6 +11,7 @@ const maxTold = 1_000;
 export const anyChange = Buffer.alloc(0);
 
 interface Told {
+  readonly timer: NodeJS.Timeout;
   /** It came again since it was told. */
   again: { readonly topic: string; readonly text: Buffer } | undefined;
 }
@@ -23,6 +24,7 @@ export class ChangeTeller {
   readonly #changes: Changes;
   readonly #onFailed: (cause: unknown) => void;
   readonly #told = new Map<string, Told>();
+  #isClosed = false;
 
   /** @param onFailed a change could not be told; who listens is told so by the store when it is back */
   constructor(changes: Changes, onFailed: (cause: unknown) => void) {
@@ -31,6 +33,7 @@ export class ChangeTeller {
   }
 
   tell(topic: string, text: Buffer): void {
+    if (this.#isClosed) return;
     const key = `${topic} ${createHash('sha256').update(text).digest('base64url')}`;
     const told = this.#told.get(key);
     if (told !== undefined) told.again = { topic, text };
@@ -38,13 +41,20 @@ export class ChangeTeller {
     else this.tell(topic, anyChange);
   }
 
+  /** Forgets what would be told again: the store is about to be closed. Nothing is told from now on. */
+  close(): void {
+    this.#isClosed = true;
+    for (const { timer } of this.#told.values()) clearTimeout(timer);
+    this.#told.clear();
+  }
+
   #announce(key: string, topic: string, text: Buffer): void {
-    const told: Told = { again: undefined };
-    this.#told.set(key, told);
-    this.#changes.announce(topic, text).catch(this.#onFailed);
-    setTimeout(() => {
+    const timer = setTimeout(() => {
       this.#told.delete(key);
       if (told.again !== undefined) this.#announce(key, topic, text);
     }, everyMs).unref();
+    const told: Told = { timer, again: undefined };
+    this.#told.set(key, told);
+    this.#changes.announce(topic, text).catch(this.#onFailed);
   }
 }

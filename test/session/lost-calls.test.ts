@@ -1,9 +1,10 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import type { Reason } from '../../src/protocol/faults.ts';
+import { noHeaders } from '../../src/protocol/forwarded-headers.ts';
 import { Answer } from '../../src/session/answer.ts';
 import { Calls } from '../../src/session/calls.ts';
 import type { Inbound } from '../../src/session/inbound.ts';
-import { LostCalls } from '../../src/session/lost-calls.ts';
+import { LostCalls, readUntaken } from '../../src/session/lost-calls.ts';
 import { Reruns } from '../../src/session/rerun.ts';
 import type { Upstream } from '../../src/session/upstream.ts';
 import { createFakeReply } from '../support/fake-reply.ts';
@@ -20,7 +21,9 @@ function createList() {
   calls.add({ ...base, answer, text, activeAt: 0, startedAt: 0 });
   const happened: string[] = [];
   const server = { takes: 'sent' };
-  const send = () => {
+  const sent: string[] = [];
+  const send = (message: Buffer) => {
+    sent.push(message.toString());
     happened.push('sent again');
     return server.takes;
   };
@@ -38,7 +41,7 @@ function createList() {
     lost.sendAgain([]);
   };
   const leaveUnanswered = (reason: Reason = 'server_unreachable') => lost.unanswered([1], reason);
-  return { happened, server, loseBackend, leaveUnanswered };
+  return { happened, sent, lost, server, loseBackend, leaveUnanswered };
 }
 
 /** Longer than a call whose POST broke waits. */
@@ -97,4 +100,25 @@ it('[P3] [P7] a list that was run, and for which there is no room when it is sen
   const fresh = createList();
   fresh.leaveUnanswered('server_busy');
   expect(fresh.happened).toEqual(['server_busy']);
+});
+
+it('[C-14] what a lost backend did not take is sent again whole, progress of the client included', () => {
+  const texts = [
+    '{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"progressToken":"t"}}}',
+    '{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":7,"progress":1}}',
+    '{"jsonrpc":"2.0","id":9,"result":{}}',
+  ];
+  const { sent, lost } = createList();
+  // The scan keeps members of progress apart once it has met the same form before.
+  const untaken = [...texts, ...texts.slice(1, 2)].map((text) => ({ message: Buffer.from(text), headers: noHeaders }));
+  const read = readUntaken(untaken);
+  expect(read.map(({ message }) => [message.kind, message.method, message.progressToken])).toEqual([
+    ['request', 'tools/list', 't'],
+    ['notification', 'notifications/progress', 7],
+    ['response', undefined, undefined],
+    ['notification', 'notifications/progress', 7],
+  ]);
+  expect(read.every(({ message }) => message.places !== undefined || message.kind === 'response')).toBe(true);
+  lost.sendAgain(read);
+  expect(sent).toEqual([texts[0], texts[1], texts[1]]); // an answer is for the backend that asked
 });

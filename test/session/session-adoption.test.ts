@@ -1,7 +1,10 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { parseEventId } from '../../src/protocol/event-id.ts';
+import type { Reason } from '../../src/protocol/faults.ts';
+import type { SessionEnd } from '../../src/session/session-end.ts';
 import { epoch } from '../contract/log-writer.ts';
-import { createFakeReply } from '../support/fake-reply.ts';
+import { readMessage } from '../support/fake-backend.ts';
+import { acceptsJson, createFakeReply } from '../support/fake-reply.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { adopt, key, progress } from './adoption-fixture.ts';
 import * as fixture from './session-fixture.ts';
@@ -296,4 +299,39 @@ describe('[P3] a session that was taken over with its server’s session', () =>
     const seq = read.outcome === 'ok' ? read.events.at(-1)?.seq : undefined;
     expect(place).toEqual({ state: 'here', at: { epoch: now, seq }, isFirst: false });
   });
+});
+
+describe('the end of a session that was taken over', () => {
+  it('[C-18] leaves no timer of a session that was not to be restored', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const { session } = await adopt({ server: { onBackendExit: 'end' } });
+    const before = vi.getTimerCount();
+    await session.end('deleted');
+    // One more: until when the store is asked. One less: the end that was to come.
+    expect(vi.getTimerCount()).toBe(before);
+  });
+
+  it.each<[SessionEnd, Reason]>([
+    ['deleted', 'unknown_session'],
+    ['server_exited', 'unknown_session'],
+    ['released', 'draining'],
+    ['moved', 'store_unavailable'],
+  ])(
+    '[C-02] [P3] answers a request that waits for its scopes then (%s), and passes nothing on',
+    async (end, reason) => {
+      const { session, store, fake, restored } = await adopt();
+      await restored();
+      const before = fake.backend.sent.items.length;
+      let answerStore: (said: 'done') => void = () => undefined;
+      vi.spyOn(store.sessions, 'amend').mockImplementation(() => new Promise((resolve) => (answerStore = resolve)));
+      const reply = Object.assign(createFakeReply(acceptsJson), { needs: ['write'] });
+      session.post({ messages: [readMessage(request('w'))], isBatch: false }, reply);
+      const ended = session.end(end);
+      answerStore('done');
+      expect(await reply.answered()).toEqual({ kind: 'fault', reason, id: 'w' });
+      await ended;
+      expect(fake.backend.sent.items.length).toBe(before);
+    },
+  );
 });

@@ -1,4 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
+import type { Reason } from '../../src/protocol/faults.ts';
 import { coversAll, UsedScopes } from '../../src/session/used-scopes.ts';
 import type { Registration } from '../../src/store/session-records.ts';
 import { readMessage } from '../support/fake-backend.ts';
@@ -9,6 +10,7 @@ type Amendment = 'done' | 'fenced' | 'no_record';
 
 function createFixture(used: readonly string[] = []) {
   const names = new Set(used);
+  const ended: { reason: Reason | undefined } = { reason: undefined };
   const amended = vi.fn(async (): Promise<Amendment> => 'done');
   const registered = vi.fn(async (): Promise<Registration> => 'registered');
   const scopes = new UsedScopes({
@@ -17,6 +19,7 @@ function createFixture(used: readonly string[] = []) {
     register: registered,
     waitMs: 30,
     onAdmitted: () => undefined,
+    endFault: () => ended.reason,
   });
   const post = { messages: [readMessage(request(7))], isBatch: false };
   /** Asks for something with credentials that allow these, for which those are needed. */
@@ -26,7 +29,7 @@ function createFixture(used: readonly string[] = []) {
     scopes.admit(reply, post, goOn);
     return { answered: reply.answered, goOn, reply };
   };
-  return { scopes, names, amended, registered, ask };
+  return { scopes, names, ended, amended, registered, ask };
 }
 
 describe('the scopes that a session has used', () => {
@@ -57,11 +60,12 @@ describe('the scopes that a session has used', () => {
     const cheap = ask(all, ['read']);
     await turn();
     expect([first, second, cheap].map(({ goOn }) => goOn.mock.calls.length)).toEqual([0, 0, 1]);
-    expect(await ask(['read']).answered()).toMatchObject({ reason: 'unknown_session' });
+    expect(ask(['read']).goOn).toHaveBeenCalledOnce(); // nothing was had by the other scope yet
     amended.mockImplementation(async () => 'done');
     for (const store of stores) store('done');
     await turn();
     expect(first.goOn).toHaveBeenCalledOnce();
+    expect(await ask(['read']).answered()).toMatchObject({ reason: 'unknown_session' });
     expect([...names]).toEqual(all);
     amended.mockClear();
     expect(ask(all, ['write']).goOn).toHaveBeenCalledOnce(); // at once from then on
@@ -85,6 +89,54 @@ describe('the scopes that a session has used', () => {
     amended.mockImplementation(amend);
     const { answered, goOn } = ask(undefined, ['write']);
     expect(await answered()).toEqual({ kind: 'fault', reason: 'store_unavailable', id: 7 });
+    expect(goOn).not.toHaveBeenCalled();
+  });
+
+  it('[C-17] a refused step-up leaves the session to who brings fewer, and is taken back from the record', async () => {
+    const { ask, amended, names } = createFixture(['read']);
+    const stores: ((said: Amendment) => void)[] = [];
+    amended.mockImplementation(() => new Promise((resolve) => void stores.push(resolve)));
+    const stepUp = ask(['read', 'write'], ['write']);
+    expect(await stepUp.answered()).toMatchObject({ reason: 'store_unavailable' });
+    expect(ask(['read'], ['read']).goOn).toHaveBeenCalledOnce();
+    expect([...names]).toEqual(['read']);
+    expect(amended).toHaveBeenCalledTimes(2); // the second one says so
+    for (const store of stores) store('done'); // late
+    await turn();
+    expect(ask(['read'], ['read']).goOn).toHaveBeenCalledOnce();
+    expect(stepUp.goOn).not.toHaveBeenCalled();
+  });
+
+  it('[C-17] a refused step-up takes nothing back that another request waits for', async () => {
+    const { ask, amended, names } = createFixture();
+    amended.mockImplementation(() => new Promise(() => undefined));
+    const first = ask(undefined, ['write']);
+    await new Promise((resolve) => setTimeout(resolve, 15)); // half the time that each may wait
+    const second = ask(undefined, ['write']);
+    expect(await first.answered()).toMatchObject({ reason: 'store_unavailable' });
+    expect([...names]).toEqual(['write']);
+    expect(await second.answered()).toMatchObject({ reason: 'store_unavailable' });
+    expect([...names]).toEqual([]);
+  });
+
+  it('[C-17] scopes that were stored stay, whatever comes later', async () => {
+    const { ask, amended, names } = createFixture();
+    ask(undefined, ['write']);
+    await turn();
+    amended.mockImplementation(() => Promise.reject(new Error('away')));
+    expect(await ask(undefined, ['admin']).answered()).toMatchObject({ reason: 'store_unavailable' });
+    expect([...names]).toEqual(['write']);
+    expect(await ask(['read'], ['read']).answered()).toMatchObject({ reason: 'unknown_session' });
+  });
+
+  it('[C-02] a request that waited does not go on into a session that has ended meanwhile', async () => {
+    const { ask, amended, ended } = createFixture();
+    let store: (said: Amendment) => void = () => undefined;
+    amended.mockImplementation(() => new Promise((resolve) => (store = resolve)));
+    const { answered, goOn } = ask(undefined, ['write']);
+    ended.reason = 'draining';
+    store('done');
+    expect(await answered()).toEqual({ kind: 'fault', reason: 'draining', id: 7 });
     expect(goOn).not.toHaveBeenCalled();
   });
 

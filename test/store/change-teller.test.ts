@@ -17,7 +17,7 @@ function createTeller() {
     follow: () => Promise.reject(new Error('unused')),
   };
   const teller = new ChangeTeller(changes, (cause) => failed.push(cause));
-  return { told, failed, how, tell: (topic: string, text: string) => teller.tell(topic, Buffer.from(text)) };
+  return { teller, told, failed, how, tell: (topic: string, text: string) => teller.tell(topic, Buffer.from(text)) };
 }
 
 describe('changes of servers', () => {
@@ -57,6 +57,17 @@ describe('changes of servers', () => {
     how.isAway = false;
     tell('a', 'tools');
     expect(failed).toHaveLength(1);
+    expect(told).toEqual(['a tools']);
+  });
+
+  it('[C-18] are told no more, and keep no timer, once the teller is closed', () => {
+    const { teller, told, tell } = createTeller();
+    tell('a', 'tools');
+    tell('a', 'tools');
+    teller.close();
+    expect(vi.getTimerCount()).toBe(0);
+    tell('b', 'tools');
+    vi.advanceTimersByTime(5_000);
     expect(told).toEqual(['a tools']);
   });
 });

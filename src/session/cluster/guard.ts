@@ -143,8 +143,8 @@ class GuardedReply extends PassedReply {
     return this.reply.isContinued ?? false;
   }
 
-  json(text: Buffer, headers?: Headers): void {
-    this.#pass(() => this.reply.json(text, headers));
+  json(text: Buffer, headers?: Headers, status?: number): void {
+    this.#pass(() => this.reply.json(text, headers, status));
   }
 
   accepted(): void {

@@ -53,6 +53,14 @@ function createFixture() {
 }
 
 describe('a session whose lease is held and that is registered', () => {
+  it('[C-18] keeps the status of an answer', () => {
+    const { guard, session, post, first } = createFixture();
+    guard.verify(session.target, 1);
+    const reply = post();
+    first().json(Buffer.from('{}'), undefined, 400);
+    expect(reply.given).toMatchObject({ kind: 'json', status: 400 });
+  });
+
   it('is had at once, and its answers too', () => {
     const { guard, session, posted, post, json } = createFixture();
     guard.verify(session.target, 1);
