@@ -1,8 +1,8 @@
 import type { Logger } from 'pino';
 import { isLoopback } from '../http/origin.ts';
 import { type AdminServer, startAdminServer } from '../ops/admin/admin-server.ts';
-import { addMetrics } from '../ops/admin/metrics-route.ts';
-import { addHealth, type HealthOptions } from '../ops/health/routes.ts';
+import { createMetricsEndpoint } from '../ops/admin/metrics-endpoint.ts';
+import { type HealthOptions, healthEndpoints } from '../ops/health/endpoints.ts';
 import type { Exposition } from '../ops/metrics/exposition.ts';
 import { type InstanceState, watchInstance } from '../ops/metrics/instance-metrics.ts';
 import type { Metrics } from '../ops/metrics/metrics.ts';
@@ -39,10 +39,15 @@ export async function startAdmin({
     exposition ??= import('../ops/metrics/exposition.ts').then(({ createExposition }) => createExposition(metrics));
     return exposition;
   };
+  const onScrapeFailed = (err: unknown): void => logger.error({ err }, 'the metrics cannot be shown');
+  const endpoints = new Map([
+    ...healthEndpoints(health),
+    ['/metrics', createMetricsEndpoint(loadExposition, onScrapeFailed)] as const,
+  ]);
   try {
     const admin = await startAdminServer({
       ...{ host, port },
-      routes: [(app) => addHealth(app, health), (app) => addMetrics(app, loadExposition), status.addTo],
+      find: (path) => endpoints.get(path) ?? status.at(path),
       isOfPage: isStatusPath,
     });
     const statusPage = status.urlAt(admin.url);

@@ -2,10 +2,10 @@ import { readFileSync } from 'node:fs';
 import type { RequestListener } from 'node:http';
 import { promisify } from 'node:util';
 import type { Logger } from 'pino';
-import { createListener } from '../http/app.ts';
 import { CredentialWatch } from '../http/auth/credential-watch.ts';
 import { createCors } from '../http/cors.ts';
 import { createOriginRules } from '../http/origin.ts';
+import { createListener } from '../http/router.ts';
 import { createWebServer, type ServerCertificate, type WebServer } from '../http/web-server.ts';
 import { createWebSocketFace } from '../http/websocket/face.ts';
 import { readinessReport } from '../ops/health/readiness-report.ts';
@@ -150,9 +150,16 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   };
   webSockets.route(routes.onWebSocket);
   const certificate = certificateOf(config);
-  const answer = createListener(() => routes, createCors(originRules));
+  const answer = createListener((path) => routes.endpoints.get(path), {
+    cors: createCors(originRules),
+    elsewhere: 'no_such_path',
+  });
   const logged = (from?: string): RequestListener =>
-    logRequests(answer, { logger: log.http, paths: { has: (path) => routes.paths.has(path) }, ...(from && { from }) });
+    logRequests(answer, {
+      logger: log.http,
+      paths: { has: (path) => routes.endpoints.has(path) },
+      ...(from && { from }),
+    });
   const web = createWebServer({ ...config, certificate }, logged());
   webSockets.attach(web.server);
   web.server.on('drop', () =>

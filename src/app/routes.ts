@@ -1,14 +1,13 @@
 import type { AdmissionOptions } from '../http/admission.ts';
-import { createHttpApp, type Routes } from '../http/app.ts';
 import type { CredentialWatch } from '../http/auth/credential-watch.ts';
-import { addResourceMetadata } from '../http/auth/oauth/metadata-routes.ts';
+import { createMetadataEndpoint } from '../http/auth/oauth/metadata-endpoint.ts';
 import { createEndpoint, type Endpoint } from '../http/endpoint.ts';
 import type { OriginRules } from '../http/origin.ts';
 import { createMessagesEndpoint, createSseStream } from '../http/sse-face.ts';
 import type { TracePosts } from '../http/traced-post.ts';
 import type { Traffic } from '../http/traffic.ts';
 import { webSocketOnly } from '../http/websocket/face.ts';
-import { addHealth, type HealthOptions } from '../ops/health/routes.ts';
+import { type HealthOptions, healthEndpoints } from '../ops/health/endpoints.ts';
 import type { CallObserver } from '../session/call-observer.ts';
 import type { Quotas } from '../session/quotas/quotas.ts';
 import type { Sessions } from '../session/sessions.ts';
@@ -34,10 +33,10 @@ export interface RouteParts {
 }
 
 /** What there is to be reached by HTTP and by WebSocket. */
-export interface AllRoutes extends Routes {
+export interface Routes {
+  /** All that is answered by more than a 404, by its exact path. */
+  readonly endpoints: ReadonlyMap<string, Endpoint>;
   readonly onWebSocket: ReadonlyMap<string, AdmissionOptions>;
-  /** All that is answered by more than a 404. */
-  readonly paths: ReadonlySet<string>;
 }
 
 /**
@@ -45,7 +44,7 @@ export interface AllRoutes extends Routes {
  * @param config as it is now
  * @param served in this order: of two servers with one path the first has it
  */
-export function createRoutes(config: GatewayConfig, served: readonly ServedServer[], parts: RouteParts): AllRoutes {
+export function createRoutes(config: GatewayConfig, served: readonly ServedServer[], parts: RouteParts): Routes {
   const { sessions, keyed, accessTo, health, trafficOf, ...doors } = parts;
   const endpoints = new Map<string, Endpoint>();
   const onWebSocket = new Map<string, AdmissionOptions>();
@@ -81,9 +80,10 @@ export function createRoutes(config: GatewayConfig, served: readonly ServedServe
       endpoints.set(old.messages, createMessagesEndpoint(face));
     }
   }
-  const app = createHttpApp(endpoints);
-  addResourceMetadata(app, access.metadata);
-  addHealth(app, health);
-  const paths = new Set([...endpoints.keys(), ...access.metadata.keys(), '/healthz', '/readyz']);
-  return { app, endpoints, onWebSocket, paths };
+  const addUnlessTaken = (path: string, endpoint: Endpoint): void => {
+    if (!endpoints.has(path)) endpoints.set(path, endpoint);
+  };
+  for (const [path, document] of access.metadata) addUnlessTaken(path, createMetadataEndpoint(document));
+  for (const [path, endpoint] of healthEndpoints(health)) addUnlessTaken(path, endpoint);
+  return { endpoints, onWebSocket };
 }

@@ -207,6 +207,11 @@ const catalogue = {
     message: 'Method not allowed: use POST, GET or DELETE.',
     allow: 'POST, GET, DELETE',
   },
+  wrong_method: {
+    status: 405,
+    code: -32000,
+    message: 'Method not allowed: the header Allow names the methods of this path.',
+  },
   only_a_stream: {
     status: 405,
     code: -32000,

@@ -68,6 +68,7 @@ describe('[S15] an error says what the catalogue says, and nothing of the inside
     ['bad_expectation', '', [json, 'Expect: canary'], ping],
     ['bad_target', 'POST http://canary.example/mcp HTTP/1.1', ['Host: localhost', json], ping],
     ['method_not_allowed', 'PUT /mcp HTTP/1.1', [], ''],
+    ['wrong_method', 'PUT /healthz HTTP/1.1', [], ''],
     ['only_a_stream', 'POST /sse HTTP/1.1', [json], ping],
     ['only_messages', 'GET /messages HTTP/1.1', [], ''],
     ['no_such_path', 'GET /canary HTTP/1.1', [], ''],

@@ -1,9 +1,9 @@
 import { once } from 'node:events';
+import type { RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
-import { createHttpApp, createListener, type HttpApp } from '../../http/app.ts';
 import { createOriginRules, isHost } from '../../http/origin.ts';
 import { respondWithFault } from '../../http/respond.ts';
+import { createListener, type FindEndpoint, pathOf } from '../../http/router.ts';
 import { createWebServer } from '../../http/web-server.ts';
 
 /** What operators reach apart from clients. */
@@ -11,8 +11,8 @@ export interface AdminServerOptions {
   readonly host: string;
   /** 0 for any free one. */
   readonly port: number;
-  /** Each adds its routes; what stands before all of them is here. */
-  readonly routes: readonly ((app: HttpApp) => void)[];
+  /** What is served. Host and Origin of its requests have been checked. */
+  readonly find: FindEndpoint;
   /** True for the paths of a page that is served here, which may use them; they say by themselves who else may. */
   isOfPage(path: string): boolean;
 }
@@ -45,28 +45,21 @@ const connectionIdleMs = 75_000;
  * other one has as many connections as it may have. No web page may use it but its own: Host and Origin are checked as at
  * the endpoints (docs/decisions/0042). Rejects with what Node.js says if it cannot listen.
  */
-export async function startAdminServer({ host, port, routes, isOfPage }: AdminServerOptions): Promise<AdminServer> {
-  const app = createHttpApp(new Map(), 'no_such_admin_path');
+export async function startAdminServer({ host, port, find, isOfPage }: AdminServerOptions): Promise<AdminServer> {
   const rules = createOriginRules({ host, allowOrigin: [], allowHost: [] });
-  app.use('*', ({ req, env: { incoming, outgoing } }, next) => {
+  const answer = createListener(find, { elsewhere: 'no_such_admin_path' });
+  const listener: RequestListener = (incoming, outgoing) => {
     const { host: name, origin } = incoming.headers;
     const refused = !isHost(name)
       ? 'bad_host'
       : !rules.allowsHost(name)
         ? 'host_not_allowed'
-        : !rules.allowsOrigin(origin) && !(isOfPage(req.path) && isOrigin(origin, name))
+        : !rules.allowsOrigin(origin) && !(isOfPage(pathOf(incoming.url ?? '')) && isOrigin(origin, name))
           ? 'origin_not_allowed'
           : undefined;
-    if (refused === undefined) return next();
-    respondWithFault(outgoing, refused);
-    return Promise.resolve(RESPONSE_ALREADY_SENT);
-  });
-  for (const add of routes) add(app);
-  const reachable = { app, endpoints: new Map() };
-  const listener = createListener(
-    () => reachable,
-    () => false,
-  );
+    if (refused === undefined) answer(incoming, outgoing);
+    else respondWithFault(outgoing, refused);
+  };
   const web = createWebServer({ certificate: undefined, bodyTimeoutMs, connectionIdleMs, maxConnections }, listener);
   web.server.listen(port, host);
   await once(web.server, 'listening');

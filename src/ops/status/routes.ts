@@ -1,7 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
-import type { Context } from 'hono';
-import type { HttpApp } from '../../http/app.ts';
+import { json } from 'node:stream/consumers';
+import type { Endpoint } from '../../http/endpoint.ts';
+import { respondWithFault, respondWithJson } from '../../http/respond.ts';
+import { answering, byMethod, type FindEndpoint, pathOf, readable } from '../../http/router.ts';
 import type { StatusActions } from './actions.ts';
 import type { Asset } from './assets.ts';
 import type { Door, StatusScope } from './door.ts';
@@ -26,9 +27,9 @@ export interface StatusRoutes {
   about(): About;
   /** Passes a request of the playground on to the endpoint of a server; false if there is no such server. */
   relay(server: string, incoming: IncomingMessage, outgoing: ServerResponse): boolean;
+  /** A fault of the gateway itself. */
+  onFailed(cause: unknown): void;
 }
-
-type C = Context<{ Bindings: { incoming: IncomingMessage; outgoing: ServerResponse } }>;
 
 /**
  * A page of another origin cannot send it unless it is allowed to first (Fetch, CORS-preflight), and nobody allows it: so it
@@ -48,57 +49,90 @@ const scopeOf = (path: string): StatusScope => {
   return path.startsWith('/status/actions/') ? 'gangway:sessions' : 'gangway:status';
 };
 
-/** The status page, what it is told, and what it can do (docs/decisions/0044). */
-export function addStatusPage(app: HttpApp, { assets, door, viewers, actions, about, relay }: StatusRoutes): void {
-  const serve = (c: C, name: string): Response | Promise<Response> => {
-    const asset = assets.get(name);
-    if (asset === undefined) return c.notFound();
-    const { body, headers } = asset;
-    if (c.req.header('if-none-match') === headers['etag']) return c.body(null, 304, headers);
-    return c.body(new Uint8Array(body), 200, headers);
-  };
-  app.get('/', (c) => serve(c, 'index.html'));
-  app.get('/page/:name', (c) => serve(c, c.req.param('name')));
+/** Answers a request to a path of the page, once it is known that it may be asked. */
+type Answer = (incoming: IncomingMessage, outgoing: ServerResponse, path: string) => void;
 
-  app.use('/status/*', async (c, next) => {
-    if (c.req.header(pageHeader) === undefined)
-      return c.json({ said: `Only the page itself asks this, with ${pageHeader}: 1.` }, 403);
-    const refusal = await door(c.env.incoming, scopeOf(c.req.path));
-    return refusal === undefined ? next() : c.json({ said: refusal.said }, refusal.status);
-  });
-  app.get('/status/about', (c) => c.json(about(), 200, { 'cache-control': 'no-store' }));
-  app.get('/status/events', (c) => {
-    if (viewers.isFull) return c.json({ said: 'As many pages are open as may be. Close one.' }, 503);
-    const { outgoing } = c.env;
+/** Finds the status page, what it is told, and what it can do (docs/decisions/0044). */
+export function findOfPage({ assets, door, viewers, actions, about, relay, onFailed }: StatusRoutes): FindEndpoint {
+  const files = new Map([...assets].map(([name, asset]) => [pathOfAsset(name), readable(serve(asset))]));
+
+  /** Only the page itself asks, and for somebody who may. */
+  const guarded = (path: string, answer: Answer): Endpoint => {
+    const ask = async (incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> => {
+      if (incoming.headers[pageHeader] === undefined)
+        return say(outgoing, 403, { said: `Only the page itself asks this, with ${pageHeader}: 1.` });
+      const refusal = await door(incoming, scopeOf(path));
+      if (refusal !== undefined) return say(outgoing, refusal.status, { said: refusal.said });
+      answer(incoming, outgoing, path);
+    };
+    return (incoming, outgoing) => answering(outgoing, ask(incoming, outgoing), onFailed);
+  };
+  const guardedAt = (path: string, methods: Readonly<Record<string, Answer>>): Endpoint =>
+    byMethod(Object.fromEntries(Object.entries(methods).map(([name, answer]) => [name, guarded(path, answer)])));
+
+  const tell: Answer = (incoming, outgoing) => {
+    if (viewers.isFull) return say(outgoing, 503, { said: 'As many pages are open as may be. Close one.' });
     outgoing.writeHead(200, {
       'content-type': 'text/event-stream',
       'cache-control': 'no-store',
       'x-accel-buffering': 'no',
     });
-    viewers.add(outgoing, wishOf(c));
-    return RESPONSE_ALREADY_SENT;
-  });
-  app.post('/status/actions/:name', async (c) => {
-    const asked = await readAsked(c);
-    if (asked === undefined) return c.json({ said: 'The request cannot be read.' }, 400);
-    const { isDone, said } = actions.run(c.req.param('name'), asked);
-    return c.json({ said }, isDone ? 200 : 404);
-  });
-  app.all('/status/play/:server', (c) =>
-    relay(c.req.param('server'), c.env.incoming, c.env.outgoing) ? RESPONSE_ALREADY_SENT : c.notFound(),
-  );
+    viewers.add(outgoing, wishOf(incoming));
+  };
+  const act = async (incoming: IncomingMessage, outgoing: ServerResponse, name: string): Promise<void> => {
+    const asked = await readAsked(incoming);
+    if (asked === undefined) return say(outgoing, 400, { said: 'The request cannot be read.' });
+    const { isDone, said } = actions.run(name, asked);
+    say(outgoing, isDone ? 200 : 404, { said });
+  };
+  const play: Answer = (incoming, outgoing, path) => {
+    if (!relay(path.slice(playPath.length), incoming, outgoing)) respondWithFault(outgoing, 'no_such_admin_path');
+  };
+  const aboutPage: Answer = (_incoming, outgoing) => say(outgoing, 200, about());
+
+  return (path) => {
+    if (path === '/status/about') return guardedAt(path, { GET: aboutPage });
+    if (path === '/status/events') return guardedAt(path, { GET: tell });
+    if (path.startsWith(actionPath))
+      return guardedAt(path, {
+        POST: (incoming, outgoing) =>
+          answering(outgoing, act(incoming, outgoing, path.slice(actionPath.length)), onFailed),
+      });
+    // The endpoint says by itself which methods it has.
+    if (path.startsWith(playPath)) return guarded(path, play);
+    return files.get(path);
+  };
 }
 
-function wishOf(c: C): Wish {
-  const { search = '', server = '', session = '' } = c.req.query();
+const actionPath = '/status/actions/';
+const playPath = '/status/play/';
+
+const pathOfAsset = (name: string): string => (name === 'index.html' ? '/' : `/page/${name}`);
+
+/** A file of the page; nothing of it if the browser has it already. */
+const serve =
+  ({ body, headers }: Asset): Endpoint =>
+  (incoming, outgoing) => {
+    if (incoming.headers['if-none-match'] === headers['etag']) outgoing.writeHead(304, headers).end();
+    else outgoing.writeHead(200, { ...headers, 'content-length': body.length }).end(body);
+  };
+
+function say(outgoing: ServerResponse, status: number, value: object): void {
+  respondWithJson(outgoing, status, JSON.stringify(value), { 'cache-control': 'no-store' });
+}
+
+function wishOf({ url = '' }: IncomingMessage): Wish {
+  const query = new URLSearchParams(url.slice(pathOf(url).length));
+  const server = query.get('server') ?? '';
+  const session = query.get('session') ?? '';
   const watched = server === '' ? undefined : { server, ...(session !== '' && { session }) };
-  return { search: search.slice(0, maxSearch), watched };
+  return { search: (query.get('search') ?? '').slice(0, maxSearch), watched };
 }
 
-/** What an action is asked with: an object of texts. */
-async function readAsked(c: C): Promise<Readonly<Record<string, unknown>> | undefined> {
-  if (Number(c.req.header('content-length') ?? Number.NaN) > maxActionBytes) return undefined;
-  if (c.req.header('content-length') === undefined) return undefined;
-  const asked: unknown = await c.req.json().catch(() => undefined);
+/** What an action is asked with: an object of texts. Undefined for anything else. */
+async function readAsked(incoming: IncomingMessage): Promise<Readonly<Record<string, unknown>> | undefined> {
+  const length = incoming.headers['content-length'];
+  if (length === undefined || Number(length) > maxActionBytes) return undefined;
+  const asked: unknown = await json(incoming).catch(() => undefined);
   return typeof asked === 'object' && asked !== null ? (asked as Record<string, unknown>) : undefined;
 }

@@ -1,6 +1,6 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Logger } from 'pino';
-import type { HttpApp } from '../../http/app.ts';
+import type { FindEndpoint } from '../../http/router.ts';
 import { nameOf, type SessionName } from '../../session/observer.ts';
 import { keyOfId } from '../../session/session-key.ts';
 import type { Changes } from '../../store/changes.ts';
@@ -11,7 +11,7 @@ import { Instances } from './instances.ts';
 import { Look, type LookParts } from './look.ts';
 import { PlaySessions } from './play-sessions.ts';
 import { type EndpointPlace, readdress } from './relay.ts';
-import { type About, addStatusPage } from './routes.ts';
+import { type About, findOfPage } from './routes.ts';
 import { Viewers } from './viewers.ts';
 
 /** A session as the page can end it. */
@@ -45,7 +45,8 @@ export interface StatusPageParts extends LookParts {
 export interface StatusPage {
   /** Its URL on the admin server with this one; undefined where nobody may see it. */
   urlAt(adminUrl: string): string | undefined;
-  addTo(app: HttpApp): void;
+  /** What is at a path of it. */
+  readonly at: FindEndpoint;
   close(): Promise<void>;
 }
 
@@ -94,7 +95,7 @@ export function createStatusPage(parts: StatusPageParts): StatusPage {
   };
   return {
     urlAt: (adminUrl) => (door === closedDoor ? undefined : `${adminUrl}/`),
-    addTo: (app) => addStatusPage(app, { assets: readAssets(), door, viewers, actions, about, relay }),
+    at: findOfPage({ assets: readAssets(), door, viewers, actions, about, relay, onFailed }),
     async close() {
       viewers.close();
       played.close();

@@ -1,4 +1,6 @@
-import type { HttpApp } from '../../http/app.ts';
+import type { Endpoint } from '../../http/endpoint.ts';
+import { respondWithJson } from '../../http/respond.ts';
+import { readable } from '../../http/router.ts';
 import { type ReadinessReport, shownServer } from './readiness-report.ts';
 import type { ServerHealth } from './server-health.ts';
 
@@ -16,12 +18,17 @@ export interface HealthOptions {
  * for a whole lease, so that a load balancer sends them elsewhere. Before that it is only degraded: one hiccup of a Redis
  * that all instances share must not empty the load balancer. Neither says anything about sessions.
  */
-export function addHealth(app: HttpApp, { readiness, servers, showsServers }: HealthOptions): void {
-  app.get('/healthz', (c) => c.json({ status: 'ok' }));
-  app.get('/readyz', (c) => {
-    const report = readiness();
-    const { status } = report;
-    const body = showsServers ? { ...report, servers: servers.statuses.map(shownServer) } : report;
-    return c.json(body, status === 'ready' || status === 'degraded' ? 200 : 503);
-  });
+export function healthEndpoints({ readiness, servers, showsServers }: HealthOptions): ReadonlyMap<string, Endpoint> {
+  return new Map([
+    ['/healthz', readable((_incoming, outgoing) => respondWithJson(outgoing, 200, '{"status":"ok"}'))],
+    [
+      '/readyz',
+      readable((_incoming, outgoing) => {
+        const report = readiness();
+        const { status } = report;
+        const body = showsServers ? { ...report, servers: servers.statuses.map(shownServer) } : report;
+        respondWithJson(outgoing, status === 'ready' || status === 'degraded' ? 200 : 503, JSON.stringify(body));
+      }),
+    ],
+  ]);
 }

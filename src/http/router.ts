@@ -1,0 +1,62 @@
+import type { RequestListener, ServerResponse } from 'node:http';
+import type { Cors } from './cors.ts';
+import type { Endpoint } from './endpoint.ts';
+import { respondWithFault } from './respond.ts';
+
+/** Finds the endpoint at an exact path; undefined where there is none. */
+export type FindEndpoint = (path: string) => Endpoint | undefined;
+
+/** How requests are answered that belong to no endpoint. */
+export interface ListenerOptions {
+  /** Asked before all else, so that a page can read any answer. Absent where no page of another origin may read one. */
+  readonly cors?: Cors;
+  readonly elsewhere: 'no_such_path' | 'no_such_admin_path';
+}
+
+/**
+ * Answers every request of a server. Only the exact path of an endpoint reaches it, with or without a query. Nothing is
+ * normalised or decoded: a proxy in front may have judged `/x/../mcp` or `/%6dcp` by another path (docs/decisions/0064).
+ * A target that is a whole URL is refused: a proxy in front and the gateway could take different parts of it for the host.
+ */
+export function createListener(find: FindEndpoint, { cors, elsewhere }: ListenerOptions): RequestListener {
+  return (incoming, outgoing) => {
+    if (incoming.headers.origin !== undefined && cors?.(incoming, outgoing) === true) return;
+    const target = incoming.url ?? '';
+    const endpoint = find(pathOf(target));
+    if (endpoint !== undefined) endpoint(incoming, outgoing);
+    else respondWithFault(outgoing, target.startsWith('/') ? elsewhere : 'bad_target');
+  };
+}
+
+/** The path of a request target, as it was sent. */
+export function pathOf(target: string): string {
+  const query = target.indexOf('?');
+  return query < 0 ? target : target.slice(0, query);
+}
+
+/** An endpoint that has these methods and no others; 405 names them. */
+export function byMethod(methods: Readonly<Record<string, Endpoint>>): Endpoint {
+  const known = new Map(Object.entries(methods));
+  const allow = [...known.keys()].join(', ');
+  return (incoming, outgoing) => {
+    // HTTP/1.0 has no Host; HTTP/1.1 must have one (RFC 9112, section 3.2).
+    if (incoming.headers.host === undefined && incoming.httpVersion === '1.1')
+      return respondWithFault(outgoing, 'bad_host');
+    const answer = known.get(incoming.method ?? '');
+    if (answer !== undefined) return answer(incoming, outgoing);
+    outgoing.setHeader('allow', allow);
+    respondWithFault(outgoing, 'wrong_method');
+  };
+}
+
+/** Waits for an answer that is being written. If that fails, the request is answered with a fault, and ends alone. */
+export function answering(outgoing: ServerResponse, work: Promise<void>, onFailed: (cause: unknown) => void): void {
+  work.catch((cause: unknown) => {
+    onFailed(cause);
+    if (outgoing.headersSent) outgoing.destroy();
+    else respondWithFault(outgoing, 'internal');
+  });
+}
+
+/** An endpoint to read from. For HEAD, Node.js sends the head of the same answer and leaves out the body. */
+export const readable = (answer: Endpoint): Endpoint => byMethod({ GET: answer, HEAD: answer });
