@@ -6,6 +6,7 @@ import type { ForwardedHeaders } from '../protocol/forwarded-headers.ts';
 import { type Message, memberValue, protocolVersionKey } from '../protocol/message.ts';
 import { type Envelope, readEnvelope } from '../protocol/modern/envelope.ts';
 import { disagreeingHeader, missingHeader, type RequestHeaders } from '../protocol/modern/mirrored-headers.ts';
+import { hasFilter } from '../protocol/modern/subscription-filter.ts';
 import { type Era, modernRevisions } from '../protocol/revisions.ts';
 import { type CallObserver, type CallOrigin, OpenCall } from '../session/call-observer.ts';
 import type { Reply } from '../session/reply.ts';
@@ -88,7 +89,10 @@ export function createModernFace({
       if (answer.isOver) return;
       const refusal = refusalOf(era, message, envelope, headers);
       if (refusal !== undefined) return answer.fault(refusal.reason, refusal.data);
-      if (message.method === 'subscriptions/listen' && !reply.accepts.sse) return answer.fault('not_acceptable');
+      if (message.method === 'subscriptions/listen') {
+        if (!reply.accepts.sse) return answer.fault('not_acceptable');
+        if (!hasFilter(message)) return answer.fault('bad_filter');
+      }
       const { forwarded } = reply;
       const pass = (): void => {
         if (era === 'legacy') groups.request(message, envelope, { principal, forwarded }, answer);

@@ -1,5 +1,6 @@
 import type { RequestIds } from '../backend/backend.ts';
-import type { RequestId } from '../protocol/faults.ts';
+import { faultMessage, type RequestId } from '../protocol/faults.ts';
+import type { ForwardedHeaders } from '../protocol/forwarded-headers.ts';
 import { type Message, readBody } from '../protocol/message.ts';
 import { withServedVersions } from '../protocol/modern/discovery.ts';
 import { statusOf } from '../protocol/modern/error-status.ts';
@@ -20,11 +21,18 @@ import type { Dropped } from './observer.ts';
 /** What deliveries need of their server. */
 export interface DeliveriesOptions {
   readonly calls: SharedCalls;
+  /** True if the server has declared a capability, or has not said what it can do. */
+  declares(capability: string): boolean;
   /** The server has answered a request, with this text. */
   onAnswered(call: SharedCall, text: Buffer): void;
   /** The server says that its list of tools has changed. */
   onToolsChanged(): void;
   onDropped(what: Dropped, text: Buffer): void;
+  /**
+   * Sends the server a message of the gateway's own.
+   * @param headers of the client whose request it concerns
+   */
+  tellServer(text: Buffer, headers: ForwardedHeaders | undefined): void;
 }
 
 const acknowledged = 'notifications/subscriptions/acknowledged';
@@ -67,15 +75,22 @@ export class Deliveries {
     const [read] = body.ok && !body.batch ? body.messages : [];
     if (read?.ok !== true) return this.#drop('noise', line);
     const { message } = read;
-    if (message.kind === 'request') this.#drop('server_request', line);
+    if (message.kind === 'request') this.#refuse(message, beside);
     else if (beside !== undefined && namedBy(message) !== undefined && namedBy(message) !== beside) {
       this.#drop('foreign', line);
     } else if (message.kind === 'response') this.#respond(message);
     else this.#notify(message, beside);
   }
 
+  /** The era has no requests of servers. A server that sends one all the same is not left waiting, and its client with it. */
+  #refuse({ id = null, text }: Message, beside: RequestId | undefined): void {
+    const { calls, tellServer } = this.#options;
+    this.#drop('server_request', text);
+    tellServer(Buffer.from(faultMessage('no_server_requests', id, {}, 'modern')), calls.get(beside)?.headers);
+  }
+
   #respond(response: Message): void {
-    const { calls, onAnswered } = this.#options;
+    const { calls, declares, onAnswered } = this.#options;
     const call = calls.get(response.id);
     calls.answered(response.id);
     if (call === undefined) return this.#drop('late', response.text);
@@ -84,7 +99,7 @@ export class Deliveries {
     const restore = call.isListen ? restoreListenResponse : restoreId;
     const text = restore(response, call.idText);
     const told = call.method === 'server/discover' ? withServedVersions(text) : text;
-    call.answer.response(told, statusOf(response), response.isError);
+    call.answer.response(told, statusOf(response, call.method, declares), response.isError);
   }
 
   #notify(notification: Message, beside: RequestId | undefined): void {

@@ -3,7 +3,7 @@ import type { Era } from '../protocol/revisions.ts';
 
 /**
  * What was not passed on. `noise`: a line of the server that is no JSON-RPC message. `server_request`: a request of the
- * server, which the modern era does not have. `late`: it belongs to a request that was cancelled or answered. `log`: a log
+ * server, which the modern era does not have; the server gets an error. `late`: it belongs to a request that was cancelled or answered. `log`: a log
  * message that belongs to none or to one of several requests. `unattributed`: any other notification that names no request.
  * `unacknowledged`: a notification of a subscription before it was acknowledged, or of a kind that no subscription has.
  * `foreign`: it came beside another request than the one that it names. `undeliverable`: its client takes no stream, or is gone. `cancellation`: the server did not read, and was not told that a

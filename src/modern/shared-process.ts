@@ -17,7 +17,12 @@ export interface SharedProcessOptions {
   /** Lines of the process, in order; `of` as in `BackendEvents.onMessages`. */
   onLines(lines: readonly Buffer[], of: RequestIds | undefined): void;
   /** A process has answered `server/discover`: what waits can be sent. */
-  onReady(details: { readonly revisions: readonly string[]; readonly startMs: number }): void;
+  onReady(details: {
+    readonly revisions: readonly string[];
+    /** The capabilities that it declares; undefined if it did not say. */
+    readonly capabilities: ReadonlySet<string> | undefined;
+    readonly startMs: number;
+  }): void;
   /** Requests that it will not answer, for this reason. */
   onUnanswered(ids: RequestIds, reason: Reason): void;
   /** The process has ended by itself. */
@@ -120,7 +125,8 @@ export class SharedProcess {
         const discovery = readDiscovery(response);
         if (discovery.era === 'modern' && discovery.revisions.length > 0) {
           this.#state = 'ready';
-          this.#options.onReady({ revisions: discovery.revisions, startMs: Math.round(performance.now() - startedAt) });
+          const { revisions, capabilities } = discovery;
+          this.#options.onReady({ revisions, capabilities, startMs: Math.round(performance.now() - startedAt) });
           onLines(lines.slice(index + 1), of);
         } else {
           reason = 'server_not_modern';

@@ -50,6 +50,8 @@ export class SharedServer {
   readonly #process: SharedProcess;
   readonly #reruns: Reruns;
   readonly #sweep: NodeJS.Timeout;
+  /** What the process that runs declares; undefined if it does not say. */
+  #capabilities: ReadonlySet<string> | undefined;
   #lastNumber = 0;
   #isDraining = false;
   #dropped = new Map<Dropped, number>();
@@ -60,16 +62,21 @@ export class SharedServer {
     this.#reruns = new Reruns(server.rerun);
     this.#deliveries = new Deliveries({
       calls: this.#calls,
+      declares: (capability) => this.#capabilities?.has(capability) ?? true,
       onAnswered: (call, text) => this.#answered(call, text),
       onToolsChanged: options.onToolsChanged,
       onDropped: (what, text) => this.#drop(what, text),
+      tellServer: (text, headers) => void this.#process.send(text, headers),
     });
     this.#process = new SharedProcess({
       server,
       version,
       nextNumber: () => ++this.#lastNumber,
       onLines: (lines, of) => this.#deliveries.take(lines, of),
-      onReady: ({ revisions, startMs }) => this.#ready(revisions, startMs),
+      onReady: ({ revisions, capabilities, startMs }) => {
+        this.#capabilities = capabilities;
+        this.#ready(revisions, startMs);
+      },
       onUnanswered: (ids, reason) => this.#unanswered(ids, reason),
       onLost: (end) => this.#lost(end),
       onStartFailed: (reason, end, headers) => this.#startFailed(reason, end, headers),

@@ -10,6 +10,7 @@ const shownBytes = 200;
  * ready and when it ends. Contents appear at `debug` only, and so does what a server wrote that clients had spoken to (P12).
  */
 export function createModernLog(logger: Logger): ModernObserver {
+  const toldOfRequests = new Set<string>();
   const total = (counts: Counts): object => (Object.keys(counts).length === 0 ? {} : { dropped: counts });
   return {
     eraFound: (server, details) => logger.info({ server, ...details }, 'era found out'),
@@ -40,6 +41,13 @@ export function createModernLog(logger: Logger): ModernObserver {
     },
     failed: (server, cause) => logger.error({ server, err: cause }, 'fault of the gateway'),
     dropped(server, what, text) {
+      if (what === 'server_request' && !toldOfRequests.has(server)) {
+        toldOfRequests.add(server);
+        logger.warn(
+          { server },
+          'the server sends requests to its clients, which 2026-07-28 does not have; it gets errors',
+        );
+      }
       if (!logger.isLevelEnabled('debug')) return;
       logger.debug({ server, what, text: text?.subarray(0, shownBytes).toString() }, 'message dropped');
     },

@@ -1,4 +1,4 @@
-import type { Era } from './revisions.ts';
+import { type Era, legacyRevisions, modernRevisions } from './revisions.ts';
 
 /**
  * The catalogue of everything that can go wrong and be said to a client: one entry per reason, with its HTTP status,
@@ -22,11 +22,33 @@ interface CatalogueEntry {
    * has, so that a client may send it again. Tests compare this promise with what servers really ran.
    */
   readonly reached?: 'maybe';
+  /**
+   * The message where `data` says more. Users of an SDK see nothing but the message. Undefined if it says nothing.
+   * @param data holds names and versions of the gateway's own lists only
+   */
+  readonly explain?: (data: Readonly<Record<string, unknown>>) => string | undefined;
   /** Seconds after which the same request can succeed; absent where a retry does not help. */
   readonly retryAfterS?: number;
   /** The methods that there are, where another one was used (RFC 9110, section 15.5.6). */
   readonly allow?: string;
 }
+
+/** Says which header it is: `data.header`, and whether it is there: `data.problem`. */
+const explainHeader = ({ header, problem }: Readonly<Record<string, unknown>>): string | undefined => {
+  if (typeof header !== 'string') return undefined;
+  const what = problem === 'missing' ? 'is missing' : 'does not say what the body says';
+  return `Header mismatch: ${header} ${what}.`;
+};
+
+/** Adds the revisions of `data.supported` to a sentence. */
+const withVersions =
+  (sentence: string) =>
+  ({ supported }: Readonly<Record<string, unknown>>): string | undefined =>
+    Array.isArray(supported) ? `${sentence} Supported: ${supported.join(', ')}.` : undefined;
+
+const notServedSentence =
+  'This protocol version is not served here. Open a session with initialize at one of the supported versions.';
+const otherVersionSentence = 'Unsupported protocol version: send the request at one of the supported versions.';
 
 const catalogue = {
   // The body
@@ -124,13 +146,13 @@ const catalogue = {
   unsupported_version: {
     status: 400,
     code: -32000,
-    message: 'Bad request: MCP-Protocol-Version names a revision that is not served here.',
+    message: `Bad request: MCP-Protocol-Version names a revision that is not served here. Served are ${[...legacyRevisions, ...modernRevisions].join(', ')}.`,
   },
   modern_not_served: {
     status: 400,
     code: -32022,
-    message:
-      'This protocol version is not served here. Open a session with initialize at one of the supported versions.',
+    message: notServedSentence,
+    explain: withVersions(notServedSentence),
   },
   bad_envelope: {
     status: 400,
@@ -141,7 +163,8 @@ const catalogue = {
   header_mismatch: {
     status: 400,
     code: -32020,
-    message: 'Header mismatch: the header that error.data.header names is missing, or does not say what the body says.',
+    message: 'Header mismatch: a header that mirrors the body is missing, or does not say what the body says.',
+    explain: explainHeader,
   },
   missing_capability: {
     status: 400,
@@ -153,7 +176,8 @@ const catalogue = {
   version_not_served: {
     status: 400,
     code: -32022,
-    message: 'Unsupported protocol version: send the request at one of the supported versions.',
+    message: otherVersionSentence,
+    explain: withVersions(otherVersionSentence),
   },
   method_removed: {
     status: 404,
@@ -522,6 +546,12 @@ const catalogue = {
     message:
       'Invalid params: requestState is of another gateway, request or client, of before a restart, used with other answers, or expired. Send the newest one, or the request without it.',
   },
+  no_server_requests: {
+    status: 404,
+    code: -32601,
+    message:
+      'Method not found: in this protocol version servers send no requests. Ask for input with a result of type input_required.',
+  },
   method_of_other_era: {
     status: 200,
     code: -32601,
@@ -532,6 +562,11 @@ const catalogue = {
     status: 200,
     code: -32602,
     message: 'Invalid params: level must be debug, info, notice, warning, error, critical, alert or emergency.',
+  },
+  bad_filter: {
+    status: 200,
+    code: -32602,
+    message: 'Invalid params: notifications must be an object that says what to listen to.',
   },
   bad_uri: { status: 200, code: -32602, message: 'Invalid params: uri must be the URI of a resource.' },
   subscription_refused: {
@@ -683,11 +718,12 @@ export function faultMessage(
   data: Record<string, unknown> = {},
   era: Era = 'legacy',
 ): string {
-  const { message } = entryOf(reason);
+  const { message, explain } = entryOf(reason);
+  const said = explain?.(data) ?? message;
   return JSON.stringify({
     jsonrpc: '2.0',
     id,
-    error: { code: codeOf(reason, era), message, data: { reason, ...data } },
+    error: { code: codeOf(reason, era), message: said, data: { reason, ...data } },
   });
 }
 

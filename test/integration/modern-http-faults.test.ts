@@ -70,7 +70,7 @@ test('[F28] [S11] [P3] later: each call ends in what is known of it, and no othe
   expect(await answerOf('cut')).toEqual([502, 'server_unreachable']);
   expect(await answerOf('foreign')).toEqual([502, 'server_refused']);
   expect(await answerOf('capability')).toEqual([400, -32021]);
-  expect(await answerOf('method')).toEqual([404, -32601]);
+  expect(await answerOf('method')).toEqual([200, -32601]);
   expect(await answerOf('nameless')).toEqual([200, -32602]);
   expect(await answerOf('fine')).toEqual([200, undefined]);
   expect(gateway.logs().filter(({ msg }) => String(msg).startsWith('shared server ended'))).toEqual([]);

@@ -69,7 +69,6 @@ describe('one process for all clients', () => {
     server.backend.says(
       'not json',
       [{ jsonrpc: '2.0', id, result: {} }],
-      { jsonrpc: '2.0', id: 1, method: 'sampling/createMessage' },
       { jsonrpc: '2.0', id: 999, result: {} },
       progress(999, 1),
       progress('1', 1),
@@ -78,15 +77,29 @@ describe('one process for all clients', () => {
       { jsonrpc: '2.0', id: null, error: { code: -32700, message: 'x' } },
     );
     expect(got.items).toEqual([]);
-    expect(dropped).toEqual([
-      ...['noise', 'noise', 'server_request', 'late', 'late', 'late', 'unattributed', 'log', 'late'],
-    ]);
+    expect(dropped).toEqual([...['noise', 'noise', 'late', 'late', 'late', 'unattributed', 'log', 'late']]);
     expect(server.backend.sent.items).toHaveLength(2);
     await shared.drain(0);
     expect(observed.items.at(-1)).toMatchObject([
       'closed',
-      { dropped: { noise: 2, server_request: 1, late: 4, unattributed: 1, log: 1 } },
+      { dropped: { noise: 2, late: 4, unattributed: 1, log: 1 } },
     ]);
+  });
+
+  it('[J-01] a request of the server is answered at once that there is no such method, and counted', async () => {
+    const { server, send, shared, dropped, observed } = createShared();
+    const headers = { authorization: 'a' };
+    const { got } = send(call(1), undefined, { headers });
+    await observed.next(([what]) => what === 'ready');
+    server.backend.says({ jsonrpc: '2.0', id: 'q', method: 'roots/list' });
+    server.backend.saysBeside([server.backend.sent.items[1].id], { jsonrpc: '2.0', id: 7, method: 'ping' });
+    expect(server.backend.sent.items.slice(2)).toMatchObject([
+      { id: 'q', error: { code: -32601 } },
+      { id: 7, error: { code: -32601 } },
+    ]);
+    expect(server.backend.headers.at(-1)).toBe(headers);
+    expect([got.items, dropped]).toEqual([[], ['server_request', 'server_request']]);
+    await shared.drain(0);
   });
 
   it('[R2.20] [R2.21] [R2.24] errors come with their statuses', async () => {

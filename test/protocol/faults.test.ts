@@ -102,6 +102,31 @@ describe('faultMessage', () => {
   });
 });
 
+describe('[J-06] what an SDK shows, which is the message alone', () => {
+  const messageOf = (reason: Reason, data?: Record<string, unknown>): string =>
+    JSON.parse(faultMessage(reason, 1, data)).error.message;
+
+  it('names the header that does not agree', () => {
+    expect(messageOf('header_mismatch', { header: 'Mcp-Name', problem: 'missing' })).toBe(
+      'Header mismatch: Mcp-Name is missing.',
+    );
+    expect(messageOf('header_mismatch', { header: 'Mcp-Param-Region', problem: 'different' })).toBe(
+      'Header mismatch: Mcp-Param-Region does not say what the body says.',
+    );
+  });
+
+  it('names the versions that are served', () => {
+    for (const version of ['2024-11-05', '2025-11-25', '2026-07-28']) {
+      expect(messageOf('unsupported_version')).toContain(version);
+    }
+    for (const reason of ['version_not_served', 'modern_not_served'] as const) {
+      expect(messageOf(reason, { supported: ['2025-11-25', '2026-07-28'] })).toMatch(
+        / Supported: 2025-11-25, 2026-07-28\.$/,
+      );
+    }
+  });
+});
+
 describe('codeOf', () => {
   it.each(allReasons)(
     '[R3.07] %s has a code of the specification or one outside of its ranges in the modern era',

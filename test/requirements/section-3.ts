@@ -24,7 +24,7 @@ export const section3: readonly ProtocolRequirement[] = [
     id: 'R3.04',
     source: 'CACHE',
     level: 'MUST',
-    text: 'input_required results and results of retries carry no caching hints and are never cached.',
+    text: 'input_required results carry no caching hints; those of results of retries say that they are never cached.',
   },
   {
     id: 'R3.05',

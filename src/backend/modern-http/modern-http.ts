@@ -195,12 +195,12 @@ export function openModernHttp(options: ModernHttpOptions, events: BackendEvents
       if (isOver) return 'ended';
       const [message] = messagesIn(flattenLineBreaks(text));
       if (message?.method === 'notifications/cancelled') cancel(message.cancels);
-      else if (message?.kind === 'request' || message?.kind === 'notification') {
+      else if (message !== undefined && isPosted(message)) {
         const isFull = heldBytes > 0 && heldBytes + text.length > maxQueuedBytes;
         if (isFull || requests.size >= maxRequests) return 'full';
         void (message.kind === 'request' ? request(message, forwarded) : notify(message, forwarded));
       }
-      return 'sent'; // a response too: the era has none, and the server is to get none
+      return 'sent';
     },
     pause: flow.pause,
     resume: flow.resume,
@@ -210,3 +210,9 @@ export function openModernHttp(options: ModernHttpOptions, events: BackendEvents
     },
   };
 }
+
+/**
+ * False for results: the era has no requests of servers. A server that sends one all the same gets the error that says so, or
+ * it would wait.
+ */
+const isPosted = ({ kind, isError }: Message): boolean => kind !== 'response' || isError;

@@ -13,6 +13,8 @@ export interface Answered {
   readonly idText: string;
   /** Who the server said it is, as JSON text. */
   readonly serverInfoText: string | undefined;
+  /** What the server said that it can do, as JSON text. */
+  readonly capabilitiesText: string;
   /** The request brought input with it. */
   readonly isRetry: boolean;
 }
@@ -32,12 +34,13 @@ export interface ClientForm {
 /** A client of 2026-07-28, which is told of the legacy server in the words of its era. */
 export const modernForm: ClientForm = {
   sent: asLegacyRequest,
-  answered(response, { request, ...of }) {
+  answered(response, { request, capabilitiesText, ...of }) {
     const method = request.method as string;
     const uriText = method === 'resources/read' ? valueAt(request.text, ['params', 'uri'])?.toString() : undefined;
     const text = asModernResponse(response, { method, uriText, ...of });
     const isError = placeOf(response, 'message', 'error') !== undefined;
-    return { text, status: isError ? statusOf(readOwn(text)) : 200 };
+    const declares = (capability: string): boolean => Object.hasOwn(JSON.parse(capabilitiesText) as object, capability);
+    return { text, status: isError ? statusOf(readOwn(text), method, declares) : 200 };
   },
   cancelsByLeaving: true,
   isToldWhatItLacks: true,

@@ -2,6 +2,7 @@ import { comparePositions, type EventId } from '../../protocol/event-id.ts';
 import type { Reason, RequestId } from '../../protocol/faults.ts';
 import { type Message, readOwn } from '../../protocol/message.ts';
 import { needOf } from '../../protocol/modern/askable.ts';
+import type { Opened } from '../../protocol/modern/legacy-discovery.ts';
 import { type Renumbered, restoreId, restoreToken } from '../../protocol/modern/renumber.ts';
 import { ownFaultOf } from '../../protocol/own-fault.ts';
 import { canAsk } from '../../session/rerun.ts';
@@ -41,7 +42,7 @@ export class GroupCall {
   readonly #sent: Renumbered;
   readonly #questions = new Questions();
   #place: Place | undefined;
-  #serverInfoText: string | undefined;
+  #opened: Opened | undefined;
   readonly #stream: CallStream;
   /** Up to which event the client was told by an earlier request. */
   #told: EventId | undefined;
@@ -125,7 +126,7 @@ export class GroupCall {
 
   #enter(place: Place, { opened }: OpenPlace): void {
     this.#place = place;
-    this.#serverInfoText = opened.serverInfoText;
+    this.#opened = opened;
   }
 
   /** Hands the request to a session. Resolves with why it was not taken, or when it was. */
@@ -196,7 +197,7 @@ export class GroupCall {
       const state = await this.#host.seal(this.#asked, this.#round + 1, parked);
       if (state === undefined) throw new Error('the ids of the questions are too long');
       if (answer.isOver) return this.#abandon(place, 'The client does not wait any more.');
-      const text = inputRequired(this.#sent.idText, open, state, this.#serverInfoText);
+      const text = inputRequired(this.#sent.idText, open, state, this.#opened?.serverInfoText);
       await this.#keep({ text, status: 200 }, this.#host.idleMs + keptMs);
       answer.response(text, 200);
     } catch (cause) {
@@ -214,7 +215,9 @@ export class GroupCall {
   #finish(response: Message): void {
     const { request, form } = this.#asked;
     const own = ownFaultOf(response);
-    const of = { request, idText: this.#sent.idText, serverInfoText: this.#serverInfoText, isRetry: this.#round > 0 };
+    const { serverInfoText, capabilitiesText = '{}' } = this.#opened ?? {};
+    const { idText } = this.#sent;
+    const of = { request, idText, serverInfoText, capabilitiesText, isRetry: this.#round > 0 };
     this.#conclude(own === undefined ? form.answered(response, of) : { reason: own });
   }
 

@@ -8,6 +8,8 @@ export type Discovery =
       readonly era: 'modern';
       /** The revisions that both the server and the gateway serve. */
       readonly revisions: readonly string[];
+      /** The capabilities that the server declares; undefined if it did not say. */
+      readonly capabilities: ReadonlySet<string> | undefined;
     }
   | { readonly era: 'legacy' };
 
@@ -17,7 +19,14 @@ const unsupportedVersion = -32022;
 export function readDiscovery(response: Message): Discovery {
   const versions = listOf(response);
   if (versions === undefined) return { era: 'legacy' };
-  return { era: 'modern', revisions: modernRevisions.filter((revision) => versions.includes(revision)) };
+  const revisions = modernRevisions.filter((revision) => versions.includes(revision));
+  return { era: 'modern', revisions, capabilities: capabilitiesOf(response) };
+}
+
+function capabilitiesOf(response: Message): ReadonlySet<string> | undefined {
+  const result = memberValue(response, 'message', 'result');
+  if (!isObject(result)) return undefined;
+  return new Set(isObject(result['capabilities']) ? Object.keys(result['capabilities']) : []);
 }
 
 function listOf(response: Message): readonly unknown[] | undefined {

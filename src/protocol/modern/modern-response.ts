@@ -14,7 +14,7 @@ export interface AnsweredRequest {
   readonly uriText?: string | undefined;
   /** Who the server said it is, as JSON text; undefined if it did not. */
   readonly serverInfoText?: string | undefined;
-  /** It brought input with it: nobody may keep its result (2026-07-28, server/utilities/caching, "Cache Key"). */
+  /** The request brought input with it. Nobody may keep its result (2026-07-28, server/utilities/caching, "Cache Key"). */
   readonly isRetry?: boolean;
 }
 
@@ -28,7 +28,10 @@ const cacheable: ReadonlySet<string> = new Set([
   'resources/read',
 ]);
 
-/** A legacy server says nothing of it: the client may keep nothing, and show it to nobody else. */
+/**
+ * A legacy server says nothing of it: the client may keep nothing, and show it to nobody else. A result without these
+ * members is refused by clients, so retries have them, too.
+ */
 export const noCaching: NewMembers = [
   ['ttlMs', '0'],
   ['cacheScope', '"private"'],
@@ -60,8 +63,9 @@ function changes(response: Message, request: AnsweredRequest): Replacement[] {
 function changesOfResult(text: Buffer, result: Place, request: AnsweredRequest): Replacement[] {
   const members = membersAt(text, result);
   if (members === undefined) return [];
-  const isKept = cacheable.has(request.method) && request.isRetry !== true;
-  const set = isKept ? completeAndNotKept : complete;
+  // The revision asks for no hints of prompts/get; after a round of input they say that the prompt is not to be kept.
+  const hasHints = cacheable.has(request.method) || (request.isRetry === true && request.method === 'prompts/get');
+  const set = hasHints ? completeAndNotKept : complete;
   const replaced: Replacement[] = [];
   const added: string[] = [];
   for (const [key, by] of set) {

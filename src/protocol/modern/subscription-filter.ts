@@ -1,5 +1,5 @@
 import { putMembers } from '../members.ts';
-import { type Message, memberValue } from '../message.ts';
+import { type Message, memberValue, placeOf } from '../message.ts';
 import { subscriptionIdKey } from './renumber.ts';
 
 /** What a client listens to (2026-07-28, basic/patterns/subscriptions, "Notification Filter"). */
@@ -22,6 +22,14 @@ export const resourceUpdated = 'notifications/resources/updated';
 /** True if a notification tells of a change that one can listen to. */
 export const isChange = ({ method }: Message): boolean =>
   method === resourceUpdated || listChanges.some(([, , change]) => change === method);
+
+/** True if `subscriptions/listen` says what to listen to: `notifications` is required, and an object. */
+export function hasFilter(request: Message): boolean {
+  const place = placeOf(request, 'params', 'notifications');
+  return place !== undefined && request.text[place.start] === openBrace;
+}
+
+const openBrace = 0x7b;
 
 /** Reads the filter of `subscriptions/listen`; what is no filter asks for nothing. Each URI is in it once. */
 export function readFilter(request: Message): Filter {

@@ -9,11 +9,16 @@ const error = (code: unknown, data?: unknown) => read({ jsonrpc: '2.0', id: 1, e
 
 describe('the answer to server/discover', () => {
   it.each([
-    ['its versions', result({ supportedVersions: ['2026-07-28', '2025-11-25'] }), ['2026-07-28']],
-    ['only versions that are not known here', result({ supportedVersions: ['2027-01-01'] }), []],
-    ['the error that names them', error(-32022, { supported: ['2026-07-28'] }), ['2026-07-28']],
-  ])('[R6.05] is a modern server’s with %s', (_, response, revisions) => {
-    expect(readDiscovery(response)).toEqual({ era: 'modern', revisions });
+    [
+      'its versions',
+      result({ supportedVersions: ['2026-07-28', '2025-11-25'], capabilities: { tools: {} } }),
+      ['2026-07-28'],
+      new Set(['tools']),
+    ],
+    ['only versions that are not known here', result({ supportedVersions: ['2027-01-01'] }), [], new Set()],
+    ['the error that names them', error(-32022, { supported: ['2026-07-28'] }), ['2026-07-28'], undefined],
+  ])('[R6.05] is a modern server’s with %s', (_, response, revisions, capabilities) => {
+    expect(readDiscovery(response)).toEqual({ era: 'modern', revisions, capabilities });
   });
 
   it.each([
@@ -50,7 +55,16 @@ describe('the status of a response', () => {
     ['an error that is no object', read('{"jsonrpc":"2.0","id":1,"error":7}'), 200],
     ['a result', result({ error: { code: -32601 } }), 200],
   ])('%s: %s', (_, response, status) => {
-    expect(statusOf(response)).toBe(status);
+    expect(statusOf(response, 'no/such', () => true)).toBe(status);
+  });
+
+  it.each([
+    ['tools/call', 'tools'],
+    ['prompts/get', 'prompts'],
+    ['resources/read', 'resources'],
+  ])('[M-03] of %s is 404 for -32601 only where the server lacks %s: else a thing is missing', (method, capability) => {
+    expect(statusOf(error(-32601), method, (asked) => asked === capability)).toBe(200);
+    expect(statusOf(error(-32601), method, (asked) => asked !== capability)).toBe(404);
   });
 });
 

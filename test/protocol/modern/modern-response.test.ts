@@ -41,9 +41,12 @@ describe('a response of a legacy server for a modern client', () => {
     );
   });
 
-  it('[R3.04] to a retry has no caching hints', () => {
-    expect(translated(response('"result":{"contents":[]}'), { method: 'resources/read', isRetry: true })).toBe(
-      response('"result":{"resultType":"complete","contents":[]}'),
+  it.each([
+    ['resources/read', '"contents":[]'],
+    ['prompts/get', '"messages":[]'],
+  ])('[M-01] [R3.04] to a retry of %s says that nobody may keep it', (method, member) => {
+    expect(translated(response(`"result":{${member}}`), { method, isRetry: true })).toBe(
+      response(`"result":{"resultType":"complete",${hints},${member}}`),
     );
   });
 
