@@ -181,7 +181,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     const before = urls();
     const changes = set.replace(servers);
     route();
-    for (const name of changes.removed) observers.status?.forget(name);
+    for (const name of changes.removed) observers.forget(name);
     return { ...changes, urls: changedUrls(before, urls(), changes.changed) };
   };
   const configuration = createReloader({ source, started: config, replace, log });

@@ -14,6 +14,7 @@ import { watchProcesses } from '../ops/metrics/process-metrics.ts';
 import { countModern, countSessions } from '../ops/metrics/session-metrics.ts';
 import { countTraffic } from '../ops/metrics/traffic-metrics.ts';
 import { createModernLog } from '../ops/modern-log.ts';
+import { NoiseNotices } from '../ops/noise-notices.ts';
 import { ProcessNames } from '../ops/process-names.ts';
 import { createSessionLog } from '../ops/session-log.ts';
 import { StatusRecord } from '../ops/status/record.ts';
@@ -40,6 +41,8 @@ export interface Observers {
   listenersOf(server: ServerConfig): ServerListeners;
   /** What is told of a server's clients. */
   trafficOf(server: string): Traffic | undefined;
+  /** A server is not configured any more. */
+  forget(server: string): void;
 }
 
 /** The observers of a configuration. Throws an error for the operator if audit lines cannot be written. */
@@ -47,18 +50,31 @@ export function createObservers(config: GatewayConfig, log: Log, health: ServerH
   const audit = auditOf(config, log);
   const processes = new ProcessNames();
   const redis = config.redis && addressOf(config.redis);
+  const isAtTerminal = process.stderr.isTTY === true;
   const explainOutage = (cause: StoreUnavailable): object => ({ redis, ...explainTrouble(cause) });
-  const sessionLog = both(createSessionLog(log, processes, explainOutage), noteSessions(health));
-  const modernLog = both(createModernLog(log.modern), noteModern(health));
+  const status = config.adminPort === 0 ? undefined : new StatusRecord(config.inspect);
+  const noise = new NoiseNotices({
+    logger: log.server,
+    isAtTerminal,
+    onFirst: (server, line) => status?.happenings.noise(server, line),
+  });
+  const sessionLog = both(
+    both(createSessionLog(log, processes, isAtTerminal, explainOutage), noteSessions(health)),
+    noise.sessions,
+  );
+  const modernLog = both(both(createModernLog(log.modern, isAtTerminal), noteModern(health)), noise.modern);
+  const forget = (server: string): void => {
+    status?.forget(server);
+    noise.forget(server);
+  };
   const listenersOf = (server: ServerConfig): ServerListeners => listenTo(server, log, processes, health);
-  if (config.adminPort === 0) {
+  if (status === undefined) {
     const sessions = { ...sessionLog, calls: audit };
     const trafficOf = (): undefined => undefined;
     const nobody = { metrics: undefined, status: undefined };
-    return { sessions, modern: modernLog, calls: audit, audit, ...nobody, listenersOf, trafficOf };
+    return { sessions, modern: modernLog, calls: audit, audit, ...nobody, listenersOf, trafficOf, forget };
   }
   const metrics = new Metrics();
-  const status = new StatusRecord(config.inspect);
   const calls = bothTold(audit, bothTold(new CallMetrics(metrics), status.rates));
   const backends = new BackendMetrics(metrics);
   watchProcesses(metrics, { live: backends.live, usageOf });
@@ -71,6 +87,7 @@ export function createObservers(config: GatewayConfig, log: Log, health: ServerH
       counted: (open) => backends.counted(server.name, open),
     }),
     trafficOf: (server) => countTraffic(metrics, server),
+    forget,
   };
 }
 

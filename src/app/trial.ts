@@ -1,7 +1,7 @@
 import type { Backend, BackendEnd, OpenBackend } from '../backend/backend.ts';
 import { helpIfEnded, helpIfSilent } from '../ops/health/start-help.ts';
 import { entryOf } from '../protocol/faults.ts';
-import { readResponse } from '../protocol/message.ts';
+import { readOne, readResponse } from '../protocol/message.ts';
 import { ownRequest } from '../protocol/modern/envelope.ts';
 import { type Era, legacyRevisions, modernRevisions } from '../protocol/revisions.ts';
 import { version } from './version.ts';
@@ -11,6 +11,8 @@ export interface Trial {
   /** The result; rejects with a sentence for the operator if there is an error, no answer in time, or the server ends. */
   request(method: string, params: object): Promise<unknown>;
   notify(method: string): void;
+  /** The first lines that the server wrote to stdout and that are no MCP messages, cut. */
+  readonly noise: readonly string[];
   /** Ends the session and the backend. */
   close(): Promise<void>;
 }
@@ -57,6 +59,27 @@ export async function discover(trial: Trial): Promise<DiscoverResult> {
 export const servedRevisions = ({ supportedVersions }: DiscoverResult): readonly string[] =>
   modernRevisions.filter((revision) => supportedVersions?.includes(revision));
 
+/** So much of the noise is kept: enough to recognize a menu, a prompt or a log. */
+const maxNoiseLines = 5;
+const maxNoiseBytes = 200;
+
+/** The first lines of a server's stdout that are no messages. */
+export class Noise {
+  readonly lines: string[] = [];
+
+  /** Takes any line of the server. */
+  note(line: Buffer): void {
+    if (this.lines.length < maxNoiseLines && readOne(line) === undefined) {
+      this.lines.push(line.subarray(0, maxNoiseBytes).toString());
+    }
+  }
+
+  /** The same lines, named as what they are, and the last lines of the server's stderr. */
+  with(lastOutput: readonly string[] = []): readonly string[] {
+    return [...this.lines.map((line) => `stdout: ${line}`), ...lastOutput];
+  }
+}
+
 interface Waiting {
   readonly method: string;
   resolve(result: unknown): void;
@@ -72,8 +95,10 @@ export function openTrial(open: OpenBackend, timeoutMs: number, era: Era = 'lega
   let lastId = 0;
   let end: BackendEnd | undefined;
   let isSilent = false;
+  const noise = new Noise();
 
   const settle = (line: Buffer): void => {
+    noise.note(line);
     if (readResponse(line)?.id !== lastId || waiting === undefined) return;
     const { result, error } = JSON.parse(line.toString()) as { result?: unknown; error?: { message?: unknown } };
     if (error === undefined) waiting.resolve(result);
@@ -108,7 +133,7 @@ export function openTrial(open: OpenBackend, timeoutMs: number, era: Era = 'lega
           timer = setTimeout(async () => {
             isSilent = true;
             await backend.close({ isForGood: true });
-            reject(explainSilence(method, timeoutMs, end?.lastOutput));
+            reject(explainSilence(method, timeoutMs, noise.with(end?.lastOutput)));
           }, timeoutMs);
           if (end !== undefined) reject(explainEnd(end));
           backend.send(textOf(method, params));
@@ -118,6 +143,7 @@ export function openTrial(open: OpenBackend, timeoutMs: number, era: Era = 'lega
         waiting = undefined;
       }
     },
+    noise: noise.lines,
     notify: (method) => void backend.send(Buffer.from(JSON.stringify({ jsonrpc: '2.0', method }))),
     close: () => backend.close({ isForGood: true }),
   };

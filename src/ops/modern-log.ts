@@ -8,17 +8,19 @@ const shownBytes = 200;
 /**
  * Logs what happens to servers of the modern era: at `info` a line for each process that all clients share, when it is
  * ready and when it ends. Contents appear at `debug` only, and so does what a server wrote that clients had spoken to (P12).
+ * @param isAtTerminal the log is read in the terminal of the person who runs the gateway, and shows what a server wrote last
  */
-export function createModernLog(logger: Logger): ModernObserver {
+export function createModernLog(logger: Logger, isAtTerminal: boolean): ModernObserver {
   const toldOfRequests = new Set<string>();
   const total = (counts: Counts): object => (Object.keys(counts).length === 0 ? {} : { dropped: counts });
   return {
     eraFound: (server, details) => logger.info({ server, ...details }, 'era found out'),
     ready: (server, details) => logger.info({ server, ...details }, 'shared server ready'),
     ended(server, { reason, detail, exitCode, signal, lastOutput }, { dropped, ...details }) {
-      const fields = { server, reason, detail, exitCode, signal, ...details, ...total(dropped) };
+      const wrote = isAtTerminal && lastOutput?.length ? { lastOutput } : {};
+      const fields = { server, reason, detail, exitCode, signal, ...details, ...total(dropped), ...wrote };
       logger.warn(fields, 'shared server ended');
-      if (lastOutput?.length) logger.debug({ server, lastOutput }, 'what the server wrote last');
+      if (!isAtTerminal && lastOutput?.length) logger.debug({ server, lastOutput }, 'what the server wrote last');
     },
     startFailed(server, end, { isByProbe }) {
       const { reason, detail, lastOutput = [] } = end;

@@ -19,7 +19,7 @@ const plain = /^[\w./:@+-]+$/;
  * error says of itself. Whatever the fields hold, the terminal is sent no control characters but those of the colours.
  */
 export function prettyLine(line: string, hasColors: boolean): string {
-  const { time, level, part, msg, err, ...fields } = JSON.parse(line) as Record<string, unknown>;
+  const { time, level, part, msg, err, lastOutput, ...fields } = JSON.parse(line) as Record<string, unknown>;
   const paint = (text: string, color: number): string => (hasColors ? `\u001b[${color}m${text}\u001b[0m` : text);
   const [name, color] = levels[Number(level)] ?? ['?', gray];
   const shown = Object.entries(fields).map(([key, value]) => ` ${paint(`${visible(key)}=`, gray)}${valueText(value)}`);
@@ -29,13 +29,17 @@ export function prettyLine(line: string, hasColors: boolean): string {
     paint(visible(String(part)).padEnd(7), gray),
     visible(String(msg ?? '')),
   ];
-  return `${head.join(' ')}${shown.join('')}\n${errorText(err)}`;
+  return `${head.join(' ')}${shown.join('')}\n${outputText(lastOutput)}${errorText(err)}`;
 }
 
 function valueText(value: unknown): string {
   if (typeof value === 'string' && plain.test(value)) return value;
   return visible(JSON.stringify(value));
 }
+
+/** The lines that a server wrote last, as `mcp-gangway check` shows them. */
+const outputText = (lines: unknown): string =>
+  Array.isArray(lines) ? lines.map((line) => `    | ${visible(String(line))}\n`).join('') : '';
 
 /** The stack of an error, with its causes as pino puts them there; whatever else is known of it is in the JSON. */
 function errorText(error: unknown): string {

@@ -1,6 +1,7 @@
 import type { SessionObserver } from '../session/observer.ts';
 import type { SessionEnd } from '../session/session-end.ts';
 import { StoreUnavailable } from '../store/store-unavailable.ts';
+import { failureOf } from './health/server-failure.ts';
 import { helpIfSilent, helpOfEnd, withCheck } from './health/start-help.ts';
 import type { Log } from './log.ts';
 import type { ProcessNames } from './process-names.ts';
@@ -38,11 +39,13 @@ const isExpected: ReadonlySet<SessionEnd> = new Set([
  * ends by itself. Contents appear at `debug` only (P12): of lines that were dropped, and what the server wrote to stderr,
  * which can repeat what its client said.
  * @param processes is told whose each process is
+ * @param isAtTerminal the log is read in the terminal of the person who runs the gateway, and shows what a server wrote last
  * @param explainOutage which Redis is away, why and what to do, for the line that says so; without secrets
  */
 export function createSessionLog(
   { session: logger, store }: Pick<Log, 'session' | 'store'>,
   processes: ProcessNames,
+  isAtTerminal: boolean,
   explainOutage: (cause: StoreUnavailable) => object,
 ): SessionObserver {
   let toldAt = Number.NEGATIVE_INFINITY;
@@ -60,7 +63,9 @@ export function createSessionLog(
         ? { detail: otherEra }
         : isSilent
           ? { detail: noAnswer, help: withCheck(helpIfSilent) }
-          : {};
+          : reason === 'crash_loop'
+            ? { help: failureOf('crash_loop').help }
+            : {};
       const refusal = { ...(errorCode !== undefined && { errorCode }), ...why };
       const level = isExpected.has(reason) && !isOtherEra ? 'info' : 'warn';
       logger[level]({ ...name, reason, ...refusal, ...dropped }, 'session ended');
@@ -68,8 +73,9 @@ export function createSessionLog(
     backendEnded(name, end, { isAtStart }) {
       const { reason, detail, exitCode, signal, lastOutput } = end;
       const help = isAtStart ? helpOfEnd(end) : undefined;
-      logger.warn({ ...name, reason, detail, exitCode, signal, help }, 'server ended');
-      if (lastOutput?.length) logger.debug({ ...name, lastOutput }, 'what the server wrote last');
+      const wrote = isAtTerminal && lastOutput?.length ? { lastOutput } : {};
+      logger.warn({ ...name, reason, detail, exitCode, signal, help, ...wrote }, 'server ended');
+      if (!isAtTerminal && lastOutput?.length) logger.debug({ ...name, lastOutput }, 'what the server wrote last');
     },
     adopted: (name, details) => logger.info({ ...name, ...details }, 'session taken over'),
     wornOut: (name) => logger.warn({ ...name, reason: 'worn_out' }, 'session ended'),

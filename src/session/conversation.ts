@@ -226,7 +226,7 @@ export class Conversation {
 
   drop(what: Dropped, text?: Buffer): void {
     this.dropped[what] = (this.dropped[what] ?? 0) + 1;
-    this.#observer.dropped(this.#options.name, what, text);
+    this.#observer.dropped(this.#options.name, what, text, this.#handshake === undefined);
   }
 
   #answerTo(initialize: Message, reply: Reply, headers?: Headers): OpeningAnswer {

@@ -79,8 +79,11 @@ export interface SessionObserver {
   hibernated(name: SessionName): void;
   /** A lost backend was replaced, or (`isWaking`) a session that hibernated has one again; see `Restoration`. */
   restored(name: SessionName, details: Restoration & { readonly pid: number | undefined }): void;
-  /** `text` is what was dropped, for debugging only: it may hold anything. */
-  dropped(name: SessionName, what: Dropped, text?: Buffer): void;
+  /**
+   * `text` is what was dropped, for debugging only: it may hold anything. `isAtStart` if the session's first backend has not
+   * answered `initialize`.
+   */
+  dropped(name: SessionName, what: Dropped, text?: Buffer, isAtStart?: boolean): void;
   /** A fault of the gateway itself. */
   failed(name: SessionName, cause: unknown): void;
   /** The store that instances share answers, for the first time or again. */

@@ -122,12 +122,19 @@ function isTooOld(version: string | undefined): boolean {
   return version !== undefined && (major < oldestRedis[0] || (major === oldestRedis[0] && minor < oldestRedis[1]));
 }
 
-function adviceOnServer({ name: about, hibernateAfterMs }: ServerConfig, { warning, declares }: Findings): Advice[] {
-  const advice = warning === undefined ? [] : [{ about, text: warning }];
+function adviceOnServer(
+  { name: about, hibernateAfterMs }: ServerConfig,
+  { warning, noise, declares }: Findings,
+): Advice[] {
+  const texts = [warning, noise === undefined ? undefined : noiseAdvice(noise)];
+  const advice = texts.flatMap((text) => (text === undefined ? [] : [{ about, text }]));
   if (hibernateAfterMs === 0 || !declares.includes('tasks')) return advice;
   const text = `It declares tasks, and keeps their results in its process: with ${flagOf('hibernateAfterMs')} a client that comes back late for one finds it gone.`;
   return [...advice, { about, text }];
 }
+
+const noiseAdvice = (line: string): string =>
+  `It writes lines to stdout that are no MCP messages, first: ${JSON.stringify(line)}. The gateway drops them. Have it write its log to stderr.`;
 
 function adviceOnRedis({ memoryPolicy, latencyMs, instances, version }: RedisFindings): Advice[] {
   const about = flagOf('redis');

@@ -1,4 +1,4 @@
-import type { BackendEnd, OpenBackend } from '../../backend/backend.ts';
+import type { BackendEnd, BackendEvents, OpenBackend } from '../../backend/backend.ts';
 import { probeEra } from '../../modern/era-probe.ts';
 import type { Era } from '../../protocol/revisions.ts';
 import type { GatewayConfig, ServerConfig } from '../configuration/config.ts';
@@ -13,6 +13,7 @@ import {
   type InitializeResult,
   initialize,
   NoAnswer,
+  Noise,
   openTrial,
   type ServerInfo,
   servedRevisions,
@@ -32,6 +33,8 @@ export interface Findings {
   readonly lists: Readonly<Partial<Record<Listed, readonly string[]>>>;
   /** What it declares, by name: `tools`, `tasks`, … */
   readonly declares: readonly string[];
+  /** The first line that it wrote to stdout and that is no MCP message. */
+  readonly noise?: string;
   /** What the operator should know though the server works. */
   readonly warning?: string;
 }
@@ -96,12 +99,17 @@ export async function examineEras(
 
 async function findEra(open: OpenBackend, timeoutMs: number, isOverHttp: boolean): Promise<Era> {
   let output: readonly string[] | undefined;
+  const noise = new Noise();
   const heard: OpenBackend = (events, opening) => {
     const onEnd = (end: BackendEnd): void => {
       output = end.lastOutput;
       events.onEnd(end);
     };
-    return open({ ...events, onEnd }, opening);
+    const onMessages: BackendEvents['onMessages'] = (lines, of) => {
+      for (const line of lines) noise.note(line);
+      events.onMessages(lines, of);
+    };
+    return open({ ...events, onMessages, onEnd }, opening);
   };
   const probe = probeEra({ open: heard, version, timeoutMs, isOverHttp });
   const outcome = await probe.outcome;
@@ -109,7 +117,9 @@ async function findEra(open: OpenBackend, timeoutMs: number, isOverHttp: boolean
   if (outcome.era !== undefined) return outcome.era;
   // What is wrong with a server at a URL is told by what opens a session; some cannot answer any other question.
   if (isOverHttp) return 'legacy';
-  throw outcome.end === undefined ? explainSilence('initialize', timeoutMs, output) : explainEnd(outcome.end);
+  throw outcome.end === undefined
+    ? explainSilence('initialize', timeoutMs, noise.with(output))
+    : explainEnd(outcome.end);
 }
 
 async function examineLegacy(trial: Trial): Promise<Findings> {
@@ -119,7 +129,8 @@ async function examineLegacy(trial: Trial): Promise<Findings> {
     if (typeof protocolVersion !== 'string') throw new NoAnswer('It answered initialize without a protocolVersion.');
     const startMs = Math.round(performance.now() - startedAt);
     const offered = await listAll(trial, capabilities);
-    return { eras: ['legacy'], revisions: [protocolVersion], name: nameOf(serverInfo), startMs, ...offered };
+    const revisions = [protocolVersion];
+    return { eras: ['legacy'], revisions, name: nameOf(serverInfo), startMs, ...offered, ...noiseOf(trial) };
   } finally {
     await trial.close();
   }
@@ -133,11 +144,13 @@ async function examineModern(trial: Trial): Promise<Findings> {
     const revisions = servedRevisions(result);
     const offered = await listAll(trial, result.capabilities);
     const name = nameOf(result._meta?.['io.modelcontextprotocol/serverInfo']);
-    return { eras: ['modern'], revisions, name, startMs, ...offered };
+    return { eras: ['modern'], revisions, name, startMs, ...offered, ...noiseOf(trial) };
   } finally {
     await trial.close();
   }
 }
+
+const noiseOf = ({ noise: [first] }: Trial): Pick<Findings, 'noise'> => (first === undefined ? {} : { noise: first });
 
 const nameOf = ({ name = 'unnamed', version: itsVersion = '' }: ServerInfo = {}): string =>
   `${name} ${itsVersion}`.trim();

@@ -15,7 +15,7 @@ export const textListener = (print: (text: string) => void): CheckListener => ({
   onServer: (checked) => print(linesOf(checked)),
   onRedis: (checked) => print(redisLine(checked)),
   onAdvice(advice) {
-    for (const { about, text } of advice) print(`NOTE  ${about}: ${text}\n`);
+    for (const { about, text } of advice) print(`NOTE  ${about}: ${safe(text)}\n`);
   },
 });
 

@@ -38,6 +38,7 @@ const helps: Readonly<Partial<Record<FailureReason, string>>> = {
   not_found: 'Install it or correct the configuration; mcp-gangway check says where it was looked for.',
   not_started: 'mcp-gangway check says why.',
   unreachable: 'mcp-gangway check says why.',
+  crash_loop: 'Its stderr says why it ends: see its card on the status page, or the log with --log-level stderr=debug.',
   no_answer: withCheck(helpIfSilent),
 };
 

@@ -17,10 +17,11 @@ export type HappeningKind =
   | 'shared_ended'
   | 'start_failed'
   | 'crash_loop'
+  | 'noise'
   | 'redis_away'
   | 'redis_back';
 
-/** One thing that happened; no content and no id (P12). */
+/** One thing that happened: no id, and no content but the first line of a server that is no message (P12). */
 export interface Happening {
   /** Counts them from 1. */
   readonly number: number;
@@ -53,6 +54,11 @@ export class Happenings {
   /** Tells of a stream that a client came back to. */
   resumed(name: Partial<SessionName>): void {
     this.#add('resumed', name);
+  }
+
+  /** A server wrote a line to stdout that is no message, for the first time. */
+  noise(server: string, line: string): void {
+    this.#add('noise', { server }, line);
   }
 
   /** What sessions tell. */

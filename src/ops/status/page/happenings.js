@@ -19,6 +19,7 @@ const words = {
   shared_ready: ['Shared server ready', 'good'],
   shared_ended: ['Shared server ended', 'bad'],
   start_failed: ['Server did not start', 'bad'],
+  noise: ['Server writes lines to stdout that are no MCP messages', 'bad'],
   crash_loop: ['Server ends again and again; it is left alone for a while', 'bad'],
   redis_away: ['Redis does not do what it is asked', 'bad'],
   redis_back: ['Redis answers', 'good'],
