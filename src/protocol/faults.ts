@@ -632,6 +632,13 @@ const catalogue = {
       'The gateway instance that holds this session does not keep up. Nothing of this request reached the server.',
     retryAfterS: 1,
   },
+  takeover_paused: {
+    status: 503,
+    code: -32000,
+    message:
+      'The gateway instances that held this session were lost again and again, so the next one waits before it takes over. Try again.',
+    retryAfterS: 10,
+  },
   other_configuration: {
     status: 503,
     code: -32000,

@@ -50,6 +50,8 @@ export interface ConversationOptions {
   register(): Promise<Registration>;
   /** The log takes no more events from here. */
   onRefused(why: Refusal, cause: unknown): void;
+  /** The server has answered a call of the client. */
+  onAnswered(): void;
   /** The session cannot go on. */
   onOver(reason: SessionEnd): void;
 }
@@ -238,6 +240,7 @@ export class Conversation {
 
   /** A call has its answer: what it changed or told is remembered for a restore. */
   #answered({ method, text }: Call, response: Message): void {
+    this.#options.onAnswered();
     if (text !== undefined && this.#options.client.answered(method, text, response.text))
       this.#options.onClientChanged();
     this.#reruns.answered(method, response.text);

@@ -71,6 +71,14 @@ export class RecordKeeper {
     return patiently(() => sessions.register(key, this.#record(), tail, log, instance().term), signal);
   }
 
+  /** The session has made progress: the losses of earlier owners do not count any more. Never rejects. */
+  async progress(): Promise<void> {
+    const { sessions, key, epoch, signal, onFailed } = this.#parts;
+    await patiently(() => sessions.progress(key, epoch), signal).catch((cause: unknown) => {
+      if (!signal.aborted) onFailed(cause);
+    });
+  }
+
   async release(): Promise<void> {
     const { sessions, key, epoch, signal } = this.#parts;
     await patiently(() => sessions.release(key, epoch), signal);

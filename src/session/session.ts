@@ -13,6 +13,7 @@ import type { Refusal } from './event-writer.ts';
 import { type Glance, glanceAt } from './glance.ts';
 import { Idleness } from './idleness.ts';
 import { nameOf, type SessionName, tellFailure } from './observer.ts';
+import { Proof } from './proof.ts';
 import { RecordKeeper } from './record-keeper.ts';
 import type { Headers, Reply } from './reply.ts';
 import { endCall, faultBeforeStart, isForGood, type SessionEnd } from './session-end.ts';
@@ -55,6 +56,8 @@ export class Session implements SessionHandle {
   readonly #startedAt = performance.now();
   /** The server has answered `initialize`, and the record is there. */
   #isOpen = false;
+  /** Of a session that was taken over. */
+  #proof: Proof | undefined;
   #startTimer: NodeJS.Timeout | undefined;
   #ending: Promise<void> | undefined;
   /** With which error the server refused `initialize`. */
@@ -94,6 +97,7 @@ export class Session implements SessionHandle {
       onClientChanged: () => this.#record.amend(),
       register: () => this.register(),
       onRefused: (why, cause) => this.#refused(why, cause),
+      onAnswered: () => this.#proof?.give(),
       onOver: (reason) => void this.end(reason),
     });
     this.idleness = new Idleness(this.#client, this.#talk);
@@ -205,6 +209,7 @@ export class Session implements SessionHandle {
     const { observer, onEnding, onEnded, options } = this.#parts;
     onEnding(reason);
     clearTimeout(this.#startTimer);
+    this.#proof?.end();
     // What the store does not take by then is not waited for: a session ends also while there is none.
     setTimeout(() => this.#over.abort(), options.storeWaitMs).unref();
     this.#talk.close();
@@ -283,6 +288,10 @@ export class Session implements SessionHandle {
     this.#record.adopt(adoption.record);
     this.#isOpen = true;
     this.#talk.adopt(adoption, readHandshake(adoption.record.initialized) as Handshake);
+    this.#proof = new Proof({
+      isServerUp: () => this.#talk.upstream.state !== 'restoring',
+      tell: () => void this.#record.progress(),
+    });
   }
 
   /** The log takes no more events from here: somebody else has the session, it was ended, or there is a fault. */

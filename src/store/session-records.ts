@@ -51,11 +51,13 @@ export interface LogState {
 
 /**
  * `taken`: the session is the caller's under `record.epoch`. `moved`: it has another owner or epoch than the caller knew;
- * look again. `unknown`: there is no such session, or it has ended. `worn_out`: its third takeover after a lost owner in
- * ten minutes; the session was ended, since it may be what its owners die of.
+ * look again. `unknown`: there is no such session, or it has ended. `paused`: its last owners were lost without progress, so the
+ * next takeover has to wait for `pauseMs`. `worn_out`: too many were; the session was ended, since it may be what its owners
+ * die of. See `takeover-limit.ts`.
  */
 export type TakeOver =
   | { readonly outcome: 'taken'; readonly record: SessionRecord; readonly log: LogState }
+  | { readonly outcome: 'paused'; readonly pauseMs: number }
   | { readonly outcome: 'moved' | 'unknown' | 'worn_out' };
 
 /** See `SessionRecords.register`. */
@@ -101,6 +103,8 @@ export interface SessionRecords {
    * @param from what the caller knows of the session
    */
   takeOver(key: string, from: { readonly owner: string; readonly epoch: number }, owner: string): Promise<TakeOver>;
+  /** The session has made progress under this owner: the takeovers before it do not count any more. */
+  progress(key: string, epoch: number): Promise<'done' | 'fenced' | 'no_record'>;
   /** Gives a session up for others: its owner becomes empty. */
   release(key: string, epoch: number): Promise<'done' | 'fenced' | 'no_record'>;
   /** Keeps these sessions from expiring: records, logs and all. One sweep, many sessions. */

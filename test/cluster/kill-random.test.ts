@@ -15,7 +15,7 @@ import { faultArgs, mayTakeOver, noticedMs } from './patience.ts';
 /** How many instances are killed in all; `KILL_RUNS=200` is the full size, which takes half an hour. */
 const kills = environmentNumber('KILL_RUNS', 20);
 const sessions = environmentNumber('KILL_SESSIONS', kills > 50 ? 50 : 20);
-/** A session that loses its owner three times within ten minutes ends; so its clients see no more kills than this. */
+/** What is recorded of so many is checked, and forgotten, before the next ones. */
 const killsPerRound = 2;
 const rounds = Math.ceil(kills / killsPerRound);
 /** What hangs is found soon; far beyond what a kill may cost. */

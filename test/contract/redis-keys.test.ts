@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { maxTakeovers } from '../../src/store/takeover-limit.ts';
 import { type RedisServer, startRedis } from '../support/redis-server.ts';
 import { aRecord, createLogWriter, epoch } from './log-writer.ts';
 import { freshPrefix, openRedisStore } from './redis-fixture.ts';
@@ -126,18 +127,28 @@ describe('the keys of the Redis store', () => {
     await store.close();
   });
 
-  it('do not count takeovers of more than ten minutes ago', async () => {
+  it('[U-01] do not count takeovers of more than ten minutes ago, let later ones wait, and end after many', async () => {
     await redis.empty();
     const store = await openRedisStore({ url: redis.url, prefix: freshPrefix() });
     await store.sessions.create('s', aRecord());
     const key = await redis.cli('KEYS', '*:record');
     const old = Date.now() - 600_001;
-    await redis.cli('HSET', key, 'taken', `${old} ${old} ${Date.now() - 500_000}`);
+    await redis.cli('HSET', key, 'takeovers', `${maxTakeovers} ${old}`);
     const from = { owner: 'instance-1', epoch };
     expect(await store.sessions.takeOver('s', from, 'b')).toMatchObject({ outcome: 'taken' });
-    const found = await store.sessions.find('s');
-    const next = { owner: 'b', epoch: found?.epoch ?? 0 };
-    expect(await store.sessions.takeOver('s', next, 'c')).toEqual({ outcome: 'worn_out' });
+    const next = { owner: 'b', epoch: (await store.sessions.find('s'))?.epoch ?? 0 };
+    for (const [count, agoMs, outcome] of [
+      [3, 19_000, 'paused'],
+      [3, 20_000, 'taken'],
+    ] as const) {
+      await redis.cli('HSET', key, 'takeovers', `${count} ${Date.now() - agoMs}`);
+      expect(await store.sessions.takeOver('s', next, 'c')).toMatchObject({ outcome });
+    }
+    const last = { owner: 'c', epoch: (await store.sessions.find('s'))?.epoch ?? 0 };
+    await redis.cli('HSET', key, 'takeovers', `${maxTakeovers} ${Date.now() - 500_000}`);
+    expect(await store.sessions.takeOver('s', last, 'd')).toEqual({ outcome: 'worn_out' });
+    expect(await store.sessions.takeOver('s', last, 'd')).toEqual({ outcome: 'worn_out' });
+    expect(await store.sessions.takeOver('s', next, 'd')).toEqual({ outcome: 'unknown' });
     await store.close();
   });
 

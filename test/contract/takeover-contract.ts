@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Position } from '../../src/protocol/event-id.ts';
 import type { NewEvent, PendingCall } from '../../src/store/event-log.ts';
 import type { TakeOver } from '../../src/store/session-records.ts';
+import { firstTakeoverPauseMs, maxTakeovers } from '../../src/store/takeover-limit.ts';
 import { aRecord, createLogWriter, epoch } from './log-writer.ts';
 import { appendEach, type Fixture, textsOf } from './store-fixture.ts';
 
@@ -11,6 +12,8 @@ function takenOf(found: TakeOver): Extract<TakeOver, { outcome: 'taken' }> {
   if (found.outcome !== 'taken') throw new Error(`the takeover answered ${found.outcome}`);
   return found;
 }
+
+const pauseOf = (found: TakeOver): number | undefined => (found.outcome === 'paused' ? found.pauseMs : undefined);
 
 /** What a change of owners promises. */
 export function takeoverContract(name: string, { openSession }: Fixture): void {
@@ -137,15 +140,50 @@ export function takeoverContract(name: string, { openSession }: Fixture): void {
       expect(await store.sessions.takeOver('s', from, 'b')).toEqual({ outcome: 'unknown' });
     });
 
-    it('ends a session at its third takeover after a lost owner, and says so to a retry too', async () => {
+    it('[U-01] makes the third takeover after a lost owner wait, and every other one that comes without progress', async () => {
       const { store } = await openSession();
       const b = takenOf(await store.sessions.takeOver('s', from, 'b')).record;
       const c = takenOf(await store.sessions.takeOver('s', b, 'c')).record;
-      expect(await store.sessions.takeOver('s', c, 'd')).toEqual({ outcome: 'worn_out' });
-      expect(await store.sessions.takeOver('s', c, 'd')).toEqual({ outcome: 'worn_out' });
-      expect(await store.sessions.takeOver('s', b, 'd')).toEqual({ outcome: 'unknown' });
+      const paused = await store.sessions.takeOver('s', c, 'd');
+      expect(paused).toEqual({ outcome: 'paused', pauseMs: expect.any(Number) });
+      expect(pauseOf(paused)).toBeGreaterThan(firstTakeoverPauseMs - 5_000);
+      expect(pauseOf(paused)).toBeLessThanOrEqual(firstTakeoverPauseMs);
+      expect(await store.sessions.find('s')).toMatchObject({ owner: 'c', epoch: c.epoch });
+    });
+
+    it('[U-01] ends no session that makes progress, however often its owners are lost', async () => {
+      const { store, other } = await openSession();
+      let known = aRecord();
+      for (let round = 0; round < 3 * maxTakeovers; round += 1) {
+        known = takenOf(await store.sessions.takeOver('s', known, `owner ${round}`)).record;
+        if (round % 2 === 1) expect(await other.sessions.progress('s', known.epoch)).toBe('done');
+      }
+      expect(await store.sessions.progress('s', known.epoch - 1)).toBe('fenced');
+      expect(await store.sessions.progress('s', known.epoch + 1)).toBe('no_record');
+      expect(await store.sessions.progress('t', 1)).toBe('no_record');
+    });
+
+    it('[U-01] lets takeovers without progress wait ever longer, and ends the session after many', async (context) => {
+      const { store, advance, isRealTime } = await openSession();
+      if (isRealTime) context.skip('a test that waits minutes is of no use; redis-keys.test.ts has one');
+      let known = aRecord();
+      const pauses: number[] = [];
+      for (let round = 0; round < maxTakeovers; round += 1) {
+        let taken = await store.sessions.takeOver('s', known, `owner ${round}`);
+        if (taken.outcome === 'paused') {
+          pauses.push(taken.pauseMs);
+          await advance(taken.pauseMs);
+          taken = await store.sessions.takeOver('s', known, `owner ${round}`);
+        }
+        known = takenOf(taken).record;
+      }
+      expect(pauses).toEqual([10_000, 20_000, 40_000, 60_000, 60_000, 60_000]);
+      expect(await store.sessions.takeOver('s', known, 'last')).toEqual({ outcome: 'worn_out' });
+      expect(await store.sessions.takeOver('s', known, 'last')).toEqual({ outcome: 'worn_out' });
+      expect(await store.sessions.takeOver('s', from, 'last')).toEqual({ outcome: 'unknown' });
       expect(await store.sessions.find('s')).toBeUndefined();
-      expect((await store.log.append('s', c.epoch, 0, [])).outcome).toBe('fenced');
+      expect((await store.log.append('s', known.epoch, 0, [])).outcome).toBe('fenced');
+      expect(await store.sessions.progress('s', known.epoch)).not.toBe('done');
     });
 
     it('does not count takeovers of released sessions', async () => {
@@ -164,7 +202,7 @@ export function takeoverContract(name: string, { openSession }: Fixture): void {
       let known = aRecord();
       for (const owner of ['b', 'c', 'd', 'e']) {
         known = takenOf(await store.sessions.takeOver('s', known, owner)).record;
-        await advance(301_000);
+        await advance(600_001);
       }
       expect(known.owner).toBe('e');
     });

@@ -9,7 +9,7 @@ export type FaultKind = keyof typeof weights | typeof busy;
 /** No fault of ours: others had the processors of the machine. */
 export const busy = 'machine busy';
 
-/** In which other instances may take sessions over: one bears two of them in ten minutes. */
+/** In which other instances may take sessions over: one bears so many without progress. */
 export const takeovers: readonly FaultKind[] = ['kill', 'freeze', 'partition', busy];
 
 /** One fault, by `performance.now()`. */
@@ -41,11 +41,27 @@ const lostWay = ['without its first progress'];
 
 /** How a deed may end besides `answered` while a fault lasts, and until it should have been noticed. */
 const explains: Readonly<Record<FaultKind, readonly string[]>> = {
-  kill: ['gone already', 'broken', 'outcome_unknown'],
+  kill: ['takeover_paused', 'gone already', 'broken', 'outcome_unknown'],
   drain: ['gone already', 'broken', 'outcome_unknown', 'draining'],
-  freeze: [...lostWay, 'gone already', 'broken', 'outcome_unknown', 'store_unavailable', 'owner_busy'],
+  freeze: [
+    'takeover_paused',
+    ...lostWay,
+    'gone already',
+    'broken',
+    'outcome_unknown',
+    'store_unavailable',
+    'owner_busy',
+  ],
   stall: ['store_unavailable'],
-  partition: [...lostWay, 'gone already', 'broken', 'outcome_unknown', 'store_unavailable', 'owner_busy'],
+  partition: [
+    'takeover_paused',
+    ...lostWay,
+    'gone already',
+    'broken',
+    'outcome_unknown',
+    'store_unavailable',
+    'owner_busy',
+  ],
   'redis restart': [...lostWay, 'gone already', 'outcome_unknown', 'store_unavailable'],
   'redis empty': [...lostWay, 'gone already', 'outcome_unknown', 'store_unavailable', 'history_lost'],
   'redis pause': [...lostWay, 'gone already', 'outcome_unknown', 'store_unavailable'],
@@ -56,7 +72,15 @@ const explains: Readonly<Record<FaultKind, readonly string[]>> = {
   'child stopped': [],
   'upstream cut': ['outcome_unknown', 'server_unreachable', 'server_exited'],
   'clients cut': ['broken'],
-  [busy]: [...lostWay, 'gone already', 'broken', 'outcome_unknown', 'store_unavailable', 'owner_busy'],
+  [busy]: [
+    'takeover_paused',
+    ...lostWay,
+    'gone already',
+    'broken',
+    'outcome_unknown',
+    'store_unavailable',
+    'owner_busy',
+  ],
 };
 
 /** In milliseconds; undefined where there was none. */

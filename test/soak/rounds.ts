@@ -9,7 +9,7 @@ import { executionsIn, startTraffic, type Traffic } from '../support/traffic.ts'
 import type { SessionTranscript } from '../support/transcript.ts';
 import { withDeadline } from '../support/wait-for.ts';
 import { bringAbout, chooseFault } from './faults.ts';
-import { type FaultKind, type Ledger, takeovers } from './ledger.ts';
+import type { FaultKind, Ledger } from './ledger.ts';
 import type { Stage } from './stage.ts';
 
 export interface RoundTools {
@@ -70,16 +70,10 @@ export async function runRound(number: number, tools: RoundTools): Promise<Round
   const traffics = opened.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
   for (const one of opened) if (one.status === 'rejected') ledger.fail(`round ${number} could not open: ${one.reason}`);
   isCutting = true;
-  let taken = 0;
   const faults = random.integer(3, 6);
   for (let fault = 0; fault < faults && performance.now() < until; fault++) {
     await delay(gaps * random.integer(2_000, 9_000));
-    const not = taken >= 2 ? takeovers : [];
-    const kind = chooseFault(
-      random,
-      kinds.filter((one) => !not.includes(one)),
-    );
-    if (takeovers.includes(kind)) taken += 1;
+    const kind = chooseFault(random, kinds);
     await bringAbout(kind, { stage, ledger, random, cutClients: proxy.cutAll }).catch((error: Error) =>
       ledger.fail(`${kind} could not be brought about: ${error.stack}`),
     );

@@ -27,7 +27,7 @@ export const sleeper: Talker = {
         const outcome = outcomeOf(answer, text);
         if (outcome !== 'unknown_session') return outcome;
         isOver = true;
-        // The third takeover in ten minutes ends a session.
+        // Many takeovers without progress end a session.
         const from = Math.max(openedAt, performance.now() - 600_000);
         return ledger.mayHaveEnded(from) ? 'answered' : outcome;
       });

@@ -1,4 +1,4 @@
-import { entryOf, faultMessage, type Reason, type RequestId } from '../../protocol/faults.ts';
+import { deniesReaching, faultMessage, type Reason, type RequestId } from '../../protocol/faults.ts';
 import type { Accepts } from '../../protocol/media-types.ts';
 import { encodeMessage, encodeRetry } from '../../protocol/sse.ts';
 import { PassedReply } from '../passed-reply.ts';
@@ -66,8 +66,8 @@ export class ContinuedReply extends PassedReply {
   }
 
   fault(said: Reason, id: RequestId | null, of?: Record<string, unknown>): void {
-    // Who says "try again" knows of what was asked last alone: an earlier asking may have reached the server.
-    const isMisleading = this.mayHaveRun && entryOf(said).retryAfterS !== undefined;
+    // A fault that says "not run" knows of what was asked last alone: an earlier asking may have reached the server.
+    const isMisleading = this.mayHaveRun && deniesReaching(said);
     const [reason, data] = isMisleading ? (['outcome_unknown'] as const) : ([said, of] as const);
     if (this.#sink === undefined) this.#finish(() => this.reply.fault(reason, id, data));
     else this.#endWith(this.#ids.map((of) => Buffer.from(faultMessage(reason, of, data))));

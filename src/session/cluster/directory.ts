@@ -36,11 +36,14 @@ export interface DirectoryOptions {
   mayAdopt(): boolean;
 }
 
-/** What is known of where a session is. `later`: it cannot be known now; ask again. */
+/**
+ * What is known of where a session is. `later`: it cannot be known now; ask again. A fault that `isPassing` is one for
+ * requests; a stream can wait for its end.
+ */
 export type Whereabouts =
   | { readonly here: SessionHandle }
   | { readonly instance: string }
-  | { readonly fault: Reason }
+  | { readonly fault: Reason; readonly isPassing?: true }
   | 'later';
 
 /** Records that are remembered, so that a request to another instance's session asks the store for nothing (P8). */
@@ -48,6 +51,9 @@ const maxRemembered = 10_000;
 
 /** Time for owners to register again in a store that lost its data, beyond a lease. */
 const settlingMs = 2_000;
+
+/** A request waits for the end of a pause before the next takeover that is no longer than this (P3). */
+const shortPauseMs = 1_000;
 
 /** An owner that says so often that it does not have a session that is registered for it, does not have it. */
 const maxDenials = 3;
@@ -209,6 +215,8 @@ export class Directory {
         onWornOut(key, server);
         return { fault: 'unknown_session' };
       }
+      if (taken.outcome === 'paused')
+        return taken.pauseMs <= shortPauseMs ? 'later' : { fault: 'takeover_paused', isPassing: true };
       if (taken.outcome !== 'taken') return 'later'; // it is looked for again, with all care
       const adoption = await prepareAdoption(store.log, key, taken.record, taken.log);
       adopt(key, server, { ...adoption, forwarded }, term);

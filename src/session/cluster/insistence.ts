@@ -11,6 +11,12 @@ export interface InsistenceOptions {
   isClosed(): boolean;
 }
 
+/** A fault, which may be `isPassing`: see `Whereabouts`. */
+interface Refused {
+  readonly fault: Reason;
+  readonly isPassing?: true;
+}
+
 /** The pauses between questions that could not be answered yet. */
 const firstPauseMs = 50;
 const longestPauseMs = 500;
@@ -21,7 +27,7 @@ const longestPauseMs = 500;
  *   was answered elsewhere meanwhile
  */
 export async function askUntilKnown<T extends object | string>(
-  ask: () => Promise<T | { readonly fault: Reason } | 'later'>,
+  ask: () => Promise<T | Refused | 'later'>,
   exchange: Exchange,
   reply: ContinuedReply,
   { waitMs, isClosed }: InsistenceOptions,
@@ -29,8 +35,10 @@ export async function askUntilKnown<T extends object | string>(
   const until = performance.now() + waitMs;
   for (let pauseMs = firstPauseMs; !reply.isDone; pauseMs = Math.min(1.5 * pauseMs, longestPauseMs)) {
     const said = await ask();
-    if (said !== 'later') {
-      if (typeof said !== 'object' || !('fault' in said)) return said;
+    const isRefused = typeof said === 'object' && 'fault' in said;
+    const waits = said === 'later' || (isRefused && said.isPassing && exchange.requestId === null);
+    if (!waits) {
+      if (!isRefused) return said as T;
       reply.fault(said.fault, exchange.requestId);
       return undefined;
     }

@@ -1,6 +1,6 @@
 import type { LogLimits } from '../event-log.ts';
 import { SessionExists, type SessionRecord, type SessionRecords, type TakeOver } from '../session-records.ts';
-import { maxTakeovers, takeoverWindowMs } from '../takeover-limit.ts';
+import { maxTakeovers, takeoverPauseMs, takeoverWindowMs } from '../takeover-limit.ts';
 import { ownBytes } from './own-bytes.ts';
 import { SessionLog } from './session-log.ts';
 
@@ -9,8 +9,8 @@ export interface MemorySession {
   record: SessionRecord;
   readonly log: SessionLog;
   expiresAtMs: number;
-  /** When it was taken over from lost owners. */
-  takenOverAtMs: number[];
+  /** How often it was taken over from lost owners since it made progress, and when for the last time. */
+  takeovers: { readonly count: number; readonly lastMs: number };
   /** Of its last registration under this epoch. */
   term?: number;
 }
@@ -90,7 +90,7 @@ export function createMemorySessions({ limits, recordTtlMs, now, onRemoved }: Me
 
   const add = (key: string, record: SessionRecord): MemorySession => {
     const log = new SessionLog(record.epoch, limits);
-    const session = { record: ownRecord(record), log, expiresAtMs: now() + ttlMs, takenOverAtMs: [] };
+    const session = { record: ownRecord(record), log, expiresAtMs: now() + ttlMs, takeovers: noTakeovers };
     sessions.set(key, session);
     return session;
   };
@@ -174,12 +174,15 @@ export function createMemorySessions({ limits, recordTtlMs, now, onRemoved }: Me
         return isOwnRetry ? taken(session) : { outcome: 'moved' };
       }
       if (record.owner !== '') {
-        session.takenOverAtMs = session.takenOverAtMs.filter((atMs) => now() - atMs < takeoverWindowMs);
-        if (session.takenOverAtMs.length >= maxTakeovers) {
+        const sinceMs = now() - session.takeovers.lastMs;
+        const count = sinceMs < takeoverWindowMs ? session.takeovers.count : 0;
+        if (count >= maxTakeovers) {
           bury(key, from.epoch);
           return { outcome: 'worn_out' };
         }
-        session.takenOverAtMs.push(now());
+        const pauseMs = takeoverPauseMs(count) - sinceMs;
+        if (pauseMs > 0) return { outcome: 'paused', pauseMs };
+        session.takeovers = { count: count + 1, lastMs: now() };
       }
       const epoch = Math.max(record.epoch + 1, Date.now());
       session.record = { ...record, owner, epoch };
@@ -187,6 +190,13 @@ export function createMemorySessions({ limits, recordTtlMs, now, onRemoved }: Me
       session.log.beginEpoch(epoch);
       touch(session);
       return taken(session);
+    },
+
+    async progress(key, epoch) {
+      const session = underEpoch(key, epoch);
+      if (typeof session === 'string') return session;
+      session.takeovers = noTakeovers;
+      return 'done';
     },
 
     async release(key, epoch) {
@@ -207,6 +217,8 @@ export function createMemorySessions({ limits, recordTtlMs, now, onRemoved }: Me
     },
   };
 }
+
+const noTakeovers = { count: 0, lastMs: Number.NEGATIVE_INFINITY };
 
 const ownRecord = (record: SessionRecord): SessionRecord => ({
   ...record,

@@ -1,5 +1,11 @@
 import { SessionExists, type SessionRecords, type TakeOver } from '../session-records.ts';
-import { maxTakeovers, takeoverWindowMs } from '../takeover-limit.ts';
+import {
+  firstTakeoverPauseMs,
+  freeTakeovers,
+  longestTakeoverPauseMs,
+  maxTakeovers,
+  takeoverWindowMs,
+} from '../takeover-limit.ts';
 import { parseRecord, parseState, recordArguments, stateArguments } from './codec.ts';
 import type { Commands } from './commands.ts';
 import type { Keys, SessionKeys } from './keys.ts';
@@ -53,14 +59,20 @@ export function createRedisRecords({ run, runScript, keys, lifetimes }: RedisRec
     },
 
     async takeOver(key, from, owner): Promise<TakeOver> {
-      const args = [from.owner, from.epoch, owner, maxTakeovers, takeoverWindowMs, logMs, recordMs];
+      const pauses = [freeTakeovers, firstTakeoverPauseMs, longestTakeoverPauseMs];
+      const args = [from.owner, from.epoch, owner, maxTakeovers, ...pauses, takeoverWindowMs, logMs, recordMs];
       const reply = (await runScript('take-over', allOf(keys.session(key)), args)) as readonly ScriptReply[];
       const [code, ...fields] = reply;
       if (code === 2) return { outcome: 'moved' };
       if (code === 3) return { outcome: 'unknown' };
       if (code === 4) return { outcome: 'worn_out' };
+      if (code === 5) return { outcome: 'paused', pauseMs: fields[0] as number };
       const [newest = null, tails = null, pending = null] = fields.slice(6);
       return { outcome: 'taken', record: parseRecord(fields), log: parseState(newest, tails, pending) };
+    },
+
+    async progress(key, epoch) {
+      return changeOf(await runScript('progress', [keys.session(key).record], [epoch]));
     },
 
     async release(key, epoch) {

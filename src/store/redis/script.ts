@@ -15,7 +15,7 @@ export type RunScript = (
 ) => Promise<ScriptReply>;
 
 const names = [
-  ...(['append', 'read', 'create', 'amend', 'release', 'register', 'take-over', 'renew', 'end'] as const),
+  ...(['append', 'read', 'create', 'amend', 'release', 'progress', 'register', 'take-over', 'renew', 'end'] as const),
   ...([
     'join',
     'prolong',

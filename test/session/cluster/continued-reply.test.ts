@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { allReasons, entryOf, type Reason } from '../../../src/protocol/faults.ts';
+import { allReasons, deniesReaching, entryOf, type Reason } from '../../../src/protocol/faults.ts';
 import { ContinuedReply } from '../../../src/session/cluster/continued-reply.ts';
 import { createFakeReply } from '../../support/fake-reply.ts';
 import { errorTo } from '../session-fixture.ts';
@@ -52,7 +52,7 @@ describe('a reply that several owners give in turn', () => {
     expect([nothing.client.sink.messages, nothing.client.sink.state]).toEqual([[], 'ended']);
   });
 
-  it('[P7] tells nobody to send again what may have been run', () => {
+  it('[P7] [U-01] tells nobody that it was not run, or to send it again, what may have been run', () => {
     const faulted = allReasons.map((reason) => {
       const { client, reply } = createFixture();
       reply.mayHaveRun = true;
@@ -64,6 +64,7 @@ describe('a reply that several owners give in turn', () => {
       const { reason } = given as { reason: Reason };
       expect([entryOf(reason).retryAfterS, entryOf(reason).status], reason).not.toContain(503);
       expect(entryOf(reason).retryAfterS, reason).toBeUndefined();
+      expect(deniesReaching(reason), reason).toBe(false);
     }
     const fresh = createFixture();
     fresh.reply.fault('store_unavailable', 1);

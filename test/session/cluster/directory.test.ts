@@ -277,7 +277,17 @@ describe('a session is taken over', () => {
     expect(adopted).toHaveLength(1);
   });
 
-  it('never for the third time in a short while: it may be what its owners die of', async () => {
+  it('[U-01] after a pause where its owners were lost again and again: a request waits for a short one alone', async () => {
+    const { directory, takeOver, adopted } = await createDirectory({ owner: '' });
+    takeOver.mockImplementationOnce(async () => ({ outcome: 'paused', pauseMs: 1_001 }));
+    expect(await directory.locate(visitor, undefined)).toEqual({ fault: 'takeover_paused', isPassing: true });
+    takeOver.mockImplementationOnce(async () => ({ outcome: 'paused', pauseMs: 1_000 }));
+    expect(await directory.locate(visitor, undefined)).toBe('later');
+    expect(adopted).toEqual([]);
+    expect(await directory.locate(visitor, undefined)).toMatchObject({ here: expect.anything() });
+  });
+
+  it('never where too many owners were lost: it may be what they die of', async () => {
     const { directory, takeOver, adopted } = await createDirectory({ owner: '' });
     takeOver.mockImplementationOnce(async () => ({ outcome: 'worn_out' }));
     expect(await directory.locate(visitor, undefined)).toEqual({ fault: 'unknown_session' });

@@ -12,7 +12,7 @@ if known[1] then
 end
 redis.call('HSET', KEYS[1], 'epoch', ARGV[1], 'owner', ARGV[2], 'head', ARGV[3], 'initialize', ARGV[4],
   'initialized', ARGV[5], 'state', ARGV[6], 'tail', 0, 'newest', -1, 'events', 0, 'bytes', 0)
-redis.call('HDEL', KEYS[1], 'ended', 'worn', 'taken', 'term')
+redis.call('HDEL', KEYS[1], 'ended', 'worn', 'takeovers', 'term')
 redis.call('PEXPIRE', KEYS[1], ARGV[7])
 redis.call('DEL', KEYS[2], KEYS[3], KEYS[4])
 return 1

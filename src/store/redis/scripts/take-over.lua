@@ -1,9 +1,9 @@
 -- Takes a session over from a lost or releasing owner, by compare-and-set on owner and epoch.
 --
 -- KEYS  1 record, 2 log, 3 tails, 4 pending
--- ARGV  1 owner and 2 epoch that the caller knows, 3 the new owner, 4 most takeovers in 5 a window in ms,
---       6 TTL of the log in ms, 7 of the rest in ms
--- Returns {code}: 2 moved, 3 unknown, 4 worn_out; or {1 taken, epoch, owner, head, initialize, initialized, clientState,
+-- ARGV  1 owner and 2 epoch that the caller knows, 3 the new owner, 4 most takeovers without progress, 5 those that need no
+--       pause, 6 the first pause and 7 the longest one in ms, 8 the window in ms, 9 TTL of the log in ms, 10 of the rest in ms
+-- Returns {code}: 2 moved, 3 unknown, 4 worn_out; {5 paused, pause in ms}; or {1 taken, epoch, owner, head, initialize, initialized, clientState,
 --       newest stream, {stream, tail, …}, {id, pending, …}}
 
 local record, log, tails, pending = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
@@ -17,7 +17,7 @@ local function taken()
   return reply
 end
 
-local known = redis.call('HMGET', record, 'epoch', 'owner', 'ended', 'worn', 'taken')
+local known = redis.call('HMGET', record, 'epoch', 'owner', 'ended', 'worn', 'takeovers')
 if known[3] then
   -- The caller's own lost reply, or that of another who knew the same.
   if known[4] and known[4] == ARGV[2] then return {4} end
@@ -31,26 +31,30 @@ end
 
 local time = redis.call('TIME')
 local nowMs = time[1] * 1000 + math.floor(time[2] / 1000)
-local times = {}
+local takeovers
 if known[2] ~= '' then
-  for atMs in string.gmatch(known[5] or '', '%d+') do
-    if nowMs - tonumber(atMs) < tonumber(ARGV[5]) then times[#times + 1] = atMs end
-  end
-  if #times >= tonumber(ARGV[4]) then
+  local count, lastMs = string.match(known[5] or '', '^(%d+) (%d+)$')
+  count = tonumber(count or 0)
+  local sinceMs = nowMs - tonumber(lastMs or 0)
+  if sinceMs >= tonumber(ARGV[8]) then count = 0 end
+  if count >= tonumber(ARGV[4]) then
     redis.call('DEL', record, log, tails, pending)
     redis.call('HSET', record, 'ended', known[1], 'worn', ARGV[2])
-    redis.call('PEXPIRE', record, ARGV[7])
+    redis.call('PEXPIRE', record, ARGV[10])
     return {4}
   end
-  times[#times + 1] = string.format('%.0f', nowMs)
+  local free = tonumber(ARGV[5])
+  local pauseMs = count < free and 0 or math.min(ARGV[6] * 2 ^ (count - free), tonumber(ARGV[7]))
+  if sinceMs < pauseMs then return {5, pauseMs - sinceMs} end
+  takeovers = string.format('%d %.0f', count + 1, nowMs)
 end
 
 local epoch = string.format('%.0f', math.max(tonumber(known[1]) + 1, nowMs))
 redis.call('HSET', record, 'epoch', epoch, 'owner', ARGV[3], 'tail', 0)
 redis.call('HDEL', record, 'term')
-if known[2] ~= '' then redis.call('HSET', record, 'taken', table.concat(times, ' ')) end
+if takeovers then redis.call('HSET', record, 'takeovers', takeovers) end
 -- The marker: from here on Redis itself refuses entries of an older epoch.
 redis.pcall('XADD', log, epoch .. '-0', 'm', '')
-redis.call('PEXPIRE', log, ARGV[6])
-for _, key in ipairs({record, tails, pending}) do redis.call('PEXPIRE', key, ARGV[7]) end
+redis.call('PEXPIRE', log, ARGV[9])
+for _, key in ipairs({record, tails, pending}) do redis.call('PEXPIRE', key, ARGV[10]) end
 return taken()
