@@ -9,6 +9,7 @@ import { describe, expect, it } from 'vitest';
  * wrong dependency begins.
  */
 const levelOf = new Map([
+  ['boundary.ts', 0],
   ['protocol', 0],
   ['store', 1],
   ['backend', 1],

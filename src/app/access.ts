@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import { detach } from '../boundary.ts';
 import type { AdmissionOptions } from '../http/admission.ts';
 import { type Authenticator, createAuthenticate } from '../http/auth/authenticate.ts';
 import { Authorization } from '../http/auth/authorization.ts';
@@ -110,7 +111,7 @@ async function tokenAuthenticators(config: GatewayConfig, logger: Logger): Promi
       onRecovered: () => logger.info({ issuer }, 'the keys of the issuer of tokens can be fetched again'),
     });
     // Ahead of the first token, so that an operator hears at once what is wrong; nobody waits for it.
-    void keys.refresh();
+    detach('background', keys.refresh());
     return keys;
   };
   return createTokenAuthenticators({

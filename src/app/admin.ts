@@ -39,11 +39,7 @@ export async function startAdmin({
     exposition ??= import('../ops/metrics/exposition.ts').then(({ createExposition }) => createExposition(metrics));
     return exposition;
   };
-  const onScrapeFailed = (err: unknown): void => logger.error({ err }, 'the metrics cannot be shown');
-  const endpoints = new Map([
-    ...healthEndpoints(health),
-    ['/metrics', createMetricsEndpoint(loadExposition, onScrapeFailed)] as const,
-  ]);
+  const endpoints = new Map([...healthEndpoints(health), ['/metrics', createMetricsEndpoint(loadExposition)] as const]);
   try {
     const admin = await startAdminServer({
       ...{ host, port },

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { Logger } from 'pino';
+import { detach } from '../boundary.ts';
 import type { Metrics } from '../ops/metrics/metrics.ts';
 import { countEvicted, countedLog, measureCommands } from '../ops/metrics/store-metrics.ts';
 import type { LogLimits } from '../store/event-log.ts';
@@ -32,7 +33,7 @@ async function openStore(config: GatewayConfig, logger: Logger, metrics: Metrics
   const tls = { ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }) };
   const connection = { url: redis, tls, commandTimeoutMs: redisTimeoutMs };
   const { createRedisStore } = await import('../store/redis/redis-store.ts');
-  void warnOfEviction(connection, logger);
+  detach('background', warnOfEviction(connection, logger));
   return createRedisStore({
     ...connection,
     prefix: redisPrefix,

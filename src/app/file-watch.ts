@@ -1,5 +1,6 @@
 import { type Stats, statSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
+import { detach } from '../boundary.ts';
 
 /**
  * How often files are looked at. By their state and not by events of the file system: those miss what is replaced by a link,
@@ -46,7 +47,7 @@ export function watchFiles(
     states = now;
     onChange();
   };
-  const timer = paths.length === 0 ? undefined : setInterval(() => void look(), lookMs).unref();
+  const timer = paths.length === 0 ? undefined : setInterval(() => detach('background', look()), lookMs).unref();
   return {
     stop() {
       isStopped = true;

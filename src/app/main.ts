@@ -7,6 +7,8 @@ import { killAllGroupsNow, setGroupWitness } from '../backend/stdio/groups.ts';
 import { createGroupNotes } from '../backend/stdio/orphans/group-notes.ts';
 import { endLeftBehind } from '../backend/stdio/orphans/left-behind.ts';
 import { ownIdentity } from '../backend/stdio/orphans/process-identity.ts';
+import { detach, reportFaultsTo } from '../boundary.ts';
+import { faultField, shownFault } from '../ops/fault-log.ts';
 import { createLog, type Log } from '../ops/log.ts';
 import { readLogLevels } from '../ops/log-levels.ts';
 import { renderBanner } from './banner.ts';
@@ -74,6 +76,10 @@ export async function main(): Promise<void> {
     const progress = process.stderr.isTTY ? createProgressLine(process.stderr) : noProgressLine;
     const print = (text: string): void => progress.past(() => process.stdout.write(text));
     const json = isJson ? jsonListener() : undefined;
+    reportFaultsTo((seam, cause) => {
+      const { stack } = shownFault(cause);
+      progress.past(() => process.stderr.write(`mcp-gangway: a fault of the gateway itself (${seam}): ${stack}\n`));
+    });
     const isFine = await check(config, warnings, process.env, json?.listener ?? textListener(print), progress.show);
     if (json !== undefined) print(json.text(isFine));
     process.exitCode = isFine ? 0 : failed;
@@ -101,11 +107,13 @@ async function serve(config: GatewayConfig, source: ConfigurationSource, log: Lo
     process.exit(failed);
   };
   process.on('uncaughtException', (error) => {
-    logger.fatal({ err: error }, 'the gateway failed');
+    logger.fatal(faultField(logger, error), 'the gateway failed');
     process.exit(failed);
   });
   // The handler of the signal does the rest.
-  const onDrain = (): void => void process.kill(process.pid, 'SIGTERM');
+  const onDrain = (): void => {
+    process.kill(process.pid, 'SIGTERM');
+  };
   let gateway: Gateway | undefined;
   endOnSignals(() => gateway, config, logger);
   if (await cleanUp(logger)) noteGroups((why) => logger.warn({ why }, 'cannot note the processes of servers'));
@@ -192,7 +200,7 @@ function endOnSignals(started: () => Gateway | undefined, config: GatewayConfig,
   };
   for (const signal of endSignals) {
     process.on(signal, () => {
-      if (signal !== 'SIGHUP' || hasTerminal) void end(signal);
+      if (signal !== 'SIGHUP' || hasTerminal) detach('background', end(signal));
       else if (!isEnding) started()?.reload(); // before it is ready everything is new
     });
   }

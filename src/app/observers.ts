@@ -1,9 +1,11 @@
 import { hostname } from 'node:os';
 import { usageOf } from '../backend/stdio/usage.ts';
+import { reportFaultsTo, type Seam } from '../boundary.ts';
 import type { Traffic } from '../http/traffic.ts';
 import type { ModernObserver } from '../modern/observer.ts';
 import { type Audit, createAudit } from '../ops/audit.ts';
 import { both } from '../ops/both.ts';
+import { createFaultReporter } from '../ops/fault-log.ts';
 import { noteModern, noteSessions } from '../ops/health/noting-observers.ts';
 import type { ServerHealth } from '../ops/health/server-health.ts';
 import type { Log } from '../ops/log.ts';
@@ -68,13 +70,19 @@ export function createObservers(config: GatewayConfig, log: Log, health: ServerH
     noise.forget(server);
   };
   const listenersOf = (server: ServerConfig): ServerListeners => listenTo(server, log, processes, health);
+  const reportFaults = (count: (seam: Seam) => void): unknown =>
+    reportFaultsTo(createFaultReporter(log.app, count, sessionLog.clusterFailed));
   if (status === undefined) {
+    reportFaults(() => undefined);
     const sessions = { ...sessionLog, calls: audit };
     const trafficOf = (): undefined => undefined;
     const nobody = { metrics: undefined, status: undefined };
     return { sessions, modern: modernLog, calls: audit, audit, ...nobody, listenersOf, trafficOf, forget };
   }
   const metrics = new Metrics();
+  reportFaults((seam) => {
+    metrics.tallies('internalErrors').of(seam).value += 1;
+  });
   const calls = bothTold(audit, bothTold(new CallMetrics(metrics), status.rates));
   const backends = new BackendMetrics(metrics);
   watchProcesses(metrics, { live: backends.live, usageOf });

@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import { detach } from '../boundary.ts';
 import { type Failure, failureOf } from '../ops/health/server-failure.ts';
 import type { ServerHealth } from '../ops/health/server-health.ts';
 import { readOwn } from '../protocol/message.ts';
@@ -68,10 +69,10 @@ export function startProbing(served: ServedServer, health: ServerHealth, logger:
     );
     if (isStopped) return;
     judge(outcome);
-    timer = setTimeout(() => void ask(), probeEveryMs).unref();
+    timer = setTimeout(() => detach('background', ask()), probeEveryMs).unref();
   };
 
-  void ask();
+  detach('background', ask());
   return {
     stop() {
       isStopped = true;

@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import { detach } from '../boundary.ts';
 import type { Era } from '../protocol/revisions.ts';
 import type { Server } from '../session/session-parts.ts';
 import type { GatewayConfig, ServerConfig } from './configuration/config.ts';
@@ -141,7 +142,7 @@ export class ServerSet {
     try {
       for (const config of servers) started.push([config.name, this.#parts.run(config)]);
     } catch (error) {
-      for (const [, { pool }] of started) void pool.close();
+      for (const [, { pool }] of started) detach('background', pool.close());
       for (const { name } of servers) if (!this.#current.has(name)) this.#parts.health.remove(name);
       throw error;
     }
@@ -161,10 +162,13 @@ export class ServerSet {
     groups.close();
     const sessionsEnded = sessions.retirements.retire(server, { lingerMs, graceMs: gateway.drainMs });
     const ended = [running.pool.close(), modern.drain(lingerMs + gateway.drainMs, sessionsEnded), sessionsEnded];
-    void Promise.all(ended).then(() => {
-      this.#former.delete(served);
-      onGone(config);
-    });
+    detach(
+      'background',
+      Promise.all(ended).then(() => {
+        this.#former.delete(served);
+        onGone(config);
+      }),
+    );
   }
 
   #noteFirst(): void {

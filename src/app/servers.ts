@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { OpenBackend } from '../backend/backend.ts';
+import { contained } from '../backend/contained.ts';
 import { childEnvironment } from '../backend/stdio/environment.ts';
 import { locate } from '../backend/stdio/locate.ts';
 import { canWatchMemory } from '../backend/stdio/memory-watch.ts';
@@ -50,11 +51,12 @@ export function openersOf(
   listeners: ServerListeners,
 ): Openers {
   const { counted = (open) => open } = listeners;
+  const kept = (open: OpenBackend): OpenBackend => counted(contained(open));
   if (config.address !== undefined) {
     const { open, openModern, isOverHttp } = openersOfRemote(config, gateway, listeners);
-    return { open: counted(open), openModern: openModern && counted(openModern), isOverHttp };
+    return { open: kept(open), openModern: openModern && kept(openModern), isOverHttp };
   }
-  const open = counted(openerOfLocal(config, gateway, environment, listeners));
+  const open = kept(openerOfLocal(config, gateway, environment, listeners));
   return { open, openModern: open, isOverHttp: false };
 }
 

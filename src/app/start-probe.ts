@@ -1,4 +1,5 @@
 import type { BackendEnd, OpenBackend } from '../backend/backend.ts';
+import { detach } from '../boundary.ts';
 import { helpIfEnded } from '../ops/health/start-help.ts';
 import type { Era } from '../protocol/revisions.ts';
 import type { GatewayConfig, ServerConfig } from './configuration/config.ts';
@@ -127,7 +128,11 @@ async function awaitSpare(probe: StartProbe): Promise<RunningServer> {
           // Some end on any request before `initialize`: that is no fault of theirs, and the next one is not asked.
           startedAt = performance.now();
           running.pool.addSpare(firstSpareMs);
-        } else if (!hasStarted) void running.pool.close().then(() => reject(new Error(explain(end))));
+        } else if (!hasStarted)
+          detach(
+            'background',
+            running.pool.close().then(() => reject(new Error(explain(end)))),
+          );
         else if (isUseless) onUseless(explain(end));
         else listeners.onSpareEnd?.(end);
       },

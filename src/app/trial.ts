@@ -144,7 +144,9 @@ export function openTrial(open: OpenBackend, timeoutMs: number, era: Era = 'lega
       }
     },
     noise: noise.lines,
-    notify: (method) => void backend.send(Buffer.from(JSON.stringify({ jsonrpc: '2.0', method }))),
+    notify(method) {
+      backend.send(Buffer.from(JSON.stringify({ jsonrpc: '2.0', method })));
+    },
     close: () => backend.close({ isForGood: true }),
   };
 }

@@ -1,3 +1,4 @@
+import { detach } from '../boundary.ts';
 import type { Backend, BackendEnd, BackendEvents, OpenBackend } from './backend.ts';
 
 /** What a pool of warm spares needs. */
@@ -84,11 +85,11 @@ export function createWarmPool({ open, size, onSpareEnd }: WarmPoolOptions): War
       setTimeout(() => {
         if (spares.length <= size || !spares.includes(spare)) return;
         remove(spare);
-        void spare.backend.close();
+        detach('backend', spare.backend.close());
       }, expireMs).unref();
     },
     renew() {
-      for (const { backend } of spares.splice(0)) void backend.close();
+      for (const { backend } of spares.splice(0)) detach('backend', backend.close());
       fill();
     },
     async close() {

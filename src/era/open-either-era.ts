@@ -1,4 +1,5 @@
 import type { Backend, BackendEnd, BackendEvents, OpenBackend, RequestIds } from '../backend/backend.ts';
+import { detach } from '../boundary.ts';
 import type { RequestId } from '../protocol/faults.ts';
 import type { ForwardedHeaders } from '../protocol/forwarded-headers.ts';
 import { type Message, memberValue, readOne, readResponse } from '../protocol/message.ts';
@@ -134,7 +135,7 @@ class UndecidedBackend implements Backend {
       const read = readOne(Buffer.from(message.buffer, message.byteOffset, message.byteLength));
       if (read?.method === 'initialize') {
         this.#opening = { message, headers, id: read.id as RequestId };
-        this.#silenceTimer = setTimeout(() => void this.#doubt(), this.#options.silentMs);
+        this.#silenceTimer = setTimeout(() => detach('session', this.#doubt()), this.#options.silentMs);
       }
     }
     return this.#backend.send(message, headers);
@@ -197,15 +198,18 @@ class UndecidedBackend implements Backend {
     const answer = typeof refusal === 'string' ? undefined : refusal;
     const isDoubted = answer !== undefined && isAsOfModern(answer);
     const seen = isDoubted ? 'modern' : refusal === 'ended' ? 'end' : undefined;
-    void this.#options.eras.findEra(this.#opening?.headers, seen).then((era) => {
-      this.#decide();
-      const isModern = era === 'modern' && !this.#isClosed;
-      if (isModern && answer !== undefined && saysNoLegacy(answer)) this.#options.onNoLegacy();
-      if (isModern) return this.#translate();
-      const isLegacy = era === 'legacy' && (answer === undefined || readDiscovery(answer).era === 'legacy');
-      if (isDoubted && !isLegacy && !this.#isClosed) return this.#giveUp();
-      for (const tell of this.#untold.splice(0)) tell();
-    });
+    detach(
+      'session',
+      this.#options.eras.findEra(this.#opening?.headers, seen).then((era) => {
+        this.#decide();
+        const isModern = era === 'modern' && !this.#isClosed;
+        if (isModern && answer !== undefined && saysNoLegacy(answer)) this.#options.onNoLegacy();
+        if (isModern) return this.#translate();
+        const isLegacy = era === 'legacy' && (answer === undefined || readDiscovery(answer).era === 'legacy');
+        if (isDoubted && !isLegacy && !this.#isClosed) return this.#giveUp();
+        for (const tell of this.#untold.splice(0)) tell();
+      }),
+    );
   }
 
   /** Nobody knows now what the server needs; that may be otherwise in a moment. */

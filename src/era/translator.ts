@@ -90,7 +90,9 @@ export class Translator implements Backend {
         return id;
       },
       hold: (bytes) => this.#hold(bytes),
-      closeQuestion: (id) => void this.#questions.delete(id),
+      closeQuestion: (id) => {
+        this.#questions.delete(id);
+      },
       onOver: (call, reason) => this.#over(call, reason),
     };
   }

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { detach } from '../boundary.ts';
 import type { CredentialMarks } from '../era/credential-marks.ts';
 import { type Brought, bringCredentials } from '../protocol/credentials.ts';
 import type { ForwardedHeaders } from '../protocol/forwarded-headers.ts';
@@ -12,7 +13,7 @@ import { type Authenticate, type Challenge, type Identity, isChallenge } from '.
 import { createGuard, type GuardOptions } from './guard.ts';
 import { logServer } from './logged-request.ts';
 import { noteRequest, noteSender } from './refused-calls.ts';
-import { respondWithChallenge } from './respond.ts';
+import { endAsInternal, respondWithChallenge } from './respond.ts';
 import type { TracePosts } from './traced-post.ts';
 import type { Traffic } from './traffic.ts';
 import { bytesOf, endWith } from './visits.ts';
@@ -54,6 +55,8 @@ export interface Doors {
   /** Whoever lets a sender in ends the visit when all is over. */
   admitted(sender: Sender): void;
   refused(challenge: Challenge): void;
+  /** A fault of the gateway itself has ended the request, before or after it was let in. */
+  failed(): void;
 }
 
 /**
@@ -85,19 +88,23 @@ export function createAdmission(options: AdmissionOptions): (incoming: IncomingM
       if (!brought.ok) return doors.refused(challengeOf(brought));
       const { values } = brought;
       if (credentials.as === 'headers') return admit(principal, values);
-      marks.of(server.name, values).then(
+      const marked = marks.of(server.name, values).then(
         (mark) => {
           if (!incoming.socket.destroyed) admit({ ...principal, credentials: mark }, values);
         },
-        (cause: unknown) =>
-          doors.refused({ reason: cause instanceof StoreUnavailable ? 'store_unavailable' : 'internal' }),
+        (cause: unknown) => {
+          if (!(cause instanceof StoreUnavailable)) throw cause;
+          doors.refused({ reason: 'store_unavailable' });
+        },
       );
+      detach('request', marked, doors.failed);
     };
     const outcome = authenticate(incoming);
     if (!(outcome instanceof Promise)) return judge(outcome);
-    void outcome.then((late) => {
+    const judged = outcome.then((late) => {
       if (!incoming.socket.destroyed) judge(late);
     });
+    detach('request', judged, doors.failed);
   };
 }
 
@@ -124,5 +131,6 @@ export function behindAdmission(
         serve(incoming, outgoing, sender);
       },
       refused: (challenge) => respondWithChallenge(outgoing, challenge),
+      failed: () => endAsInternal(outgoing),
     });
 }

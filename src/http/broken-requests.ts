@@ -36,7 +36,10 @@ const hasBegunToAnswer = (
  */
 function answerInPlain(socket: Duplex & { readonly _parent?: Duplex | null }): void {
   const below = socket._parent;
-  if (below?.writable !== true) return void socket.destroy();
+  if (below?.writable !== true) {
+    socket.destroy();
+    return;
+  }
   below.end(answerTo('plain_http'), () => socket.destroy());
 }
 

@@ -78,7 +78,7 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
 
   const post: Method = (incoming, outgoing, sender) => {
     const accepts = readAccept(incoming.headers.accept);
-    readPosted(incoming, options, accepts.json || accepts.sse, (read) => {
+    readPosted(outgoing, options, accepts.json || accepts.sse, (read) => {
       const needs = neededBy(read, authorization);
       const allowed = authorized(read, needs, sender.identity, authorization, incoming.url);
       const plain = replyTo(outgoing, accepts, sender, allowed.id, needs);

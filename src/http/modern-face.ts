@@ -1,3 +1,4 @@
+import { detach } from '../boundary.ts';
 import type { Groups } from '../era/groups/groups.ts';
 import { Answer } from '../modern/answer.ts';
 import type { ModernServer } from '../modern/modern-server.ts';
@@ -84,7 +85,10 @@ export function createModernFace({
     const header = disagreeingHeader(message, envelope.protocolVersion, headers);
     if (header !== undefined) return answer.fault('header_mismatch', mismatchOf(header, headers));
     if (modern.era === undefined) answer.awaitsStart(); // it is found out by a start
-    whenEraIsKnown(reply, (era) => {
+    const onFault = (): void => {
+      if (!answer.isOver) answer.fault('internal');
+    };
+    whenEraIsKnown(reply, onFault, (era) => {
       answer.started();
       if (answer.isOver) return;
       const refusal = refusalOf(era, message, envelope, headers);
@@ -105,10 +109,10 @@ export function createModernFace({
     });
   };
 
-  const whenEraIsKnown = ({ forwarded }: Reply, serve: (era: Era | Reason) => void): void => {
+  const whenEraIsKnown = ({ forwarded }: Reply, onFault: () => void, serve: (era: Era | Reason) => void): void => {
     const { era } = modern;
     if (era !== undefined) serve(era);
-    else void modern.findEra(forwarded).then(serve);
+    else detach('request', modern.findEra(forwarded).then(serve), onFault);
   };
 
   /** What is wrong with a request of this server, by what is the same for every tool. */
@@ -141,7 +145,8 @@ export function createModernFace({
       else answer.fault('header_mismatch', mismatchOf(fault.header, headers));
     };
     const outcome = modern.checkParams(message, headers, forwarded);
-    if (outcome instanceof Promise) void outcome.then(judge);
+    if (outcome instanceof Promise)
+      detach('request', outcome.then(judge), () => answer.isOver || answer.fault('internal'));
     else judge(outcome);
   };
 
@@ -152,7 +157,8 @@ export function createModernFace({
     }
     const header = disagreeingHeader(message, version, headers);
     if (header !== undefined) return reply.fault('header_mismatch', null, mismatchOf(header, headers));
-    whenEraIsKnown(reply, (era) => {
+    const onFault = (): void => reply.fault('internal', null);
+    whenEraIsKnown(reply, onFault, (era) => {
       // All that a client of this era can notify a legacy server of is that it cancels, which closing the stream says.
       if (era === 'legacy') return reply.accepted();
       const reason = era === 'modern' ? modern.notify(message, reply.forwarded) : era;

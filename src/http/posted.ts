@@ -1,13 +1,15 @@
-import type { IncomingMessage } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { contain } from '../boundary.ts';
 import type { Reason, RequestId } from '../protocol/faults.ts';
 import type { ScanLimits } from '../protocol/json-scan.ts';
 import { isJsonContentType } from '../protocol/media-types.ts';
 import { type Message, readBody } from '../protocol/message.ts';
 import { namesModernRevision } from '../protocol/revisions.ts';
-import { readRequestBody } from './body.ts';
+import { type Body, readRequestBody } from './body.ts';
 import { headerOf } from './guard.ts';
 import { logMessages } from './logged-request.ts';
 import { noteBody, noteMessages } from './refused-calls.ts';
+import { endAsInternal } from './respond.ts';
 
 /** What a POST brought, or why it is refused: `id` is that of the request that the error answers. */
 export type Posted =
@@ -39,28 +41,39 @@ export interface PostLimits {
 const limits: ScanLimits = { maxBatch: 100, maxMembers: 4096 };
 
 /**
- * Reads the messages of a POST. `done` is called once, unless the client leaves before all has come.
+ * Reads the messages of a POST. `done` is called once, unless the client leaves before all has come. What it throws ends the
+ * request as `internal`.
  * @param isAcceptable false if the client takes no form of answer that there is
  */
 export function readPosted(
-  incoming: IncomingMessage,
+  outgoing: ServerResponse,
   limits: PostLimits,
   isAcceptable: boolean,
   done: (posted: Posted) => void,
 ): void {
+  const { req: incoming } = outgoing;
   const refused = refuseHeaders(incoming) ?? (isAcceptable ? undefined : 'not_acceptable');
   if (refused !== undefined) return done(refusal(refused));
-  readRequestBody(incoming, limits.maxBodyBytes, (body) => {
+  let id: RequestId | null = null;
+  const take = (body: Body): void => {
     if (body.ok) {
       noteBody(incoming);
       const posted = readMessages(body.bytes, limits.maxDepth, headerOf(incoming, 'mcp-protocol-version'));
+      id = posted.id;
       if (posted.ok) {
         noteMessages(incoming, posted.messages);
         logMessages(incoming, posted.messages);
       }
       done(posted);
     } else if (body.reason !== 'aborted') done(refusal(body.reason));
-  });
+  };
+  readRequestBody(incoming, limits.maxBodyBytes, (body) =>
+    contain(
+      'request',
+      () => take(body),
+      () => endAsInternal(outgoing, id),
+    ),
+  );
 }
 
 const refusal = (reason: Reason, id: RequestId | null = null, data?: Record<string, unknown>): Posted => ({

@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import { contain } from '../boundary.ts';
 import type { Reason, RequestId } from '../protocol/faults.ts';
 import type { Accepts } from '../protocol/media-types.ts';
 import { keepAliveComment } from '../protocol/sse.ts';
@@ -6,7 +7,7 @@ import type { EventSink, Headers, Reply } from '../session/reply.ts';
 import type { Sender } from './admission.ts';
 import { requestIdOf } from './logged-request.ts';
 import { receivedAt } from './refused-calls.ts';
-import { respondWithFault, respondWithJson } from './respond.ts';
+import { hasFailed, respondWithFault, respondWithJson } from './respond.ts';
 import type { Traffic } from './traffic.ts';
 
 /** Without it, Node.js would announce a chunked body. */
@@ -70,7 +71,7 @@ export class HttpReply implements Reply {
   onGone(listener: () => void): void {
     const { outgoing } = this;
     outgoing.once('close', () => {
-      if (!outgoing.writableFinished) listener();
+      if (!outgoing.writableFinished || hasFailed(outgoing)) contain('request', listener);
     });
   }
 
@@ -130,13 +131,19 @@ export function openEventStream(outgoing: ServerResponse, times: ReplyTimes, hea
   });
   return {
     write: (text) => outgoing.write(text) || outgoing.writableLength < unsentBytes,
-    onDrain: (listener) => void outgoing.on('drain', listener),
-    onClose: (listener) => void outgoing.once('close', listener),
+    onDrain: (listener) => {
+      outgoing.on('drain', () => contain('request', listener, () => outgoing.destroy()));
+    },
+    onClose: (listener) => {
+      outgoing.once('close', () => contain('request', listener));
+    },
     end() {
       clearInterval(keepAlive);
       cutIfUnread(outgoing, times);
       outgoing.end();
     },
-    cut: () => void outgoing.destroy(),
+    cut: () => {
+      outgoing.destroy();
+    },
   };
 }

@@ -31,6 +31,23 @@ export function respondWithFault(
   respondWithJson(outgoing, status, faultMessage(reason, id, data, era), headers);
 }
 
+/** Responses that a fault of the gateway has ended, whoever still meant to answer. */
+const failed = new WeakSet<ServerResponse>();
+
+/** True if a fault of the gateway itself has ended the response: its request is over, whatever was sent. */
+export const hasFailed = (outgoing: ServerResponse): boolean => failed.has(outgoing);
+
+/**
+ * Ends the one request that a fault of the gateway was stopped at: with `internal`, or, where its response has begun, by the end
+ * of the connection, which a client that can resume takes as such.
+ */
+export function endAsInternal(outgoing: ServerResponse, id: RequestId | null = null): void {
+  if (outgoing.writableEnded || outgoing.destroyed) return;
+  failed.add(outgoing);
+  if (outgoing.headersSent) outgoing.destroy();
+  else respondWithFault(outgoing, 'internal', id);
+}
+
 /** Answers a request that is not let in. */
 export function respondWithChallenge(outgoing: ServerResponse, { reason, wwwAuthenticate, data }: Challenge): void {
   if (wwwAuthenticate !== undefined) outgoing.setHeader('www-authenticate', wwwAuthenticate);

@@ -1,4 +1,4 @@
-import type { RequestListener, ServerResponse } from 'node:http';
+import type { RequestListener } from 'node:http';
 import type { Cors } from './cors.ts';
 import type { Endpoint } from './endpoint.ts';
 import { respondWithFault } from './respond.ts';
@@ -47,15 +47,6 @@ export function byMethod(methods: Readonly<Record<string, Endpoint>>): Endpoint 
     outgoing.setHeader('allow', allow);
     respondWithFault(outgoing, 'wrong_method');
   };
-}
-
-/** Waits for an answer that is being written. If that fails, the request is answered with a fault, and ends alone. */
-export function answering(outgoing: ServerResponse, work: Promise<void>, onFailed: (cause: unknown) => void): void {
-  work.catch((cause: unknown) => {
-    onFailed(cause);
-    if (outgoing.headersSent) outgoing.destroy();
-    else respondWithFault(outgoing, 'internal');
-  });
 }
 
 /** An endpoint to read from. For HEAD, Node.js sends the head of the same answer and leaves out the body. */

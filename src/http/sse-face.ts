@@ -50,7 +50,7 @@ export function createMessagesEndpoint(options: SseFaceOptions): Endpoint {
   return behindAdmission(options, (incoming, outgoing, sender) => {
     const { principal } = sender;
     if (incoming.method !== 'POST') return respondWithFault(outgoing, 'only_messages');
-    readPosted(incoming, options, true, (read) => {
+    readPosted(outgoing, options, true, (read) => {
       const needs = neededBy(read, authorization);
       const allowed = authorized(read, needs, sender.identity, authorization, incoming.url);
       const said = new PostReply(outgoing, options, sender, needs);

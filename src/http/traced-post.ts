@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { type Attributes, context, propagation, ROOT_CONTEXT, type Span, type Tracer, trace } from '@opentelemetry/api';
 import { endWithError, endWithResponse, startCallSpan } from '../backend/call-span.ts';
+import { contain } from '../boundary.ts';
 import type { Reason, RequestId } from '../protocol/faults.ts';
 import { type Message, readBody } from '../protocol/message.ts';
 import { decodeEvents } from '../protocol/sse.ts';
@@ -142,14 +143,22 @@ class WatchedReply extends PassedReply {
     const sink = this.reply.stream(headers);
     sink.onClose(() => this.#end());
     const write: EventSink['write'] = (text, at) => {
-      if (this.#spans.length > 0) for (const { data } of decodeEvents(text)) if (data !== undefined) this.#look(data);
+      if (this.#spans.length > 0) contain('request', () => this.#lookAt(text));
       return sink.write(text, at);
     };
     return { ...sink, write };
   }
 
+  #lookAt(events: Buffer): void {
+    for (const { data } of decodeEvents(events)) if (data !== undefined) this.#look(data);
+  }
+
   /** Ends the spans of requests that are answered in a text: one message, or those of a batch. */
   #look(text: Buffer): void {
+    contain('request', () => this.#endAnswered(text)); // whoever traces must not harm what is traced
+  }
+
+  #endAnswered(text: Buffer): void {
     const body = readBody(text, Number.POSITIVE_INFINITY);
     for (const read of body.ok ? body.messages : []) {
       if (!read.ok || read.message.kind !== 'response') continue;

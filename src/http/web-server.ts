@@ -1,8 +1,9 @@
 import { createServer, type RequestListener } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { Server } from 'node:net';
+import { contain, reportFault } from '../boundary.ts';
 import { answerBrokenRequests } from './broken-requests.ts';
-import { respondWithFault } from './respond.ts';
+import { endAsInternal, respondWithFault } from './respond.ts';
 
 /** A certificate with its chain, and its key, both in PEM. */
 export interface ServerCertificate {
@@ -33,6 +34,9 @@ export interface WebServer {
 /** What holds for every connection with TLS (RFC 9325, section 3.1.1); HTTP/2 is not spoken. */
 const tlsRules = { minVersion: 'TLSv1.2', ALPNProtocols: ['http/1.1'] } as const;
 
+/** A write to a response that is over would otherwise be an exception of the process. */
+const reportBrokenResponse = (cause: unknown): void => reportFault('request', cause);
+
 /** An HTTP/1.1 server, with TLS if it has a certificate. What Node.js would refuse without a word gets one of the catalogue. */
 export function createWebServer(options: WebServerOptions, listener: RequestListener): WebServer {
   const { certificate, bodyTimeoutMs, connectionIdleMs, maxConnections } = options;
@@ -45,8 +49,17 @@ export function createWebServer(options: WebServerOptions, listener: RequestList
   const tls =
     certificate && createTlsServer({ ...times, ...tlsRules, ...certificate, handshakeTimeout: bodyTimeoutMs });
   const server = tls ?? createServer(times);
-  server.on('request', listener);
-  server.on('checkExpectation', (_incoming, outgoing) => respondWithFault(outgoing, 'bad_expectation'));
+  server.on('request', (incoming, outgoing) => {
+    outgoing.on('error', reportBrokenResponse);
+    contain(
+      'request',
+      () => listener(incoming, outgoing),
+      () => endAsInternal(outgoing),
+    );
+  });
+  server.on('checkExpectation', (_incoming, outgoing) =>
+    contain('request', () => respondWithFault(outgoing, 'bad_expectation')),
+  );
   answerBrokenRequests(server);
   // Node.js drops what follows the first 1,000 headers, and with it what the guards look at; their size is bounded anyway.
   server.maxHeadersCount = 0;

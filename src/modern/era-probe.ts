@@ -1,4 +1,5 @@
 import type { Backend, BackendEnd, OpenBackend } from '../backend/backend.ts';
+import { detach } from '../boundary.ts';
 import type { ForwardedHeaders } from '../protocol/forwarded-headers.ts';
 import { readResponse } from '../protocol/message.ts';
 import { readDiscovery } from '../protocol/modern/discovery.ts';
@@ -71,7 +72,7 @@ export function probeEra(options: ProbeOptions): EraProbe {
   };
   let timer = setTimeout(() => {
     isLate = true;
-    void settle({ era: undefined, end: undefined });
+    detach('shared_process', settle({ era: undefined, end: undefined }));
   }, timeoutMs);
 
   const [protocolVersion] = modernRevisions.slice(-1) as [string];
@@ -80,24 +81,26 @@ export function probeEra(options: ProbeOptions): EraProbe {
   const params = { protocolVersion: legacyRevisions.at(-1), capabilities: {}, clientInfo };
   const opening = Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: initialize, method: 'initialize', params }));
 
-  const onUnanswered = (): void => void settle({ era: undefined, end: undefined });
+  const onUnanswered = (): void => detach('shared_process', settle({ era: undefined, end: undefined }));
 
   const startAgain = (): Backend => {
     const again = open({
       onMessages(lines) {
         for (const response of lines.map(readResponse)) {
-          if (response?.id === discover) void settle({ era: readDiscovery(response).era, isDoubtful: true });
+          if (response?.id === discover)
+            detach('shared_process', settle({ era: readDiscovery(response).era, isDoubtful: true }));
           if (response?.id !== initialize) continue;
           const isOpened = response.places.message?.keys.includes('result') === true;
-          if (isOpened) void settle({ era: 'legacy', isDoubtful: true });
-          else if (readDiscovery(response).era === 'modern') void settle({ era: 'modern', isDoubtful: false });
+          if (isOpened) detach('shared_process', settle({ era: 'legacy', isDoubtful: true }));
+          else if (readDiscovery(response).era === 'modern')
+            detach('shared_process', settle({ era: 'modern', isDoubtful: false }));
           else again.send(discovery);
         }
       },
       onUnanswered,
       onEnd(end) {
         if (isLate) onLateEnd?.(end);
-        else void settle({ era: undefined, end });
+        else detach('shared_process', settle({ era: undefined, end }));
       },
     });
     again.send(opening);
@@ -108,7 +111,8 @@ export function probeEra(options: ProbeOptions): EraProbe {
     onMessages(lines) {
       for (const line of lines) {
         const response = readResponse(line);
-        if (response?.id === discover) void settle({ era: readDiscovery(response).era, isDoubtful: false });
+        if (response?.id === discover)
+          detach('shared_process', settle({ era: readDiscovery(response).era, isDoubtful: false }));
         if (response?.id !== initialize || isSettled) continue;
         clearTimeout(timer);
         timer = setTimeout(() => settle({ era: 'legacy', isDoubtful: false }), laggardMs);
@@ -118,9 +122,9 @@ export function probeEra(options: ProbeOptions): EraProbe {
     onEnd(end) {
       if (isLate) onLateEnd?.(end);
       if (isSettled) return;
-      if (end.isOtherTransport) void settle({ era: 'legacy', isDoubtful: true });
+      if (end.isOtherTransport) detach('shared_process', settle({ era: 'legacy', isDoubtful: true }));
       else if (end.reason === 'exited' && !isOverHttp && !hasEnded) backend = startAgain();
-      else void settle({ era: undefined, end });
+      else detach('shared_process', settle({ era: undefined, end }));
     },
   });
   backend.send(discovery, headers);

@@ -217,7 +217,9 @@ export class ModernServer {
     const startedAt = performance.now();
     const timeoutMs = server.startTimeoutMs;
     let isForClient = false;
-    const onLateEnd = (end: BackendEnd): void => void (isForClient && this.#tellOutput(end));
+    const onLateEnd = (end: BackendEnd): void => {
+      if (isForClient) this.#tellOutput(end);
+    };
     this.#probe = probeEra({ open: openSibling, version, timeoutMs, isOverHttp, headers, hasEnded, onLateEnd });
     const outcome = await this.#probe.outcome;
     const now = performance.now();

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { settlesWithin } from '../backend/settles-within.ts';
+import { detach } from '../boundary.ts';
 import { type Message, readOwn } from '../protocol/message.ts';
 import type { Filter } from '../protocol/modern/subscription-filter.ts';
 import { ChangeTeller } from '../store/change-teller.ts';
@@ -69,7 +70,7 @@ export class SharedChanges {
   join(): void {
     if (this.#timer !== undefined) return;
     this.#timer = setInterval(() => this.#renew(), sayEveryMs).unref();
-    void this.#follow();
+    detach('shared_process', this.#follow());
   }
 
   /**
@@ -90,7 +91,7 @@ export class SharedChanges {
     const begin = (): void => {
       if (!subscription.isOver) cancel = open(subscription);
     };
-    if (waits) void this.#peers.whenHeeded(this.#version).then(begin);
+    if (waits) detach('shared_process', this.#peers.whenHeeded(this.#version).then(begin));
     else begin();
     return () => {
       subscription.end();
@@ -228,7 +229,11 @@ export class SharedChanges {
   /** What the others must know before they open further subscriptions. */
   #sayAtOnce({ asks = false } = {}): void {
     this.#asks ||= asks;
-    if (this.#unfollow !== undefined) void this.#tell(() => this.#wants());
+    if (this.#unfollow !== undefined)
+      detach(
+        'shared_process',
+        this.#tell(() => this.#wants()),
+      );
   }
 
   #wants(): Wants {

@@ -1,4 +1,5 @@
 import type { Backend, BackendEnd, RequestIds } from '../backend/backend.ts';
+import { detach } from '../boundary.ts';
 import type { Reason } from '../protocol/faults.ts';
 import type { ForwardedHeaders } from '../protocol/forwarded-headers.ts';
 import { readResponse } from '../protocol/message.ts';
@@ -131,7 +132,7 @@ export class SharedProcess {
         } else {
           reason = 'server_not_modern';
           detail = notModern;
-          void backend.close();
+          detach('shared_process', backend.close());
         }
       },
       onUnanswered: (ids, why) => this.#options.onUnanswered(ids, why),
@@ -144,7 +145,7 @@ export class SharedProcess {
     this.#timer = setTimeout(() => {
       reason = 'server_start_timeout';
       detail = `It did not answer server/discover within ${server.startTimeoutMs} ms. ${eraAdvice}`;
-      void backend.close();
+      detach('shared_process', backend.close());
     }, server.startTimeoutMs);
     const [protocolVersion] = modernRevisions.slice(-1) as [string];
     backend.send(ownRequest(discover, 'server/discover', {}, { version, protocolVersion }), headers);

@@ -66,7 +66,9 @@ export class SharedServer {
       onAnswered: (call, text) => this.#answered(call, text),
       onToolsChanged: options.onToolsChanged,
       onDropped: (what, text) => this.#drop(what, text),
-      tellServer: (text, headers) => void this.#process.send(text, headers),
+      tellServer: (text, headers) => {
+        this.#process.send(text, headers);
+      },
     });
     this.#process = new SharedProcess({
       server,

@@ -1,3 +1,4 @@
+import { detach } from '../boundary.ts';
 /**
  * What is done whenever it is due, one at a time: what becomes due while it is done is done after it, once.
  * @param run rejects never
@@ -16,6 +17,6 @@ export function whenDue(run: () => Promise<void>): () => void {
   };
   return () => {
     isDue = true;
-    if (!isRunning) void go();
+    if (!isRunning) detach('shared_process', go());
   };
 }

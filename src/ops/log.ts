@@ -20,7 +20,11 @@ export interface LogOptions {
  */
 export function createLog({ levels, isPretty, hasColors }: LogOptions): Log {
   const stderr = pino.destination({ fd: 2, sync: true });
-  const pretty: DestinationStream = { write: (line) => void stderr.write(prettyLine(line, hasColors)) };
+  const pretty: DestinationStream = {
+    write: (line) => {
+      stderr.write(prettyLine(line, hasColors));
+    },
+  };
   const all = pino({ base: null, timestamp: pino.stdTimeFunctions.isoTime }, isPretty ? pretty : stderr);
   const parts = logParts.map((part) => [part, all.child({ part }, { level: levels[part] })]);
   return Object.fromEntries(parts) as Record<LogPart, Logger>;

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import type { Counts, ModernObserver } from '../modern/observer.ts';
+import { faultField } from './fault-log.ts';
 import { helpOfEnd } from './health/start-help.ts';
 
 /** How much of a dropped line is shown at debug. */
@@ -41,7 +42,7 @@ export function createModernLog(logger: Logger, isAtTerminal: boolean): ModernOb
       const hasLosses = Object.keys(dropped).length > 0;
       logger[hasLosses ? 'info' : 'debug']({ server, ...total(dropped) }, 'shared server closed');
     },
-    failed: (server, cause) => logger.error({ server, err: cause }, 'fault of the gateway'),
+    failed: (server, cause) => logger.error({ server, ...faultField(logger, cause) }, 'fault of the gateway'),
     dropped(server, what, text) {
       if (what === 'server_request' && !toldOfRequests.has(server)) {
         toldOfRequests.add(server);

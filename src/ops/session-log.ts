@@ -1,6 +1,7 @@
 import type { SessionObserver } from '../session/observer.ts';
 import type { SessionEnd } from '../session/session-end.ts';
 import { StoreUnavailable } from '../store/store-unavailable.ts';
+import { faultField } from './fault-log.ts';
 import { failureOf } from './health/server-failure.ts';
 import { helpIfSilent, helpOfEnd, withCheck } from './health/start-help.ts';
 import type { Log } from './log.ts';
@@ -93,9 +94,12 @@ export function createSessionLog(
       if (!logger.isLevelEnabled('debug')) return;
       logger.debug({ ...name, what, text: text?.subarray(0, shownBytes).toString() }, 'message dropped');
     },
-    failed: (name, cause) => logger.error({ ...name, err: cause }, 'session failed'),
+    failed: (name, cause) => logger.error({ ...name, ...faultField(logger, cause) }, 'session failed'),
     clusterFailed(cause) {
-      if (!(cause instanceof StoreUnavailable)) return store.error({ err: cause }, 'what instances share failed');
+      if (!(cause instanceof StoreUnavailable)) {
+        store.error(faultField(store, cause), 'what instances share failed');
+        return;
+      }
       const now = performance.now();
       store.debug({ err: cause }, 'Redis does not do what it is asked');
       if (now - toldAt < outageReminderMs) return;

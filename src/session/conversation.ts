@@ -106,7 +106,9 @@ export class Conversation {
       hasGetStream: () => this.outbound.streams.hasGet,
       hasRoom: () => client.isGroup || this.outbound.hasRoom,
       toGetStream: (text) => (client.isGroup ? this.#tellGroup(text) : this.outbound.add(getStream, text, false)),
-      toServer: (text) => void this.upstream.send(text),
+      toServer: (text) => {
+        this.upstream.send(text);
+      },
       incarnation: () => this.upstream.incarnation,
       onAnswered: (call, response) => this.#answered(call, response),
       onInitialized: (call, response) => options.onInitialized(this.#opening as OpeningAnswer, call, response),

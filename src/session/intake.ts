@@ -1,4 +1,5 @@
 import type { RequestIds } from '../backend/backend.ts';
+import { detach } from '../boundary.ts';
 
 /** A line of the server. */
 export interface Line {
@@ -45,14 +46,14 @@ export class Intake {
     const left = this.#waiting.slice(this.#handled);
     this.#waiting = left.length > 0 ? left.concat(lines) : lines;
     this.#handled = 0;
-    if (!this.#isRunning) void this.#run();
+    if (!this.#isRunning) detach('session', this.#run());
   }
 
   /** Handles nothing more while a client lags too far behind, and goes on when it has caught up. */
   hold(isHeld: boolean): void {
     this.#isHeld = isHeld;
     if (isHeld) this.#pause(true);
-    else if (!this.#isRunning) void this.#run();
+    else if (!this.#isRunning) detach('session', this.#run());
   }
 
   /** Handles all that waits at once: the server has ended, nothing more will come. */
@@ -60,7 +61,7 @@ export class Intake {
     const lines = this.#waiting.slice(this.#handled);
     this.#handled = this.#waiting.length;
     for (const line of lines) this.#options.handle(line);
-    void this.#options.flush();
+    detach('session', this.#options.flush());
   }
 
   async #run(): Promise<void> {

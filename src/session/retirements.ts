@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { detach } from '../boundary.ts';
 import type { Session } from './session.ts';
 import type { SessionEnd } from './session-end.ts';
 import type { Server } from './session-parts.ts';
@@ -58,7 +59,10 @@ export class Retirements {
     this.#lingerUntil.set(server, performance.now() + lingerMs);
     const left = (): Session[] =>
       this.#sessions.flatMap((some) => [...some.values()]).filter((session) => session.server === server);
-    void Promise.all(left().map((session) => session.isOfGroup && endInOrder(session, 'reconfigured', after(graceMs))));
+    detach(
+      'session',
+      Promise.all(left().map((session) => session.isOfGroup && endInOrder(session, 'reconfigured', after(graceMs)))),
+    );
     const mayGoOn = (): boolean => !this.#isClosed && performance.now() < (this.#lingerUntil.get(server) ?? 0);
     while (mayGoOn() && (this.#isShared || left().length > 0)) await after(lookMs);
     const deadline = after(graceMs);

@@ -1,3 +1,4 @@
+import { detach } from '../boundary.ts';
 import type { EventId } from '../protocol/event-id.ts';
 import { type Handshake, readHandshake, readRefusal } from '../protocol/handshake.ts';
 import { type Message, readOwn } from '../protocol/message.ts';
@@ -93,12 +94,13 @@ export class Session implements SessionHandle {
     this.#talk = new Conversation({
       ...{ parts, name: this.name, epoch, client: this.#client, adoption, signal: this.#over.signal },
       protocolVersion: () => this.protocolVersion,
-      onInitialized: (answer, call, response) => void this.#initialized(answer, call, response),
+      onInitialized: (answer, call, response) =>
+        detach('session', this.#initialized(answer, call, response), () => this.end('internal')),
       onClientChanged: () => this.#record.amend(),
       register: () => this.register(),
       onRefused: (why, cause) => this.#refused(why, cause),
       onAnswered: () => this.#proof?.give(),
-      onOver: (reason) => void this.end(reason),
+      onOver: (reason) => detach('session', this.end(reason)),
     });
     this.idleness = new Idleness(this.#client, this.#talk);
     if (adoption !== undefined) this.#adopt(adoption);
@@ -107,9 +109,12 @@ export class Session implements SessionHandle {
   /** Opens a backend, passes the client's `initialize` on and answers it; `headers` go out with a successful answer. */
   start(reply: Reply, headers?: Headers): void {
     reply.onGone(() => {
-      if (!this.#isOpen) void this.end('client_gone');
+      if (!this.#isOpen) detach('session', this.end('client_gone'));
     });
-    this.#startTimer = setTimeout(() => void this.end('server_start_timeout'), this.server.startTimeoutMs);
+    this.#startTimer = setTimeout(
+      () => detach('session', this.end('server_start_timeout')),
+      this.server.startTimeoutMs,
+    );
     this.#usedScopes.begin(reply.needs);
     this.#hear(reply);
     this.#talk.start(readOwn(this.#client.initialize), reply, headers);
@@ -128,7 +133,7 @@ export class Session implements SessionHandle {
     const { streams } = this.#talk.outbound;
     this.#usedScopes.admit(reply, undefined, () => {
       if (lastEventId === undefined) streams.listen(reply);
-      else void streams.resume(reply, lastEventId);
+      else detach('session', streams.resume(reply, lastEventId), () => reply.fault('internal', null));
     });
   }
 
@@ -200,8 +205,11 @@ export class Session implements SessionHandle {
   /** As `end`; resolves when no instance knows the session any more, while the backend may still be ending. */
   remove(reply: Reply): void {
     this.#usedScopes.admit(reply, undefined, () => {
-      void this.end('deleted');
-      void this.#forgotten?.then(() => reply.removed());
+      detach('session', this.end('deleted'));
+      detach(
+        'session',
+        this.#forgotten?.then(() => reply.removed()),
+      );
     });
   }
 
@@ -290,7 +298,7 @@ export class Session implements SessionHandle {
     this.#talk.adopt(adoption, readHandshake(adoption.record.initialized) as Handshake);
     this.#proof = new Proof({
       isServerUp: () => this.#talk.upstream.state !== 'restoring',
-      tell: () => void this.#record.progress(),
+      tell: () => detach('session', this.#record.progress()),
     });
   }
 
@@ -299,7 +307,7 @@ export class Session implements SessionHandle {
     if (this.#ending !== undefined) return; // the log refuses events of a session that was removed from it
     const reason = why === 'fenced' ? 'moved' : why === 'ended' ? 'deleted' : 'internal';
     if (reason === 'internal') this.#report(new Error(`the event log answered ${why}`, { cause }));
-    void this.end(reason);
+    detach('session', this.end(reason));
   }
 
   #report(cause: unknown): void {

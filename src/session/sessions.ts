@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { detach } from '../boundary.ts';
 import type { EventId } from '../protocol/event-id.ts';
 import type { Reason } from '../protocol/faults.ts';
 import type { Message } from '../protocol/message.ts';
@@ -266,7 +267,7 @@ export class Sessions {
       instance: () => cluster?.lease ?? alone,
       onStart: seat.started,
       onReady: () => {
-        void cluster?.opened(session, term);
+        detach('session', cluster?.opened(session, term));
         this.#expected.arrived(key);
       },
       onEnding: () => {
@@ -288,9 +289,9 @@ export class Sessions {
   #endOverdue(): void {
     for (const session of this.all) {
       session.endOverdueCalls();
-      if (session.idleness.isIdleSince(this.#options.sessionIdleMs)) void session.end('idle');
+      if (session.idleness.isIdleSince(this.#options.sessionIdleMs)) detach('session', session.end('idle'));
       else session.hibernateIfUnused();
-      if (session.idleness.isDesertedSince(this.#options.sseLingerMs)) void session.end('client_gone');
+      if (session.idleness.isDesertedSince(this.#options.sseLingerMs)) detach('session', session.end('client_gone'));
     }
     this.#renewal?.renewDue(this.#byKey);
   }

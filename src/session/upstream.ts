@@ -1,4 +1,5 @@
 import type { Backend, BackendEnd, BackendEvents, RequestIds, Resume } from '../backend/backend.ts';
+import { detach } from '../boundary.ts';
 import type { Reason } from '../protocol/faults.ts';
 import { type ForwardedHeaders, noHeaders } from '../protocol/forwarded-headers.ts';
 import { canReplace, type Handshake, readHandshake } from '../protocol/handshake.ts';
@@ -176,9 +177,12 @@ export class Upstream {
     const backend = this.#backend;
     this.#ending = backend?.close() ?? this.#ending;
     // With its process and pipes it is a third of the session, for as long as that sleeps.
-    void this.#ending.then(() => {
-      if (this.#backend === backend) this.#backend = undefined;
-    });
+    detach(
+      'session',
+      this.#ending.then(() => {
+        if (this.#backend === backend) this.#backend = undefined;
+      }),
+    );
   }
 
   /** Starts the server again in place of the lost backend, also of one that another instance had. */
@@ -203,8 +207,8 @@ export class Upstream {
       if (this.#state === 'restoring')
         this.#timer = setTimeout(() => this.#reopen(client, handshake), this.#restarts.pauseMs);
     };
-    if (this.#isStartedWithThem && this.#newestHeaders === noHeaders) this.#start = () => void start();
-    else void start();
+    if (this.#isStartedWithThem && this.#newestHeaders === noHeaders) this.#start = () => detach('session', start());
+    else detach('session', start());
   }
 
   /** Ends the backend, `isForGood` as `Backend.close` has it. What waits for it is dropped. */
@@ -254,7 +258,7 @@ export class Upstream {
             earlyBytes += line.length;
             if (earlyBytes <= maxEarlyBytes) continue;
             early.length = 0;
-            void backend.close(); // its end starts the next try
+            detach('session', backend.close()); // its end starts the next try
             return;
           }
           isReady = this.#admit(line, handshake);
@@ -265,7 +269,7 @@ export class Upstream {
       onEnd: (end) => (isReady ? this.#lost(end) : retry(end)),
     });
     this.#backend = backend;
-    this.#timer = setTimeout(() => void backend.close(), server.startTimeoutMs); // its end starts the next try
+    this.#timer = setTimeout(() => detach('session', backend.close()), server.startTimeoutMs); // its end starts the next try
     backend.send(client.initialize, this.#newestHeaders);
   }
 

@@ -1,3 +1,4 @@
+import { detach } from '../boundary.ts';
 import type { Reason, RequestId } from '../protocol/faults.ts';
 import type { Registration, SessionRecords } from '../store/session-records.ts';
 import type { Reply } from './reply.ts';
@@ -73,7 +74,7 @@ export class UsedScopes {
       onAdmitted(reply);
       return goOn();
     }
-    void this.#isStored(needs).then((isStored) => {
+    const goneOn = this.#isStored(needs).then((isStored) => {
       if (reply.isGone) return;
       const ended = endFault();
       if (ended !== undefined) return reply.fault(ended, requestId(post));
@@ -83,6 +84,7 @@ export class UsedScopes {
       onAdmitted(reply);
       goOn();
     });
+    detach('session', goneOn, () => reply.isGone || reply.fault('internal', requestId(post)));
   }
 
   /** Never rejects. */

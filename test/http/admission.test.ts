@@ -42,6 +42,7 @@ function admit(
       {
         admitted: resolve,
         refused: resolve,
+        failed: () => undefined,
       },
     ),
   );

@@ -69,7 +69,9 @@ export function jsonListener(): { readonly listener: CheckListener; text(isFine:
   let advice: readonly Advice[] = [];
   return {
     listener: {
-      onServer: (checked) => void servers.push(shownServer(checked)),
+      onServer: (checked) => {
+        servers.push(shownServer(checked));
+      },
       onRedis(checked) {
         redis = shownRedis(checked);
       },

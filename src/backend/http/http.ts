@@ -1,3 +1,4 @@
+import { detach } from '../../boundary.ts';
 import type { RequestId } from '../../protocol/faults.ts';
 import { noHeaders } from '../../protocol/forwarded-headers.ts';
 import type { Backend, BackendEnd, BackendEvents, OpenOptions, RequestIds, Resume } from '../backend.ts';
@@ -147,15 +148,18 @@ export function openHttp(
     isForgotten = true;
     sender.hold();
     const others = Promise.all([...exchanges].map(({ ended }) => ended));
-    void settlesWithin(others, forgottenGraceMs).then(() => {
-      for (const { isUnsent, parcel } of exchanges) if (isUnsent && parcel !== undefined) untaken.push(parcel);
-      untaken.sort((a, b) => a.place - b.place);
-      return finish({
-        reason: 'exited',
-        detail: `${url.origin} does not know the session any more.`,
-        untaken: [...untaken, ...sender.takeAll()],
-      });
-    });
+    detach(
+      'backend',
+      settlesWithin(others, forgottenGraceMs).then(() => {
+        for (const { isUnsent, parcel } of exchanges) if (isUnsent && parcel !== undefined) untaken.push(parcel);
+        untaken.sort((a, b) => a.place - b.place);
+        return finish({
+          reason: 'exited',
+          detail: `${url.origin} does not know the session any more.`,
+          untaken: [...untaken, ...sender.takeAll()],
+        });
+      }),
+    );
   };
 
   const standalone = createStandalone({
@@ -169,10 +173,13 @@ export function openHttp(
       if (end.outcome === 'forgotten') forgotten();
       else if (end.outcome === 'lost') {
         // It would come again, since it has the same place in the stream.
-        void finish({
-          reason: 'line_too_long',
-          detail: `${url.origin} wrote an event of more than ${maxLineBytes} bytes.`,
-        });
+        detach(
+          'backend',
+          finish({
+            reason: 'line_too_long',
+            detail: `${url.origin} wrote an event of more than ${maxLineBytes} bytes.`,
+          }),
+        );
       }
     },
   });
@@ -189,7 +196,7 @@ export function openHttp(
     if (end.outcome === 'forgotten') return forgotten(end.isTaken ? undefined : exchange.parcel);
     if (isInitialize) {
       const isOtherTransport = otherStatuses.has(end.status ?? 0);
-      return void finish({ reason: 'failed', detail: end.detail, isOtherTransport });
+      return detach('backend', finish({ reason: 'failed', detail: end.detail, isOtherTransport }));
     }
     const left = [...exchange.open];
     if (left.length === 0) dropped += 1;
@@ -263,10 +270,13 @@ export function openHttp(
       const exchange = startExchange({ ids, cursor: stream.cursor, leaveOut: repeats() }, parts);
       exchanges.add(exchange);
       openRequests.add();
-      void exchange.ended.then((end) => {
-        openRequests.leave();
-        settle(exchange, end);
-      });
+      detach(
+        'backend',
+        exchange.ended.then((end) => {
+          openRequests.leave();
+          settle(exchange, end);
+        }),
+      );
     }
     standalone.follow(from, repeats());
     if (left.size > 0) queueMicrotask(() => isOver || events.onUnanswered([...left], 'outcome_unknown'));

@@ -1,3 +1,4 @@
+import { detach } from '../../boundary.ts';
 import { settlesWithin } from '../settles-within.ts';
 import type { Answer } from '../web/connection.ts';
 import type { LeaveOut } from './repeats.ts';
@@ -57,7 +58,7 @@ export function createStandalone({ open, onMessages, onCursor, onEnd, ...parts }
           cursor = id;
         },
       });
-      void followed.then(onEnd);
+      detach('backend', followed.then(onEnd));
     },
     heard: async () => isFollowed && settlesWithin(heard, maxUnheardMs),
   };

@@ -1,3 +1,4 @@
+import { detach } from '../../boundary.ts';
 import type { RequestId } from '../../protocol/faults.ts';
 import { type ForwardedHeaders, noHeaders } from '../../protocol/forwarded-headers.ts';
 import { flattenLineBreaks } from '../../protocol/lines.ts';
@@ -124,7 +125,8 @@ export function openModernHttp(options: ModernHttpOptions, events: BackendEvents
     const { status = 0 } = outcome;
     if (!hasAnswered && (!outcome.ok || isUnwell(status))) {
       const detail = outcome.ok ? explainStatus(status, where) : outcome.detail;
-      return void finish({ reason: 'failed', detail, isOtherTransport: !outcome.ok && isRefusal(status) });
+      const isOtherTransport = !outcome.ok && isRefusal(status);
+      return detach('backend', finish({ reason: 'failed', detail, isOtherTransport }));
     }
     hasAnswered = true;
     if (outcome.ok) events.onMessages([outcome.response], [id]);
@@ -132,7 +134,7 @@ export function openModernHttp(options: ModernHttpOptions, events: BackendEvents
       onPostFailed?.(outcome.detail, dropped);
       events.onUnanswered([id], outcome.reason);
     }
-    if (isAsOfLegacyServer(outcome)) void findOutEra(forwarded);
+    if (isAsOfLegacyServer(outcome)) detach('backend', findOutEra(forwarded));
   };
 
   /** The server answered as one of the legacy era: has it become one? */
@@ -142,7 +144,10 @@ export function openModernHttp(options: ModernHttpOptions, events: BackendEvents
     doubtedAt = now;
     const outcome = await requester.discover(forwarded);
     if (isOver || !saysLegacy(outcome)) return;
-    void finish({ reason: 'exited', detail: `${where} does not speak the revisions from 2026-07-28 on any more.` });
+    detach(
+      'backend',
+      finish({ reason: 'exited', detail: `${where} does not speak the revisions from 2026-07-28 on any more.` }),
+    );
   };
 
   const notify = async (message: Message, forwarded: ForwardedHeaders): Promise<void> => {
@@ -198,7 +203,7 @@ export function openModernHttp(options: ModernHttpOptions, events: BackendEvents
       else if (message !== undefined && isPosted(message)) {
         const isFull = heldBytes > 0 && heldBytes + text.length > maxQueuedBytes;
         if (isFull || requests.size >= maxRequests) return 'full';
-        void (message.kind === 'request' ? request(message, forwarded) : notify(message, forwarded));
+        detach('backend', message.kind === 'request' ? request(message, forwarded) : notify(message, forwarded));
       }
       return 'sent';
     },

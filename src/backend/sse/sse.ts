@@ -1,3 +1,4 @@
+import { detach } from '../../boundary.ts';
 import type { RequestId } from '../../protocol/faults.ts';
 import { noHeaders } from '../../protocol/forwarded-headers.ts';
 import type { Backend, BackendEnd, BackendEvents, OpenOptions } from '../backend.ts';
@@ -115,7 +116,7 @@ export function openSse(options: SseOptions, events: BackendEvents, { headers: o
         ...{ headers, connection, flow, maxLineBytes, cut: opened.cut, open: opened.open },
         ...((isFirst || ids.length === 0) && { limitMs: postTimeoutMs }),
         onMessages: deliver,
-        onTooLong: (detail) => void finish({ reason: 'line_too_long', detail }),
+        onTooLong: (detail) => detach('backend', finish({ reason: 'line_too_long', detail })),
       });
       if (ids.length > 0) openRequests.leave();
       return posted;
@@ -123,11 +124,15 @@ export function openSse(options: SseOptions, events: BackendEvents, { headers: o
     const { taken, answered } = openPosts.add(ids, async (opened) => {
       const posted = await run(opened);
       if (isOver) return;
-      if (!posted.ok && !hasAccepted) void finish({ reason: 'failed', detail: posted.detail });
+      if (!posted.ok && !hasAccepted) detach('backend', finish({ reason: 'failed', detail: posted.detail }));
       else if (!posted.ok) refuse(ids, opened.open, posted);
       hasAccepted = true;
     });
-    if (isFirst) void answered.then(() => (hasAccepted = true));
+    if (isFirst)
+      detach(
+        'backend',
+        answered.then(() => (hasAccepted = true)),
+      );
     const accepted = isFirst ? Promise.race([taken, answered]) : taken;
     const holdMs = isFirst ? maxHoldMs : holdsUpMs(messages);
     const holdsUp = holdMs > 0 && room === true; // what waits for room is waited for by nobody
@@ -147,7 +152,7 @@ export function openSse(options: SseOptions, events: BackendEvents, { headers: o
       },
     },
   );
-  void stream.ended.then(finish);
+  detach('backend', stream.ended.then(finish));
 
   return {
     pid: undefined,

@@ -1,3 +1,4 @@
+import { detach } from '../../boundary.ts';
 import type { ForwardedHeaders } from '../../protocol/forwarded-headers.ts';
 import type { BackendEnd } from '../backend.ts';
 import { codeOf, explainConnectFailure, explainRefusal } from '../connect-failure.ts';
@@ -127,7 +128,7 @@ export function openStream(
     }
   };
 
-  void run().then(cut);
+  detach('backend', run().then(cut));
   return {
     ended,
     close: () => cut({ reason: 'closed', detail: 'The backend was closed.' }),

@@ -1,3 +1,4 @@
+import { detach } from '../../boundary.ts';
 import { processesOf, residentBytes } from './usage.ts';
 
 /** Between two looks at all processes. */
@@ -32,7 +33,7 @@ export function canWatchMemory(): boolean {
 export function watchMemory(group: number, maxBytes: number, onOver: (bytes: number) => void): () => void {
   const own: Watched = { maxBytes, onOver };
   watched.set(group, own);
-  if (!isLooking) void lookAgain();
+  if (!isLooking) detach('backend', lookAgain());
   return () => {
     if (watched.get(group) === own) watched.delete(group);
   };

@@ -1,3 +1,4 @@
+import { detach } from '../../boundary.ts';
 import { flattenLineBreaks, LineSplitter } from '../../protocol/lines.ts';
 import type { Backend, BackendEnd, BackendEvents } from '../backend.ts';
 import { unopened } from '../unopened.ts';
@@ -112,7 +113,7 @@ function liveBackend(
   const endIfCut = (by: 'stdin' | 'stdout') => {
     if (hasExited || isClosing) return;
     cut ??= by;
-    void end();
+    detach('backend', end());
   };
 
   const onMemory = (bytes: number) => {
@@ -120,7 +121,7 @@ function liveBackend(
     const detail = `The server used ${bytes} bytes of memory, ${maxMemoryBytes} are allowed; it was killed.`;
     tellEnd({ reason: 'memory_limit', detail });
     group.signal('SIGKILL'); // what asks for memory without end is not asked to end
-    void end();
+    detach('backend', end());
   };
   const unwatch = maxMemoryBytes === undefined ? undefined : watchMemory(pid, maxMemoryBytes, onMemory);
 
@@ -139,7 +140,7 @@ function liveBackend(
     deliver(splitter.push(chunk));
     if (!splitter.overflowed) return;
     tellEnd({ reason: 'line_too_long', detail: `The server wrote a line of more than ${maxLineBytes} bytes.` });
-    void end();
+    detach('backend', end());
   });
   stdout.once('end', () => endIfCut('stdout'));
   stdout.on('error', () => endIfCut('stdout'));

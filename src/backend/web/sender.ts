@@ -1,3 +1,4 @@
+import { detach } from '../../boundary.ts';
 import type { ForwardedHeaders } from '../../protocol/forwarded-headers.ts';
 import { flattenLineBreaks } from '../../protocol/lines.ts';
 import type { Message } from '../../protocol/message.ts';
@@ -47,9 +48,12 @@ export function createSender(maxQueuedBytes: number): Sender {
       const next = queue.shift();
       if (next === undefined) break;
       const { passed, settled } = deliver(next);
-      void settled.then(() => {
-        heldBytes -= next.message.length;
-      });
+      detach(
+        'backend',
+        settled.then(() => {
+          heldBytes -= next.message.length;
+        }),
+      );
       await passed;
     }
     isRunning = false;
@@ -64,12 +68,12 @@ export function createSender(maxQueuedBytes: number): Sender {
       if (heldBytes > 0 && heldBytes + length > (isRequest ? maxQueuedBytes : 2 * maxQueuedBytes)) return 'full';
       queue.push({ message, headers, messages });
       heldBytes += length;
-      void run();
+      detach('backend', run());
       return 'sent';
     },
     start(by) {
       deliver = by;
-      void run();
+      detach('backend', run());
     },
     hold() {
       deliver = undefined;

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { detach } from '../../boundary.ts';
 import type { EventId } from '../../protocol/event-id.ts';
 import type { Reason } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/forwarded-headers.ts';
@@ -110,13 +111,16 @@ export class CallStream {
     const isHopeless = this.#continued > maxContinued && !this.#isTakenUp;
     this.#isTakenUp = false;
     if (after === undefined || isHopeless) return this.#fail('outcome_unknown');
-    void delay(continuePauseMs * Math.min(this.#continued, maxContinued)).then(async () => {
-      if (this.#hasLeft) return;
-      const handle = await this.#options.find();
-      if (this.#hasLeft) return;
-      if (typeof handle === 'string') this.#fail('outcome_unknown');
-      else this.listen(handle, after);
-    });
+    detach(
+      'session',
+      delay(continuePauseMs * Math.min(this.#continued, maxContinued)).then(async () => {
+        if (this.#hasLeft) return;
+        const handle = await this.#options.find();
+        if (this.#hasLeft) return;
+        if (typeof handle === 'string') this.#fail('outcome_unknown');
+        else this.listen(handle, after);
+      }),
+    );
   }
 
   #fail(reason: Reason): void {

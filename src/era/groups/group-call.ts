@@ -1,3 +1,4 @@
+import { detach } from '../../boundary.ts';
 import { comparePositions, type EventId } from '../../protocol/event-id.ts';
 import type { Reason, RequestId } from '../../protocol/faults.ts';
 import { type Message, readOwn } from '../../protocol/message.ts';
@@ -62,7 +63,7 @@ export class GroupCall {
       forwarded,
       find: () => (this.#place as Place).find(forwarded),
       message: (message, at) => this.#hear(message, at),
-      failed: (reason) => void this.#lose(reason),
+      failed: (reason) => detach('session', this.#lose(reason), () => this.#fail('internal')),
     });
     if (form.cancelsByLeaving) answer.onGone(() => this.#cancel('The client does not wait any more.'));
   }
@@ -172,7 +173,7 @@ export class GroupCall {
       return;
     }
     this.#questions.ask(questionOf(message, at), before);
-    this.#bundle ??= setTimeout(() => void this.#park(), bundleMs);
+    this.#bundle ??= setTimeout(() => detach('session', this.#park()), bundleMs);
   }
 
   /** Ends the request with what the server asks; the call goes on waiting for the answers. */
@@ -229,7 +230,7 @@ export class GroupCall {
       this.#tellOutcome(outcome);
     };
     if (this.#outcome === undefined) tell();
-    else void this.#keep(outcome, keptMs).then(tell);
+    else detach('session', this.#keep(outcome, keptMs).then(tell));
   }
 
   /** A store that is away keeps nothing from its client but a repetition. */
@@ -284,9 +285,13 @@ export class GroupCall {
 
   /** Tells the session something that is not answered. */
   #say(text: Buffer): void {
-    void this.#place?.find(this.#asked.forwarded).then((handle) => {
-      if (typeof handle !== 'string') void say(handle, [readOwn(text)], undefined, this.#asked.forwarded);
-    });
+    detach(
+      'session',
+      this.#place?.find(this.#asked.forwarded).then((handle) => {
+        if (typeof handle !== 'string')
+          detach('session', say(handle, [readOwn(text)], undefined, this.#asked.forwarded));
+      }),
+    );
   }
 
   #close(): void {

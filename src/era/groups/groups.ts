@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { detach } from '../../boundary.ts';
 import type { Answer } from '../../modern/answer.ts';
 import type { Reason } from '../../protocol/faults.ts';
 import { type ForwardedHeaders, noHeaders } from '../../protocol/forwarded-headers.ts';
@@ -269,9 +270,12 @@ export class Groups {
   #leave(place: Place): void {
     this.#places.delete(place.key);
     const nobody = new SessionReply({ message: () => undefined, fault: () => undefined, ended: () => undefined });
-    void place.find().then((handle) => {
-      if (typeof handle !== 'string') handle.remove(nobody);
-    });
+    detach(
+      'session',
+      place.find().then((handle) => {
+        if (typeof handle !== 'string') handle.remove(nobody);
+      }),
+    );
   }
 }
 

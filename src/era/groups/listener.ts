@@ -1,3 +1,4 @@
+import { detach } from '../../boundary.ts';
 import type { Answer } from '../../modern/answer.ts';
 import type { Reason } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/forwarded-headers.ts';
@@ -129,7 +130,10 @@ export class Listener {
   }
 
   #renewSoon(): void {
-    this.#timer = setTimeout(() => void this.#renew(), renewHoldsMs).unref();
+    this.#timer = setTimeout(
+      () => detach('session', this.#renew(), () => this.#fail('internal')),
+      renewHoldsMs,
+    ).unref();
   }
 
   /** Says that somebody listens; finds out that the session is lost. */
@@ -184,7 +188,10 @@ export class Listener {
     this.#isOver = true;
     clearTimeout(this.#timer);
     this.#unfollow();
-    void this.#release().then(() => this.#options.onOver());
+    detach(
+      'session',
+      this.#release().then(() => this.#options.onOver()),
+    );
   }
 
   /** The session need not tell of the resources any more, for all that this listener cares. */

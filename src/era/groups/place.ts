@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { detach } from '../../boundary.ts';
 import type { Reason } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/forwarded-headers.ts';
 import { readHandshake } from '../../protocol/handshake.ts';
@@ -171,7 +172,7 @@ export class Place {
         {
           message: (message) => {
             if (message.kind !== 'response') return;
-            if (readHandshake(message.text) !== undefined) void this.#confirm(forwarded);
+            if (readHandshake(message.text) !== undefined) detach('session', this.#confirm(forwarded));
             resolve(message);
           },
           fault: resolve,

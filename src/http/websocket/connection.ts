@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net';
 import type { WebSocket } from 'ws';
 import { watchPeer } from '../../backend/websocket-peer.ts';
+import { contain, detach } from '../../boundary.ts';
 import { closeCodeOf } from '../../protocol/close-codes.ts';
 import { faultMessage, type Reason } from '../../protocol/faults.ts';
 import type { Message } from '../../protocol/message.ts';
@@ -90,9 +91,10 @@ export class Connection {
     this.#trace = tracePosts?.(server.name, 'websocket');
     this.#outlet = new Outlet(peer, { socket, slowReaderMs, onSlow: () => this.#cut('slow_reader') });
     watchPeer(peer, { socket, intervalMs: keepAliveMs, onSilent: () => this.#cut('client_silent') });
-    peer.on('message', (data, isBinary) => this.#take(data as Buffer, isBinary));
+    const onFault = (): void => this.#cut('internal');
+    peer.on('message', (data, isBinary) => contain('request', () => this.#take(data as Buffer, isBinary), onFault));
     peer.on('error', () => this.#leave()); // what breaks the WebSocket protocol; the library closes with the code for it
-    peer.once('close', () => this.#closed());
+    peer.once('close', () => contain('request', () => this.#closed()));
     const held: Held = {
       identity: sender.identity,
       expire: () => this.#cut('credentials_expired'),
@@ -112,7 +114,7 @@ export class Connection {
   /** Nothing more is to be heard of the client. */
   #leave(): void {
     clearTimeout(this.#initializeTimer);
-    void this.#session?.end('client_gone');
+    detach('request', this.#session?.end('client_gone'));
   }
 
   #cut(reason: Reason): void {
@@ -193,7 +195,7 @@ export class Connection {
   #closed(): void {
     const listeners = [...this.#onGone];
     this.#onGone.clear();
-    for (const listener of listeners) listener();
+    for (const listener of listeners) contain('request', listener);
     this.#leave();
   }
 
@@ -231,7 +233,9 @@ export class Connection {
     const apart = keepApart({
       write: (events) => this.#outlet.send(events.flatMap(({ data }) => (data === undefined ? [] : [data]))),
       onDrain: (listener) => this.#outlet.onDrain(listener),
-      onClose: (listener) => void this.#onGone.add(listener),
+      onClose: (listener) => {
+        this.#onGone.add(listener);
+      },
       end: () => this.close(this.#sessionEnd === undefined ? 'internal' : reasonOf(this.#sessionEnd)),
       cut: () => this.#cut('slow_reader'),
     });

@@ -3,6 +3,7 @@ import type { Server as NetServer, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { WebSocketServer } from 'ws';
 import { limitsOf, subprotocol } from '../../backend/websocket-peer.ts';
+import { contain } from '../../boundary.ts';
 import type { Reason } from '../../protocol/faults.ts';
 import { type AdmissionOptions, createAdmission } from '../admission.ts';
 import type { Challenge } from '../auth/identity.ts';
@@ -66,10 +67,11 @@ export function createWebSocketFace(options: WebSocketFaceOptions): WebSocketFac
     const found = byPath.get(pathOf(incoming));
     if (found === undefined) return refuse(incoming, socket, { reason: 'no_such_path' });
     const { server, authorization, traffic, admit } = found;
-    const onError = (): void => void socket.destroy(); // the client left while it was asked who it is
+    const onError = (): Socket => socket.destroy(); // the client left while it was asked who it is
     socket.on('error', onError);
     admit(incoming, {
       refused: (challenge) => refuse(incoming, socket, challenge),
+      failed: () => socket.destroy(),
       admitted(sender) {
         socket.off('error', onError);
         socket.once('close', () => sender.visit.leave());
@@ -86,8 +88,11 @@ export function createWebSocketFace(options: WebSocketFaceOptions): WebSocketFac
     },
     attach(http) {
       http.on('upgrade', (incoming: IncomingMessage, socket: Duplex, head: Buffer) => {
-        if (wantsWebSocket(incoming)) take(incoming, socket as Socket, head);
-        else serveWithoutUpgrade(http, incoming, socket, head);
+        const answer = (): void => {
+          if (wantsWebSocket(incoming)) take(incoming, socket as Socket, head);
+          else serveWithoutUpgrade(http, incoming, socket, head);
+        };
+        contain('request', answer, () => socket.destroy());
       });
     },
     async close(graceMs) {

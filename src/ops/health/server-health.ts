@@ -76,7 +76,9 @@ export class ServerHealth {
   /** Calls a listener whenever something of a server changes. Returns what ends that. */
   onChange(listener: (server: string) => void): () => void {
     this.#listeners.add(listener);
-    return () => void this.#listeners.delete(listener);
+    return () => {
+      this.#listeners.delete(listener);
+    };
   }
 
   /** The server answered as it should. */

@@ -1,3 +1,4 @@
+import type { Seam } from '../../boundary.ts';
 import { allReasons, entryOf } from '../../protocol/faults.ts';
 import type { SessionEnd } from '../../session/session-end.ts';
 import { methodLabel, methodsOf, outcomesOf } from './methods.ts';
@@ -60,6 +61,18 @@ const metric =
     ...{ name: `mcp_gangway_${name}`, type, help, labels, bounds: [] },
   });
 const counter = metric('counter');
+
+/** Where a fault is stopped. */
+const seams = Object.keys({
+  request: true,
+  session: true,
+  backend: true,
+  shared_process: true,
+  store: true,
+  cluster: true,
+  admin: true,
+  background: true,
+} satisfies Readonly<Record<Seam, true>>);
 const gauge = metric('gauge');
 const histogram = (name: string, help: string, bounds: readonly number[], labels: readonly Label[] = []): Metric => ({
   ...{ name: `mcp_gangway_${name}`, type: 'histogram', help, labels, bounds },
@@ -218,7 +231,9 @@ export const catalogue = {
   ),
 
   connections: gauge('http_connections', 'Connections of clients that are open.'),
-  internalErrors: counter('internal_errors_total', 'Faults of the gateway itself; the log says what.'),
+  internalErrors: counter('internal_errors_total', 'Faults of the gateway itself. The log has the stack of each.', [
+    { name: 'seam', values: seams },
+  ]),
 } as const satisfies Readonly<Record<string, Metric>>;
 
 export type MetricKey = keyof typeof catalogue;

@@ -1,5 +1,6 @@
 import type { ModernObserver } from '../../modern/observer.ts';
 import type { SessionObserver } from '../../session/observer.ts';
+import { StoreUnavailable } from '../../store/store-unavailable.ts';
 import type { Metrics } from './metrics.ts';
 
 /** Counts what happens to sessions. */
@@ -21,7 +22,10 @@ export function countSessions(metrics: Metrics): Partial<SessionObserver> {
     restored: ({ server }, { isWaking }) => add(isWaking ? 'wakings' : 'restores', server),
     hibernated: ({ server }) => add('hibernations', server),
     dropped: ({ server }, what) => add('dropped', server, what),
-    failed: () => add('internalErrors'),
+    failed: () => add('internalErrors', 'session'),
+    clusterFailed(cause) {
+      if (!(cause instanceof StoreUnavailable)) add('internalErrors', 'cluster');
+    },
     streamsOf(server) {
       return {
         resumed: (outcome) => add('resumes', server, outcome),
@@ -41,7 +45,7 @@ export function countModern(metrics: Metrics): Partial<ModernObserver> {
     startFailed: (server, _, { isByProbe }) => !isByProbe && add('startFailures', server),
     crashLoop: (server) => add('crashLoops', server),
     clientCut: (server) => add('clientsCut', server),
-    failed: () => add('internalErrors'),
+    failed: () => add('internalErrors', 'shared_process'),
     dropped: (server, what) => add('dropped', server, what),
   };
 }

@@ -1,8 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { json } from 'node:stream/consumers';
+import { detach } from '../../boundary.ts';
 import type { Endpoint } from '../../http/endpoint.ts';
-import { respondWithFault, respondWithJson } from '../../http/respond.ts';
-import { answering, byMethod, type FindEndpoint, pathOf, readable } from '../../http/router.ts';
+import { endAsInternal, respondWithFault, respondWithJson } from '../../http/respond.ts';
+import { byMethod, type FindEndpoint, pathOf, readable } from '../../http/router.ts';
 import type { StatusActions } from './actions.ts';
 import type { Asset } from './assets.ts';
 import type { Door, StatusScope } from './door.ts';
@@ -27,8 +28,6 @@ export interface StatusRoutes {
   about(): About;
   /** Passes a request of the playground on to the endpoint of a server; false if there is no such server. */
   relay(server: string, incoming: IncomingMessage, outgoing: ServerResponse): boolean;
-  /** A fault of the gateway itself. */
-  onFailed(cause: unknown): void;
 }
 
 /**
@@ -53,7 +52,7 @@ const scopeOf = (path: string): StatusScope => {
 type Answer = (incoming: IncomingMessage, outgoing: ServerResponse, path: string) => void;
 
 /** Finds the status page, what it is told, and what it can do (docs/decisions/0044). */
-export function findOfPage({ assets, door, viewers, actions, about, relay, onFailed }: StatusRoutes): FindEndpoint {
+export function findOfPage({ assets, door, viewers, actions, about, relay }: StatusRoutes): FindEndpoint {
   const files = new Map([...assets].map(([name, asset]) => [pathOfAsset(name), readable(serve(asset))]));
 
   /** Only the page itself asks, and for somebody who may. */
@@ -65,7 +64,7 @@ export function findOfPage({ assets, door, viewers, actions, about, relay, onFai
       if (refusal !== undefined) return say(outgoing, refusal.status, { said: refusal.said });
       answer(incoming, outgoing, path);
     };
-    return (incoming, outgoing) => answering(outgoing, ask(incoming, outgoing), onFailed);
+    return (incoming, outgoing) => detach('admin', ask(incoming, outgoing), () => endAsInternal(outgoing));
   };
   const guardedAt = (path: string, methods: Readonly<Record<string, Answer>>): Endpoint =>
     byMethod(Object.fromEntries(Object.entries(methods).map(([name, answer]) => [name, guarded(path, answer)])));
@@ -96,7 +95,7 @@ export function findOfPage({ assets, door, viewers, actions, about, relay, onFai
     if (path.startsWith(actionPath))
       return guardedAt(path, {
         POST: (incoming, outgoing) =>
-          answering(outgoing, act(incoming, outgoing, path.slice(actionPath.length)), onFailed),
+          detach('admin', act(incoming, outgoing, path.slice(actionPath.length)), () => endAsInternal(outgoing)),
       });
     // The endpoint says by itself which methods it has.
     if (path.startsWith(playPath)) return guarded(path, play);

@@ -1,5 +1,6 @@
 import type { Backend, BackendEnd, BackendEvents, OpenBackend } from '../../backend/backend.ts';
 import { SeenThrough } from '../../backend/seen-through.ts';
+import { detach } from '../../boundary.ts';
 import type { ForwardedHeaders } from '../../protocol/forwarded-headers.ts';
 import { type BackendOwner, keyOf } from './backend-owner.ts';
 import type { Flow } from './flow.ts';
@@ -105,7 +106,7 @@ export class SeenBackends {
       .flatMap((owned) => [...owned.live]);
     for (const entry of live) {
       entry.isRestarted = true;
-      void entry.close();
+      detach('admin', entry.close());
     }
     return live.length;
   }

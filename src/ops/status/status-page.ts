@@ -1,5 +1,6 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Logger } from 'pino';
+import { detach } from '../../boundary.ts';
 import type { FindEndpoint } from '../../http/router.ts';
 import { nameOf, type SessionName } from '../../session/observer.ts';
 import { keyOfId } from '../../session/session-key.ts';
@@ -67,12 +68,14 @@ export function createStatusPage(parts: StatusPageParts): StatusPage {
   });
   const endSession = ({ server, session }: SessionName, reason: 'operator' | 'client_gone'): boolean => {
     const found = parts.endableSessions().find(({ name }) => name.server === server && name.session === session);
-    void found?.end(reason);
+    detach('admin', found?.end(reason));
     return found !== undefined;
   };
   const played = new PlaySessions({
     awayMs: parts.retryMs + awayMarginMs,
-    onGone: (name) => void endSession(name, 'client_gone'),
+    onGone: (name) => {
+      endSession(name, 'client_gone');
+    },
   });
   const actions = new StatusActions({
     logger,
@@ -95,7 +98,7 @@ export function createStatusPage(parts: StatusPageParts): StatusPage {
   };
   return {
     urlAt: (adminUrl) => (door === closedDoor ? undefined : `${adminUrl}/`),
-    at: findOfPage({ assets: readAssets(), door, viewers, actions, about, relay, onFailed }),
+    at: findOfPage({ assets: readAssets(), door, viewers, actions, about, relay }),
     async close() {
       viewers.close();
       played.close();

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { detach } from '../../boundary.ts';
 import type { WaitingMail } from '../../store/instances.ts';
 import type { Store } from '../../store/store.ts';
 import type { Adoption } from '../adoption.ts';
@@ -105,7 +106,8 @@ export class Cluster {
       leaseMs,
       ...{ find, formerServer },
       handleOf: (session) => this.guard.handleOf(session),
-      adopt: (key, server, adoption, term) => void this.opened(options.adopt(key, server, adoption), term),
+      adopt: (key, server, adoption, term) =>
+        detach('cluster', this.opened(options.adopt(key, server, adoption), term)),
       mayAdopt,
       endingHere,
       onWornOut,
@@ -116,7 +118,7 @@ export class Cluster {
         const session = find(key);
         return session?.isReady ? this.guard.handleOf(session) : undefined;
       },
-      send: (to, letter, body) => void this.#reply(to, letter, body),
+      send: (to, letter, body) => detach('cluster', this.#reply(to, letter, body)),
     });
     this.#mail = new Mail({
       instances: store.instances,
@@ -126,7 +128,7 @@ export class Cluster {
       onLetter: (from, head, body) => this.#take(from, head, body),
       onLoss: (peer) => this.#lose(peer),
     });
-    this.#watch = setInterval(() => void this.#look(), watchMs).unref();
+    this.#watch = setInterval(() => detach('cluster', this.#look()), watchMs).unref();
     store.onRecovered(() => this.#recovered());
   }
 
@@ -171,7 +173,7 @@ export class Cluster {
   async close(): Promise<void> {
     this.#isClosed = true;
     clearInterval(this.#watch);
-    void this.#mail.send(this.lease.name, { kind: 'hello' }); // wakes the loop that reads the mailbox
+    detach('cluster', this.#mail.send(this.lease.name, { kind: 'hello' })); // wakes the loop that reads the mailbox
     await this.lease.close();
     this.#mail.close();
   }
@@ -278,7 +280,7 @@ export class Cluster {
   #beginTerm(): void {
     const { sessions, onTerm, onFailed } = this.#options;
     onTerm();
-    void registerAll(sessions(), this.lease, this.guard, onFailed);
+    detach('cluster', registerAll(sessions(), this.lease, this.guard, onFailed));
     for (const exchange of this.#exchanges.values()) exchange.lose();
   }
 

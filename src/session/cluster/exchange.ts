@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { detach } from '../../boundary.ts';
 import { type EventId, parseEventId } from '../../protocol/event-id.ts';
 import type { Reason, RequestId } from '../../protocol/faults.ts';
 import type { EventSink, Reply } from '../reply.ts';
@@ -221,7 +222,7 @@ export class Exchange {
   /** Tells the owner that nobody waits for what was asked of it, or that it is asked for again. */
   #letOwnerGo(asksAgain = false): void {
     if (this.#owner === undefined) return;
-    void this.#host.send(this.#owner, { kind: 'gone', n: this.n, ...(asksAgain && { asksAgain }) });
+    detach('cluster', this.#host.send(this.#owner, { kind: 'gone', n: this.n, ...(asksAgain && { asksAgain }) }));
   }
 
   /** What is asked for by a GET or DELETE may be asked for again. */
@@ -257,7 +258,7 @@ export class Exchange {
     const bytes = this.#unacknowledged;
     if (to === undefined || bytes === 0) return;
     this.#unacknowledged = 0;
-    void this.#host.send(to, { kind: 'read', n: this.n, bytes });
+    detach('cluster', this.#host.send(to, { kind: 'read', n: this.n, bytes }));
   }
 
   /**

@@ -1,3 +1,4 @@
+import { detach } from '../../boundary.ts';
 import type { RequestId } from '../../protocol/faults.ts';
 import { PassedReply } from '../passed-reply.ts';
 import type { EventSink, Headers, Reply } from '../reply.ts';
@@ -84,12 +85,15 @@ export class Guard {
     { here, elsewhere }: { here(): void; elsewhere(handle: SessionHandle): void },
   ): void {
     if (this.covers(session)) return here();
-    void this.#wait(session, this.#options.storeWaitMs).then(() => {
-      if (reply.isGone && reply.asking?.isParted !== true) return;
-      if (this.covers(session)) here();
-      else if (session.isReady) reply.fault('store_unavailable', id);
-      else elsewhere(this.#options.elsewhere(session));
-    });
+    detach(
+      'cluster',
+      this.#wait(session, this.#options.storeWaitMs).then(() => {
+        if (reply.isGone && reply.asking?.isParted !== true) return;
+        if (this.covers(session)) here();
+        else if (session.isReady) reply.fault('store_unavailable', id);
+        else elsewhere(this.#options.elsewhere(session));
+      }),
+    );
   }
 
   /** Resolves when the session is covered or has ended, or after the time. */
@@ -118,10 +122,13 @@ export class Guard {
     };
     const pass = (answer: () => void): void => {
       if (this.covers(session)) return answer();
-      void this.#wait(session, this.#options.answerWaitMs).then(() => {
-        if (this.covers(session)) answer();
-        else fault('outcome_unknown', id);
-      });
+      detach(
+        'cluster',
+        this.#wait(session, this.#options.answerWaitMs).then(() => {
+          if (this.covers(session)) answer();
+          else fault('outcome_unknown', id);
+        }),
+      );
     };
     return new GuardedReply(reply, pass, fault);
   }

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
+import { detach } from '../../boundary.ts';
 import type { Instances, Letter, Renewal } from '../../store/instances.ts';
 import { Receipts } from './receipts.ts';
 
@@ -142,7 +143,7 @@ export class Lease {
           this.#receipts.add(name, delivery);
         }
         // Only here: if the mailbox cannot be read, nobody may take this instance for one that serves.
-        if (performance.now() >= this.#sentAt + renewMs) void this.#renew();
+        if (performance.now() >= this.#sentAt + renewMs) detach('cluster', this.#renew());
         failingSince = undefined;
       } catch (cause) {
         // A connection that is being made, or made again, is no news yet.

@@ -1,3 +1,4 @@
+import { detach } from '../../boundary.ts';
 import type { Instances, Letter } from '../../store/instances.ts';
 import { type Head, readLetter, type ToIngress, type ToOwner, writeLetter } from './letters.ts';
 import { Outbox, type Posted } from './outbox.ts';
@@ -53,7 +54,7 @@ export class Mail {
     if (number > last + 1) {
       this.#parts.delete(from);
       this.#options.onLoss(from);
-      void this.send(from, { kind: 'hole' });
+      detach('cluster', this.send(from, { kind: 'hole' }));
     }
     this.#open(from, content);
   }
@@ -83,7 +84,7 @@ export class Mail {
 
   /** Makes every receiver look for holes: the store may have lost what was sent last. */
   greet(): void {
-    for (const to of this.#outboxes.keys()) void this.send(to, { kind: 'hello' });
+    for (const to of this.#outboxes.keys()) detach('cluster', this.send(to, { kind: 'hello' }));
   }
 
   /** An instance is no more. What was taken of it may be delivered once more, and is a repeat then too. */

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { detach } from '../../boundary.ts';
 import type { Instances } from '../../store/instances.ts';
 import { patiently } from '../../store/patience.ts';
 
@@ -73,7 +74,7 @@ export class Outbox {
       this.#bytes += bytes;
       if (this.#isRunning) return;
       this.#isRunning = true;
-      queueMicrotask(() => void this.#run()); // after this tick's other letters
+      queueMicrotask(() => detach('cluster', this.#run())); // after this tick's other letters
     });
   }
 

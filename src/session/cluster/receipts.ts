@@ -1,3 +1,4 @@
+import { detach } from '../../boundary.ts';
 import type { Delivery, Instances } from '../../store/instances.ts';
 
 /** What the receipts need. */
@@ -40,6 +41,6 @@ export class Receipts {
     if (freed === undefined) return;
     const { instances, onFailed } = this.#options;
     // A receipt frees what came before it too.
-    void instances.discard(freed.name, freed.receipt).catch(onFailed);
+    detach('cluster', instances.discard(freed.name, freed.receipt).catch(onFailed));
   }
 }

@@ -1,3 +1,4 @@
+import { detach } from '../../boundary.ts';
 import { StoreUnavailable } from '../../store/store-unavailable.ts';
 import type { Session } from '../session.ts';
 import type { Guard } from './guard.ts';
@@ -28,8 +29,8 @@ export async function registerAll(
       if (said === 'registered') {
         session.check();
         guard.verify(session, term);
-      } else if (said === 'fenced') void session.end('moved');
-      else if (said === 'ended') void session.end('deleted');
+      } else if (said === 'fenced') detach('cluster', session.end('moved'));
+      else if (said === 'ended') detach('cluster', session.end('deleted'));
     }
   };
   await Promise.all(Array.from({ length: maxAtOnce }, register));

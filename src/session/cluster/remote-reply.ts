@@ -101,8 +101,12 @@ export class RemoteReply implements Reply, Asking {
         this.#carrier.send({ kind: 'chunk', n, ...(at !== undefined && { at }) }, text);
         return this.#unread < windowBytes;
       },
-      onDrain: (listener) => void this.#drained.push(listener),
-      onClose: (listener) => void this.#closed.push(listener),
+      onDrain: (listener) => {
+        this.#drained.push(listener);
+      },
+      onClose: (listener) => {
+        this.#closed.push(listener);
+      },
       handOver: () => this.#finish({ kind: 'moved', n }),
       end: () => this.#finish({ kind: 'finish', n }),
       cut: () => this.#finish({ kind: 'cut', n }),

@@ -1,3 +1,4 @@
+import { detach } from '../../boundary.ts';
 import type { Rates } from '../../store/rates.ts';
 import { StoreUnavailable } from '../../store/store-unavailable.ts';
 import type { Rate } from './rate.ts';
@@ -26,7 +27,7 @@ export class SharedUse {
   /** A rate was used. */
   note(name: string, rate: Rate): void {
     this.#untold.set(name, rate);
-    if (!this.#isTelling) this.#timer ??= setTimeout(() => void this.#tell(), shareMs).unref();
+    if (!this.#isTelling) this.#timer ??= setTimeout(() => detach('background', this.#tell()), shareMs).unref();
   }
 
   async #tell(): Promise<void> {
@@ -36,7 +37,7 @@ export class SharedUse {
     this.#untold.clear();
     await Promise.all(told.map(([name, rate]) => this.#tellOne(name, rate)));
     this.#isTelling = false;
-    if (this.#untold.size > 0) this.#timer = setTimeout(() => void this.#tell(), shareMs).unref();
+    if (this.#untold.size > 0) this.#timer = setTimeout(() => detach('background', this.#tell()), shareMs).unref();
   }
 
   async #tellOne(name: string, rate: Rate): Promise<void> {

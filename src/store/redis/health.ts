@@ -1,3 +1,4 @@
+import { detach } from '../../boundary.ts';
 /** Whether the store answers, and since when. */
 export interface Health {
   /** A command was answered. */
@@ -66,7 +67,7 @@ export function createHealth(probe: () => Promise<unknown>): Health {
       probeSoon();
     },
     connected() {
-      if (healthySinceMs === undefined && !isClosed) probeNow();
+      if (healthySinceMs === undefined && !isClosed) detach('store', probeNow());
     },
     healthyForMs: () => (healthySinceMs === undefined ? 0 : performance.now() - healthySinceMs),
     onRecovered(listener) {

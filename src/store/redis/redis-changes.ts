@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { detach } from '../../boundary.ts';
 import { type Changes, maxChangeBytes } from '../changes.ts';
 import { Followers } from '../followers.ts';
 import { textOf } from './codec.ts';
@@ -112,7 +113,7 @@ export function createRedisChanges({ run, runScript, readers, keys, lifetimes }:
       });
       if (!isReading) {
         position = tail;
-        void read();
+        detach('store', read());
       }
       return stop;
     },

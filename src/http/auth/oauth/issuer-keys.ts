@@ -1,4 +1,5 @@
 import { createLocalJWKSet, type JWTVerifyGetKey } from 'jose';
+import { detach } from '../../../boundary.ts';
 import { UnusableDocument } from './fetch-json.ts';
 
 /** The keys of an issuer as they were at one time. */
@@ -48,7 +49,7 @@ export class IssuerKeys {
 
   /** The keys, if they may still be used. What was verified by them holds while this stays the same object. */
   get current(): KeySet | undefined {
-    if (this.#known !== undefined && this.#ageMs > refreshMs) void this.refresh();
+    if (this.#known !== undefined && this.#ageMs > refreshMs) detach('request', this.refresh());
     return this.#usable;
   }
 
