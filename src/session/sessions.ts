@@ -87,6 +87,7 @@ export class Sessions {
       find: (key) => this.#byKey.get(key),
       adopt: (key, server, adoption) => this.#adopt(key, server, adoption),
       mayAdopt: () => !this.isDraining,
+      isEnding: (key) => this.#ending.has(key),
       endingHere: (key) => (this.#ending.get(key)?.leavesNoRecord ? 'unknown_session' : undefined),
       streamsOf: (server) => options.observer.streamsOf?.(server),
       onWornOut: (key, { name }) => options.observer.wornOut(nameOf(key, name)),
@@ -177,10 +178,15 @@ export class Sessions {
     const deadline = new Promise<void>((resolve) => {
       timer = setTimeout(resolve, graceMs);
     });
-    await Promise.all([
-      ...Array.from(this.#byKey.values(), (session) => endInOrder(session, reason, deadline)),
-      ...Array.from(this.connected.values(), (session) => endInOrder(session, 'draining', deadline)),
-    ]);
+    const takeoversEnded = Promise.race([this.#cluster?.directory.settled(), deadline]);
+    // Again and again: a session that was being taken over when the drain began is one, too.
+    do {
+      await Promise.all([
+        ...Array.from(this.#byKey.values(), (session) => endInOrder(session, reason, deadline)),
+        ...Array.from(this.connected.values(), (session) => endInOrder(session, 'draining', deadline)),
+        takeoversEnded,
+      ]);
+    } while (this.#byKey.size > 0);
     await this.#cluster?.leave(deadline);
     clearTimeout(timer);
     this.#closing.abort();

@@ -38,6 +38,8 @@ export interface ClusterLimits {
 /** What a cluster needs of its instance. */
 export interface ClusterOptions
   extends Pick<DirectoryOptions, 'find' | 'formerServer' | 'mayAdopt' | 'endingHere' | 'onWornOut'> {
+  /** True while a session of this key is being ended here. */
+  isEnding(key: string): boolean;
   readonly store: Store;
   readonly limits: ClusterLimits;
   /** Makes a session that was taken over one of this instance. */
@@ -53,6 +55,9 @@ export interface ClusterOptions
 
 /** How often it is looked whether the instances live that somebody here waits for, or that wait. */
 const watchMs = 500;
+
+/** So often it is looked whether the instances live that were written to at some time: a dead one is forgotten. */
+const forgetMs = 60_000;
 
 /** A GET gets its head after this time, whoever will answer it. */
 const earlyStreamMs = 1_000;
@@ -75,6 +80,7 @@ export class Cluster {
   /** The store was away since the start: what it lacks may be what it lost. */
   #hadBreak = false;
   readonly #startedAt = performance.now();
+  #forgotAt = performance.now();
   #isClosed = false;
   #lastExchange = 0;
 
@@ -118,6 +124,7 @@ export class Cluster {
         const session = find(key);
         return session?.isReady ? this.guard.handleOf(session) : undefined;
       },
+      isChanging: (key) => options.isEnding(key) || find(key) !== undefined || this.directory.isTakingOver(key),
       send: (to, letter, body) => detach('cluster', this.#reply(to, letter, body)),
     });
     this.#mail = new Mail({
@@ -258,7 +265,10 @@ export class Cluster {
       for (const exchange of this.#exchanges.values()) exchange.tire();
     }
     const owners = [...this.#exchanges.values()].map(({ owner }) => owner).filter((owner) => owner !== undefined);
-    const peers = [...new Set([...owners, ...this.#desk.ingresses])];
+    const isTimeToForget = performance.now() - this.#forgotAt >= forgetMs;
+    if (isTimeToForget) this.#forgotAt = performance.now();
+    const idle = isTimeToForget ? this.#mail.receivers : [];
+    const peers = [...new Set([...owners, ...this.#desk.ingresses, ...idle])];
     if (peers.length === 0) return;
     const alive = await this.#options.store.instances.areAlive(peers).catch(() => undefined);
     for (const [index, peer] of peers.entries()) {

@@ -19,11 +19,36 @@ export class ContinuedReply extends PassedReply {
   #sink: EventSink | undefined;
   #timer: NodeJS.Timeout | undefined;
   #isDone = false;
+  readonly #gone = new AbortController();
+  /** Whoever waits for the client to read, one at a time. */
+  #onDrained: ((isDrained: boolean) => void) | undefined;
 
   constructor(reply: Reply, ids: readonly RequestId[]) {
     super(reply);
     this.#ids = ids;
-    reply.onGone(() => clearTimeout(this.#timer));
+    if (reply.isGone) this.#gone.abort();
+    reply.onGone(() => {
+      clearTimeout(this.#timer);
+      this.#gone.abort();
+    });
+  }
+
+  /** Aborted when the client is gone. One signal for all attempts: each of them would leave a listener at the reply. */
+  get gone(): AbortSignal {
+    return this.#gone.signal;
+  }
+
+  /** Waits until the client has read what it was sent; false if it does not in time, or is gone. For one caller at a time. */
+  drains(withinMs: number): Promise<boolean> {
+    return new Promise((resolve) => {
+      const settle = (isDrained: boolean): void => {
+        clearTimeout(timer);
+        this.#onDrained = undefined;
+        resolve(isDrained);
+      };
+      const timer = setTimeout(settle, withinMs, false);
+      this.#onDrained = settle;
+    });
   }
 
   /** Opens the stream if nothing was answered by then: a GET is never refused because its owner is away (P7). */
@@ -84,8 +109,12 @@ export class ContinuedReply extends PassedReply {
   /** The open stream, or a new one. Listeners of earlier owners stay; they have to know that they are out of office. */
   stream(headers?: Headers): EventSink {
     clearTimeout(this.#timer);
-    this.#sink ??= this.reply.stream(headers);
-    return this.#sink;
+    if (this.#sink !== undefined) return this.#sink;
+    const sink = this.reply.stream(headers);
+    this.#sink = sink;
+    sink.onDrain(() => this.#onDrained?.(true));
+    sink.onClose(() => this.#onDrained?.(false));
+    return sink;
   }
 
   #endWith(messages: readonly Buffer[]): void {

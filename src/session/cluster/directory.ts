@@ -42,7 +42,7 @@ export interface DirectoryOptions {
  */
 export type Whereabouts =
   | { readonly here: SessionHandle }
-  | { readonly instance: string }
+  | { readonly instance: string; readonly epoch: number }
   | { readonly fault: Reason; readonly isPassing?: true }
   | 'later';
 
@@ -55,16 +55,19 @@ const settlingMs = 2_000;
 /** A request waits for the end of a pause before the next takeover that is no longer than this (P3). */
 const shortPauseMs = 1_000;
 
-/** An owner that says so often that it does not have a session that is registered for it, does not have it. */
+/** An owner that tells one request so often that it does not have the session that is registered for it, does not have it. */
 const maxDenials = 3;
+
+/** Who is known to have given a session up. `nobody` has a released one, or one that this instance took over without hearing of it. */
+type Loss = 'nobody' | 'lost' | 'denied';
 
 /** Knows which instance holds a session, and takes over those of instances that are lost (docs/decisions/0015). */
 export class Directory {
   readonly #options: DirectoryOptions;
   readonly #records = new Map<string, SessionRecord>();
   readonly #takeovers = new Map<string, Promise<Whereabouts>>();
-  readonly #denials = new Map<string, number>();
-  readonly #counted = new WeakSet<Failed>();
+  /** Denials after which a pause was made. */
+  readonly #paused = new WeakSet<Failed>();
 
   constructor(options: DirectoryOptions) {
     this.#options = options;
@@ -113,29 +116,22 @@ export class Directory {
     if (record === 'later') return 'later';
     if (record === undefined) return { fault: 'unknown_session' };
     const { owner } = record;
-    if (owner === '' || owner === this.#options.lease.name) return this.#takeOver(visitor, record, true);
+    if (owner === '' || owner === this.#options.lease.name) return this.#takeOver(visitor, record, 'nobody');
     // The owner's replies would not find an instance that has no lease.
     if (!this.#options.lease.isHeld) return 'later';
-    if (owner !== failed?.instance) return { instance: owner };
-    if (failed.why !== 'moved') return this.#takeOver(visitor, record, false);
-    // Each denial counts once; after a pause the owner is asked again.
-    if (this.#counted.has(failed)) return { instance: owner };
-    this.#counted.add(failed);
-    return this.#isDenied(key) ? this.#takeOver(visitor, record, true) : 'later';
+    if (owner !== failed?.instance) return { instance: owner, epoch: record.epoch };
+    if (failed.why !== 'moved') return this.#takeOver(visitor, record, 'lost');
+    // Of another epoch it was not asked yet: it has taken the session over by itself since.
+    if (failed.denials >= maxDenials && failed.epoch === record.epoch) return this.#takeOver(visitor, record, 'denied');
+    // It may only be about to get the session, or to end it. After a pause it is asked again.
+    if (this.#paused.has(failed)) return { instance: owner, epoch: record.epoch };
+    this.#paused.add(failed);
+    return 'later';
   }
 
   #held(key: string): SessionHandle | undefined {
     const session = this.#options.find(key);
     return session?.isReady ? this.#options.handleOf(session) : undefined;
-  }
-
-  /** An owner that lives and denies to have the session may only be about to get it, or to end it. */
-  #isDenied(key: string): boolean {
-    const denials = (this.#denials.get(key) ?? 0) + 1;
-    this.#records.delete(key);
-    if (denials < maxDenials) this.#denials.set(key, denials);
-    else this.#denials.delete(key);
-    return denials >= maxDenials;
   }
 
   /**
@@ -175,23 +171,29 @@ export class Directory {
     this.#records.set(key, record);
   }
 
-  /**
-   * One at a time for each session.
-   * @param isFree nobody has it: it was released, its owner denies to have it, or it is this instance itself, which took it
-   *   over and did not hear of it. Else the owner has to be dead
-   */
-  #takeOver(visitor: Visitor, from: SessionRecord, isFree: boolean): Promise<Whereabouts> {
+  /** True while this instance takes the session over. */
+  isTakingOver(key: string): boolean {
+    return this.#takeovers.has(key);
+  }
+
+  /** Resolves when no takeover is under way. Once `mayAdopt` says no, none brings a session any more. */
+  async settled(): Promise<void> {
+    while (this.#takeovers.size > 0) await Promise.allSettled(this.#takeovers.values());
+  }
+
+  /** One at a time for each session. */
+  #takeOver(visitor: Visitor, from: SessionRecord, loss: Loss): Promise<Whereabouts> {
     const { key } = visitor;
     const held = this.#held(key);
     if (held !== undefined) return Promise.resolve({ here: held }); // taken over while the record was looked up
     const running = this.#takeovers.get(key);
     if (running !== undefined) return running;
-    const takeover = this.#tryToTakeOver(visitor, from, isFree).finally(() => this.#takeovers.delete(key));
+    const takeover = this.#tryToTakeOver(visitor, from, loss).finally(() => this.#takeovers.delete(key));
     this.#takeovers.set(key, takeover);
     return takeover;
   }
 
-  async #tryToTakeOver(visitor: Visitor, from: SessionRecord, isFree: boolean): Promise<Whereabouts> {
+  async #tryToTakeOver(visitor: Visitor, from: SessionRecord, loss: Loss): Promise<Whereabouts> {
     const { key, forwarded } = visitor;
     const { store, lease, leaseMs, mayAdopt, adopt, onWornOut } = this.#options;
     const server = this.#serverOf(from, visitor.server);
@@ -201,13 +203,15 @@ export class Directory {
     const isSure = (): boolean => store.healthyForMs() >= leaseMs && lease.dataAgeMs >= leaseMs + settlingMs;
     try {
       this.#records.delete(key);
-      if (!isFree) {
-        // It lives: only a letter was lost, or this instance had another name when it asked.
+      if (loss !== 'nobody') {
         const [isAlive] = await store.instances.areAlive([from.owner]);
-        if (isAlive) return { instance: from.owner };
-        if (!isSure() || !(await store.instances.declareDead(from.owner))) return 'later';
-        await lease.refresh(); // a store that lost its data has no leases either
-        if (!isSure() || !lease.isHeld) return 'later';
+        // It lives: only a letter was lost, or this instance had another name when it asked. Its own word counts, though.
+        if (isAlive && loss === 'lost') return { instance: from.owner, epoch: from.epoch };
+        if (!isAlive) {
+          if (!isSure() || !(await store.instances.declareDead(from.owner))) return 'later';
+          await lease.refresh(); // a store that lost its data has no leases either
+          if (!isSure() || !lease.isHeld) return 'later';
+        }
       }
       const { term } = lease;
       const taken = await store.sessions.takeOver(key, from, lease.name);
@@ -218,7 +222,12 @@ export class Directory {
       if (taken.outcome === 'paused')
         return taken.pauseMs <= shortPauseMs ? 'later' : { fault: 'takeover_paused', isPassing: true };
       if (taken.outcome !== 'taken') return 'later'; // it is looked for again, with all care
-      const adoption = await prepareAdoption(store.log, key, taken.record, taken.log);
+      const adoption = mayAdopt() ? await prepareAdoption(store.log, key, taken.record, taken.log) : undefined;
+      // A drain that began meanwhile does not wait for this session: it is given up again, for the next instance to take (P9).
+      if (adoption === undefined || !mayAdopt()) {
+        await store.sessions.release(key, taken.record.epoch);
+        return { fault: 'draining' };
+      }
       adopt(key, server, { ...adoption, forwarded }, term);
     } catch (cause) {
       if (cause instanceof StoreUnavailable) return 'later';

@@ -5,7 +5,11 @@ import type { ToOwner } from './letters.ts';
 import type { Posted } from './outbox.ts';
 
 /** Who can answer. `none`: the reply was answered, there is nobody to ask. */
-export type Owner = { readonly here: SessionHandle } | { readonly instance: string } | 'none';
+export type Owner =
+  | { readonly here: SessionHandle }
+  /** The one that the record names, under the epoch that the record has. */
+  | { readonly instance: string; readonly epoch: number }
+  | 'none';
 
 /** What an exchange needs of its instance. */
 export interface ExchangeHost {
@@ -35,13 +39,17 @@ export interface ExchangeHost {
 }
 
 /**
- * Why an owner's part in an exchange is over. `moved`: it says that it does not have the session. `gone`: there is no such
+ * Why an owner's part in an exchange is over. `moved`: it says that it does not have the session. `ending`: it is about to give the
+ * session up, or to get it. `gone`: there is no such
  * instance, and the request is as new for the next one. `lost`: it may have had the request.
  */
-export type Ending = 'answered' | 'moved' | 'gone' | 'lost';
+export type Ending = 'answered' | 'moved' | 'ending' | 'gone' | 'lost';
 
 /** An owner that did not answer. */
 export interface Failed {
   readonly instance: string;
+  readonly epoch: number;
   readonly why: 'moved' | 'gone' | 'lost';
+  /** How often in a row it has said of this epoch that it does not have the session. */
+  readonly denials: number;
 }

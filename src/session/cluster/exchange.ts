@@ -81,9 +81,9 @@ export class Exchange {
         if ('here' in owner) return this.#serve(owner.here);
         const why = await this.#ask(owner.instance);
         if (why === 'answered') return;
-        if (why === 'moved' && this.#cursor !== undefined) await this.#followOn(this.#cursor);
+        if ((why === 'moved' || why === 'ending') && this.#cursor !== undefined) await this.#followOn(this.#cursor);
         if (why === 'lost' && !(await this.#goOn(owner.instance))) return;
-        failed = { instance: owner.instance, why };
+        failed = failedAfter(failed, owner, why);
       }
     } finally {
       this.#host.onOver();
@@ -144,7 +144,7 @@ export class Exchange {
     if (from !== this.#owner || this.#end === undefined) return;
     switch (letter.kind) {
       case 'moved':
-        return this.#over('moved');
+        return this.#over(letter.isEnding === true ? 'ending' : 'moved');
       case 'head':
         this.#mayHaveRun(); // an owner that stops may end the stream before an event of it
         this.#open(letter.headers);
@@ -296,4 +296,16 @@ export class Exchange {
     else if (wanted.kind === 'listen') session.listen(wanted.after, this.#reply);
     else session.remove(this.#reply);
   }
+}
+
+/** What is known of an owner that did not answer. Denials count as long as the same owner says so of the same epoch. */
+function failedAfter(
+  before: Failed | undefined,
+  { instance, epoch }: { readonly instance: string; readonly epoch: number },
+  why: Exclude<Ending, 'answered'>,
+): Failed {
+  if (why === 'ending') return { instance, epoch, why: 'moved', denials: 0 };
+  if (why !== 'moved') return { instance, epoch, why, denials: 0 };
+  const isSame = before?.instance === instance && before.epoch === epoch;
+  return { instance, epoch, why, denials: (isSame ? before.denials : 0) + 1 };
 }

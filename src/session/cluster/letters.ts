@@ -49,8 +49,8 @@ export interface Brought {
 }
 
 export type ToIngress =
-  /** The owner does not have the session of this request. */
-  | { readonly kind: 'moved'; readonly n: number }
+  /** The owner does not have the session of this request. `isEnding`: it is about to give it up, or to get it; ask again. */
+  | { readonly kind: 'moved'; readonly n: number; readonly isEnding?: true }
   | { readonly kind: 'json'; readonly n: number; readonly headers?: Headers }
   | { readonly kind: 'accepted' | 'nothing' | 'removed'; readonly n: number }
   | {

@@ -23,10 +23,22 @@ const partBytes = 256 * 1024;
 /** Senders that are remembered, those lost among them: each restart of an instance is a new name (P8). */
 const maxSenders = 1_000;
 
+/**
+ * Instances that letters go to at once. Those that are dead are forgotten within a minute (`Cluster`); this bounds what a cluster
+ * in trouble, whose instances start again and again, leaves here meanwhile (P8).
+ */
+const maxReceivers = 1_000;
+
 /** Letters to other instances and from them: sent in order, taken once each, and a loss is noticed on both sides. */
 export class Mail {
   readonly #options: MailOptions;
+  /** Who was written to last is last. */
   readonly #outboxes = new Map<string, Outbox>();
+  /**
+   * The number of the first letter to a new receiver: above the last number of each one that was forgotten for want of room. A
+   * receiver takes a lower number for a repeat. It takes a higher one for a hole, and what waits for it is asked again.
+   */
+  #first = 1;
   /** The number of the last letter of each sender; who wrote last is last. */
   readonly #received = new Map<string, number>();
   /** What came of a letter in parts, by sender. */
@@ -82,9 +94,14 @@ export class Mail {
     else this.#parts.set(from, parts);
   }
 
+  /** The instances that were written to and are not forgotten. */
+  get receivers(): readonly string[] {
+    return [...this.#outboxes.keys()];
+  }
+
   /** Makes every receiver look for holes: the store may have lost what was sent last. */
   greet(): void {
-    for (const to of this.#outboxes.keys()) detach('cluster', this.send(to, { kind: 'hello' }));
+    for (const to of this.receivers) detach('cluster', this.send(to, { kind: 'hello' }));
   }
 
   /** An instance is no more. What was taken of it may be delivered once more, and is a repeat then too. */
@@ -98,6 +115,7 @@ export class Mail {
   restart(): void {
     for (const outbox of this.#outboxes.values()) outbox.close();
     this.#outboxes.clear();
+    this.#first = 1;
     this.#received.clear();
     this.#parts.clear();
   }
@@ -109,13 +127,26 @@ export class Mail {
 
   #outboxTo(to: string): Outbox {
     const known = this.#outboxes.get(to);
-    if (known !== undefined && !known.isClosed) return known;
+    this.#outboxes.delete(to); // so that the order is that of the last letters
+    if (known !== undefined && !known.isClosed) {
+      this.#outboxes.set(to, known);
+      return known;
+    }
     const { instances, name, mailboxMaxBytes } = this.#options;
     const { signal } = this.#closing;
-    const first = known?.next ?? 1;
+    const first = known?.next ?? this.#first;
     const outbox = new Outbox({ instances, from: name(), to, first, maxBytes: mailboxMaxBytes, signal });
     this.#outboxes.set(to, outbox);
+    if (this.#outboxes.size > maxReceivers) this.#forgetOldest();
     return outbox;
+  }
+
+  #forgetOldest(): void {
+    const [oldest] = this.#outboxes;
+    if (oldest === undefined) return;
+    const [receiver, outbox] = oldest;
+    this.#first = Math.max(this.#first, outbox.next + outbox.waiting);
+    this.forget(receiver);
   }
 }
 

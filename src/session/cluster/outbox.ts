@@ -83,6 +83,11 @@ export class Outbox {
     return this.#next;
   }
 
+  /** How many letters have no number yet. */
+  get waiting(): number {
+    return this.#queue.length;
+  }
+
   get isClosed(): boolean {
     return this.#isGone;
   }

@@ -9,6 +9,8 @@ import { type Asked, RemoteReply } from './remote-reply.ts';
 export interface OwnerDeskOptions {
   /** The session as it is held here, if it is. */
   held(key: string): SessionHandle | undefined;
+  /** True while a session that is not to be had is being opened, taken over or ended here. */
+  isChanging(key: string): boolean;
   send(to: string, letter: ToIngress, body?: Buffer): void;
 }
 
@@ -39,7 +41,10 @@ export class OwnerDesk {
     const { n, key } = letter;
     const brought = broughtIn(letter);
     const session = this.#options.held(key);
-    if (session === undefined) return this.#options.send(from, { kind: 'moved', n });
+    if (session === undefined) {
+      const isEnding = this.#options.isChanging(key);
+      return this.#options.send(from, { kind: 'moved', n, ...(isEnding && { isEnding }) });
+    }
     if (letter.kind === 'remove') session.remove(this.#replyTo(from, n, { accepts: streamOnly, ...brought }));
     else if (letter.kind === 'listen') {
       const after = letter.after === undefined ? undefined : parseEventId(letter.after);

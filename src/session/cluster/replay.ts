@@ -3,7 +3,6 @@ import { encodeEvents, noData } from '../../protocol/sse.ts';
 import type { EventLog } from '../../store/event-log.ts';
 import { bytesPerWrite, eventsPerRead, upTo } from '../feed.ts';
 import { patientLog } from '../patient-log.ts';
-import type { EventSink } from '../reply.ts';
 import type { ContinuedReply } from './continued-reply.ts';
 
 /** What a replay needs. */
@@ -29,10 +28,9 @@ export async function replay(
   after: EventId,
   reply: ContinuedReply,
 ): Promise<EventId | 'complete'> {
-  const log = patientLog(impatient, untilGone(reply));
+  const log = patientLog(impatient, reply.gone);
   const { stream } = after;
   let place = after;
-  let drains: Drains | undefined;
   for (;;) {
     const read = await log.read(key, stream, place, eventsPerRead);
     if (reply.isDone) return 'complete';
@@ -51,13 +49,12 @@ export async function replay(
       sink.write(encodeEvents([{ ...after, stream, data: noData }], retryMs));
       reply.isContinued = true;
     }
-    drains ??= watchDrains(sink, slowReaderMs);
     if (newest !== undefined) {
       const keepsUp = sink.write(encodeEvents(events, retryMs));
       onWritten?.(events.length);
       place = { stream, epoch: newest.epoch, seq: newest.seq };
       reply.isContinued = true;
-      if (!keepsUp && !(await drains())) {
+      if (!keepsUp && !(await reply.drains(slowReaderMs))) {
         sink.cut();
         return 'complete';
       }
@@ -68,29 +65,4 @@ export async function replay(
       return 'complete';
     }
   }
-}
-
-/** Waits until a client has read what it was sent; false if it does not in time, or is gone. */
-type Drains = () => Promise<boolean>;
-
-function watchDrains(sink: EventSink, withinMs: number): Drains {
-  let settle: (isDrained: boolean) => void = () => undefined;
-  sink.onDrain(() => settle(true));
-  sink.onClose(() => settle(false));
-  return () =>
-    new Promise((resolve) => {
-      const timer = setTimeout(() => resolve(false), withinMs);
-      settle = (isDrained) => {
-        clearTimeout(timer);
-        resolve(isDrained);
-      };
-    });
-}
-
-/** Aborted when the client of a reply is gone. */
-function untilGone(reply: ContinuedReply): AbortSignal {
-  const gone = new AbortController();
-  if (reply.isGone) gone.abort();
-  else reply.onGone(() => gone.abort());
-  return gone.signal;
 }

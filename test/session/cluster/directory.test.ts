@@ -4,9 +4,12 @@ import { StoreUnavailable } from '../../../src/store/store-unavailable.ts';
 import { aRecord } from '../../contract/log-writer.ts';
 import { createDirectory, key, leaseMs, principal, server, settledMs, visitor } from './directory-fixture.ts';
 
-const lost = { instance: 'owner', why: 'lost' } as const;
-const gone = { instance: 'owner', why: 'gone' } as const;
-const moved = { instance: 'owner', why: 'moved' } as const;
+const { epoch } = aRecord();
+const atOwner = { instance: 'owner', epoch };
+const lost = { ...atOwner, why: 'lost', denials: 0 } as const;
+const gone = { ...atOwner, why: 'gone', denials: 0 } as const;
+/** It has said so many times in a row that it does not have the session. */
+const denied = (denials: number) => ({ ...atOwner, why: 'moved', denials }) as const;
 
 describe('who may use a session', () => {
   it('is who made it, at its server, in a revision that is served', async () => {
@@ -139,7 +142,7 @@ describe('where a session is', () => {
     const { directory, find } = await createDirectory();
     for (let n = 0; n < 3; n++) {
       expect(await directory.admits(visitor)).toBe('yes');
-      expect(await directory.locate(visitor, undefined)).toEqual({ instance: 'owner' });
+      expect(await directory.locate(visitor, undefined)).toEqual(atOwner);
     }
     expect(find).toHaveBeenCalledTimes(1);
   });
@@ -154,8 +157,8 @@ describe('where a session is', () => {
     const { directory, store, find } = await createDirectory();
     await directory.locate(visitor, undefined);
     await store.sessions.takeOver(key, { owner: 'owner', epoch: aRecord().epoch }, 'next');
-    for (const failed of [lost, gone, moved])
-      expect(await directory.locate(visitor, failed)).toEqual({ instance: 'next' });
+    for (const failed of [lost, gone, denied(1)])
+      expect(await directory.locate(visitor, failed)).toMatchObject({ instance: 'next' });
     expect(find).toHaveBeenCalledTimes(2);
   });
 
@@ -224,7 +227,7 @@ describe('a session is taken over', () => {
 
   it('[P6] not from one that lives: it is asked again', async () => {
     const { directory, takeOver } = await createDirectory();
-    for (const failed of [lost, gone]) expect(await directory.locate(visitor, failed)).toEqual({ instance: 'owner' });
+    for (const failed of [lost, gone]) expect(await directory.locate(visitor, failed)).toEqual(atOwner);
     expect(takeOver).not.toHaveBeenCalled();
   });
 
@@ -250,6 +253,31 @@ describe('a session is taken over', () => {
     expect(takeOver).not.toHaveBeenCalled();
   });
 
+  it.each<[string, 'takeOver' | 'read']>([
+    ['is being taken over', 'takeOver'],
+    ['has been taken over, and its log is read', 'read'],
+  ])('[C-01] [P9] not by an instance that is told to stop while it %s: it is released at once', async (_, step) => {
+    const { directory, store, may, takeOver, adopted } = await createDirectory({ owner: '' });
+    let goOn: () => void = () => undefined;
+    const waits = new Promise<void>((resolve) => (goOn = resolve));
+    const read = vi.spyOn(store.log, 'read');
+    // Once only: then the store itself answers.
+    if (step === 'takeOver')
+      takeOver.mockImplementationOnce((...of) => waits.then(() => store.sessions.takeOver(...of)));
+    else read.mockImplementationOnce((...of) => waits.then(() => store.log.read(...of)));
+    const located = directory.locate(visitor, undefined);
+    await vi.waitFor(() => expect(step === 'takeOver' ? takeOver : read).toHaveBeenCalled());
+    expect(directory.isTakingOver(key)).toBe(true);
+    const settled = directory.settled();
+    may.adopt = false;
+    goOn();
+    expect(await located).toEqual({ fault: 'draining' });
+    await settled;
+    expect(adopted).toEqual([]);
+    const record = await store.sessions.find(key);
+    expect(record?.owner).toBe('');
+  });
+
   it('once, by however many requests', async () => {
     const { directory, takeOver, adopted, handle } = await createDirectory({ owner: '' });
     const all = await Promise.all([1, 2, 3].map(() => directory.locate(visitor, undefined)));
@@ -262,7 +290,7 @@ describe('a session is taken over', () => {
     await directory.admits(visitor);
     await store.sessions.takeOver(key, { owner: '', epoch: aRecord().epoch }, 'other');
     expect(await directory.locate(visitor, undefined)).toBe('later');
-    expect(await directory.locate(visitor, undefined)).toEqual({ instance: 'other' });
+    expect(await directory.locate(visitor, undefined)).toMatchObject({ instance: 'other' });
     expect(adopted).toEqual([]);
   });
 
@@ -295,31 +323,51 @@ describe('a session is taken over', () => {
   });
 });
 
-describe('an owner that lives and denies to have a session', () => {
-  it('may be about to get it; when it has denied it three times it does not have it', async () => {
+describe('an owner that denies to have a session', () => {
+  it('may be about to get it; when it has told one request three times, it does not have it', async () => {
     const { directory, handle, adopted } = await createDirectory();
-    expect([await directory.locate(visitor, { ...moved }), await directory.locate(visitor, { ...moved })]).toEqual([
-      'later',
-      'later',
-    ]);
+    for (const count of [1, 2]) expect(await directory.locate(visitor, denied(count))).toBe('later');
     expect(adopted).toEqual([]);
-    expect(await directory.locate(visitor, moved)).toEqual({ here: handle });
+    expect(await directory.locate(visitor, denied(3))).toEqual({ here: handle });
     expect(adopted).toHaveLength(1);
   });
 
-  it('has denied it once if it was asked once, and is asked again', async () => {
+  it('[C-06] [P8] is not taken at its word by what it told other requests, however many and long ago', async () => {
+    const { directory, takeOver } = await createDirectory();
+    for (let n = 0; n < 100; n++) expect(await directory.locate(visitor, denied(1))).toBe('later');
+    expect(takeOver).not.toHaveBeenCalled();
+  });
+
+  it('[C-06] may have taken the session over since it was asked: then it is asked again', async () => {
+    const { directory, store, adopted } = await createDirectory();
+    const taken = await store.sessions.takeOver(key, { owner: 'owner', epoch }, 'owner');
+    if (taken.outcome !== 'taken') throw new Error(taken.outcome);
+    expect(await directory.locate(visitor, denied(3))).toBe('later');
+    expect(adopted).toEqual([]);
+  });
+
+  it('[C-06] [P6] is asked whether it lives before the session is taken from it, and fenced off if it does not', async () => {
+    const { directory, store, lose, handle } = await createDirectory();
+    const areAlive = vi.spyOn(store.instances, 'areAlive');
+    const declareDead = vi.spyOn(store.instances, 'declareDead');
+    lose();
+    expect(await directory.locate(visitor, denied(3))).toEqual({ here: handle });
+    expect([areAlive.mock.calls, declareDead.mock.calls]).toEqual([[[['owner']]], [['owner']]]);
+  });
+
+  it('is asked again after a pause', async () => {
     const { directory, adopted } = await createDirectory();
-    const denial = { ...moved };
+    const denial = denied(1);
     const said = [];
     for (let n = 0; n < 5; n++) said.push(await directory.locate(visitor, denial));
-    expect(said).toEqual(['later', ...[1, 2, 3, 4].map(() => ({ instance: 'owner' }))]);
+    expect(said).toEqual(['later', ...[1, 2, 3, 4].map(() => atOwner)]);
     expect(adopted).toEqual([]);
   });
 
   it('may deny it because this instance has no lease, by which it could be told anything', async () => {
     const { directory, state, adopted } = await createDirectory();
     state.isHeld = false;
-    for (let n = 0; n < 5; n++) expect(await directory.locate(visitor, { ...moved })).toBe('later');
+    for (let n = 0; n < 5; n++) expect(await directory.locate(visitor, denied(3))).toBe('later');
     expect(adopted).toEqual([]);
   });
 });

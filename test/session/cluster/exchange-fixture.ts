@@ -56,7 +56,7 @@ export function createExchange(
       asked.push(failed);
       const owner = owners[Math.min(asked.length, owners.length) - 1] ?? 'none';
       if (owner === 'none') return owner;
-      return owner === 'here' ? { here: handle } : { instance: owner };
+      return owner === 'here' ? { here: handle } : { instance: owner, epoch: 1 };
     },
     async send(to, letter, body = []) {
       sent.push({ to, letter, body: body.map((part) => part.toString()) });

@@ -25,7 +25,7 @@ describe('an owner that is lost', () => {
     await settled();
     exchange.lose();
     await settled();
-    expect(asked[1]).toEqual({ instance: 'o1', why: 'lost' });
+    expect(asked[1]).toMatchObject({ instance: 'o1', why: 'lost' });
     expect(
       sent
         .filter(({ letter }) => letter.kind === 'post')

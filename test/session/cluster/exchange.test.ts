@@ -97,10 +97,29 @@ describe('an owner that does not have the session', () => {
       ['o1', false],
       ['o2', false],
     ]);
-    expect(asked).toEqual([undefined, { instance: 'o1', why: 'moved' }]);
+    expect(asked).toEqual([undefined, { instance: 'o1', epoch: 1, why: 'moved', denials: 1 }]);
     exchange.take('o2', { kind: 'accepted', n: exchange.n }, Buffer.alloc(0));
     await done;
     expect(reply.given).toEqual({ kind: 'accepted' });
+  });
+
+  it('[C-06] has said so as often in a row as it said so of this request, and not while it is ending the session', async () => {
+    const { exchange, asked, run } = createExchange(postOf([request('a')]), {
+      owners: ['o1', 'o1', 'o1', 'o2', 'o1', 'here'],
+    });
+    const done = run();
+    for (const [from, isEnding] of [
+      ['o1', false],
+      ['o1', false],
+      ['o1', true],
+      ['o2', false],
+      ['o1', false],
+    ] as const) {
+      await settled();
+      exchange.take(from, { kind: 'moved', n: exchange.n, ...(isEnding && { isEnding }) }, Buffer.alloc(0));
+    }
+    await done;
+    expect(asked.map((failed) => failed?.denials)).toEqual([undefined, 1, 2, 0, 1, 1]);
   });
 
   it('or any mailbox never saw it', async () => {
@@ -110,7 +129,7 @@ describe('an owner that does not have the session', () => {
     });
     const done = run();
     await settled();
-    expect([asked[1], sent.length]).toEqual([{ instance: 'o1', why: 'gone' }, 2]);
+    expect([asked[1], sent.length]).toEqual([{ instance: 'o1', epoch: 1, why: 'gone', denials: 0 }, 2]);
     exchange.take('o2', { kind: 'accepted', n: exchange.n }, Buffer.alloc(0));
     await done;
   });

@@ -1,4 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
+import { keyOfId } from '../../../src/session/session-key.ts';
 import { acceptsJson, createFakeReply } from '../../support/fake-reply.ts';
 import { errorTo, note, request, response } from '../session-fixture.ts';
 import { cluster, createCluster, leaseMs, takeoverMs } from './cluster-fixture.ts';
@@ -243,6 +244,42 @@ describe('[P9] a session whose owner stops', () => {
     b.fake.backend.says(note('of b'));
     await pass();
     expect([there.sink.messages.at(-1), there.sink.state]).toEqual([note('of b'), 'open']); // on the same connection
+  });
+
+  it('[C-01] leaves nothing behind where it was about to take a session over: the next instance has it at once', async () => {
+    const { a, b, store, open, pass, join } = await createCluster();
+    const id = await open(a);
+    const c = join();
+    c.line.mend();
+    await pass(takeoverMs);
+    const gone = a.sessions.drain(0);
+    await pass(takeoverMs);
+    await gone;
+    const { takeOver } = store.sessions;
+    let goOn: () => void = () => undefined;
+    const waits = new Promise<void>((resolve) => (goOn = resolve));
+    const held = vi.spyOn(store.sessions, 'takeOver').mockImplementationOnce(async (...of) => {
+      await waits;
+      return takeOver.call(store.sessions, ...of);
+    });
+    const early = b.post(id, request('r'));
+    await pass();
+    expect(held).toHaveBeenCalledOnce();
+    let isOver = false;
+    const drained = b.sessions.drain(20_000).then(() => (isOver = true));
+    await pass(5_000);
+    expect(isOver).toBe(false);
+    goOn();
+    await pass(5_000);
+    await drained;
+    expect(early.given).toEqual({ kind: 'fault', reason: 'draining', id: 'r' });
+    expect([b.fake.opened, b.observer.adoptions, b.sessions.all]).toEqual([[], [], []]);
+    expect((await store.sessions.find(keyOfId(id)))?.owner).toBe('');
+    const next = c.post(id, request('n'));
+    await pass();
+    c.fake.backend.says(response('n'));
+    await pass();
+    expect(next.given?.kind).toBe('json');
   });
 
   it('answers what is still in flight at the end of its time with an error, once', async () => {

@@ -242,4 +242,36 @@ describe('mail', () => {
     await pass();
     expect(posts().at(-1)?.[2]).toBeGreaterThan(2);
   });
+
+  it('[C-11] [P8] is kept for a thousand receivers; one that is forgotten takes nothing for a repeat later', async () => {
+    const { mail, instances, posts, pass } = createFixture();
+    const send = async (to: string): Promise<void> => {
+      void mail.send(to, { kind: 'gone', n: 1 });
+      await pass();
+      instances.posts.at(-1)?.answer('posted');
+      await pass();
+    };
+    for (let n = 0; n < 5; n += 1) await send('early');
+    await send('busy');
+    for (let n = 0; n < 999; n += 1) await send(`${n}`);
+    expect(mail.receivers).toHaveLength(1_000);
+    expect(mail.receivers).not.toContain('early');
+    await send('busy');
+    await send('early');
+    expect(mail.receivers).toHaveLength(1_000);
+    expect(mail.receivers).toContain('busy');
+    const [toBusy, toEarly] = posts().slice(-2);
+    expect([toBusy?.[2], toEarly?.[2]]).toEqual([2, 6]);
+  });
+
+  it('greets each receiver once', async () => {
+    const { mail, posts, pass } = createFixture();
+    for (const to of ['a', 'b']) void mail.send(to, { kind: 'gone', n: 1 });
+    mail.greet();
+    await pass();
+    expect(posts().map(([to, , , ...kinds]) => [to, ...kinds])).toEqual([
+      ['a', 'gone', 'hello'],
+      ['b', 'gone', 'hello'],
+    ]);
+  });
 });

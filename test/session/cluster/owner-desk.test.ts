@@ -9,6 +9,7 @@ import { note, request } from '../session-fixture.ts';
 const accepts = { json: true, sse: false };
 
 function createFixture() {
+  const letters: ToIngress[] = [];
   const sent: [string, Head['kind'], number | undefined, string | undefined][] = [];
   const posts: { post: Post; reply: Reply }[] = [];
   const listens: { after: EventId | undefined; reply: Reply; sink: EventSink }[] = [];
@@ -21,10 +22,14 @@ function createFixture() {
             listen: (after, reply) => void listens.push({ after, reply, sink: reply.stream() }),
             remove: (reply) => reply.removed(),
           },
-    send: (to, letter: ToIngress, body) => void sent.push([to, letter.kind, letter.n, body?.toString()]),
+    isChanging: (key) => key === 'ending',
+    send: (to, letter: ToIngress, body) => {
+      letters.push(letter);
+      sent.push([to, letter.kind, letter.n, body?.toString()]);
+    },
   });
   const take = (letter: ToOwner, body = '', from = 'in'): void => desk.take(from, letter, Buffer.from(body));
-  return { desk, sent, posts, listens, take };
+  return { desk, sent, letters, posts, listens, take };
 }
 
 const listen: ToOwner = { kind: 'listen', n: 1, key: 'k', after: '3.5-7', continues: true };
@@ -74,6 +79,15 @@ describe('requests that come by letter', () => {
     const { sent, take } = createFixture();
     take({ ...listen, key: 'other' });
     expect(sent).toEqual([['in', 'moved', 1, undefined]]);
+  });
+
+  it('[C-06] for a session that is being ended or opened here say so', () => {
+    const { letters, take } = createFixture();
+    for (const key of ['ending', 'other']) take({ ...listen, key });
+    expect(letters).toEqual([
+      { kind: 'moved', n: 1, isEnding: true },
+      { kind: 'moved', n: 1 },
+    ]);
   });
 
   it('are given up when their client goes, or all of an instance when that goes', () => {

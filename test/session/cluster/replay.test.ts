@@ -1,4 +1,4 @@
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { formatEventId } from '../../../src/protocol/event-id.ts';
 import { ContinuedReply } from '../../../src/session/cluster/continued-reply.ts';
 import { replay } from '../../../src/session/cluster/replay.ts';
@@ -109,5 +109,13 @@ describe('what is in the log of a stream', () => {
     await settled();
     gone.client.leave();
     expect(await done).toBe('complete');
+  });
+
+  it('[C-15] leaves no more listeners at its reply, however often it is read again', async () => {
+    const { client, reply, from } = await createFixture(100);
+    reply.stream();
+    const listeners = [vi.spyOn(client, 'onGone'), vi.spyOn(client.sink, 'onDrain'), vi.spyOn(client.sink, 'onClose')];
+    for (let owner = 0; owner < 20; owner += 1) expect(await from(1)).toMatchObject(place(100));
+    expect(listeners.map(({ mock }) => mock.calls.length)).toEqual([0, 0, 0]);
   });
 });
