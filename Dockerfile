@@ -65,8 +65,8 @@ USER 1000:1000
 ENV HOME=/home/node NODE_ENV=production GANGWAY_HOST=0.0.0.0
 EXPOSE 8080
 
-# A port that is not 8080 is set by GANGWAY_PORT and not by --port, so that this knows it.
-HEALTHCHECK --interval=10s --timeout=5s --start-period=60s --retries=3 CMD ["node", "-e", "require('node:http').get({ host: '127.0.0.1', port: process.env.GANGWAY_PORT || 8080, path: '/healthz' }, ({ statusCode }) => process.exit(statusCode === 200 ? 0 : 1)).on('error', () => process.exit(1))"]
+# It takes the port, the address and the certificate from the options of the gateway in the container.
+HEALTHCHECK --interval=10s --timeout=5s --start-period=60s --retries=3 CMD ["node", "/app/dist/main.js", "health"]
 
 # -s: reaps also where it is not PID 1 (docker run --init, --pid host, shareProcessNamespace of Kubernetes).
 ENTRYPOINT ["/usr/bin/tini", "-s", "--", "node", "/app/dist/main.js"]

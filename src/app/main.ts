@@ -11,6 +11,7 @@ import { detach, reportFaultsTo } from '../boundary.ts';
 import { faultField, shownFault } from '../ops/fault-log.ts';
 import { createLog, type Log } from '../ops/log.ts';
 import { readLogLevels } from '../ops/log-levels.ts';
+import { argumentsOfContainer, askHealth } from './ask-health.ts';
 import { renderBanner } from './banner.ts';
 import { check } from './check/check.ts';
 import { createProgressLine, noProgressLine } from './check/progress-line.ts';
@@ -42,7 +43,7 @@ const endSignals = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
 export async function main(): Promise<void> {
   const read = (): Configuration =>
     readConfiguration({
-      argv: process.argv.slice(2),
+      argv: argumentsGiven(),
       env: process.env,
       readFile: (path) => readFileSync(path, 'utf8'),
       findCommand: (name) => statSync(name, { throwIfNoEntry: false })?.isFile() ?? false,
@@ -68,8 +69,14 @@ export async function main(): Promise<void> {
     );
     return;
   }
+  const { command, config, warnings, file, isJson, asksReady } = configuration;
+  if (command === 'health') {
+    const { isWell, text } = await askHealth(config, asksReady ? '/readyz' : '/healthz');
+    process.stdout.write(`${text}\n`);
+    process.exitCode = isWell ? 0 : failed;
+    return;
+  }
   process.on('exit', killAllGroupsNow);
-  const { command, config, warnings, file, isJson } = configuration;
   if (command === 'check') {
     for (const signal of endSignals) process.once(signal, () => process.exit(failed)); // which ends what was started
     noteGroups(() => undefined);
@@ -90,6 +97,13 @@ export async function main(): Promise<void> {
   spareFullCollections(heapGrowthBytes);
   for (const warning of warnings) log.app.warn(warning);
   await serve(config, { file, states: statesOf(file === undefined ? [] : [file]), read }, log);
+}
+
+/** The arguments of this program. The health check of a container takes those of the gateway in it. */
+function argumentsGiven(): readonly string[] {
+  const [, program = '', ...given] = process.argv;
+  const isBare = given[0] === 'health' && given.slice(1).every((word) => word === '--ready');
+  return isBare ? [...given, ...argumentsOfContainer(program)] : given;
 }
 
 function logOf({ logLevel, logFormat }: GatewayConfig): Log {
@@ -157,7 +171,8 @@ async function cleanUp(logger: Logger): Promise<boolean> {
     for (const file of ignored) logger.warn({ file }, 'ignored a file of notes that is not to be trusted; remove it');
     const isClean = groups.survived.length + groups.unknown.length === 0;
     const text = 'cleaned up after gateways that were killed: process groups of their servers';
-    if (gateways > 0) logger[isClean ? 'info' : 'warn']({ gateways, ...groups }, text);
+    const isNothing = isClean && groups.ended.length + groups.killed.length === 0;
+    if (gateways > 0) logger[isNothing ? 'debug' : isClean ? 'info' : 'warn']({ gateways, ...groups }, text);
     return true;
   } catch (error) {
     logger.warn({ why: (error as Error).message }, 'cannot clean up what a killed gateway left behind');

@@ -47,7 +47,12 @@ export async function composeUp(profile?: 'sse'): Promise<Compose> {
   await writeFile(configuration, text.replace('location / {', header));
 
   const project = `gangway-${randomBytes(4).toString('hex')}`;
-  const settings = { COMPOSE_PROJECT_NAME: project, COMPOSE_PROFILES: profile ?? '', BALANCER_PORT: '' };
+  const settings = {
+    COMPOSE_PROJECT_NAME: project,
+    COMPOSE_PROFILES: profile ?? '',
+    SERVERS: profile ?? 'stdio',
+    BALANCER_PORT: '',
+  };
   const env = { ...process.env, ...settings, DOCKER_BUILDKIT: '1' };
   const [file, first] = lab === undefined ? ['docker', ['compose']] : [lab, ['compose']];
   const compose = (...args: string[]) =>

@@ -12,14 +12,14 @@ export const forms = [
 ] as const;
 
 /** What can stand behind `--help`: all options, or a command of its own. */
-export const helpTopics = ['all', 'check', 'key'] as const;
+export const helpTopics = ['all', 'check', 'health', 'key'] as const;
 
 /** What help can be wanted on: the gateway in short, or one of the topics. */
 export type HelpTopic = 'gateway' | (typeof helpTopics)[number];
 
 /** What the arguments say. */
 export interface CommandLine {
-  readonly command: 'serve' | 'check' | 'key' | 'help' | 'version';
+  readonly command: 'serve' | 'check' | 'health' | 'key' | 'help' | 'version';
   /** What help is wanted on; undefined for a word that is no topic. */
   readonly helpOn: HelpTopic | undefined;
   /** The options given, by key. */
@@ -31,6 +31,8 @@ export interface CommandLine {
   readonly url: { readonly path: string; readonly text: string } | undefined;
   /** What `check` finds is to be printed as JSON. */
   readonly isJson: boolean;
+  /** `health` asks whether the gateway is ready, and not only whether it runs. */
+  readonly asksReady: boolean;
   /** The word behind `key`. */
   readonly keyFor: string | undefined;
   /** There is a word that is neither an option nor a URL; that was reported. */
@@ -39,8 +41,8 @@ export interface CommandLine {
 
 const keyOfFlag = new Map(Object.entries({ ...globalOptions, ...serverOptions }).map(([key]) => [flagOf(key), key]));
 const kindOf = new Map(Object.entries({ ...globalOptions, ...serverOptions }).map(([key, { kind }]) => [key, kind]));
-const knownFlags = ['--config', '--json', '--help', '--version', ...keyOfFlag.keys()];
-const commands = ['check', 'key', '--help', '--version'];
+const knownFlags = ['--config', '--json', '--ready', '--help', '--version', ...keyOfFlag.keys()];
+const commands = ['check', 'health', 'key', '--help', '--version'];
 const defaultOf = new Map(
   Object.entries({ ...globalOptions, ...serverOptions }).map(([key, option]) => [key, option.default]),
 );
@@ -59,11 +61,13 @@ export function readCommandLine(argv: readonly string[], report: Report): Comman
   const words: number[] = [];
   let command: CommandLine['command'] = 'serve';
   let isJson = false;
+  let asksReady = false;
   let helpOn: HelpTopic | undefined = 'gateway';
 
   for (let index = 0; index < own.length; index++) {
     const argument = own[index] ?? '';
-    if (argument === 'check' && words.length === 0 && command === 'serve') command = 'check';
+    if ((argument === 'check' || argument === 'health') && words.length === 0 && command === 'serve')
+      command = argument;
     else if (argument === 'key' && index === 0) command = 'key';
     else if (!argument.startsWith('-')) words.push(index);
     else if (argument === '-h' || argument === '--help') {
@@ -74,6 +78,7 @@ export function readCommandLine(argv: readonly string[], report: Report): Comman
       command = 'help';
     } else if (argument === '-v' || argument === '--version') command = command === 'help' ? 'help' : 'version';
     else if (argument === '--json') isJson = true;
+    else if (argument === '--ready') asksReady = true;
     else {
       const [flag = '', inline] = argument.split(/=(.*)/s, 2);
       if (!isKnownFlag(flag)) {
@@ -96,7 +101,10 @@ export function readCommandLine(argv: readonly string[], report: Report): Comman
     }
   }
 
-  if (isJson && (command === 'serve' || command === 'key')) report('--json', 'is only for check');
+  if (isJson && (command === 'serve' || command === 'health' || command === 'key'))
+    report('--json', 'is only for check');
+  if (asksReady && (command === 'serve' || command === 'check' || command === 'key'))
+    report('--ready', 'is only for health');
   if (command === 'key') {
     if (words.length > 1 || end !== -1) report('key', 'takes one word, and no server');
   } else if (command !== 'help' && command !== 'version') reportWords(words, own, report);
@@ -108,6 +116,7 @@ export function readCommandLine(argv: readonly string[], report: Report): Comman
     serverCommand: end === -1 ? undefined : argv.slice(end + 1),
     url: firstUrl(words, own),
     isJson,
+    asksReady,
     keyFor: command === 'key' ? own[words[0] ?? -1] : undefined,
     hasStrayWord: words.some((index) => !isUrl(own[index] ?? '')),
   };

@@ -46,7 +46,7 @@ export type Configuration =
   | { readonly ok: true; readonly command: 'key'; readonly name: string }
   | {
       readonly ok: true;
-      readonly command: 'serve' | 'check';
+      readonly command: 'serve' | 'check' | 'health';
       readonly config: GatewayConfig;
       /** What has no effect and was probably meant to have one; for the log. */
       readonly warnings: readonly string[];
@@ -54,6 +54,8 @@ export type Configuration =
       readonly file: string | undefined;
       /** What `check` finds is to be printed as JSON. */
       readonly isJson: boolean;
+      /** `health` asks whether the gateway is ready, and not only whether it runs. */
+      readonly asksReady: boolean;
     }
   | { readonly ok: false; readonly faults: readonly Fault[] };
 
@@ -120,7 +122,8 @@ export function readConfiguration({
     ...quotaWarnings(globals, isAuthenticated, isGiven),
     ...(keysOfFile?.length === 0 ? [emptyKeysWarning] : []),
   ];
-  return { ok: true, command, config: { ...globals, servers, apiKeys }, warnings, file: fileName, isJson: line.isJson };
+  const { isJson, asksReady } = line;
+  return { ok: true, command, config: { ...globals, servers, apiKeys }, warnings, file: fileName, isJson, asksReady };
 }
 
 /** The later, the more often they are left as they are. */

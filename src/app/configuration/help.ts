@@ -17,6 +17,7 @@ const texts: Readonly<Record<HelpTopic, (docsFolder?: string) => readonly string
   gateway: onGateway,
   all: onAll,
   check: onCheck,
+  health: onHealth,
   key: onKey,
 };
 
@@ -83,6 +84,22 @@ function onCheck(): readonly string[] {
     '',
     'Exit code: 0 every server works, and Redis; 1 one does not; 2 the configuration',
     'is wrong.',
+  ];
+}
+
+function onHealth(): readonly string[] {
+  return [
+    'Asks a running gateway for its health, for the health check of a container.',
+    '',
+    'Usage:',
+    '  mcp-gangway health [the options of the gateway]',
+    '',
+    'In a container whose main process is the gateway, its options are known.',
+    '',
+    'Options:',
+    ...row('--ready', 'Ask whether it takes new sessions (/readyz), not only whether it runs (/healthz).'),
+    '',
+    'Exit code: 0 the gateway is well; 1 it is not; 2 the configuration is wrong.',
   ];
 }
 
