@@ -50,6 +50,7 @@ function answerTo(reason: Reason): string {
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
     'Connection: close',
     'Content-Type: application/json',
+    'X-Content-Type-Options: nosniff',
     `Content-Length: ${Buffer.byteLength(text)}`,
   ];
   return `${head.join('\r\n')}\r\n\r\n${text}`;

@@ -43,7 +43,7 @@ export function createCors(rules: OriginRules): Cors {
     outgoing.setHeader('vary', 'Origin, Access-Control-Request-Headers');
     outgoing.setHeader('access-control-allow-methods', methods);
     outgoing.setHeader('access-control-max-age', String(maxAgeS));
-    outgoing.writeHead(204).end();
+    outgoing.writeHead(204, { 'x-content-type-options': 'nosniff' }).end();
     return true;
   };
 }

@@ -11,7 +11,8 @@ import { hasFailed, respondWithFault, respondWithJson } from './respond.ts';
 import type { Traffic } from './traffic.ts';
 
 /** Without it, Node.js would announce a chunked body. */
-const noBody = { 'content-length': 0 };
+const noBody = { 'content-length': 0, 'x-content-type-options': 'nosniff' };
+const noContent = { 'x-content-type-options': 'nosniff' };
 
 /** A smaller answer is with the operating system as soon as it is written, and holds nothing here. */
 const pipeBytes = 64 * 1024;
@@ -89,7 +90,7 @@ export class HttpReply implements Reply {
   }
 
   nothing(): void {
-    this.outgoing.writeHead(204).end();
+    this.outgoing.writeHead(204, noContent).end();
   }
 
   fault(reason: Reason, id: RequestId | null, data?: Record<string, unknown>): void {
@@ -117,6 +118,7 @@ export function openEventStream(outgoing: ServerResponse, times: ReplyTimes, hea
   outgoing.writeHead(200, {
     'content-type': 'text/event-stream',
     'cache-control': 'no-cache, no-transform',
+    'x-content-type-options': 'nosniff',
     'x-accel-buffering': 'no', // nginx would hold events back
     ...headers,
   });

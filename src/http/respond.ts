@@ -66,6 +66,7 @@ export function respondWithJson(
 ): void {
   outgoing.writeHead(status, {
     'content-type': 'application/json',
+    'x-content-type-options': 'nosniff',
     'content-length': Buffer.byteLength(text),
     ...headers,
   });

@@ -1,4 +1,5 @@
 import { copyFileSync, writeFileSync } from 'node:fs';
+import { request as plainRequest } from 'node:http';
 import { request } from 'node:https';
 import { connect as connectPlain } from 'node:net';
 import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls';
@@ -140,6 +141,48 @@ describe('a gateway with a certificate', () => {
     expect((await post(initialize)).status).toBe(200);
   });
 
+  it.each([
+    ['CBC', 'ECDHE-ECDSA-AES128-SHA'],
+    ['CBC with SHA-2', 'ECDHE-ECDSA-AES256-SHA384'],
+  ])('[J-09] agrees on no suite with %s', async (_, suite) => {
+    const ciphers = `${suite}:@SECLEVEL=0`;
+    await expect(handshake({ ciphers, maxVersion: 'TLSv1.2' })).rejects.toThrow(/handshake failure|alert/i);
+  });
+
+  it.each([
+    ['TLSv1.2', 'ECDHE-ECDSA-AES128-GCM-SHA256'],
+    ['TLSv1.2', 'ECDHE-ECDSA-CHACHA20-POLY1305'],
+    ['TLSv1.3', 'TLS_AES_128_GCM_SHA256'],
+    ['TLSv1.3', 'TLS_CHACHA20_POLY1305_SHA256'],
+  ] as const)('[J-09] agrees in %s on %s', async (version, suite) => {
+    const socket = await handshake({ ciphers: suite, minVersion: version, maxVersion: version });
+    expect(socket.getCipher().standardName).toMatch(/GCM|CHACHA20/);
+    expect(socket.getProtocol()).toBe(version);
+    socket.destroy();
+  });
+
+  it('[J-09] says nosniff on every kind of answer, and nothing of HSTS: the host name may have other services', async () => {
+    const id = (await post(initialize)).id;
+    const headers = ['Host: 127.0.0.1', 'Connection: close', `Mcp-Session-Id: ${id}`];
+    const kinds = [
+      ['GET /healthz', '', '200'],
+      ['GET /nope', '', '404'],
+      ['GET /mcp', 'Accept: text/html', '406'],
+      ['OPTIONS /mcp', 'Origin: http://localhost\r\nAccess-Control-Request-Method: POST', '204'],
+      ['DELETE /mcp', '', '200'],
+      ['GET /mcp', 'A b: c', '400'],
+    ];
+    for (const [first, header, status] of kinds) {
+      const socket = await handshake();
+      const lines = [`${first} HTTP/1.1`, ...headers, ...(header ? [header] : [])];
+      socket.write(`${lines.join('\r\n')}\r\n\r\n`);
+      const answer = await textOf(socket);
+      expect([first, answer.slice(9, 12)]).toEqual([first, status]);
+      expect([first, answer]).toEqual([first, expect.stringMatching(/x-content-type-options: nosniff/i)]);
+      expect(answer).not.toMatch(/strict-transport-security/i);
+    }
+  });
+
   const subjectNow = async () => {
     const socket = await handshake({ session: undefined });
     const { subject } = socket.getPeerCertificate();
@@ -211,5 +254,27 @@ describe('certificate and key that do not belong together are a fault of the con
     );
     expect(failure).toMatch(/ended \(2\) before it was ready/);
     expect(failure.split('\n')[1]).toMatch(said);
+  });
+});
+
+describe('--hsts-max-age-s', () => {
+  const folder = certificateFolder();
+  afterAll(folder.remove);
+
+  it('[J-09] tells browsers to use TLS alone, on every answer, and only over TLS', async () => {
+    const { cert, key, ca } = await folder.make('own');
+    const hsts = ['--hsts-max-age-s', '31536000'];
+    const headersAt = (url: string): Promise<string | undefined> =>
+      new Promise((resolve, reject) => {
+        const ask = url.startsWith('https:') ? request(url, { ca }) : plainRequest(url);
+        ask.on('response', (response) => resolve(response.headers['strict-transport-security'])).on('error', reject);
+        ask.end();
+      });
+    const safe = await startGateway(withRecorder('--tls-cert', cert, '--tls-key', key, ...hsts));
+    expect(await headersAt(`${safe.baseUrl}/healthz`)).toBe('max-age=31536000');
+    expect(await headersAt(`${safe.baseUrl}/nope`)).toBe('max-age=31536000');
+    const plain = await startGateway(withRecorder(...hsts));
+    expect(await headersAt(`${plain.baseUrl}/healthz`)).toBeUndefined();
+    expect(plain.stderr()).toContain('No effect without --tls-cert: --hsts-max-age-s');
   });
 });

@@ -121,6 +121,7 @@ export function readConfiguration({
     ...environmentWarnings(env),
     ...quotaWarnings(globals, isAuthenticated, isGiven),
     ...(keysOfFile?.length === 0 ? [emptyKeysWarning] : []),
+    ...(globals.hstsMaxAgeS > 0 && globals.tlsCert === undefined ? [hstsWarning] : []),
   ];
   const { isJson, asksReady } = line;
   return { ok: true, command, config: { ...globals, servers, apiKeys }, warnings, file: fileName, isJson, asksReady };
@@ -161,6 +162,8 @@ function checkKeysFile(name: string | undefined, readFile: ReadFile, report: Rep
 }
 
 const emptyKeysWarning = `The file of ${flagOf('apiKeysFile')} has no key, and lets nobody in; mcp-gangway key makes one.`;
+
+const hstsWarning = `No effect without ${flagOf('tlsCert')}: ${flagOf('hstsMaxAgeS')}. A proxy with TLS sends that header itself.`;
 
 function textOf(name: string, readFile: ReadFile, report: Report): string | undefined {
   try {

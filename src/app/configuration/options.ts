@@ -99,6 +99,11 @@ export const globalOptions = {
     'File with the certificate (PEM) of the gateway and its chain: with it clients connect by https and wss alone.',
   ),
   tlsKey: text<string | undefined>(undefined, file, 'File with the key (PEM) of that certificate.'),
+  hstsMaxAgeS: integer(
+    0,
+    [0, 63_072_000],
+    'Seconds for which browsers are told to reach this host name, on every port, by https alone; 0: they are told nothing.',
+  ),
   maxBodyBytes: integer(4 * mebibyte, [1, largestMessageBytes], 'Bytes of one request body.'),
   connectionIdleMs: integer(
     75 * second,

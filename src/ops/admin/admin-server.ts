@@ -60,7 +60,10 @@ export async function startAdminServer({ host, port, find, isOfPage }: AdminServ
     if (refused === undefined) answer(incoming, outgoing);
     else respondWithFault(outgoing, refused);
   };
-  const web = createWebServer({ certificate: undefined, bodyTimeoutMs, connectionIdleMs, maxConnections }, listener);
+  const web = createWebServer(
+    { certificate: undefined, bodyTimeoutMs, connectionIdleMs, maxConnections, hstsMaxAgeS: 0 },
+    listener,
+  );
   web.server.listen(port, host);
   await once(web.server, 'listening');
   const { address, family, port: actual } = web.server.address() as AddressInfo;

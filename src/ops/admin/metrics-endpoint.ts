@@ -11,7 +11,8 @@ export function createMetricsEndpoint(load: () => Promise<Exposition>): Endpoint
       const exposition = await load();
       const text = await exposition.render();
       const length = Buffer.byteLength(text);
-      outgoing.writeHead(200, { 'content-type': exposition.contentType, 'content-length': length }).end(text);
+      const type = { 'content-type': exposition.contentType, 'x-content-type-options': 'nosniff' };
+      outgoing.writeHead(200, { ...type, 'content-length': length }).end(text);
     };
     detach('admin', show(), () => endAsInternal(outgoing));
   });

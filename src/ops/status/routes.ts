@@ -74,6 +74,7 @@ export function findOfPage({ assets, door, viewers, actions, about, relay }: Sta
     outgoing.writeHead(200, {
       'content-type': 'text/event-stream',
       'cache-control': 'no-store',
+      'x-content-type-options': 'nosniff',
       'x-accel-buffering': 'no',
     });
     viewers.add(outgoing, wishOf(incoming));

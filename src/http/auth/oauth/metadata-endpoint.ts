@@ -9,7 +9,12 @@ const cors = { 'access-control-allow-origin': '*' };
 const cacheControl = 'public, max-age=300';
 
 /** The header in which clients name their revision makes browsers ask first. */
-const preflight = { ...cors, 'access-control-allow-methods': 'GET', 'access-control-allow-headers': '*' };
+const preflight = {
+  ...cors,
+  'access-control-allow-methods': 'GET',
+  'access-control-allow-headers': '*',
+  'x-content-type-options': 'nosniff',
+};
 
 /** Serves the metadata of a protected resource (RFC 9728, section 3). */
 export function createMetadataEndpoint(document: object): Endpoint {
