@@ -56,11 +56,11 @@ export async function main(): Promise<void> {
     return;
   }
   if (configuration.command === 'key') {
-    const { key, entry } = makeKey(configuration.name);
+    const { key, entry, variable } = makeKey(configuration.name);
     process.stderr.write(
-      'The key, which is shown this once, and its entry. The file of --api-keys is a list of such, in brackets: [entry, entry]\n',
+      'The key, which is shown this once. Below it, its hash: for the file of --api-keys, which is a list [entry, entry], and for GANGWAY_API_KEYS.\n',
     );
-    process.stdout.write(`${key}\n${entry}\n`);
+    process.stdout.write(`${key}\n${entry}\n${variable}\n`);
     return;
   }
   if (!('config' in configuration)) {

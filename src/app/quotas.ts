@@ -1,6 +1,7 @@
 import { createQuotas, type Quotas } from '../session/quotas/quotas.ts';
 import type { RateLimit } from '../session/quotas/rate.ts';
 import type { Rates } from '../store/rates.ts';
+import { hasAuthentication } from './configuration/authentication.ts';
 import type { GatewayConfig } from './configuration/config.ts';
 import { minute, second } from './configuration/units.ts';
 
@@ -8,7 +9,7 @@ import { minute, second } from './configuration/units.ts';
 export function quotasOf(config: GatewayConfig, rates: Rates, onFailed: (cause: unknown) => void): Quotas {
   return createQuotas({
     own: {
-      sessions: config.principalSessions,
+      sessions: config.principalSessions ?? ownSessions(config),
       processes: config.principalProcesses,
       streams: config.principalStreams,
       bytes: config.principalBytes,
@@ -25,6 +26,13 @@ export function quotasOf(config: GatewayConfig, rates: Rates, onFailed: (cause: 
     onFailed,
   });
 }
+
+/**
+ * Of users who are known, nobody can take the sessions of all others, as each session may be a process. Without authentication
+ * all are one.
+ */
+const ownSessions = (config: GatewayConfig): number | undefined =>
+  hasAuthentication(config) ? Math.ceil(config.maxSessions / 10) : undefined;
 
 function rateOf(count: number | undefined, withinMs: number, burst = count ?? 1): RateLimit | undefined {
   return count === undefined ? undefined : { everyMs: withinMs / count, burst };

@@ -158,9 +158,11 @@ export class Sessions {
   expect(token: string, server: Server, principal: Principal, after: EventId, reply: Reply): Reason | undefined {
     const { refusal } = this.#expected;
     if (refusal !== undefined) return refusal;
+    const leave = this.#quotas.wait(principal);
+    if (typeof leave === 'string') return leave;
     const visitor = { key: keyOfToken(token, principal), server, principal, isOneStream: true };
     const withinMs = this.#options.sseLingerMs + server.startTimeoutMs;
-    this.#expected.listen(visitor, withinMs, after, reply).catch(this.#failed(reply));
+    this.#expected.listen(visitor, withinMs, after, reply).catch(this.#failed(reply)).finally(leave);
     return undefined;
   }
 

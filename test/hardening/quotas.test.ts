@@ -46,6 +46,46 @@ async function beginUpload(gateway: Gateway, part: string, ...headers: readonly 
   return connection;
 }
 
+describe('[S-13] without an option for it, of users who are known none takes the places of all', () => {
+  const full = [429, '10', 'quota_sessions'];
+
+  test('[S-13] one user has a tenth of --max-sessions, and as many places of clients that wait at /sse', async () => {
+    const gateway = await startForUsers(['--max-sessions', '20']);
+    await openAs(gateway, alice);
+    await openAs(gateway, alice);
+    expect(toldOf(await tryOpen(gateway, alice))).toEqual(full);
+    const waiting = [
+      await openOldStream(gateway.baseUrl, { headers: bob }),
+      await openOldStream(gateway.baseUrl, { headers: bob }),
+    ];
+    const get = { method: 'GET', headers: { Accept: 'text/event-stream', ...bob } };
+    expect(toldOf(await (await open(`${gateway.baseUrl}/sse`, get)).answer())).toEqual(full);
+    const other = await openOldStream(gateway.baseUrl, { headers: alice });
+    waiting[0]?.drop();
+    await waitFor(
+      async () => {
+        const again = await open(`${gateway.baseUrl}/sse`, get);
+        again.drop();
+        return again.status === 200;
+      },
+      { what: 'the place of a client that has left' },
+    );
+    for (const stream of [...waiting, other]) stream.drop();
+    await openAs(gateway, bob);
+  });
+
+  test('[S-13] an option wins over that', async () => {
+    const gateway = await startForUsers(['--max-sessions', '20', '--principal-sessions', '3']);
+    for (let n = 0; n < 3; n++) await openAs(gateway, alice);
+    expect(toldOf(await tryOpen(gateway, alice))).toEqual(full);
+  });
+
+  test('[S-13] without authentication all clients are one, and may have all', async () => {
+    const gateway = await startGateway({ args: ['--max-sessions', '10'], command: everythingFixture });
+    for (let n = 0; n < 3; n++) expect((await tryOpen(gateway, {})).status).toBe(200);
+  });
+});
+
 describe('[S20] [F26] a user who opens sessions', () => {
   test('beyond --principal-sessions gets 429 on every transport, and 503 nobody; the places of what ends are free again', async () => {
     const gateway = await startForUsers(['--principal-sessions', '3']);

@@ -5,6 +5,7 @@ import type { Report } from './fault.ts';
 import { checkValue } from './given-values.ts';
 import { findJsonFault } from './json-fault.ts';
 import { matching } from './option-kinds.ts';
+import { flagOf } from './option-names.ts';
 
 /** Who shows a key: stands in logs, so it is one word. */
 export const keyName = matching(
@@ -64,18 +65,47 @@ export function readKeysFile(text: string, file: string, report: Report): readon
 /** A key that is shorter could be found by trying. */
 const minKeyLength = 32;
 
-/** The keys that the environment has, as `name:key` parted by commas; they allow everything, and do not expire. */
-export function readKeysOfEnvironment(env: Environment, report: Report): readonly ApiKey[] {
+/** Keys of the environment. */
+export interface KeysOfEnvironment {
+  readonly keys: readonly ApiKey[];
+  /** True if a key itself stands there, and not only its hash. */
+  readonly hasClear: boolean;
+}
+
+/**
+ * The keys that the environment has, as `name:sha256:hash` or `name:key`, parted by commas; they allow everything, and do not
+ * expire.
+ */
+export function readKeysOfEnvironment(env: Environment, report: Report): KeysOfEnvironment {
   const text = env[apiKeysVariable] ?? '';
-  if (text === '') return [];
-  return text.split(',').flatMap((pair, index) => {
-    const [name = '', key = ''] = pair.trim().split(/:(.*)/s, 2);
-    const isGood = keyName.safeParse(name).success && /^[A-Za-z0-9._~+/-]+=*$/.test(key) && key.length >= minKeyLength;
-    if (isGood) return [{ name, sha256: digestOfKey(key) }];
+  if (text === '') return { keys: [], hasClear: false };
+  let hasClear = false;
+  const keys = text.split(',').flatMap((entry, index) => {
+    const [name = '', shown = ''] = entry.trim().split(/:(.*)/s, 2);
+    const hash = /^sha256:([0-9a-f]{64})$/i.exec(shown)?.[1]?.toLowerCase();
+    const isKey = /^[A-Za-z0-9._~+/-]+=*$/.test(shown) && shown.length >= minKeyLength;
+    if (keyName.safeParse(name).success && (hash !== undefined || isKey)) {
+      hasClear ||= hash === undefined;
+      return [{ name, sha256: hash ?? digestOfKey(shown) }];
+    }
     report(
       `${apiKeysVariable}[${index}]`,
-      `must be name:key, with a key of ${minKeyLength} characters or more, such as mcp-gangway key makes`,
+      `must be name:sha256:hash, as mcp-gangway key prints it, or name:key with a key of ${minKeyLength} characters or more`,
     );
     return [];
   });
+  return { keys, hasClear };
+}
+
+/**
+ * Warns of keys in clear that servers can read: those that run as the user of the gateway see its environment in /proc.
+ * @param servers the STDIO servers; undefined for the user of the gateway
+ */
+export function clearKeysWarning(
+  { hasClear }: KeysOfEnvironment,
+  servers: readonly { readonly name: string; readonly uid?: number | undefined }[],
+): string | undefined {
+  const readers = servers.filter(({ uid }) => uid === undefined).map(({ name }) => name);
+  if (!hasClear || readers.length === 0) return undefined;
+  return `${apiKeysVariable} has keys in clear. Servers run as the user of the gateway and can read its environment: ${readers.join(', ')}. Give hashes, name:sha256:hash, as mcp-gangway key prints them, or the file of ${flagOf('apiKeysFile')}.`;
 }

@@ -1,5 +1,5 @@
 import type { ApiKey } from '../../http/auth/api-keys.ts';
-import { keyName, readKeysFile, readKeysOfEnvironment } from './api-keys.ts';
+import { clearKeysWarning, keyName, readKeysFile, readKeysOfEnvironment } from './api-keys.ts';
 import { checkAuthentication, hasAuthentication } from './authentication.ts';
 import { checkAuthorization } from './authorization.ts';
 import { readCertificate } from './certificate.ts';
@@ -104,7 +104,8 @@ export function readConfiguration({
       (nameOf) => `gives two endpoints one path; ${pathOptions.map(nameOf).join(', ')} must differ`,
     );
   }
-  const apiKeys = readKeysOfEnvironment(env, report);
+  const keysOfEnvironment = readKeysOfEnvironment(env, report);
+  const { keys: apiKeys } = keysOfEnvironment;
   const keysOfFile = checkKeysFile(globals.apiKeysFile, readFile, report);
   checkAuthentication({ ...globals, apiKeys }, servers, sources, report);
   const isAuthenticated = hasAuthentication({ ...globals, apiKeys });
@@ -117,10 +118,15 @@ export function readConfiguration({
   }
   if (faults.length > 0) return { ok: false, faults };
   const isGiven = (key: string): boolean => firstGiven(sources, key) !== undefined;
+  const clearKeys = clearKeysWarning(
+    keysOfEnvironment,
+    servers.filter(({ address }) => address === undefined),
+  );
   const warnings = [
     ...environmentWarnings(env),
     ...quotaWarnings(globals, isAuthenticated, isGiven),
     ...(keysOfFile?.length === 0 ? [emptyKeysWarning] : []),
+    ...(clearKeys === undefined ? [] : [clearKeys]),
     ...(globals.hstsMaxAgeS > 0 && globals.tlsCert === undefined ? [hstsWarning] : []),
   ];
   const { isJson, asksReady } = line;

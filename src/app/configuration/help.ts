@@ -110,9 +110,9 @@ function onKey(): readonly string[] {
     'Usage:',
     '  mcp-gangway key <name>     who is to have it, such as alice',
     '',
-    'Prints two lines: the key, which is shown this once, and its entry for the list',
-    'in the file of --api-keys, which holds a hash and not the key. What to do with',
-    'both: docs/authentication.md',
+    'Prints three lines: the key, which is shown this once; its entry for the list in',
+    'the file of --api-keys; and the same for the variable GANGWAY_API_KEYS. The last',
+    'two hold a hash and not the key. What to do with them: docs/authentication.md',
   ];
 }
 

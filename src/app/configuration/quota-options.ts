@@ -9,7 +9,10 @@ const bytes = [1, Number.MAX_SAFE_INTEGER] as const;
  * authentication says that a client is: without it there are none, and only what is for all counts.
  */
 export const quotaOptions = {
-  principalSessions: optional(many, 'Sessions of one user open at once on an instance.'),
+  principalSessions: optional(
+    many,
+    'Sessions of one user open at once on an instance; with authentication a tenth of --max-sessions if this is not given.',
+  ),
   principalProcesses: optional(
     many,
     'Processes of STDIO servers of one user on an instance, those that are still ending too.',

@@ -3,6 +3,7 @@ import { Rate, type RateLimit } from './rate.ts';
 
 /** What may be in use at once, and how fast; `undefined` for any number. */
 export interface AccountLimits {
+  /** Of sessions, and of clients that wait for one that they are about to open. */
   readonly sessions?: number | undefined;
   readonly processes?: number | undefined;
   /** Streams and unanswered requests. */
@@ -18,6 +19,8 @@ export type AccountReasons = Readonly<Record<keyof AccountLimits, Reason>>;
 /** What one principal, or all together, have in use on this instance. */
 export class Account {
   sessions = 0;
+  /** Clients that listen before they open their session (HTTP+SSE). */
+  waiting = 0;
   processes = 0;
   streams = 0;
   bytes = 0;
@@ -57,6 +60,12 @@ export class Account {
     return streams !== undefined && this.streams >= streams ? this.#reasons.streams : undefined;
   }
 
+  /** Why no further client may wait for a session that it is about to open. */
+  get refusesWaiting(): Reason | undefined {
+    const { sessions } = this.#limits;
+    return sessions !== undefined && this.waiting >= sessions ? this.#reasons.sessions : undefined;
+  }
+
   /** Why there may be no session more, with a process of its own or without. */
   refusesSession(hasProcess: boolean, nowMs: number): Reason | undefined {
     const { sessions, processes } = this.#limits;
@@ -68,7 +77,7 @@ export class Account {
 
   /** True if nothing would be forgotten with it. */
   isUnused(nowMs: number): boolean {
-    const inUse = this.sessions + this.processes + this.streams + this.bytes;
+    const inUse = this.sessions + this.waiting + this.processes + this.streams + this.bytes;
     return inUse === 0 && this.#requests.isPaid(nowMs) && this.starts.isPaid(nowMs);
   }
 }

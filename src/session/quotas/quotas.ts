@@ -40,6 +40,8 @@ export interface Quotas {
   refusesSession(of: SessionOf): Reason | undefined;
   /** Counts a session. */
   take(of: SessionOf): Seat;
+  /** Lets a client wait for a session that it is about to open, and returns what ends that; else says why not. */
+  wait(principal: Principal): Reason | (() => void);
 }
 
 /** No quotas at all. */
@@ -47,6 +49,7 @@ export const noQuotas: Quotas = {
   enter: () => uncounted,
   refusesSession: () => undefined,
   take: () => uncountedSeat,
+  wait: () => () => undefined,
 };
 
 const ownReasons: AccountReasons = {
@@ -70,6 +73,10 @@ const allReasons: AccountReasons = {
 
 const isAnything = (limits: AccountLimits): boolean => Object.values(limits).some((limit) => limit !== undefined);
 
+/** True if each request has to be counted; a limit of sessions costs requests nothing. */
+const limitsRequests = ({ streams, bytes, requests }: AccountLimits): boolean =>
+  isAnything({ streams, bytes, requests });
+
 /** Quotas with these limits; none at all where there are none. */
 export function createQuotas({ own, all, rates, onFailed }: QuotasOptions): Quotas {
   if (!isAnything(own) && !isAnything(all)) return noQuotas;
@@ -85,8 +92,11 @@ export function createQuotas({ own, all, rates, onFailed }: QuotasOptions): Quot
   const accountsOf = (principal: Principal): readonly Account[] =>
     isSameUser(principal, anonymous) ? onlyTogether : [accounts.of(principal), together];
 
+  const countsRequests = limitsRequests(own) || limitsRequests(all);
+
   return {
     enter(principal, bytes) {
+      if (!countsRequests) return uncounted;
       const nowMs = performance.now();
       const counted = accountsOf(principal);
       for (const account of counted) {
@@ -106,6 +116,15 @@ export function createQuotas({ own, all, rates, onFailed }: QuotasOptions): Quot
     },
 
     take: ({ server, principal }) => createSeat(accountsOf(principal), hasProcess(server)),
+
+    wait(principal) {
+      const counted = accountsOf(principal);
+      for (const { refusesWaiting } of counted) if (refusesWaiting !== undefined) return refusesWaiting;
+      for (const account of counted) account.waiting += 1;
+      return () => {
+        for (const account of counted) account.waiting -= 1;
+      };
+    },
   };
 }
 

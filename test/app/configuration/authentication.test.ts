@@ -172,10 +172,48 @@ describe('API keys in the environment', () => {
     'are refused, and not repeated: %j',
     (text) => {
       const faults = faultsOf({ env: { GANGWAY_API_KEYS: text } });
-      expect(faults[0]).toMatch(/^GANGWAY_API_KEYS\[0\] must be name:key/);
+      expect(faults[0]).toMatch(/^GANGWAY_API_KEYS\[0\] must be name:sha256:hash, .* or name:key/);
       expect(faults.join()).not.toContain(secret);
     },
   );
+
+  it('[S-08] can be hashes, as mcp-gangway key prints them', () => {
+    const { key, variable } = makeKey('carol');
+    const config = configOf({ env: { GANGWAY_API_KEYS: `${variable},bob:SHA256:${sha256}`.replace('SHA', 'sha') } });
+    expect(config.apiKeys).toEqual([
+      { name: 'carol', sha256: digestOfKey(key) },
+      { name: 'bob', sha256 },
+    ]);
+    expect(variable).not.toContain(key);
+  });
+
+  it.each([`alice:sha256:${'0'.repeat(63)}`, `alice:sha256:${'g'.repeat(64)}`, `alice:sha512:${'0'.repeat(64)}`])(
+    '[S-08] are refused where the hash is none: %j',
+    (text) => {
+      expect(faultsOf({ env: { GANGWAY_API_KEYS: text } })[0]).toMatch(/^GANGWAY_API_KEYS\[0\] must be name:sha256/);
+    },
+  );
+
+  const hashed = `alice:sha256:${sha256}`;
+  const local = { command: 'x' };
+  const apart = { command: 'x', uid: 1234, gid: 1234 };
+  const remote = { url: 'https://example.com/mcp' };
+  it.each([
+    ['keys in clear beside STDIO servers', `alice:${secret}`, { tickets: local, remote }, 'environment: tickets. Give'],
+    ['one key in clear', `${hashed},bob:${secret}`, { a: local, b: local }, 'environment: a, b. Give'],
+    ['hashes alone', hashed, { tickets: local }, undefined],
+    ['keys in clear beside remote servers alone', `alice:${secret}`, { remote }, undefined],
+    ['keys in clear beside servers with a user of their own', `alice:${secret}`, { apart }, undefined],
+  ])('[S-08] %s: the start warns of who can read them, or of nothing', (_, text, mcpServers, warning) => {
+    const read = readConfiguration({
+      argv: ['--config', 'c.json'],
+      env: { GANGWAY_API_KEYS: text },
+      readFile: () => JSON.stringify({ mcpServers }),
+    });
+    const warnings = 'warnings' in read ? read.warnings.filter((each) => each.includes('in clear')) : ['faults'];
+    expect(warnings).toEqual(warning === undefined ? [] : [expect.stringContaining(warning)]);
+    expect(JSON.stringify(warnings)).not.toContain(secret);
+  });
 
   it('cannot be given on the command line, where other users see them', () => {
     expect(faultsOf({ argv: ['--api-key', `alice:${secret}`] })).toEqual([expect.stringContaining('is not an option')]);

@@ -25,7 +25,7 @@ describe('quotas', () => {
     expect(warningsOf(limits)).toEqual([
       'No effect without authentication, as nobody knows which clients are one user: --principal-sessions, --principal-bytes.',
     ]);
-    expect(warningsOf(limits, { GANGWAY_API_KEYS: `alice:${'k'.repeat(40)}` })).toEqual([]);
+    expect(warningsOf(limits, { GANGWAY_API_KEYS: `alice:sha256:${'0'.repeat(64)}` })).toEqual([]);
     expect(warningsOf(['--max-requests-per-s', '5', '--max-starts-per-minute', '5'])).toEqual([]);
   });
 
