@@ -1,4 +1,5 @@
 import type { CallAnswer } from '../modern/answer.ts';
+import type { Cancel } from '../modern/calls.ts';
 import type { SeenOfEra } from '../modern/modern-server.ts';
 import type { Reason } from '../protocol/faults.ts';
 import type { ForwardedHeaders } from '../protocol/forwarded-headers.ts';
@@ -21,7 +22,7 @@ export interface ServerSide {
     logLevel: LogLevel | undefined,
     answer: CallAnswer,
     headers: ForwardedHeaders | undefined,
-  ): () => void;
+  ): Cancel;
   /** Passes a notification of a client on. Returns why it was not taken. */
   notify(notification: Message, headers: ForwardedHeaders | undefined): Reason | undefined;
 }

@@ -1,4 +1,5 @@
 import type { CallAnswer } from '../modern/answer.ts';
+import type { Cancel } from '../modern/calls.ts';
 import type { Reason, RequestId } from '../protocol/faults.ts';
 import type { ForwardedHeaders } from '../protocol/forwarded-headers.ts';
 import { type Message, placeOf, readOwn } from '../protocol/message.ts';
@@ -52,7 +53,7 @@ export class TranslatedCall implements CallAnswer {
   heldBytes: number;
   readonly #host: CallHost;
   readonly #asking: Asking;
-  #cancelAtServer: () => void = () => undefined;
+  #cancelAtServer: Cancel = () => undefined;
   #rounds = 0;
   /** The round that the client is to answer. */
   #round: InputRequired | undefined;
@@ -89,10 +90,13 @@ export class TranslatedCall implements CallAnswer {
     if (this.#open.size === 0) this.#retry(round);
   }
 
-  /** The client does not wait any more. */
-  cancel(): void {
+  /**
+   * The client does not wait any more.
+   * @param reason as the client gave it
+   */
+  cancel(reason?: string): void {
     if (this.#isOver) return;
-    this.#cancelAtServer();
+    this.#cancelAtServer(reason);
     this.#end();
     this.#host.onOver(this);
   }

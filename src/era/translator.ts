@@ -153,12 +153,18 @@ export class Translator implements Backend {
 
   #notify(notification: Message, headers: ForwardedHeaders | undefined): 'sent' | 'full' {
     const { method, cancels } = notification;
-    if (cancels !== undefined) this.#calls.get(cancels)?.cancel();
+    if (cancels !== undefined) this.#cancel(cancels, memberValue(notification, 'params', 'reason'));
     else if (method === 'notifications/initialized') this.#feed.openLists(this.#changingLists());
     else if (method !== 'notifications/cancelled' && !superfluous.has(method)) {
-      return this.#options.server.notify(notification, headers) === undefined ? 'sent' : 'full';
+      // Servers of this era may drop what has no envelope.
+      const enveloped = this.#enveloped(notification, undefined);
+      return this.#options.server.notify(enveloped, headers) === undefined ? 'sent' : 'full';
     }
     return 'sent';
+  }
+
+  #cancel(id: RequestId, reason: unknown): void {
+    this.#calls.get(id)?.cancel(typeof reason === 'string' ? reason : undefined);
   }
 
   /** Opens the session: what the server says of itself is asked of it each time, since it may have been started anew. */

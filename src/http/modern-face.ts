@@ -9,6 +9,7 @@ import { type Envelope, readEnvelope } from '../protocol/modern/envelope.ts';
 import { disagreeingHeader, missingHeader, type RequestHeaders } from '../protocol/modern/mirrored-headers.ts';
 import { hasFilter } from '../protocol/modern/subscription-filter.ts';
 import { type Era, modernRevisions } from '../protocol/revisions.ts';
+import { isVendorNotification } from '../protocol/vendor-notification.ts';
 import { type CallObserver, type CallOrigin, OpenCall } from '../session/call-observer.ts';
 import type { Reply } from '../session/reply.ts';
 import type { Principal } from '../store/session-records.ts';
@@ -150,7 +151,20 @@ export function createModernFace({
     else judge(outcome);
   };
 
-  const notify = (message: Message, headers: RequestHeaders, reply: Reply): void => {
+  /** Closing the stream cancels, and a server asks for roots anew: beside what a vendor has, there is nothing to be told. */
+  const notifyLegacyServer = async (message: Message, principal: Principal, reply: Reply): Promise<void> => {
+    const isVendors = isVendorNotification(message);
+    const isTaken = isVendors && (await groups.notify(message, { principal, forwarded: reply.forwarded }));
+    if (isVendors && !isTaken) modern.noteUnplaced(message.text);
+    reply.accepted();
+  };
+
+  const notify = (
+    message: Message,
+    headers: RequestHeaders,
+    { principal }: Pick<Sender, 'principal'>,
+    reply: Reply,
+  ): void => {
     const version = memberValue(message, 'meta', protocolVersionKey);
     if (version !== undefined && typeof version !== 'string') {
       return reply.fault('bad_envelope', null, { missing: [protocolVersionKey] });
@@ -159,8 +173,7 @@ export function createModernFace({
     if (header !== undefined) return reply.fault('header_mismatch', null, mismatchOf(header, headers));
     const onFault = (): void => reply.fault('internal', null);
     whenEraIsKnown(reply, onFault, (era) => {
-      // All that a client of this era can notify a legacy server of is that it cancels, which closing the stream says.
-      if (era === 'legacy') return reply.accepted();
+      if (era === 'legacy') return detach('request', notifyLegacyServer(message, principal, reply), onFault);
       const reason = era === 'modern' ? modern.notify(message, reply.forwarded) : era;
       if (reason === undefined) reply.accepted();
       else reply.fault(reason, null);
@@ -170,7 +183,7 @@ export function createModernFace({
   return {
     post(message, headers, sender, reply) {
       if (message.kind === 'request') request(message, headers, sender, reply);
-      else if (message.kind === 'notification') notify(message, headers, reply);
+      else if (message.kind === 'notification') notify(message, headers, sender, reply);
       else reply.fault('modern_response', null);
     },
   };

@@ -12,6 +12,12 @@ export interface Origin {
   readonly isOfProbe?: boolean;
 }
 
+/**
+ * To be called when the client of a request does not wait any more.
+ * @param reason as the client gave it, for the server
+ */
+export type Cancel = (reason?: string) => void;
+
 /** A request in flight at a server that all clients share. */
 export interface SharedCall {
   /** What the server knows the request by: its id there, and its progress token. Never used twice. */
@@ -98,9 +104,13 @@ export class SharedCalls {
   readonly #byNumber = new Map<number, SharedCall>();
   /** Those that a log message can belong to, cancelled ones among them. */
   readonly #loggable = new Set<SharedCall>();
+  /** All but subscriptions. */
+  readonly #requests = new Set<SharedCall>();
   /** Cancelled calls of which the server may still say something, by number. */
   readonly #retired = new Map<number, Retired>();
   #newest = 0;
+  /** A cancelled call of which the server may still say something that names no request: the newest that there was then. */
+  #doubt: { readonly newest: number; readonly untilMs: number } | undefined;
   #heldBytes = 0;
   #waiting: (() => void)[] = [];
 
@@ -122,6 +132,7 @@ export class SharedCalls {
   add(call: SharedCall): void {
     this.#byNumber.set(call.number, call);
     this.#newest = call.number;
+    if (!call.isListen) this.#requests.add(call);
     if (call.logLevel !== undefined && !call.isListen) this.#loggable.add(call);
     this.#heldBytes += call.text?.length ?? 0;
   }
@@ -139,6 +150,7 @@ export class SharedCalls {
   remove(call: SharedCall): void {
     if (!this.#byNumber.delete(call.number)) return;
     this.#loggable.delete(call);
+    this.#requests.delete(call);
     this.forgetText(call);
     if (this.#byNumber.size === 0) for (const tell of this.#waiting.splice(0)) tell();
   }
@@ -150,6 +162,8 @@ export class SharedCalls {
    */
   retire(call: SharedCall, graceMs: number): void {
     const mayLog = call.isSent && this.#loggable.has(call);
+    const maySpeak = call.isSent && !call.isListen;
+    if (maySpeak) this.#doubt = { newest: this.#newest, untilMs: performance.now() + graceMs };
     this.remove(call);
     if (!mayLog) return;
     this.#loggable.add(call);
@@ -162,6 +176,7 @@ export class SharedCalls {
    * since the server reads in order.
    */
   answered(number: unknown): void {
+    if (this.#doubt !== undefined && this.#doubt.newest < (number as number)) this.#doubt = undefined;
     for (const { call, newest } of [...this.#retired.values()]) {
       if (call.number === number || newest < (number as number)) this.#settle(call.number);
     }
@@ -169,6 +184,7 @@ export class SharedCalls {
 
   /** The process is gone, and with it all that it could have said of cancelled calls. */
   settleAll(): void {
+    this.#doubt = undefined;
     for (const number of [...this.#retired.keys()]) this.#settle(number);
   }
 
@@ -194,6 +210,13 @@ export class SharedCalls {
   get onlyLoggable(): SharedCall | undefined {
     const [first] = this.#loggable;
     return this.#loggable.size === 1 && first !== undefined && this.has(first) ? first : undefined;
+  }
+
+  /** The only request that the server can speak of, beside subscriptions. */
+  get only(): SharedCall | undefined {
+    const [first] = this.#requests;
+    const isInDoubt = this.#doubt !== undefined && performance.now() < this.#doubt.untilMs;
+    return this.#requests.size === 1 && first?.isSent === true && !isInDoubt ? first : undefined;
   }
 
   /** Resolves when none is in flight. */

@@ -14,6 +14,7 @@ import {
   restoreToken,
   subscriptionOf,
 } from '../protocol/modern/renumber.ts';
+import { isVendorNotification } from '../protocol/vendor-notification.ts';
 import { progressOf } from '../session/progress.ts';
 import type { SharedCall, SharedCalls } from './calls.ts';
 import type { Dropped } from './observer.ts';
@@ -51,7 +52,7 @@ const requestScoped: ReadonlySet<string | undefined> = new Set(['notifications/p
 /**
  * Brings what a shared server says to the client that it belongs to (P2, P11). Responses are known by their id, progress by
  * its token, notifications of a subscription by its id, all of them numbers that the gateway gave; log messages by being
- * wanted by one request only. A transport that tells beside which request a message came says so of each, and what names
+ * wanted by one request only; notifications that no specification defines by there being one request only. A transport that tells beside which request a message came says so of each, and what names
  * another one is not believed. Whatever is not known to belong to a request goes to nobody.
  */
 export class Deliveries {
@@ -113,8 +114,11 @@ export class Deliveries {
   }
 
   /** A notification that names no request, of a kind that is not known here. */
-  #passBeside({ method, text }: Message, beside: RequestId | undefined): void {
-    const call = changes.has(method) ? undefined : this.#options.calls.get(beside);
+  #passBeside(notification: Message, beside: RequestId | undefined): void {
+    const { method, text } = notification;
+    const { calls } = this.#options;
+    const only = beside === undefined && isVendorNotification(notification) ? calls.only : undefined;
+    const call = changes.has(method) ? undefined : (only ?? calls.get(beside));
     if (call === undefined || call.isListen) this.#drop('unattributed', text);
     else this.#send(call, text);
   }

@@ -9,7 +9,7 @@ import { type Era, modernRevisions } from '../protocol/revisions.ts';
 import { differsByClient, type Server } from '../session/session-parts.ts';
 import type { Changes } from '../store/changes.ts';
 import type { Answer, CallAnswer } from './answer.ts';
-import type { Origin } from './calls.ts';
+import type { Cancel, Origin } from './calls.ts';
 import { type EraProbe, type ProbeOutcome, probeEra } from './era-probe.ts';
 import type { ModernObserver } from './observer.ts';
 import { SharedChanges } from './shared-changes.ts';
@@ -176,7 +176,7 @@ export class ModernServer {
   }
 
   /** The same for a session of the legacy era. Returns what to call when its client does not wait any more. */
-  ask(request: Message, logLevel: LogLevel | undefined, answer: CallAnswer, headers?: ForwardedHeaders): () => void {
+  ask(request: Message, logLevel: LogLevel | undefined, answer: CallAnswer, headers?: ForwardedHeaders): Cancel {
     return this.#request(request, logLevel, answer, { headers, isOfSession: true });
   }
 
@@ -190,6 +190,11 @@ export class ModernServer {
     return this.#shared.notify(notification, forwarded);
   }
 
+  /** A notification of a client has no process to go to. */
+  noteUnplaced(text: Buffer): void {
+    this.#options.observer.dropped(this.name, 'unplaced', text);
+  }
+
   /** Ends the server in order (P9); sessions are served until they have ended. Resolves when no process is left. */
   async drain(graceMs: number, sessionsEnded?: Promise<unknown>): Promise<void> {
     this.#isDraining = true;
@@ -198,9 +203,9 @@ export class ModernServer {
     await this.#changes?.close();
   }
 
-  #request(request: Message, logLevel: LogLevel | undefined, answer: CallAnswer, origin: Origin): () => void {
+  #request(request: Message, logLevel: LogLevel | undefined, answer: CallAnswer, origin: Origin): Cancel {
     const changes = this.#changes;
-    const send = (to: CallAnswer): (() => void) => this.#shared.request(request, logLevel, to, origin);
+    const send = (to: CallAnswer): Cancel => this.#shared.request(request, logLevel, to, origin);
     changes?.join();
     if (changes === undefined || request.method !== 'subscriptions/listen') return send(answer);
     // A session's calls must not overtake its subscription, and go to the process of this instance.

@@ -7,7 +7,8 @@ import type { Era } from '../protocol/revisions.ts';
  * message that belongs to none or to one of several requests. `unattributed`: any other notification that names no request.
  * `unacknowledged`: a notification of a subscription before it was acknowledged, or of a kind that no subscription has.
  * `foreign`: it came beside another request than the one that it names. `undeliverable`: its client takes no stream, or is gone. `cancellation`: the server did not read, and was not told that a
- * request was cancelled, or a client posted one, which closing the stream stands for.
+ * request was cancelled, or a client posted one, which closing the stream stands for. `unplaced`: a notification of a client,
+ * while no process of the server is its own.
  */
 export type Dropped =
   | 'noise'
@@ -18,7 +19,8 @@ export type Dropped =
   | 'unacknowledged'
   | 'foreign'
   | 'undeliverable'
-  | 'cancellation';
+  | 'cancellation'
+  | 'unplaced';
 
 /** Is told what happens to the servers of the modern era, so that it can be logged and counted. Never contents or ids. */
 export interface ModernObserver {

@@ -8,8 +8,9 @@ import { reasonOfLoss } from '../session/lost-calls.ts';
 import { Reruns } from '../session/rerun.ts';
 import { differsByClient, type Server } from '../session/session-parts.ts';
 import type { CallAnswer } from './answer.ts';
-import { newCall, type Origin, type SharedCall, SharedCalls } from './calls.ts';
+import { type Cancel, newCall, type Origin, type SharedCall, SharedCalls } from './calls.ts';
 import { Deliveries } from './deliveries.ts';
+import { HeldNotifications } from './held-notifications.ts';
 import type { Counts, Dropped, ModernObserver } from './observer.ts';
 import type { SharedLimits } from './shared-limits.ts';
 import { SharedProcess } from './shared-process.ts';
@@ -46,6 +47,7 @@ const maxSweepMs = 30_000;
 export class SharedServer {
   readonly #options: SharedServerOptions;
   readonly #calls = new SharedCalls();
+  readonly #held = new HeldNotifications();
   readonly #deliveries: Deliveries;
   readonly #process: SharedProcess;
   readonly #reruns: Reruns;
@@ -102,7 +104,7 @@ export class SharedServer {
     logLevel: LogLevel | undefined,
     answer: CallAnswer,
     { headers = noHeaders, isOfSession = false, isOfProbe = false }: Origin = {},
-  ): () => void {
+  ): Cancel {
     const refused = this.#refusal(request, isOfSession);
     if (refused !== undefined) {
       answer.fault(refused);
@@ -117,7 +119,7 @@ export class SharedServer {
     this.#calls.add(call);
     if (this.#process.isReady) this.#send(call);
     else this.#startFor([call]);
-    return () => this.#cancel(call);
+    return (reason) => this.#cancel(call, reason);
   }
 
   /** Passes on a notification of a client. Returns why it was not taken. */
@@ -128,8 +130,29 @@ export class SharedServer {
       return undefined;
     }
     if (this.#isDraining) return 'draining';
-    if (!this.#process.isReady) return 'server_busy';
+    if (this.#process.isCrashLoop) return 'server_crash_loop';
+    if (!this.#process.isReady) return this.#hold(notification.text, headers);
     return this.#process.send(notification.text, headers) === 'sent' ? undefined : 'server_busy';
+  }
+
+  /** Keeps a notification for the process that is being started. Returns why it was not taken. */
+  #hold(text: Buffer, headers: ForwardedHeaders): Reason | undefined {
+    if (this.#heldBytes + text.length > this.#options.limits.maxQueuedBytes) return 'server_busy';
+    this.#held.add({ text, headers, after: this.#lastNumber });
+    this.#process.start(headers);
+    return undefined;
+  }
+
+  /** Hands the process the notifications that came before a call. */
+  #sendHeld(call: number): void {
+    for (const { text, headers } of this.#held.takeBefore(call)) {
+      if (this.#process.send(text, headers) !== 'sent') this.#drop('unplaced', text);
+    }
+  }
+
+  /** What waits for a process, or may have to be sent to the next one. */
+  get #heldBytes(): number {
+    return this.#calls.heldBytes + this.#held.bytes;
   }
 
   /** As `ModernServer.inFlight`. */
@@ -162,6 +185,7 @@ export class SharedServer {
     for (const call of this.#calls.all()) this.#fail(call, 'draining');
     this.#calls.settleAll();
     await this.#process.close();
+    this.#sendHeld(Number.POSITIVE_INFINITY);
     this.#options.observer.closed(this.#options.server.name, { dropped: this.#takeCounts() });
   }
 
@@ -171,7 +195,7 @@ export class SharedServer {
     if (this.#process.isCrashLoop) return 'server_crash_loop';
     if (this.#calls.size >= maxSharedCalls) return 'server_full';
     const isHeld = !this.#process.isReady || method === listen;
-    return isHeld && this.#calls.heldBytes + text.length > maxQueuedBytes ? 'server_busy' : undefined;
+    return isHeld && this.#heldBytes + text.length > maxQueuedBytes ? 'server_busy' : undefined;
   }
 
   #send(call: SharedCall): void {
@@ -187,11 +211,11 @@ export class SharedServer {
   }
 
   /** The client does not wait any more: nothing of the call reaches it, and the server is told to stop. */
-  #cancel(call: SharedCall): void {
+  #cancel(call: SharedCall, reason = 'The client does not wait any more.'): void {
     if (!this.#calls.has(call)) return;
     const { isSent, number } = call;
     this.#calls.retire(call, this.#options.limits.cancelGraceMs);
-    if (isSent) this.#tellCancelled(number, 'The client does not wait any more.');
+    if (isSent) this.#tellCancelled(number, reason);
   }
 
   #tellCancelled(requestId: number, reason: string): void {
@@ -205,9 +229,11 @@ export class SharedServer {
     onReady(revisions);
     for (const call of this.#calls.all()) {
       if (call.isSent) continue;
+      this.#sendHeld(call.number);
       call.answer.started?.();
       this.#send(call);
     }
+    this.#sendHeld(Number.POSITIVE_INFINITY);
   }
 
   #answered({ method, headers }: SharedCall, text: Buffer): void {
@@ -254,6 +280,7 @@ export class SharedServer {
 
   #startFailed(reason: Reason, end: BackendEnd, headers: ForwardedHeaders): void {
     const { server, observer, onNotModern } = this.#options;
+    this.#sendHeld(Number.POSITIVE_INFINITY); // there is none, so that they are counted
     observer.startFailed(server.name, end, { isByProbe: this.#calls.areOfProbes });
     // A server that wants to know its clients may have refused this one alone.
     const refusesOne = differsByClient(server);

@@ -1,6 +1,7 @@
 import type { RequestIds } from '../backend/backend.ts';
 import type { Message } from '../protocol/message.ts';
 import { isWanted } from '../protocol/modern/log-levels.ts';
+import { isVendorNotification } from '../protocol/vendor-notification.ts';
 import type { Call, Calls, Destination } from './calls.ts';
 import { canAsk } from './rerun.ts';
 
@@ -10,14 +11,21 @@ export type Nobody = 'unwanted' | 'nobodys';
 /**
  * Where a message of the server goes in the session of a group, whose calls are those of many clients (P2, P11): as in other
  * sessions where that is known, but never to the newest call for want of better. A question goes to the only call on whose
- * behalf the server can ask, a log message to the only call in flight, if its client wants some; changes are for the GET stream.
+ * behalf the server can ask, a log message to the only call in flight, if its client wants some, and so does a notification
+ * that no specification defines; changes are for the GET stream.
  */
 export function destinationInGroup(message: Message, calls: Calls, of: RequestIds | undefined): Destination | Nobody {
   const { kind, method } = message;
   if (kind === 'request') return asker(message, calls, of) ?? 'nobodys';
   if (method === 'notifications/message') return logDestination(message, calls, of);
   if (method === 'notifications/progress') return reachable(calls.known(message, of)) ?? 'nobodys';
-  return 'get';
+  return isVendorNotification(message) ? vendorDestination(message, calls, of) : 'get';
+}
+
+/** Where the transport tells of which request a message is, one that is of none is nobody's. */
+function vendorDestination(message: Message, calls: Calls, of: RequestIds | undefined): Call | Nobody {
+  const call = calls.known(message, of) ?? (of === undefined ? only(calls, () => true) : undefined);
+  return reachable(call) ?? 'nobodys';
 }
 
 function asker(message: Message, calls: Calls, of: RequestIds | undefined): Call | undefined {

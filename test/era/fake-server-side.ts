@@ -17,6 +17,8 @@ export interface Asked {
   readonly answer: CallAnswer;
   /** Its client does not wait any more. */
   isCancelled: boolean;
+  /** The reason that it gave. */
+  cancelledFor: string | undefined;
   /** Answers it with a result. */
   result(result: object): void;
   error(error: object): void;
@@ -52,15 +54,24 @@ export function createTranslation(maxQueuedBytes = 1_000_000) {
       const respond = (outcome: object): void =>
         answer.response(Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: request.id, ...outcome })), 200);
       const entry: Asked = {
-        ...{ request, text: message.text.toString(), logLevel, answer, headers, isCancelled: false },
+        ...{
+          request,
+          text: message.text.toString(),
+          logLevel,
+          answer,
+          headers,
+          isCancelled: false,
+          cancelledFor: undefined,
+        },
         result: (result) => respond({ result: { resultType: 'complete', ...result } }),
         error: (error) => respond({ error: { code: 1, message: 'x', ...error } }),
         notify: (method, params = {}) =>
           answer.message(Buffer.from(JSON.stringify({ jsonrpc: '2.0', method, params }))),
       };
       asked.push(entry);
-      return () => {
+      return (reason) => {
         entry.isCancelled = true;
+        entry.cancelledFor = reason;
       };
     },
     notify(notification) {

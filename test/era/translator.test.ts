@@ -56,6 +56,31 @@ describe('requests', () => {
     ]);
   });
 
+  it('[J-02] so do notifications of vendors, which servers of the modern era drop without', async () => {
+    const translation = createTranslation();
+    await translation.open();
+    translation.send({ method: 'notifications/acme/hello', params: { n: 1, _meta: { a: 1 } } });
+    translation.send({ method: 'notifications/acme/hello' });
+    expect(translation.notified.map(({ params }) => params)).toEqual([
+      { n: 1, _meta: { ...envelope, a: 1 } },
+      { _meta: envelope },
+    ]);
+  });
+
+  it('[J-07] are cancelled with the reason that the client gives', async () => {
+    const translation = createTranslation();
+    await translation.open();
+    for (const [id, reason] of [
+      [1, 'enough'],
+      [2, undefined],
+      [3, 7],
+    ]) {
+      translation.request(id, 'tools/call', { name: 'x' });
+      translation.send({ method: 'notifications/cancelled', params: { requestId: id, reason } });
+    }
+    expect(translation.asked.map(({ cancelledFor }) => cancelledFor)).toEqual(['enough', undefined, undefined]);
+  });
+
   it('have the log level that the client has set, and none before', async () => {
     const translation = createTranslation();
     await translation.open();
@@ -138,7 +163,8 @@ describe('notifications of the client', () => {
     for (const name of ['initialized', 'roots/list_changed', 'progress', 'cancelled', 'x']) {
       expect(translation.send({ method: `notifications/${name}`, params: {} })).toBe('sent');
     }
-    expect(translation.notified).toEqual([{ jsonrpc: '2.0', method: 'notifications/x', params: {} }]);
+    const params = { _meta: envelope };
+    expect(translation.notified).toEqual([{ jsonrpc: '2.0', method: 'notifications/x', params }]);
     translation.refuseNotifications('server_busy');
     expect(translation.send({ method: 'notifications/x' })).toBe('full');
   });

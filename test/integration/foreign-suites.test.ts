@@ -1,7 +1,17 @@
 import { describe, expect, test } from 'vitest';
 import { type Gateway, root, startGateway } from '../support/gateway.ts';
-import { callModern, metaKeys, modernRevision, postModern } from '../support/modern-client.ts';
+import { initialize, open } from '../support/http-client.ts';
+import {
+  callModern,
+  metaKeys,
+  modernBody,
+  modernHeaders,
+  modernRevision,
+  postModern,
+} from '../support/modern-client.ts';
 import { connectModernSdk } from '../support/modern-sdk-client.ts';
+import { connectV1 } from '../support/sdk-clients.ts';
+import { waitFor } from '../support/wait-for.ts';
 
 /** What foreign suites, real servers and the SDK's own tests found where the eras meet. */
 
@@ -15,6 +25,10 @@ const startLegacy = (...args: string[]): Promise<Gateway> =>
 const startModern = (...args: string[]): Promise<Gateway> =>
   startGateway({ command: foreign('modern'), args: ['--era', 'modern', ...args] });
 const pinned = { pin: modernRevision };
+const notifyModern = async (url: string, method: string, params: object) => {
+  const { id: _, ...body } = modernBody(method, params) as { id: unknown };
+  return (await open(url, { headers: modernHeaders(method), body })).answer();
+};
 const textOf = ({ json }: Awaited<ReturnType<typeof callModern>>): string => json.result.content[0].text;
 
 describe.each([
@@ -67,4 +81,84 @@ test('[J-06] the message that an SDK shows names the header, and the versions th
   const headers = { 'MCP-Protocol-Version': '2027-01-01' };
   const unknown = await postModern(gateway.url, 'tools/list', {}, { headers, meta: later });
   expect(unknown.json.error.message).toContain('Supported: 2026-07-28.');
+});
+
+const hello = { method: 'notifications/acme/hello' };
+
+describe('[J-02] notifications of vendors', () => {
+  test.each([
+    ['legacy', startLegacy],
+    ['modern', startModern],
+  ] as const)('of a %s server reach the only call in flight, and else nobody', async (_, start) => {
+    await using gateway = await start();
+    await using legacy = await connectV1(gateway.url);
+    await using modern = await connectModernSdk(gateway.url, pinned);
+    for (const client of [legacy, modern]) {
+      expect(await client.callTool('vendor')).toBe('said');
+      const told = client.notifications.items.filter(({ method }) => method === hello.method);
+      expect(told).toMatchObject([{ params: { n: 1 } }, { params: { n: 2 } }]);
+    }
+    // Two at once at a process that both share: it cannot be known whose the notifications are.
+    const before = modern.notifications.items.length;
+    const slow = modern.callTool('slow');
+    await postModern(gateway.url, 'tools/call', { name: 'vendor', arguments: {} });
+    await slow;
+    expect(modern.notifications.items).toHaveLength(before);
+  });
+
+  test.each([
+    ['legacy', startLegacy],
+    ['modern', startModern],
+  ] as const)('of a modern client reach a %s server', async (_, start) => {
+    await using gateway = await start();
+    await callModern(gateway.url, 'heard');
+    expect((await notifyModern(gateway.url, 'notifications/acme/hello', { n: 1 })).status).toBe(202);
+    const heard = () => callModern(gateway.url, 'heard').then((answer) => JSON.parse(textOf(answer)));
+    await waitFor(async () => (await heard()).some(({ method }: { method: string }) => method === hello.method), {
+      what: 'the notification',
+    });
+    const [told] = (await heard()).filter(({ method }: { method: string }) => method === hello.method);
+    expect(told.params.n).toBe(1);
+    expect(told.params._meta !== undefined).toBe(start === startModern);
+  });
+
+  test('of a modern client to a modern server that nobody has used yet wait for its start', async () => {
+    await using gateway = await startGateway({ command: foreign('modern') });
+    expect((await notifyModern(gateway.url, 'notifications/acme/hello', { n: 1 })).status).toBe(202);
+    expect(JSON.parse(textOf(await callModern(gateway.url, 'heard')))).toMatchObject([hello]);
+  });
+
+  test('of a modern client to a server without a process of its own are counted', async () => {
+    await using gateway = await startGateway({
+      ...{ command: foreign('legacy'), args: ['--era', 'legacy', '--log-level', 'debug'] },
+    });
+    expect((await notifyModern(gateway.url, 'notifications/acme/hello', {})).status).toBe(202);
+    await waitFor(() => gateway.logs().some(({ msg, what }) => msg === 'message dropped' && what === 'unplaced'));
+  });
+
+  test('of a legacy client reach a modern server, with an envelope', async () => {
+    await using gateway = await startModern();
+    const legacy = await initialize(gateway.url);
+    expect((await legacy.notify('notifications/acme/hello', { n: 1 })).status).toBe(202);
+    const { content } = await legacy.callTool('heard');
+    const heard = JSON.parse(content[0].text);
+    expect(heard).toMatchObject([
+      { ...hello, params: { n: 1, _meta: { [metaKeys.protocolVersion]: modernRevision } } },
+    ]);
+  });
+});
+
+test('[J-07] the reason for a cancellation of a legacy client arrives at a modern server as it was sent', async () => {
+  await using gateway = await startModern();
+  await using legacy = await connectV1(gateway.url);
+  const controller = new AbortController();
+  const call = legacy.callTool('hang', {}, { signal: controller.signal });
+  call.catch(() => undefined);
+  await legacy.callTool('heard');
+  controller.abort('The user pressed stop');
+  await expect(call).rejects.toThrow();
+  await waitFor(async () => JSON.parse(await legacy.callTool('heard')).length > 0, { what: 'the cancellation' });
+  expect(JSON.parse(await legacy.callTool('heard'))).toMatchObject([
+    { method: 'notifications/cancelled', params: { reason: expect.stringContaining('The user pressed stop') } },
+  ]);
 });

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { SharedServer } from '../../src/modern/shared-server.ts';
 import { createFakeServer } from '../support/fake-backend.ts';
-import { call, createShared, readRequest, sharedOf, subscriptionKey } from './shared-fixture.ts';
+import { call, createClient, createShared, readRequest, sharedOf, subscriptionKey } from './shared-fixture.ts';
 
 const listenCall = (id: unknown): object =>
   call(id, 'subscriptions/listen', { notifications: { toolsListChanged: true } });
@@ -99,6 +99,66 @@ describe('one process for all clients', () => {
     ]);
     expect(server.backend.headers.at(-1)).toBe(headers);
     expect([got.items, dropped]).toEqual([[], ['server_request', 'server_request']]);
+    await shared.drain(0);
+  });
+
+  it('[J-02] [P11] a notification of a vendor goes to the only request in flight, and never to one of several', async () => {
+    const { server, send, shared, dropped, observed, numberOf } = createShared({ cancelGraceMs: 60_000 });
+    const vendor = (n: number) => ({ jsonrpc: '2.0', method: 'notifications/acme/hello', params: { n } });
+    const one = send(call(1));
+    send(listenCall('l'));
+    await observed.next(([what]) => what === 'ready');
+    server.backend.says(vendor(1));
+    const two = send(call(1));
+    server.backend.says(vendor(2));
+    one.leave(); // the server may still speak of it
+    server.backend.says(vendor(3));
+    const three = send(call(1));
+    server.backend.says({ jsonrpc: '2.0', id: server.backend.sent.items.at(-1).id, result: {} }, vendor(4));
+    server.backend.says({ jsonrpc: '2.0', id: numberOf(3), result: {} }, vendor(5));
+    expect([one, two].map(({ got }) => got.items.map(({ params, id }) => params?.n ?? id))).toEqual([[1], [4, 1]]);
+    expect(three.got.items).toMatchObject([{ status: 200 }]);
+    expect(dropped).toEqual(['unattributed', 'unattributed', 'unattributed']);
+    await shared.drain(0);
+  });
+
+  it('[J-02] notifications of clients wait for the process, in order with the calls', async () => {
+    const { server, send, shared, observed } = createShared();
+    const notify = (n: number) =>
+      shared.notify(readRequest({ jsonrpc: '2.0', method: 'notifications/acme/hello', params: { n } }), { h: `${n}` });
+    expect(notify(1)).toBeUndefined();
+    send(call(1));
+    expect(notify(2)).toBeUndefined();
+    await observed.next(([what]) => what === 'ready');
+    expect(notify(3)).toBeUndefined();
+    expect(server.backend.sent.items.slice(1).map(({ method, params }) => params.n ?? method)).toEqual([
+      ...[1, 'tools/call', 2, 3],
+    ]);
+    expect(server.backend.headers.slice(1)).toEqual([{ h: '1' }, {}, { h: '2' }, { h: '3' }]);
+    await shared.drain(0);
+  });
+
+  it('[J-02] [P8] notifications that wait have a limit, and are counted where no process comes about', async () => {
+    const server = createFakeServer((_, backend) => backend.ends({ reason: 'failed' }));
+    const { shared, dropped, observed } = sharedOf(server, { maxQueuedBytes: 150 });
+    const hello = readRequest({ jsonrpc: '2.0', method: 'notifications/acme/hello', params: { pad: 'x'.repeat(50) } });
+    expect([shared.notify(hello), shared.notify(hello)]).toEqual([undefined, 'server_busy']);
+    await observed.next(([what]) => what === 'startFailed');
+    expect(dropped).toEqual(['unplaced']);
+    await shared.drain(0);
+  });
+
+  it('[J-07] a cancellation says why in the words of its client, if it has some', async () => {
+    const { server, shared, observed } = createShared();
+    const ask = () => shared.request(readRequest(call(1)), undefined, createClient().answer);
+    const cancels = [ask(), ask()];
+    await observed.next(([what]) => what === 'ready');
+    cancels[0]?.('The user pressed "stop" ü');
+    cancels[1]?.();
+    expect(server.backend.sent.items.slice(3).map(({ params }) => params.reason)).toEqual([
+      'The user pressed "stop" ü',
+      'The client does not wait any more.',
+    ]);
     await shared.drain(0);
   });
 

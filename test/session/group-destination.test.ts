@@ -60,6 +60,16 @@ describe('[P2] where a message of a server goes in the session of a group', () =
     expect(setUp({ id: 1 }, { id: 2 })(log, warning)).toBe('unwanted');
   });
 
+  it('[J-02] [P11] a notification of a vendor: to the call beside which it came, or to the only one, else to nobody', () => {
+    const vendor = 'notifications/acme/hello';
+    expect(setUp({ id: 1 })(vendor)).toBe(1);
+    expect(setUp({ id: 1 }, { id: 2 })(vendor)).toBe('nobodys');
+    expect(setUp({ id: 1 }, { id: 2 })(vendor, {}, [2])).toBe(2);
+    expect(setUp({ id: 1 })(vendor, {}, [])).toBe('nobodys');
+    expect(setUp({ id: 1, isGone: true })(vendor)).toBe('nobodys');
+    expect(setUp()(vendor)).toBe('nobodys');
+  });
+
   it('what is for all goes to the GET stream', () => {
     const to = setUp({ id: 1 });
     expect(to('notifications/tools/list_changed')).toBe('get');

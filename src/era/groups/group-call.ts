@@ -6,6 +6,7 @@ import { needOf } from '../../protocol/modern/askable.ts';
 import type { Opened } from '../../protocol/modern/legacy-discovery.ts';
 import { type Renumbered, restoreId, restoreToken } from '../../protocol/modern/renumber.ts';
 import { ownFaultOf } from '../../protocol/own-fault.ts';
+import { isVendorNotification } from '../../protocol/vendor-notification.ts';
 import { canAsk } from '../../session/rerun.ts';
 import { ServerRequests } from '../../session/server-requests.ts';
 import type { StateContent } from '../request-state.ts';
@@ -151,7 +152,8 @@ export class GroupCall {
   /** A notification that belongs to the request. */
   #tell(message: Message): void {
     const { tokenText } = this.#sent;
-    if (message.method === 'notifications/message') this.#asked.answer.message(message.text);
+    const isAsItIs = message.method === 'notifications/message' || isVendorNotification(message);
+    if (isAsItIs) this.#asked.answer.message(message.text);
     if (message.method !== 'notifications/progress' || tokenText === undefined) return;
     this.#asked.answer.message(restoreToken(message, tokenText));
   }

@@ -3,10 +3,11 @@ import { detach } from '../../boundary.ts';
 import type { Answer } from '../../modern/answer.ts';
 import type { Reason } from '../../protocol/faults.ts';
 import { type ForwardedHeaders, noHeaders } from '../../protocol/forwarded-headers.ts';
-import { type Message, placeOf } from '../../protocol/message.ts';
+import { type Message, placeOf, readOwn } from '../../protocol/message.ts';
 import { type Askable, capabilitiesOf, readAskable } from '../../protocol/modern/askable.ts';
 import { clientCapabilitiesKey, type Envelope } from '../../protocol/modern/envelope.ts';
 import { discoveryOf } from '../../protocol/modern/legacy-discovery.ts';
+import { asLegacyNotification } from '../../protocol/modern/legacy-request.ts';
 import { type Retry, readRetry } from '../../protocol/modern/retry.ts';
 import { modernRevisions } from '../../protocol/revisions.ts';
 import { canAsk } from '../../session/rerun.ts';
@@ -25,6 +26,7 @@ import { Listeners } from './listeners.ts';
 import { needsSession } from './needs-session.ts';
 import type { ParkedCall } from './parked.ts';
 import { type OpenPlace, Place, type PlaceHost, type PlaceOf } from './place.ts';
+import { say } from './say.ts';
 import { SessionReply } from './session-reply.ts';
 import { bindingOf, topicOf, type Whose } from './whose.ts';
 
@@ -103,6 +105,35 @@ export class Groups {
   sessionless(request: Message, asker: Asker, answer: Answer): void {
     if (needsSession(request)) return answer.fault('session_required');
     this.#watch(this.#serveSessionless(request, asker, answer), answer);
+  }
+
+  /**
+   * Hands a notification of a modern client to the server, in each session that its group has. None is opened for it.
+   * @returns false if there is no session: nobody can hear it
+   */
+  async notify(notification: Message, asker: Asker): Promise<boolean> {
+    try {
+      return this.#options.isolation !== 'request' && (await this.#notify(notification, asker));
+    } catch (cause) {
+      this.#reasonOf(cause);
+      return false;
+    }
+  }
+
+  async #notify(notification: Message, asker: Asker): Promise<boolean> {
+    const declared = placeOf(notification, 'meta', clientCapabilitiesKey);
+    const askable = declared ? readAskable(notification.text.subarray(declared.start, declared.end)) : nothing;
+    const { principal, credentials } = this.#sharerOf(await this.#whose(asker));
+    const { forwarded } = asker;
+    const of = { principal, credentials, capabilitiesText: capabilitiesOf(askable), forwarded };
+    const message = readOwn(asLegacyNotification(notification));
+    const refusals = await Promise.all(
+      this.#placesFor(of, askable.size > 0).map(async (place) => {
+        const handle = await place.find(forwarded);
+        return typeof handle === 'string' ? handle : say(handle, [message], undefined, forwarded);
+      }),
+    );
+    return refusals.includes(undefined);
   }
 
   async #serveSessionless(request: Message, asker: Asker, answer: Answer): Promise<void> {

@@ -1,6 +1,7 @@
 import type { RequestId } from '../faults.ts';
 import { removalsOf } from '../members.ts';
 import { type Message, type Place, protocolVersionKey } from '../message.ts';
+import { replaceParts } from '../splice.ts';
 import { clientCapabilitiesKey, clientInfoKey, logLevelKey } from './envelope.ts';
 import { type Renumbered, renumber } from './renumber.ts';
 import { keysOfTry } from './retry.ts';
@@ -18,8 +19,21 @@ const paramsKeys = [...keysOfTry, 'task'];
 export const asLegacyRequest = (request: Message, id: RequestId): Renumbered =>
   renumber(request, id, removals(request));
 
+/** A modern client's notification as a legacy server gets it. */
+export const asLegacyNotification = (notification: Message): Buffer =>
+  replaceParts(
+    notification.text,
+    (hasMoreMeta(notification)
+      ? removalsOf(notification, 'meta', envelopeKeys)
+      : removalsOf(notification, 'params', ['_meta'])
+    ).map((place) => ({ ...place, by: '' })),
+  );
+
 function removals(request: Message): Place[] {
-  const hasMoreMeta = request.places.meta?.keys.some((key) => !envelopeKeys.includes(key)) ?? true;
-  if (!hasMoreMeta) return removalsOf(request, 'params', ['_meta', ...paramsKeys]);
+  if (!hasMoreMeta(request)) return removalsOf(request, 'params', ['_meta', ...paramsKeys]);
   return [...removalsOf(request, 'params', paramsKeys), ...removalsOf(request, 'meta', envelopeKeys)];
 }
+
+/** False if all of `_meta` is what the modern era wants to know. */
+const hasMoreMeta = ({ places }: Message): boolean =>
+  places.meta?.keys.some((key) => !envelopeKeys.includes(key)) ?? true;

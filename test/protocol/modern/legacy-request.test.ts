@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { asLegacyRequest } from '../../../src/protocol/modern/legacy-request.ts';
+import { asLegacyNotification, asLegacyRequest } from '../../../src/protocol/modern/legacy-request.ts';
 import { read } from './read.ts';
 
 const prefix = 'io.modelcontextprotocol/';
@@ -36,4 +36,15 @@ describe('a request of a modern client for a legacy server', () => {
     );
     expect(renumbered).toMatchObject({ idText: '"\\u0061"', tokenText: '1.0' });
   });
+});
+
+it.each([
+  ['{"a":1,"task":{},"_meta":{ENVELOPE,"x/y":1}}', '{"a":1,"task":{},"_meta":{"x/y":1}}'],
+  ['{"a":1,"_meta":{ENVELOPE}}', '{"a":1}'],
+  ['{"a":1}', '{"a":1}'],
+])('[J-02] [P1] a notification of a modern client has no envelope at a legacy server: %s', (params, expected) => {
+  const envelope =
+    '"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}';
+  const text = (of: string) => `{"jsonrpc":"2.0","method":"notifications/acme/hello","params":${of}}`;
+  expect(asLegacyNotification(read(text(params.replace('ENVELOPE', envelope)))).toString()).toBe(text(expected));
 });

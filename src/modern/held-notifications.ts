@@ -1,0 +1,32 @@
+import type { ForwardedHeaders } from '../protocol/forwarded-headers.ts';
+
+/** A notification of a client. */
+interface HeldNotification {
+  readonly text: Buffer;
+  readonly headers: ForwardedHeaders;
+  /** The newest call that there was when it came. */
+  readonly after: number;
+}
+
+/** Notifications of clients that wait for the process of their server, in the order in which they came. */
+export class HeldNotifications {
+  #held: HeldNotification[] = [];
+  #bytes = 0;
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  add(notification: HeldNotification): void {
+    this.#held.push(notification);
+    this.#bytes += notification.text.length;
+  }
+
+  /** Takes out those that came before the call with this number. */
+  takeBefore(call: number): readonly HeldNotification[] {
+    const first = this.#held.findIndex(({ after }) => after >= call);
+    const taken = this.#held.splice(0, first < 0 ? this.#held.length : first);
+    for (const { text } of taken) this.#bytes -= text.length;
+    return taken;
+  }
+}
