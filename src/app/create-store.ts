@@ -26,7 +26,7 @@ async function openStore(config: GatewayConfig, logger: Logger, metrics: Metrics
     ...{ maxEvents: config.logMaxEvents, maxBytes: config.logMaxBytes, maxAgeMs: config.logMaxAgeMs },
     onEvicted: metrics && countEvicted(metrics),
   };
-  if (redis === undefined) return createMemoryStore({ ...limits, maxTotalBytes: logTotalMaxBytes });
+  if (redis === undefined) return createMemoryStore({ ...limits, maxTotalBytes: logTotalMaxBytes, recordTtlMs });
   const ca = redisCa && readFileSync(redisCa);
   const cert = redisCert && readFileSync(redisCert);
   const key = redisKey && readFileSync(redisKey);
@@ -66,5 +66,9 @@ async function warnOfEviction(connection: Parameters<typeof memoryPolicyOf>[0], 
 export function createConnectedStore(config: GatewayConfig): Store {
   const { logMaxEvents, logMaxBytes, logMaxAgeMs, logTotalMaxBytes, maxLineBytes } = config;
   const limits = { maxEvents: logMaxEvents, maxBytes: logMaxBytes + maxLineBytes, maxAgeMs: logMaxAgeMs };
-  return createMemoryStore({ ...limits, maxTotalBytes: Math.max(logTotalMaxBytes, limits.maxBytes) });
+  return createMemoryStore({
+    ...limits,
+    maxTotalBytes: Math.max(logTotalMaxBytes, limits.maxBytes),
+    recordTtlMs: Number.POSITIVE_INFINITY, // a session ends with its connection, and not before
+  });
 }

@@ -28,6 +28,8 @@ export interface SessionsOptions extends SessionOptions {
   readonly store: Store;
   readonly observer: SessionObserver;
   readonly maxSessions: number;
+  /** How long the store keeps a session that nobody renews, in milliseconds. */
+  readonly recordTtlMs: number;
   readonly sessionIdleMs: number;
   /** How long a session of one stream lives without that stream, and the stream without its session. */
   readonly sseLingerMs: number;
@@ -59,15 +61,15 @@ export class Sessions {
   isDraining = false;
   /** What other instances have sent to this one and it has not received; undefined if there are none. */
   readonly waitingMail = (): Promise<WaitingMail> | undefined => this.#cluster?.waitingMail();
-  readonly #renewal: Renewal | undefined;
+  readonly #renewal: Renewal;
 
   constructor(options: SessionsOptions) {
     this.#options = options;
     this.#quotas = options.quotas ?? noQuotas;
     const { cluster, store, sessionIdleMs, sseLingerMs, requestIdleMs, requestMaxMs } = options;
-    this.#renewal = cluster && new Renewal(store, cluster.recordTtlMs, options.observer);
-    const renewMs = this.#renewal?.everyMs ?? Number.POSITIVE_INFINITY;
-    const shortestMs = Math.min(sessionIdleMs, sseLingerMs, requestIdleMs, requestMaxMs, renewMs);
+    // Also without other instances: a store in memory forgets a session that nobody renews, too.
+    this.#renewal = new Renewal(store, options.recordTtlMs, options.observer);
+    const shortestMs = Math.min(sessionIdleMs, sseLingerMs, requestIdleMs, requestMaxMs, this.#renewal.everyMs);
     this.#sweep.notice(shortestMs);
     this.#expected = new Expected({ look: (visitor) => this.#look(visitor), maxWaiting: options.maxSessions });
     this.connected = new ConnectedSessions({
@@ -301,6 +303,6 @@ export class Sessions {
       else session.hibernateIfUnused();
       if (session.idleness.isDesertedSince(this.#options.sseLingerMs)) detach('session', session.end('client_gone'));
     }
-    this.#renewal?.renewDue(this.#byKey);
+    this.#renewal.renewDue(this.#byKey);
   }
 }

@@ -62,6 +62,7 @@ describe('session ids of one instance', () => {
       clusterJoined: nobody,
     },
     maxSessions: 20_000,
+    recordTtlMs: 2 ** 30,
     sessionIdleMs: 600_000,
     sseLingerMs: 600_000,
     upgradeAfterMs: 60_000,

@@ -26,7 +26,7 @@ function createFixture(options: Partial<SessionsOptions> = {}) {
   const observer = createObserver();
   const sessions = new Sessions({
     ...wideLimits,
-    ...{ store: shared, observer, maxSessions: 2, sessionIdleMs: never, sseLingerMs: never },
+    ...{ store: shared, observer, maxSessions: 2, recordTtlMs: never, sessionIdleMs: never, sseLingerMs: never },
     ...options,
   });
   onTestFinished(async () => {

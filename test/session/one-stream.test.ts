@@ -39,7 +39,7 @@ function createFixture(options: Partial<SessionsOptions> = {}, answerTo?: readon
   const observer = createObserver();
   const sessions = new Sessions({
     ...wideLimits,
-    ...{ store, observer, maxSessions: 10, sessionIdleMs: never, sseLingerMs: never },
+    ...{ store, observer, maxSessions: 10, recordTtlMs: never, sessionIdleMs: never, sseLingerMs: never },
     ...options,
   });
   onTestFinished(async () => {

@@ -46,6 +46,7 @@ function createFixture(options: Partial<SessionsOptions & Pick<Server, 'startTim
     store,
     observer,
     maxSessions: 10,
+    recordTtlMs: never,
     sessionIdleMs: never,
     sseLingerMs: never,
     upgradeAfterMs: never,
@@ -589,5 +590,21 @@ describe('sessions', () => {
     const { fake, begin, ended } = createFixture({ startTimeoutMs: 10 });
     expect(await begin().answered()).toEqual({ kind: 'fault', reason: 'server_start_timeout', id: 0 });
     expect([await ended.next(), fake.living]).toEqual(['server_start_timeout', []]);
+  });
+});
+
+describe('[C-07] the record of a session that lives', () => {
+  it('does not expire in a store in memory, also where nothing is written for days', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'performance'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const hourMs = 3_600_000;
+    const store = createMemoryStore({ maxEvents: 10, maxBytes: 10_000, maxAgeMs: 60_000, recordTtlMs: hourMs });
+    onTestFinished(() => store.close());
+    const { open } = createFixture({ recordTtlMs: hourMs, store });
+    const { id, session } = await open();
+    for (let hour = 0; hour < 48; hour += 1) await vi.advanceTimersByTimeAsync(hourMs);
+    expect(await store.sessions.find(keyOfId(id))).toBeDefined();
+    await session.end('deleted');
+    expect(await store.sessions.find(keyOfId(id))).toBeUndefined();
   });
 });

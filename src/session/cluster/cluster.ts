@@ -27,7 +27,6 @@ export interface ClusterLimits {
   readonly leaseMs: number;
   readonly leaseRenewMs: number;
   readonly leaseMarginMs: number;
-  readonly recordTtlMs: number;
   readonly storeWaitMs: number;
   readonly requestIdleMs: number;
   readonly mailboxMaxBytes: number;

@@ -54,6 +54,9 @@ export function createMemorySessions({ limits, recordTtlMs, now, onRemoved }: Me
   const buried = new Map<string, Ended>();
   const ttlMs = Math.max(recordTtlMs, limits.maxAgeMs); // a record never expires before its log
 
+  // A tombstone stops writes that come late, which come soon or never.
+  const tombstoneMs = Number.isFinite(ttlMs) ? ttlMs : limits.maxAgeMs;
+
   const touch = (session: MemorySession): void => {
     session.expiresAtMs = now() + ttlMs;
   };
@@ -81,7 +84,7 @@ export function createMemorySessions({ limits, recordTtlMs, now, onRemoved }: Me
     const epoch = get(key)?.record.epoch ?? buried.get(key)?.epoch ?? 0;
     remove(key);
     buried.delete(key); // so that it stands at the end: the oldest are first
-    buried.set(key, { expiresAtMs: now() + ttlMs, epoch, wornOutFrom });
+    buried.set(key, { expiresAtMs: now() + tombstoneMs, epoch, wornOutFrom });
     for (const oldest of buried.keys()) {
       if (buried.size <= maxTombstones) break;
       buried.delete(oldest);

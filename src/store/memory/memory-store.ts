@@ -16,7 +16,7 @@ export interface MemoryLimits extends LogLimits {
   readonly leaseMs?: number;
   /** What a mailbox may hold unread (P8); 64 MiB if not given. */
   readonly mailboxMaxBytes?: number;
-  /** For how long a session is kept that nobody touches; an hour if not given. */
+  /** For how long a session is kept that nobody touches; an hour if not given. Infinity keeps it until it is ended. */
   readonly recordTtlMs?: number;
 }
 

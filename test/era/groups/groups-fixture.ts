@@ -72,7 +72,7 @@ export function createGroups(options: GroupsFixture) {
   const limited = {
     ...wideLimits,
     ...limits,
-    ...{ store, observer, maxSessions: 100, sessionIdleMs: never, sseLingerMs: never },
+    ...{ store, observer, maxSessions: 100, recordTtlMs: never, sessionIdleMs: never, sseLingerMs: never },
     onGroupChange: (topic: string, text = Buffer.alloc(0)) => teller.tell(topic, text),
   };
   const sessions = new Sessions(limited);

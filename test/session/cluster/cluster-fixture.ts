@@ -20,7 +20,6 @@ export const cluster = {
   leaseMs,
   leaseRenewMs: 2_000,
   leaseMarginMs: 1_000,
-  recordTtlMs: never,
   storeWaitMs: 1_000,
   mailboxMaxBytes: 10_000_000,
 };
@@ -105,7 +104,7 @@ function createInstance(shared: Store, options: Partial<SessionsOptions>, fields
   const observer = createObserver();
   const sessions = new Sessions({
     ...wideLimits,
-    ...{ store, observer, maxSessions: 10, sessionIdleMs: never, sseLingerMs: never, cluster },
+    ...{ store, observer, maxSessions: 10, recordTtlMs: never, sessionIdleMs: never, sseLingerMs: never, cluster },
     ...options,
   });
   const at = (id: string, version?: string): SessionHandle => {
