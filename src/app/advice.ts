@@ -100,7 +100,7 @@ function onServer(
   if (isolation === 'shared')
     advice.push({
       about: name,
-      text: 'With --isolation shared all modern clients have one process, whoever they are: only for a server that keeps nothing of them.',
+      text: 'With --isolation shared all clients have one process, whoever they are: only for a server that keeps nothing of them. Sessions of a legacy server have their own all the same.',
     });
   if (probeRequired && probeEveryMs === 0)
     advice.push({

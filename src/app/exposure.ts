@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import { isLoopback } from '../http/origin.ts';
 import type { ServerCertificate } from '../http/web-server.ts';
 import { hasAuthentication } from './configuration/authentication.ts';
-import type { GatewayConfig } from './configuration/config.ts';
+import type { GatewayConfig, ServerConfig } from './configuration/config.ts';
 
 /** A certificate that ends sooner is worth a warning: whatever renews it should have done so. */
 const renewalMs = 7 * 24 * 3_600_000;
@@ -32,6 +32,14 @@ export function warnOfExposure(config: GatewayConfig, logger: Logger): void {
   if (exposure === undefined) return;
   const { host, port } = config;
   logger.warn({ host, port, detail: exposure.detail }, exposure.what);
+}
+
+/** Warns of users who are known, and share a process of this server all the same: the operator wants it so. */
+export function warnOfSharing({ name, isolation }: ServerConfig, config: GatewayConfig, logger: Logger): void {
+  if (isolation !== 'shared' || !hasAuthentication(config)) return;
+  const detail =
+    'What the process keeps of one user, such as connections, all others can reach. Leave --isolation out, and each user has a process of his own.';
+  logger.warn({ server: name, detail }, 'all users share one process of a server, as --isolation shared says');
 }
 
 /** By the gateway itself, or as the operator says of what is in front of it. */

@@ -30,7 +30,7 @@ import { flagOf } from './configuration/option-names.ts';
 import { type ConfigurationReload, type ConfigurationSource, createReloader } from './configuration-reload.ts';
 import { createKeyed } from './create-keyed.ts';
 import { createConnectedStore, createStore } from './create-store.ts';
-import { warnOfExpiry, warnOfExposure } from './exposure.ts';
+import { warnOfExpiry, warnOfExposure, warnOfSharing } from './exposure.ts';
 import { watchFiles } from './file-watch.ts';
 import { listen } from './listen.ts';
 import { createObservers } from './observers.ts';
@@ -114,7 +114,10 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
       ...{ config, sessions, store, keyed, health, logger: log.server },
       observer: observers.modern,
       run: (server) => traced(runServer(server, config, environment, listenersOf(server))),
-      onAdded: (server) => warnOfMissing(server, parts, health),
+      onAdded(server) {
+        warnOfMissing(server, parts, health);
+        warnOfSharing(server, config, log.server);
+      },
       onGone(server) {
         route();
         log.app.info({ server: server.name }, 'nothing is left of a server as it was configured before');

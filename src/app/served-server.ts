@@ -7,11 +7,13 @@ import type { ModernObserver } from '../modern/observer.ts';
 import type { ServerHealth } from '../ops/health/server-health.ts';
 import type { Server } from '../session/session-parts.ts';
 import type { Sessions } from '../session/sessions.ts';
+import { anonymous } from '../session/visitor.ts';
 import type { Changes } from '../store/changes.ts';
 import type { Store } from '../store/store.ts';
-import { hasAuthentication, isolationOf } from './configuration/authentication.ts';
+import { hasAuthentication } from './configuration/authentication.ts';
 import type { GatewayConfig, ServerConfig } from './configuration/config.ts';
 import { asksClients } from './configuration/credentials.ts';
+import { isolationOf, modernIsolationOf } from './configuration/isolation.ts';
 import type { Keyed } from './create-keyed.ts';
 import type { RunningServer } from './servers.ts';
 import { version } from './version.ts';
@@ -44,7 +46,7 @@ export function serve(running: RunningServer, parts: ServingParts, startAheadMs 
   const { config: gateway, sessions, store, keyed, observer } = parts;
   const { config } = running;
   const changes = gateway.redis === undefined ? undefined : store.changes;
-  const modern = runModern(running, gateway, observer, startAheadMs, changes);
+  const modern = runModern(running, parts, startAheadMs, changes);
   const onLegacy = (): void => parts.health.eraSeen(config.name, 'legacy');
   const server = { ...running.server, open: openForSessions(running, modern, gateway, onLegacy) };
   const groups = new Groups({
@@ -62,15 +64,34 @@ export function serve(running: RunningServer, parts: ServingParts, startAheadMs 
 /** A server as clients of the modern era meet it. */
 function runModern(
   { config, server, modern: access }: RunningServer,
-  gateway: GatewayConfig,
-  observer: ModernObserver,
+  { config: gateway, sessions: room, observer }: ServingParts,
   startAheadMs: number,
   changes: Changes | undefined,
 ): ModernServer {
   const common = { version, limits: gateway, observer, changes };
   if (access === undefined) return new ModernServer({ ...common, server, era: 'legacy', openSibling: server.open });
   const { open, ...how } = access;
-  const modern = new ModernServer({ ...common, ...how, server: { ...server, open }, era: config.era });
+  const isUnused = access.isOverHttp && config.isolation !== 'auto' && config.sessionless !== 'serve';
+  const told: ModernObserver = {
+    ...observer,
+    eraFound(name, found) {
+      observer.eraFound(name, found);
+      if (isUnused && found.era === 'modern') observer.isolationUnused(name);
+    },
+  };
+  const sharing = {
+    isolation: modernIsolationOf(config, hasAuthentication(gateway)),
+    idleMs: config.hibernateAfterMs || gateway.sessionIdleMs,
+  };
+  const modern = new ModernServer({
+    ...common,
+    ...how,
+    ...sharing,
+    room,
+    observer: told,
+    server: { ...server, open },
+    era: config.era,
+  });
   // One that is to get something of its clients may answer nobody without.
   if (!asksClients(config)) setTimeout(() => modern.start(), startAheadMs).unref();
   return modern;
@@ -85,8 +106,11 @@ function openForSessions(
 ): OpenBackend {
   if (access === undefined || config.era === 'legacy') return server.open;
   const { isOverHttp } = access;
-  const options = { server: modern, isOverHttp, maxQueuedBytes: gateway.maxQueuedBytes };
-  const translated: OpenBackend = (events, opening) => new Translator(options, events, opening);
+  const { maxQueuedBytes } = gateway;
+  const translated: OpenBackend = (events, opening) => {
+    const side = modern.forSession({ principal: opening?.principal ?? anonymous });
+    return new Translator({ server: side, isOverHttp, maxQueuedBytes }, events, opening);
+  };
   if (config.era === 'modern') return translated;
   const silentMs = Math.ceil(config.startTimeoutMs / 3);
   return openEitherEra({ direct: server.open, translated, eras: modern, isOverHttp, onLegacy, silentMs });

@@ -6,7 +6,7 @@ import { readOwn } from '../protocol/message.ts';
 import { ownRequest } from '../protocol/modern/envelope.ts';
 import { asksClients } from './configuration/credentials.ts';
 import type { ServedServer } from './served-server.ts';
-import { initialize, openTrial, Unusable } from './trial.ts';
+import { discover, initialize, openTrial, Unusable } from './trial.ts';
 import { version } from './version.ts';
 
 /** Asks a server from time to time whether it is well. */
@@ -17,8 +17,8 @@ export interface ServerProbe {
 
 /**
  * Begins to probe a server, where that is configured: at once, and then `probeEveryMs` after each answer. A server of the
- * modern era is asked `server/discover` as all its clients ask it, by what they share; one of the legacy era gets a session
- * of the gateway's own for each probe, with a `ping` in it, as every client has its own. It is up and down after so many
+ * modern era is asked `server/discover` by what all its clients share; where users are kept apart, on a process of its own.
+ * One of the legacy era gets a session of the gateway's own for each probe, with a `ping` in it, as every client has its own. It is up and down after so many
  * answers of a kind in a row: one that is lost says little. The log has each change, and each other reason, once.
  * @returns undefined for a server that is not probed: what only clients bring, the gateway does not have
  */
@@ -89,13 +89,16 @@ async function answers(served: ServedServer): Promise<void> {
   const { modern, config } = served;
   const { probeTimeoutMs } = config;
   const era = await inTime(modern.findEra(undefined, undefined, true), probeTimeoutMs);
-  if (era === 'modern') return askModern(served);
+  if (era === 'modern' && modern.isShared) return askModern(served);
   if (era === 'server_start_failed') throw new NotStarted(era);
-  if (era !== 'legacy') throw new Error(`its era could not be found out: ${era}`);
-  const trial = openTrial(served.running.openSibling, probeTimeoutMs);
+  if (era !== 'legacy' && era !== 'modern') throw new Error(`its era could not be found out: ${era}`);
+  const trial = openTrial(served.running.openSibling, probeTimeoutMs, era);
   try {
-    await initialize(trial);
-    await trial.request('ping', {});
+    if (era === 'modern') await discover(trial);
+    else {
+      await initialize(trial);
+      await trial.request('ping', {});
+    }
   } finally {
     await trial.close();
   }

@@ -1,5 +1,6 @@
 import type { Reason, RequestId } from '../protocol/faults.ts';
 import type { ForwardedHeaders } from '../protocol/forwarded-headers.ts';
+import type { Principal } from '../protocol/principal.ts';
 
 /**
  * The one seam between the gateway and any MCP server, whatever its transport: send, receive, close.
@@ -106,6 +107,8 @@ export interface Parcel {
 export interface OpenOptions {
   /** Headers of the client for what the backend asks by itself: those of its newest request, at any time. */
   headers?(): ForwardedHeaders;
+  /** Whose session it is for: what several sessions share is kept apart by it (P11). Absent for the gateway's own. */
+  readonly principal?: Principal | undefined;
   /** Where another backend stood, which is no more: the server's session is gone on with. Its loss is told as any end. */
   readonly resume?: Resume | undefined;
 }

@@ -1,6 +1,6 @@
 import type { CallAnswer } from '../modern/answer.ts';
 import type { Cancel } from '../modern/calls.ts';
-import type { SeenOfEra } from '../modern/modern-server.ts';
+import type { SeenOfEra } from '../modern/era-finder.ts';
 import type { Reason } from '../protocol/faults.ts';
 import type { ForwardedHeaders } from '../protocol/forwarded-headers.ts';
 import type { Message } from '../protocol/message.ts';
@@ -25,6 +25,8 @@ export interface ServerSide {
   ): Cancel;
   /** Passes a notification of a client on. Returns why it was not taken. */
   notify(notification: Message, headers: ForwardedHeaders | undefined): Reason | undefined;
+  /** The session is over, or lets go of its server: it asks for nothing more. */
+  leave(): void;
 }
 
 /** A server whose era can be found out. */

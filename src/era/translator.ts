@@ -263,6 +263,7 @@ export class Translator implements Backend {
     this.#outbox.close();
     this.#feed.close();
     for (const call of this.#calls.values()) call.cancel();
+    this.#options.server.leave();
     queueMicrotask(() => this.#events.onEnd({ reason, detail })); // outside of any call into the backend
   }
 }

@@ -1,9 +1,8 @@
 import { detach } from '../boundary.ts';
 import type { Groups } from '../era/groups/groups.ts';
 import { Answer } from '../modern/answer.ts';
-import type { ModernServer } from '../modern/modern-server.ts';
+import type { ClientOrigin, ModernServer } from '../modern/modern-server.ts';
 import type { Reason, RequestId } from '../protocol/faults.ts';
-import type { ForwardedHeaders } from '../protocol/forwarded-headers.ts';
 import { type Message, memberValue, protocolVersionKey } from '../protocol/message.ts';
 import { type Envelope, readEnvelope } from '../protocol/modern/envelope.ts';
 import { disagreeingHeader, missingHeader, type RequestHeaders } from '../protocol/modern/mirrored-headers.ts';
@@ -76,6 +75,8 @@ export function createModernFace({
     { principal }: Pick<Sender, 'principal'>,
     reply: Reply,
   ): void => {
+    const { forwarded, scopes, needs } = reply;
+    const origin: ClientOrigin = { principal, forwarded, scopes, needs };
     const hidesServerErrors = message.method === 'server/discover';
     const watch = watchOf(message, principal, reply);
     const id = message.id as RequestId;
@@ -98,14 +99,13 @@ export function createModernFace({
         if (!reply.accepts.sse) return answer.fault('not_acceptable');
         if (!hasFilter(message)) return answer.fault('bad_filter');
       }
-      const { forwarded } = reply;
       const pass = (): void => {
         if (era === 'legacy') groups.request(message, envelope, { principal, forwarded }, answer);
-        else modern.request(message, envelope.logLevel, answer, forwarded);
+        else modern.request(message, envelope.logLevel, answer, origin);
         watch?.sent();
       };
       if (era === 'legacy') return pass();
-      if (message.method === 'tools/call') checkParams(message, headers, answer, forwarded, pass);
+      if (message.method === 'tools/call') checkParams(message, headers, answer, origin, pass);
       else pass();
     });
   };
@@ -136,7 +136,7 @@ export function createModernFace({
     message: Message,
     headers: RequestHeaders,
     answer: Answer,
-    forwarded: ForwardedHeaders | undefined,
+    origin: ClientOrigin,
     pass: () => void,
   ): void => {
     const judge = (fault: Awaited<ReturnType<ModernServer['checkParams']>>): void => {
@@ -145,7 +145,7 @@ export function createModernFace({
       else if (fault === 'duplicate_key') answer.fault('duplicate_key');
       else answer.fault('header_mismatch', mismatchOf(fault.header, headers));
     };
-    const outcome = modern.checkParams(message, headers, forwarded);
+    const outcome = modern.checkParams(message, headers, origin);
     if (outcome instanceof Promise)
       detach('request', outcome.then(judge), () => answer.isOver || answer.fault('internal'));
     else judge(outcome);
@@ -174,7 +174,7 @@ export function createModernFace({
     const onFault = (): void => reply.fault('internal', null);
     whenEraIsKnown(reply, onFault, (era) => {
       if (era === 'legacy') return detach('request', notifyLegacyServer(message, principal, reply), onFault);
-      const reason = era === 'modern' ? modern.notify(message, reply.forwarded) : era;
+      const reason = era === 'modern' ? modern.notify(message, { principal, forwarded: reply.forwarded }) : era;
       if (reason === undefined) reply.accepted();
       else reply.fault(reason, null);
     });

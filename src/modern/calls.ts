@@ -1,14 +1,17 @@
 import type { ForwardedHeaders } from '../protocol/forwarded-headers.ts';
 import type { LogLevel } from '../protocol/modern/log-levels.ts';
 import type { CallAnswer } from './answer.ts';
+import type { Asker } from './task-owners.ts';
 
 /** Where a request comes from. */
 export interface Origin {
   /** Of the client's request that brought it, for the server. */
   readonly headers?: ForwardedHeaders | undefined;
+  /** Who sends it; absent where users are not told apart. */
+  readonly asker?: Asker | undefined;
   /** It is of a session of the legacy era, which is served until it ends. */
   readonly isOfSession?: boolean;
-  /** No client wants it: the gateway asks whether the server is well. */
+  /** No client waits for it: the gateway asks whether the server is well, or listens for other instances. */
   readonly isOfProbe?: boolean;
 }
 
@@ -33,6 +36,8 @@ export interface SharedCall {
   readonly answer: CallAnswer;
   /** Of its client, for the server; they go with this request and no other. */
   readonly headers: ForwardedHeaders;
+  /** Of a subscription, or a request that may begin a task, where users are told apart: whose it is. */
+  readonly asker: Asker | undefined;
   /** See `Origin`. */
   readonly isOfSession: boolean;
   readonly isOfProbe: boolean;
@@ -62,6 +67,7 @@ type Asked = Pick<
   | 'isListen'
   | 'answer'
   | 'headers'
+  | 'asker'
   | 'isOfSession'
   | 'isOfProbe'
   | 'text'
@@ -79,6 +85,7 @@ export function newCall(asked: Asked): SharedCall {
     isListen: asked.isListen,
     answer: asked.answer,
     headers: asked.headers,
+    asker: asked.asker,
     isOfSession: asked.isOfSession,
     isOfProbe: asked.isOfProbe,
     text: asked.text,

@@ -28,6 +28,8 @@ export interface DeliveriesOptions {
   onAnswered(call: SharedCall, text: Buffer): void;
   /** The server says that its list of tools has changed. */
   onToolsChanged(): void;
+  /** True if a subscriber may hear of the task that a notification tells of. */
+  mayHearOfTask(call: SharedCall, notification: Message): boolean;
   onDropped(what: Dropped, text: Buffer): void;
   /**
    * Sends the server a message of the gateway's own.
@@ -45,6 +47,9 @@ const changes: ReadonlySet<string | undefined> = new Set([
   'notifications/resources/list_changed',
   'notifications/resources/updated',
 ]);
+
+/** What a server tells of one task (2026-07-28, io.modelcontextprotocol/tasks). */
+const ofTask = 'notifications/tasks';
 
 /** Notifications of one request; they never go to a subscription (2026-07-28, basic/transports/streamable-http). */
 const requestScoped: ReadonlySet<string | undefined> = new Set(['notifications/progress', 'notifications/message']);
@@ -136,6 +141,7 @@ export class Deliveries {
       }
       call.isAcknowledged = true;
     } else if (!call.isAcknowledged || requestScoped.has(method)) return this.#drop('unacknowledged', text);
+    if (method === ofTask && !this.#options.mayHearOfTask(call, notification)) return this.#drop('foreign', text);
     this.#send(call, restoreSubscription(notification, call.idText));
   }
 

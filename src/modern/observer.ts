@@ -6,7 +6,7 @@ import type { Era } from '../protocol/revisions.ts';
  * server, which the modern era does not have; the server gets an error. `late`: it belongs to a request that was cancelled or answered. `log`: a log
  * message that belongs to none or to one of several requests. `unattributed`: any other notification that names no request.
  * `unacknowledged`: a notification of a subscription before it was acknowledged, or of a kind that no subscription has.
- * `foreign`: it came beside another request than the one that it names. `undeliverable`: its client takes no stream, or is gone. `cancellation`: the server did not read, and was not told that a
+ * `foreign`: it came beside another request than the one that it names, or tells of a task of somebody else. `undeliverable`: its client takes no stream, or is gone. `cancellation`: the server did not read, and was not told that a
  * request was cancelled, or a client posted one, which closing the stream stands for. `unplaced`: a notification of a client,
  * while no process of the server is its own.
  */
@@ -28,6 +28,8 @@ export interface ModernObserver {
   seeBackends?(server: string, open: OpenBackend): OpenBackend;
   /** It was found out, after so many milliseconds, of which era a server is. */
   eraFound(server: string, details: { readonly era: Era; readonly probeMs: number }): void;
+  /** It turned out to be one at a URL, where each request has a connection of its own, and an isolation is configured for it. */
+  isolationUnused(server: string): void;
   /** Its process answered `server/discover`. */
   ready(
     server: string,

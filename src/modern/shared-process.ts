@@ -13,6 +13,8 @@ export interface SharedProcessOptions {
   readonly server: Pick<Server, 'open' | 'startTimeoutMs' | 'isRemote'>;
   /** The gateway's own version, which it tells the server. */
   readonly version: string;
+  /** See `SharedServerOptions`. */
+  readonly after?: Promise<unknown> | undefined;
   /** A number that no request had before. */
   nextNumber(): number;
   /** Lines of the process, in order; `of` as in `BackendEvents.onMessages`. */
@@ -72,6 +74,11 @@ export class SharedProcess {
     return this.#state === 'ready';
   }
 
+  /** True if there is a process, or one is being started. */
+  get isRunning(): boolean {
+    return this.#state === 'starting' || this.#state === 'ready';
+  }
+
   get isCrashLoop(): boolean {
     return this.#state === 'crash_loop';
   }
@@ -88,7 +95,12 @@ export class SharedProcess {
     if (this.#state !== 'idle') return;
     this.#state = 'starting';
     const pauseMs = this.#failures < 2 ? 0 : Math.min(firstPauseMs * 2 ** (this.#failures - 2), maxPauseMs);
-    this.#timer = setTimeout(() => this.#open(headers), pauseMs);
+    const begin = (): void => {
+      if (this.#state === 'starting') this.#timer = setTimeout(() => this.#open(headers), pauseMs);
+    };
+    const { after } = this.#options;
+    if (after === undefined) begin();
+    else detach('shared_process', after.then(begin));
   }
 
   /** As `Backend.send`, once the process is ready. */

@@ -14,12 +14,15 @@ import { HeldNotifications } from './held-notifications.ts';
 import type { Counts, Dropped, ModernObserver } from './observer.ts';
 import type { SharedLimits } from './shared-limits.ts';
 import { SharedProcess } from './shared-process.ts';
+import { knowsTasks, TaskOwners } from './task-owners.ts';
 
 export interface SharedServerOptions {
   readonly server: Server;
   readonly version: string;
   readonly limits: SharedLimits;
   readonly observer: ModernObserver;
+  /** Nothing is started before this is settled: an earlier process of the same clients still ends. */
+  readonly after?: Promise<unknown> | undefined;
   /** A process runs that serves these revisions, and was sent no request yet. */
   onReady(revisions: readonly string[]): void;
   /** The process that ran has ended by itself. */
@@ -51,6 +54,7 @@ export class SharedServer {
   readonly #deliveries: Deliveries;
   readonly #process: SharedProcess;
   readonly #reruns: Reruns;
+  readonly #tasks = new TaskOwners();
   readonly #sweep: NodeJS.Timeout;
   /** What the process that runs declares; undefined if it does not say. */
   #capabilities: ReadonlySet<string> | undefined;
@@ -67,6 +71,7 @@ export class SharedServer {
       declares: (capability) => this.#capabilities?.has(capability) ?? true,
       onAnswered: (call, text) => this.#answered(call, text),
       onToolsChanged: options.onToolsChanged,
+      mayHearOfTask: ({ asker }, notification) => asker === undefined || this.#tasks.names(notification, asker),
       onDropped: (what, text) => this.#drop(what, text),
       tellServer: (text, headers) => {
         this.#process.send(text, headers);
@@ -75,6 +80,7 @@ export class SharedServer {
     this.#process = new SharedProcess({
       server,
       version,
+      after: options.after,
       nextNumber: () => ++this.#lastNumber,
       onLines: (lines, of) => this.#deliveries.take(lines, of),
       onReady: ({ revisions, capabilities, startMs }) => {
@@ -103,18 +109,20 @@ export class SharedServer {
     request: Message,
     logLevel: LogLevel | undefined,
     answer: CallAnswer,
-    { headers = noHeaders, isOfSession = false, isOfProbe = false }: Origin = {},
+    { headers = noHeaders, asker: sender, isOfSession = false, isOfProbe = false }: Origin = {},
   ): Cancel {
-    const refused = this.#refusal(request, isOfSession);
+    const refused = this.#refusal(request, isOfSession) ?? (sender && this.#tasks.refusal(request, sender));
     if (refused !== undefined) {
       answer.fault(refused);
       return () => undefined;
     }
     const number = ++this.#lastNumber;
-    const { text, idText, tokenText } = renumber(request, number);
+    const { text: renumbered, idText, tokenText } = renumber(request, number);
     const method = request.method as string;
     const isListen = method === listen;
-    const asked = { number, method, idText, tokenText, logLevel, text, isListen, answer, headers };
+    const text = isListen && sender !== undefined ? this.#tasks.withOwnTasks(renumbered, sender) : renumbered;
+    const asker = sender !== undefined && (isListen || knowsTasks(request)) ? sender : undefined;
+    const asked = { number, method, idText, tokenText, logLevel, text, isListen, answer, headers, asker };
     const call = newCall({ ...asked, isOfSession, isOfProbe });
     this.#calls.add(call);
     if (this.#process.isReady) this.#send(call);
@@ -153,6 +161,16 @@ export class SharedServer {
   /** What waits for a process, or may have to be sent to the next one. */
   get #heldBytes(): number {
     return this.#calls.heldBytes + this.#held.bytes;
+  }
+
+  /** True if a process runs or is being started. */
+  get isRunning(): boolean {
+    return this.#process.isRunning;
+  }
+
+  /** True if a client waits for something, or the server may still work at a task. */
+  get isBusy(): boolean {
+    return this.#calls.all().some(({ isOfProbe }) => !isOfProbe) || this.#tasks.areUnfinished(performance.now());
   }
 
   /** As `ModernServer.inFlight`. */
@@ -236,7 +254,8 @@ export class SharedServer {
     this.#sendHeld(Number.POSITIVE_INFINITY);
   }
 
-  #answered({ method, headers }: SharedCall, text: Buffer): void {
+  #answered({ method, headers, asker, isListen }: SharedCall, text: Buffer): void {
+    if (asker !== undefined && !isListen) this.#tasks.learn(text, asker, this.#options.limits.requestMaxMs);
     this.#process.noteAnswer();
     this.#reruns.answered(method, text);
     if (method === 'tools/list') this.#options.onTools(text, headers);
@@ -258,6 +277,7 @@ export class SharedServer {
   #lost(end: BackendEnd): void {
     const { server, observer, onLost } = this.#options;
     onLost();
+    if (!server.isRemote) this.#tasks.clear(); // they have ended with it
     const calls = this.#calls.all();
     const again = calls.filter((call) => !call.isSent || call.isListen || this.#mayRunAgain(call));
     const runAgain = again.filter(({ isSent }) => isSent).length;

@@ -16,6 +16,15 @@ export function createModernLog(logger: Logger, isAtTerminal: boolean): ModernOb
   const total = (counts: Counts): object => (Object.keys(counts).length === 0 ? {} : { dropped: counts });
   return {
     eraFound: (server, details) => logger.info({ server, ...details }, 'era found out'),
+    isolationUnused: (server) =>
+      logger.warn(
+        {
+          server,
+          detail:
+            'Each modern request has a connection of its own to a server at a URL. Who shares what the server keeps is said there; --credential and --forward-header can tell it who its users are.',
+        },
+        '--isolation keeps no modern clients apart at this server',
+      ),
     ready: (server, details) => logger.info({ server, ...details }, 'shared server ready'),
     ended(server, { reason, detail, exitCode, signal, lastOutput }, { dropped, ...details }) {
       const wrote = isAtTerminal && lastOutput?.length ? { lastOutput } : {};

@@ -552,6 +552,12 @@ const catalogue = {
     message:
       'Method not found: in this protocol version servers send no requests. Ask for input with a result of type input_required.',
   },
+  unknown_task: {
+    status: 200,
+    code: -32602,
+    message:
+      'Invalid params: there is no such task. It is over and forgotten, was lost with its server, or never existed.',
+  },
   method_of_other_era: {
     status: 200,
     code: -32601,

@@ -134,7 +134,7 @@ export class Conversation {
       onFailed: (cause) => tellFailure(observer, options.name, cause),
     });
     this.upstream = new Upstream({
-      ...{ server: seenBy(observer, server, options.name), epoch },
+      ...{ server: seenBy(observer, server, options.name), principal: parts.principal, epoch },
       isAdopted: adoption !== undefined,
       maxQueuedBytes: limits.maxQueuedBytes / 2,
       onStart: parts.onStart,

@@ -11,7 +11,9 @@ import { Cluster, type ClusterLimits } from './cluster/cluster.ts';
 import { ConnectedSessions } from './connected-sessions.ts';
 import { Expected } from './expected.ts';
 import { nameOf, type SessionObserver } from './observer.ts';
-import { noQuotas, type Quotas, type SessionOf } from './quotas/quotas.ts';
+import type { ProcessReason, ProcessRoom } from './quotas/process-room.ts';
+import { noQuotas, type ProcessOf, type Quotas, type SessionOf } from './quotas/quotas.ts';
+import type { Seat } from './quotas/seat.ts';
 import { type Readiness, readinessOf } from './readiness.ts';
 import { Renewal } from './renewal.ts';
 import type { Headers, Reply } from './reply.ts';
@@ -42,7 +44,7 @@ export interface SessionsOptions extends SessionOptions {
 }
 
 /** The sessions of one instance, by key, and the way to those of others. */
-export class Sessions {
+export class Sessions implements ProcessRoom {
   /** Those that have no key for others: each has one connection. */
   readonly connected: ConnectedSessions;
   /** Ends those of servers that are configured in another way by now. */
@@ -52,6 +54,8 @@ export class Sessions {
   readonly #byKey = new Map<string, Session>();
   /** Sessions that can no longer be used but whose backend or record may still be ending. */
   readonly #ending = new Map<string, Session>();
+  /** Processes that are of no session. */
+  #processes = 0;
   readonly #sweep = new Sweep(() => this.#endOverdue());
   readonly #cluster: Cluster | undefined;
   /** Clients of one stream, which listen before they open their session. */
@@ -168,6 +172,24 @@ export class Sessions {
     return undefined;
   }
 
+  /** As `ProcessRoom` has it. */
+  takeProcess(of: ProcessOf, { isAdmitted, isOfRequest }: ProcessReason): Seat | Reason {
+    const quotas = this.#quotas;
+    const own = isOfRequest ? quotas.refusesSession(of) : quotas.refusesProcess(of);
+    const refused = isAdmitted ? undefined : (own ?? this.#lacksRoom());
+    if (refused !== undefined) return refused;
+    const seat = isOfRequest ? quotas.take(of) : quotas.takeProcess(of);
+    this.#processes += 1;
+    return {
+      started: () => seat.started(),
+      ending: () => seat.ending(),
+      ended: () => {
+        this.#processes -= 1;
+        seat.ended();
+      },
+    };
+  }
+
   /**
    * Ends all sessions (P9): each when no request of it is in flight, those that are still busy after `graceMs` with an
    * error for what they wait for. With other instances they are released for them. Resolves when no backend is left.
@@ -255,8 +277,12 @@ export class Sessions {
   #refuses(of: SessionOf): Reason | undefined {
     if (this.isDraining) return 'draining';
     if (this.retirements.includes(of.server)) return 'server_reconfigured';
-    const count = this.#byKey.size + this.#ending.size + this.connected.size;
-    return this.#quotas.refusesSession(of) ?? (count < this.#options.maxSessions ? undefined : 'too_many_sessions');
+    return this.#quotas.refusesSession(of) ?? this.#lacksRoom();
+  }
+
+  #lacksRoom(): Reason | undefined {
+    const count = this.#byKey.size + this.#ending.size + this.connected.size + this.#processes;
+    return count < this.#options.maxSessions ? undefined : 'too_many_sessions';
   }
 
   #adopt(key: string, server: Server, adoption: Adoption): Session {

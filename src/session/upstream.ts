@@ -4,6 +4,7 @@ import type { Reason } from '../protocol/faults.ts';
 import { type ForwardedHeaders, noHeaders } from '../protocol/forwarded-headers.ts';
 import { canReplace, type Handshake, readHandshake } from '../protocol/handshake.ts';
 import type { Message } from '../protocol/message.ts';
+import type { Principal } from '../protocol/principal.ts';
 import { messageIn } from './adoption.ts';
 import type { ClientState } from './client-state.ts';
 import type { Restoration } from './observer.ts';
@@ -18,6 +19,8 @@ export type UpstreamState = 'unopened' | 'live' | 'hibernating' | 'restoring' | 
 /** What an upstream needs of its session. */
 export interface UpstreamOptions {
   readonly server: Server;
+  /** Whose the session is. */
+  readonly principal?: Principal;
   /** The session's epoch, and whether it had owners before. */
   readonly epoch: number;
   readonly isAdopted: boolean;
@@ -222,7 +225,8 @@ export class Upstream {
 
   #openBackend(events: BackendEvents, resume?: Resume): Backend {
     this.#options.onStart();
-    return this.#options.server.open(events, { headers: () => this.#newestHeaders, resume });
+    const { server, principal } = this.#options;
+    return server.open(events, { headers: () => this.#newestHeaders, principal, resume });
   }
 
   #lost(end: BackendEnd): void {

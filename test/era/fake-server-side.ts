@@ -78,6 +78,7 @@ export function createTranslation(maxQueuedBytes = 1_000_000) {
       notified.push(JSON.parse(notification.text.toString()));
       return refusal;
     },
+    leave: () => undefined,
   };
   const portions: number[] = [];
   const translator = new Translator(

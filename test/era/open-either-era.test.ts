@@ -1,7 +1,7 @@
 import { describe, expect, it, vi } from 'vitest';
 import type { BackendEnd } from '../../src/backend/backend.ts';
 import { openEitherEra } from '../../src/era/open-either-era.ts';
-import type { SeenOfEra } from '../../src/modern/modern-server.ts';
+import type { SeenOfEra } from '../../src/modern/era-finder.ts';
 import type { Reason } from '../../src/protocol/faults.ts';
 import type { Era } from '../../src/protocol/revisions.ts';
 import { createFakeServer } from '../support/fake-backend.ts';

@@ -3,6 +3,7 @@ import { ModernServer } from '../../src/modern/modern-server.ts';
 import type { ModernObserver } from '../../src/modern/observer.ts';
 import { heedMs } from '../../src/modern/peers.ts';
 import { maxToldUris } from '../../src/modern/wishes.ts';
+import { anonymous } from '../../src/session/visitor.ts';
 import type { ChangeListener, Changes } from '../../src/store/changes.ts';
 import { createMemoryChanges } from '../../src/store/memory/memory-changes.ts';
 import { StoreUnavailable } from '../../src/store/store-unavailable.ts';
@@ -87,7 +88,7 @@ function createInstance(changes: Changes | undefined, { isMute = false, isRemote
         leave = () => listener('left');
       };
       const request = readRequest(call('l', 'subscriptions/listen', { notifications }));
-      modern.request(request, undefined, Object.assign(answer, { onGone }) as never);
+      modern.request(request, undefined, Object.assign(answer, { onGone }) as never, { principal: anonymous });
       await vi.advanceTimersByTimeAsync(waitMs);
       const heard = (): unknown[] =>
         got.items.slice(1).map(({ method, params }) => {

@@ -78,6 +78,7 @@ export function sharedOf(
       observed.push([what, ...details]);
   const observer: ModernObserver = {
     eraFound: note('eraFound'),
+    isolationUnused: note('isolationUnused'),
     ready: note('ready'),
     ended: note('ended'),
     wroteAtStart: () => undefined,

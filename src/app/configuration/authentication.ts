@@ -1,4 +1,3 @@
-import type { Isolation } from '../../era/groups/groups.ts';
 import type { ApiKey } from '../../http/auth/api-keys.ts';
 import { type Credentials, credentialHeaders } from '../../protocol/credentials.ts';
 import { credentialsOf } from './credentials.ts';
@@ -16,10 +15,6 @@ export type Authentication = Pick<
 /** True if the gateway wants to know who sends a request. A file of keys without a key lets nobody in. */
 export const hasAuthentication = ({ apiKeysFile, apiKeys, authIssuer, proxyIdentityHeader }: Authentication): boolean =>
   apiKeysFile !== undefined || apiKeys.length > 0 || authIssuer.length > 0 || proxyIdentityHeader !== undefined;
-
-/** Who shares a process of a legacy server where that is not said: with authentication it is known who is who. */
-export const isolationOf = (isolation: ServerOptions['isolation'], isAuthenticated: boolean): Isolation =>
-  isolation === 'auto' ? (isAuthenticated ? 'principal' : 'request') : isolation;
 
 /** Reports what of the authentication would not do what it seems to. */
 export function checkAuthentication(

@@ -5,6 +5,7 @@ import type { Report } from './fault.ts';
 import { checkForwarding } from './forwarding.ts';
 import { resolveOptions } from './given-values.ts';
 import { checkHibernation } from './hibernation.ts';
+import { checkIsolation } from './isolation.ts';
 import { type ServerOptions, serverOptions } from './options.ts';
 import { checkUser } from './resource-options.ts';
 import type { EntryContext } from './server-entry.ts';
@@ -91,7 +92,7 @@ function readRemoteServer(
   const address = readAddress(url, common, report);
   if (address === undefined) return [];
   const server: RemoteServer = { ...common, name: nameOfAddress(address, path), address };
-  return [checkForClients(server, new Set(['forwardHeaders', 'credentials']), url.path, report)];
+  return [checkForClients(server, new Set(['forwardHeaders', 'credentials', 'isolation']), url.path, report)];
 }
 
 /**
@@ -106,7 +107,8 @@ const checkForClients = <T extends ServerConfig>(
 ): T => {
   const forwarding = checkForwarding(server, own.has('forwardHeaders'), path, report);
   const withCredentials = checkCredentials(forwarding, own.has('credentials'), path, report);
-  return checkHibernation(withCredentials, own.has('hibernateAfterMs'), path, report);
+  const isolated = checkIsolation(withCredentials, own.has('isolation'), path, report);
+  return checkHibernation(isolated, own.has('hibernateAfterMs'), path, report);
 };
 
 function readAddress(

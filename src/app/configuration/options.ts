@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Isolation } from '../../era/groups/groups.ts';
+import type { Isolation } from '../../modern/isolation.ts';
 import type { Era } from '../../protocol/revisions.ts';
 import { authOptions } from './auth-options.ts';
 import { credentialOptions } from './credentials.ts';
@@ -214,7 +214,7 @@ export const serverOptions = {
   isolation: text<Isolation | 'auto'>(
     'auto',
     z.enum(['auto', 'request', 'principal', 'shared'], { error: 'must be auto, request, principal or shared' }),
-    'Which modern clients share a process of a legacy server: request is none, each request gets a process; principal those that are one user; shared all; auto is principal with authentication, else request.',
+    'Who shares a process of a server. request: nobody, each request without a session gets one. principal: requests of the same user. shared: everyone. auto: principal with authentication; else request at a legacy server, and shared at a modern one. A legacy session at a legacy server always has its own.',
   ),
   poolMax: integer(
     4,

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { detach } from '../../boundary.ts';
 import type { Answer } from '../../modern/answer.ts';
+import type { Isolation } from '../../modern/isolation.ts';
 import type { Reason } from '../../protocol/faults.ts';
 import { type ForwardedHeaders, noHeaders } from '../../protocol/forwarded-headers.ts';
 import { type Message, placeOf, readOwn } from '../../protocol/message.ts';
@@ -30,14 +31,12 @@ import { say } from './say.ts';
 import { SessionReply } from './session-reply.ts';
 import { bindingOf, topicOf, type Whose } from './whose.ts';
 
-/** Which clients share sessions, of those who declare the same (docs/decisions/0028): none, those of one principal, or all. */
-export type Isolation = 'request' | 'principal' | 'shared';
-
 /** What the groups of a server need. */
 export interface GroupsOptions extends PlaceHost {
   readonly states: RequestStates;
   /** Who brings other credentials for the server is somebody else (P11). */
   readonly marks: CredentialMarks;
+  /** Which clients share sessions, of those who declare the same (docs/decisions/0028). */
   readonly isolation: Isolation;
   /** The most sessions of one group. */
   readonly poolMax: number;

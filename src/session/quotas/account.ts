@@ -68,9 +68,14 @@ export class Account {
 
   /** Why there may be no session more, with a process of its own or without. */
   refusesSession(hasProcess: boolean, nowMs: number): Reason | undefined {
-    const { sessions, processes } = this.#limits;
+    const { sessions } = this.#limits;
     if (sessions !== undefined && this.sessions >= sessions) return this.#reasons.sessions;
-    if (!hasProcess) return undefined;
+    return hasProcess ? this.refusesProcess(nowMs) : undefined;
+  }
+
+  /** Why there may be no process more. */
+  refusesProcess(nowMs: number): Reason | undefined {
+    const { processes } = this.#limits;
     if (processes !== undefined && this.processes >= processes) return this.#reasons.processes;
     return this.starts.hasRoom(nowMs) ? undefined : this.#reasons.starts;
   }

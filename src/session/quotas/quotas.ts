@@ -28,6 +28,12 @@ export interface SessionOf {
   readonly principal: Principal;
 }
 
+/** What a process is started for that is of no session. */
+export interface ProcessOf {
+  readonly server: Pick<Server, 'isRemote'>;
+  readonly principal: Principal;
+}
+
 /**
  * What each principal may have in use, and all together (docs/decisions/0036). It is asked for at the door, where nothing of
  * a request has reached a server yet, and given back on every way out. What is let in is not refused later: a session that is
@@ -42,6 +48,10 @@ export interface Quotas {
   take(of: SessionOf): Seat;
   /** Lets a client wait for a session that it is about to open, and returns what ends that; else says why not. */
   wait(principal: Principal): Reason | (() => void);
+  /** Why this principal may have no process more beside his sessions. */
+  refusesProcess(of: ProcessOf): Reason | undefined;
+  /** Counts such a process. */
+  takeProcess(of: ProcessOf): Seat;
 }
 
 /** No quotas at all. */
@@ -50,6 +60,8 @@ export const noQuotas: Quotas = {
   refusesSession: () => undefined,
   take: () => uncountedSeat,
   wait: () => () => undefined,
+  refusesProcess: () => undefined,
+  takeProcess: () => uncountedSeat,
 };
 
 const ownReasons: AccountReasons = {
@@ -115,7 +127,21 @@ export function createQuotas({ own, all, rates, onFailed }: QuotasOptions): Quot
       return undefined;
     },
 
-    take: ({ server, principal }) => createSeat(accountsOf(principal), hasProcess(server)),
+    take: ({ server, principal }) =>
+      createSeat(accountsOf(principal), { sessions: 1, processes: hasProcess(server) ? 1 : 0 }),
+
+    refusesProcess({ server, principal }) {
+      if (server.isRemote) return undefined;
+      const nowMs = performance.now();
+      for (const account of accountsOf(principal)) {
+        const refused = account.refusesProcess(nowMs);
+        if (refused !== undefined) return refused;
+      }
+      return undefined;
+    },
+
+    takeProcess: ({ server, principal }) =>
+      createSeat(accountsOf(principal), { sessions: 0, processes: server.isRemote ? 0 : 1 }),
 
     wait(principal) {
       const counted = accountsOf(principal);

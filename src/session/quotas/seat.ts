@@ -1,6 +1,6 @@
 import type { Account } from './account.ts';
 
-/** What a session has in use, from when it is opened or taken over until its process has ended. */
+/** What a session, or a process that is of none, has in use, from when it is opened or taken over until its process has ended. */
 export interface Seat {
   /** A backend is opened: its first, or the next after a loss. */
   started(): void;
@@ -13,11 +13,13 @@ export interface Seat {
 /** Where nothing is counted. */
 export const uncountedSeat: Seat = { started: () => undefined, ending: () => undefined, ended: () => undefined };
 
-/** A seat that is counted in the accounts of whose session it is. Each of its steps comes once, but for the starts. */
-export function createSeat(accounts: readonly Account[], hasProcess: boolean): Seat {
-  const processes = hasProcess ? 1 : 0;
+/** What a seat counts as: a session or none, with a process or without. */
+export type SeatCounts = Readonly<Record<'sessions' | 'processes', 0 | 1>>;
+
+/** A seat that is counted in the accounts of whose session or process it is. Each of its steps comes once, but for the starts. */
+export function createSeat(accounts: readonly Account[], { sessions, processes }: SeatCounts): Seat {
   for (const account of accounts) {
-    account.sessions += 1;
+    account.sessions += sessions;
     account.processes += processes;
   }
   return {
@@ -26,7 +28,7 @@ export function createSeat(accounts: readonly Account[], hasProcess: boolean): S
       for (const account of accounts) account.starts.use(processes, nowMs);
     },
     ending() {
-      for (const account of accounts) account.sessions -= 1;
+      for (const account of accounts) account.sessions -= sessions;
     },
     ended() {
       for (const account of accounts) account.processes -= processes;

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { readKeysFile } from '../../../src/app/configuration/api-keys.ts';
-import { hasAuthentication, isolationOf } from '../../../src/app/configuration/authentication.ts';
+import { hasAuthentication } from '../../../src/app/configuration/authentication.ts';
 import { readConfiguration } from '../../../src/app/configuration/config.ts';
+import { isolationOf } from '../../../src/app/configuration/isolation.ts';
 import { makeKey } from '../../../src/app/make-key.ts';
 import { digestOfKey } from '../../../src/http/auth/api-keys.ts';
 

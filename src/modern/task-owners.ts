@@ -1,0 +1,158 @@
+import type { Reason } from '../protocol/faults.ts';
+import { memberIndex } from '../protocol/json-members.ts';
+import { scanList, scanObject } from '../protocol/json-scan.ts';
+import { type Message, type Place, placeOf } from '../protocol/message.ts';
+import { clientCapabilitiesKey } from '../protocol/modern/envelope.ts';
+import type { Principal } from '../protocol/principal.ts';
+import { findPlace, replaceParts, valueAt } from '../protocol/splice.ts';
+import { coversAll } from '../session/used-scopes.ts';
+
+/** Who sends a request, where the gateway knows its users. */
+export interface Asker {
+  readonly principal: Principal;
+  /** What the credentials of the request allow; absent if they allow everything. */
+  readonly scopes?: ReadonlySet<string> | undefined;
+  /** Which scopes the request needs; absent for none. */
+  readonly needs?: readonly string[] | undefined;
+}
+
+/** Whose a task is. */
+interface Owned {
+  readonly owner: string;
+  readonly needs: readonly string[];
+  /** Until then its server may work at it, on the monotonic clock in milliseconds. */
+  readonly untilMs: number;
+}
+
+/** More tasks of one owner, and of all, are not remembered (P8): the oldest is then unknown to everybody. */
+const maxOfOwner = 1_000;
+const maxTasks = 50_000;
+/** A longer id is not remembered, for the same reason. */
+const maxIdLength = 1_024;
+
+/** The methods of the extension for tasks (2026-07-28, io.modelcontextprotocol/tasks) name one task. */
+const ofTasks = 'tasks/';
+
+/** More tasks of one subscription, and more bytes of their list, are not looked at (P8): it hears of none beyond. */
+const maxFilterIds = 500;
+const maxFilterBytes = 256 * 1_024;
+
+const listedTasks = ['params', 'notifications', 'taskIds'];
+
+/**
+ * Whose the tasks of one server are (P11). Its ids are for whoever made the task: a server does not know its users, so
+ * the gateway remembers who began a task, and with which scopes. To all others there is no such task, and neither is
+ * there one that the gateway knows nothing of.
+ */
+export class TaskOwners {
+  readonly #byId = new Map<string, Owned>();
+  readonly #counts = new Map<string, number>();
+
+  /** Why a request is not for the server: it is about a task that its sender does not have, or about those of everybody. */
+  refusal(request: Message, asker: Asker): Reason | undefined {
+    const { method } = request;
+    if (method?.startsWith(ofTasks) !== true) return undefined;
+    if (method === 'tasks/list') return 'method_removed';
+    return this.names(request, asker) ? undefined : 'unknown_task';
+  }
+
+  /** True if a message names a task of this sender. */
+  names(message: Message, asker: Asker): boolean {
+    return this.#isOwn(stringAt(message.text, placeOf(message, 'params', 'taskId')), asker);
+  }
+
+  /** True if the sender began the task, and his credentials allow what that needed. */
+  #isOwn(taskId: string | undefined, { principal, scopes }: Asker): boolean {
+    const owned = taskId === undefined ? undefined : this.#byId.get(taskId);
+    return owned !== undefined && owned.owner === keyOfPrincipal(principal) && coversAll(scopes, owned.needs);
+  }
+
+  /**
+   * A subscription without the tasks that its client does not have: as to a server that does not know them.
+   * @param text of the request as the server is to get it
+   */
+  withOwnTasks(text: Buffer, asker: Asker): Buffer {
+    const place = findPlace(text, listedTasks);
+    if (typeof place !== 'object') return text;
+    const listed = text.subarray(place.start, place.end);
+    const places = listed.length <= maxFilterBytes ? (scanList(listed) ?? []) : [];
+    const ids = places.slice(0, maxFilterIds).map((each) => stringAt(listed, each));
+    const own = ids.filter((id) => this.#isOwn(id, asker));
+    return replaceParts(text, [{ ...place, by: JSON.stringify(own) }]);
+  }
+
+  /**
+   * A request was answered: if it began a task, that is its sender's.
+   * @param maxMs how long a task may take, whatever its server says
+   */
+  learn(response: Buffer, { principal, needs = [] }: Asker, maxMs: number): void {
+    const result = valueAt(response, ['result']);
+    const members = result && scanObject(result);
+    if (result === undefined || members === undefined || members === 'duplicate_key') return;
+    const placeIn = (key: string): Place | undefined => {
+      const index = memberIndex(members, key);
+      if (index < 0) return undefined;
+      return { start: members.starts[index] as number, end: members.ends[index] as number };
+    };
+    if (stringAt(result, placeIn('resultType')) !== 'task') return;
+    const taskId = stringAt(result, placeIn('taskId'));
+    if (taskId === undefined) return;
+    const owner = keyOfPrincipal(principal);
+    this.#forget(taskId);
+    const count = this.#counts.get(owner) ?? 0;
+    if (count >= maxOfOwner) this.#forgetOldest((owned) => owned.owner === owner);
+    else if (this.#byId.size >= maxTasks) this.#forgetOldest(() => true);
+    const ttl = placeIn('ttlMs');
+    const ttlMs =
+      ttl === undefined ? Number.NaN : Number(result.toString('latin1', ttl.start, Math.min(ttl.end, ttl.start + 20)));
+    const untilMs = performance.now() + (ttlMs >= 0 ? Math.min(ttlMs, maxMs) : maxMs);
+    this.#byId.set(taskId, { owner, needs, untilMs });
+    this.#counts.set(owner, (this.#counts.get(owner) ?? 0) + 1);
+  }
+
+  /** True if the server may still work at one of them. */
+  areUnfinished(nowMs: number): boolean {
+    for (const { untilMs } of this.#byId.values()) if (untilMs > nowMs) return true;
+    return false;
+  }
+
+  /** The process that had them is gone. */
+  clear(): void {
+    this.#byId.clear();
+    this.#counts.clear();
+  }
+
+  #forgetOldest(isMeant: (owned: Owned) => boolean): void {
+    for (const [taskId, owned] of this.#byId) if (isMeant(owned)) return this.#forget(taskId);
+  }
+
+  #forget(taskId: string): void {
+    const owned = this.#byId.get(taskId);
+    if (owned === undefined) return;
+    this.#byId.delete(taskId);
+    const count = (this.#counts.get(owned.owner) ?? 0) - 1;
+    if (count > 0) this.#counts.set(owned.owner, count);
+    else this.#counts.delete(owned.owner);
+  }
+}
+
+/** True if the client of a request says that it knows tasks: only such a request may begin one. */
+export function knowsTasks(request: Message): boolean {
+  const place = placeOf(request, 'meta', clientCapabilitiesKey);
+  return place !== undefined && request.text.subarray(place.start, place.end).includes('tasks');
+}
+
+/** One text for each principal, with the mark of his credentials for a server: the lengths keep the parts apart. */
+export const keyOfPrincipal = ({ issuer, subject, client, credentials = '' }: Principal): string =>
+  `${issuer.length} ${subject.length} ${client.length} ${issuer}${subject}${client}${credentials}`;
+
+/** A string of no more than `maxIdLength` characters; undefined for anything else. */
+function stringAt(text: Buffer, place: Place | undefined): string | undefined {
+  if (place === undefined || text[place.start] !== quote || place.end - place.start > longestEscaped) return undefined;
+  const value = JSON.parse(text.toString('utf8', place.start, place.end)) as string;
+  return value.length <= maxIdLength ? value : undefined;
+}
+
+const quote = 0x22;
+/** Each character may be written as an escape of six. */
+const longestEscaped = 6 * maxIdLength + 2;

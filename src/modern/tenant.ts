@@ -1,0 +1,191 @@
+import type { Reason } from '../protocol/faults.ts';
+import { type ForwardedHeaders, noHeaders } from '../protocol/forwarded-headers.ts';
+import { type Message, memberValue, readOwn } from '../protocol/message.ts';
+import { ownRequest } from '../protocol/modern/envelope.ts';
+import type { LogLevel } from '../protocol/modern/log-levels.ts';
+import type { RequestHeaders } from '../protocol/modern/mirrored-headers.ts';
+import type { Seat } from '../session/quotas/seat.ts';
+import type { Server } from '../session/session-parts.ts';
+import type { Changes } from '../store/changes.ts';
+import type { CallAnswer } from './answer.ts';
+import type { Cancel, Origin } from './calls.ts';
+import type { ModernObserver } from './observer.ts';
+import { SharedChanges } from './shared-changes.ts';
+import type { SharedLimits } from './shared-limits.ts';
+import { SharedServer } from './shared-server.ts';
+import { type ParamFault, ToolHeaders } from './tool-headers.ts';
+
+/** What the tenants of a server have in common. */
+export interface TenantHost {
+  readonly server: Server;
+  /** The gateway's own version. */
+  readonly version: string;
+  readonly limits: SharedLimits;
+  readonly observer: ModernObserver;
+  /** The newest revision of the modern era that the server and the gateway serve. */
+  readonly revision: () => string;
+  /** A process serves these revisions. */
+  onReady(revisions: readonly string[]): void;
+  /** A process did not answer as a server of the modern era. */
+  onNotModern(): void;
+}
+
+/** What one tenant is made of. */
+export interface TenantOf {
+  /** What instances tell each other; undefined where nothing is to be told. */
+  readonly changes: Changes | undefined;
+  /** The same for this tenant on all instances, and for no other one. */
+  readonly topic: string;
+  /** Its process, in the accounts of whoever it is for; undefined where none is counted. */
+  readonly seat: Seat | undefined;
+  /** An earlier tenant that still ends, and that this one takes the place of. */
+  readonly after?: Promise<unknown> | undefined;
+  /** What is known of the tools; absent for a knowledge of its own. */
+  readonly tools?: ToolHeaders | undefined;
+}
+
+/** The gateway's own list of tools holds a call no longer than this. */
+const listTimeoutMs = 10_000;
+
+/**
+ * The clients that share one process of a modern server, with that process and all that is told by it: its subscriptions,
+ * the schemas of its tools, its tasks (docs/decisions/0066). Nothing of it reaches the clients of another tenant.
+ */
+export class Tenant {
+  /** Sessions that use it. */
+  holders = 0;
+  /** When it was last seen in use, on the monotonic clock in milliseconds. */
+  usedAt = performance.now();
+  readonly #host: TenantHost;
+  readonly #seat: Seat | undefined;
+  readonly #shared: SharedServer;
+  readonly #tools: ToolHeaders;
+  /** Undefined where one instance is all that there is, or where the server is one for all instances. */
+  readonly #changes: SharedChanges | undefined;
+  #ending: Promise<void> | undefined;
+
+  constructor(host: TenantHost, { changes, topic, seat, after, tools }: TenantOf) {
+    const { server, version, limits, observer } = host;
+    this.#host = host;
+    this.#seat = seat;
+    this.#tools = tools ?? new ToolHeaders({ list: (cursor, headers) => this.listTools(cursor, headers) });
+    const forgetTools = (): void => {
+      if (tools === undefined) this.#tools.forget();
+    };
+    this.#shared = new SharedServer({
+      ...{ server: seat === undefined ? server : counted(server, seat), version, limits, observer, after },
+      onReady: (revisions) => {
+        host.onReady(revisions);
+        forgetTools();
+        this.#changes?.processReady();
+      },
+      onLost: () => this.#changes?.processLost(),
+      onNotModern: host.onNotModern,
+      onTools: (response, headers) => this.#tools.learn(response, headers),
+      onToolsChanged: forgetTools,
+    });
+    if (changes === undefined) return;
+    this.#changes = new SharedChanges({
+      ...{ changes, topic },
+      listen: (notifications, answer) =>
+        this.#shared.request(this.#ownRequest('subscriptions/listen', { notifications }), undefined, answer, {
+          isOfProbe: true,
+        }),
+      onCut: () => observer.wishesCut(server.name),
+    });
+  }
+
+  /** What its clients have in flight: calls, and streams of subscriptions. */
+  get inFlight(): { readonly calls: number; readonly streams: number } {
+    return this.#shared.inFlight;
+  }
+
+  /** True if it must not be ended. */
+  get isInUse(): boolean {
+    return this.holders > 0 || this.#shared.isBusy;
+  }
+
+  /** True if its process runs or is being started. */
+  get isRunning(): boolean {
+    return this.#shared.isRunning;
+  }
+
+  /** True once it is being ended: it takes nothing more. */
+  get isEnding(): boolean {
+    return this.#ending !== undefined;
+  }
+
+  /** Starts the process ahead of the first request. */
+  start(): void {
+    this.#changes?.join();
+    this.#shared.start();
+  }
+
+  /** As `SharedServer.request`; a subscription hears of changes at all instances. */
+  request(request: Message, logLevel: LogLevel | undefined, answer: CallAnswer, origin: Origin): Cancel {
+    const changes = this.#changes;
+    const send = (to: CallAnswer): Cancel => this.#shared.request(request, logLevel, to, origin);
+    changes?.join();
+    if (changes === undefined || request.method !== 'subscriptions/listen') return send(answer);
+    // A session's calls must not overtake its subscription, and go to the process of this instance.
+    return changes.listen(request, answer, origin.isOfSession !== true, send);
+  }
+
+  /** Passes on a notification of a client. Returns why it was not taken. */
+  notify(notification: Message, forwarded?: ForwardedHeaders): Reason | undefined {
+    return this.#shared.notify(notification, forwarded);
+  }
+
+  /** Checks the mirrored parameters of a `tools/call`. */
+  checkParams(call: Message, headers: RequestHeaders, forwarded?: ForwardedHeaders): ParamFault | Promise<ParamFault> {
+    return this.#tools.check(call, memberValue(call, 'params', 'name'), headers, forwarded);
+  }
+
+  /** Asks the server for a page of its list of tools; undefined if it does not answer in time. */
+  listTools(cursor: string | undefined, headers: ForwardedHeaders = noHeaders): Promise<Buffer | undefined> {
+    const request = this.#ownRequest('tools/list', cursor === undefined ? {} : { cursor });
+    return new Promise((resolve) => {
+      const settle = (text?: Buffer): void => {
+        clearTimeout(timer);
+        resolve(text);
+      };
+      const timer = setTimeout(() => {
+        cancel();
+        settle();
+      }, listTimeoutMs);
+      const answer: CallAnswer = { message: () => false, response: settle, fault: () => settle() };
+      const cancel = this.#shared.request(request, undefined, answer, { headers });
+    });
+  }
+
+  /**
+   * Ends it in order (P9); sessions are served until they have ended. Resolves when no process is left. Idempotent: a later
+   * end does not change the first one's time.
+   */
+  end(graceMs = 0, sessionsEnded?: Promise<unknown>): Promise<void> {
+    this.#ending ??= this.#end(graceMs, sessionsEnded);
+    return this.#ending;
+  }
+
+  async #end(graceMs: number, sessionsEnded?: Promise<unknown>): Promise<void> {
+    this.#changes?.drain();
+    await this.#shared.drain(graceMs, sessionsEnded);
+    this.#seat?.ending();
+    this.#seat?.ended();
+    await this.#changes?.close();
+  }
+
+  #ownRequest(method: string, params: Readonly<Record<string, unknown>>): Message {
+    const { version, revision } = this.#host;
+    return readOwn(ownRequest('own', method, params, { version, protocolVersion: revision() }));
+  }
+}
+
+/** A server whose processes are counted as they are started. */
+const counted = (server: Server, seat: Seat): Server => ({
+  ...server,
+  open: (events, opening) => {
+    seat.started();
+    return server.open(events, opening);
+  },
+});

@@ -1,0 +1,151 @@
+import type { Reason } from '../protocol/faults.ts';
+import type { Principal } from '../protocol/principal.ts';
+import type { ProcessRoom } from '../session/quotas/process-room.ts';
+import type { Changes } from '../store/changes.ts';
+import type { Isolation } from './isolation.ts';
+import { keyOfPrincipal } from './task-owners.ts';
+import { Tenant, type TenantHost } from './tenant.ts';
+import type { ToolHeaders } from './tool-headers.ts';
+
+/** What the tenants of a server need. */
+export interface TenantsOptions {
+  readonly host: TenantHost;
+  readonly isolation: Isolation;
+  /** What instances tell each other; undefined if there is one alone. */
+  readonly changes: Changes | undefined;
+  /** Counts the processes of users; absent where nothing is counted. */
+  readonly room?: ProcessRoom | undefined;
+  /** A process that nobody uses is ended after so many milliseconds. */
+  readonly idleMs: number;
+}
+
+/** How often it is looked for tenants that nobody uses, at least, in milliseconds. */
+const maxSweepMs = 30_000;
+
+/** One that has no process is kept for this long, in milliseconds: it remembers how often its process has ended lately. */
+const withoutProcessMs = 60_000;
+
+/**
+ * Which process of a modern server a request goes to (docs/decisions/0066): the one that all share, or that of its user,
+ * started at the first use and ended when nobody uses it any more, or one of its own.
+ */
+export class Tenants {
+  readonly #options: TenantsOptions;
+  /** That of all; undefined where users are kept apart. */
+  readonly #common: Tenant | undefined;
+  readonly #byKey = new Map<string, Tenant>();
+  /** Requests of one user mostly bring the same object: to look it up costs less than to make its key. */
+  readonly #found = new WeakMap<Principal, Tenant>();
+  /** Those that end, by the keys under which there may be a next one. */
+  readonly #ending = new Map<string, Promise<void>>();
+  /** All that have or may have a process, those that end too. */
+  readonly #all = new Set<Tenant>();
+  #sweep: NodeJS.Timeout | undefined;
+  #isDraining = false;
+
+  constructor(options: TenantsOptions) {
+    this.#options = options;
+    const { host, isolation, changes } = options;
+    if (isolation !== 'shared') return;
+    const topic = `modern ${host.server.digest} ${host.server.name}`;
+    this.#common = new Tenant(host, { changes, topic, seat: undefined });
+    this.#all.add(this.#common);
+  }
+
+  /** What all clients share; undefined where they do not. */
+  get common(): Tenant | undefined {
+    return this.#common;
+  }
+
+  /** What clients have in flight at all of them. */
+  get inFlight(): { readonly calls: number; readonly streams: number } {
+    if (this.#common !== undefined) return this.#common.inFlight;
+    let [calls, streams] = [0, 0];
+    for (const { inFlight } of this.#all) {
+      calls += inFlight.calls;
+      streams += inFlight.streams;
+    }
+    return { calls, streams };
+  }
+
+  /**
+   * The one that serves this user, made if there is none; or why there may be none.
+   * @param isOfSession a session makes it necessary, which was let in before
+   */
+  of(principal: Principal, isOfSession: boolean): Tenant | Reason {
+    if (this.#common !== undefined) return this.#common;
+    const found = this.#found.get(principal);
+    if (found?.isEnding === false) return found;
+    const key = keyOfPrincipal(principal);
+    const tenant = this.#byKey.get(key) ?? this.#create(principal, isOfSession, key);
+    if (typeof tenant !== 'string') this.#found.set(principal, tenant);
+    return tenant;
+  }
+
+  /**
+   * One for a single request or session, which ends it; or why there may be none.
+   * @param tools what is known of the server's tools by others of the kind
+   */
+  apart(principal: Principal, isOfSession: boolean, tools?: ToolHeaders): Tenant | Reason {
+    return this.#create(principal, isOfSession, undefined, tools);
+  }
+
+  /** Ends one of `apart`. Resolves when nothing of it is left. */
+  async end(tenant: Tenant): Promise<void> {
+    await tenant.end();
+    this.#all.delete(tenant);
+  }
+
+  /** Ends all in order (P9); sessions are served until they have ended. Resolves when no process is left. */
+  async drain(graceMs: number, sessionsEnded: Promise<unknown> = Promise.resolve()): Promise<void> {
+    this.#isDraining = true;
+    clearInterval(this.#sweep);
+    const ended = (tenant: Tenant): Promise<void> => tenant.end(graceMs, sessionsEnded);
+    await Promise.all([...Array.from(this.#all, ended), ...this.#ending.values()]);
+    // A session may have needed another one meanwhile.
+    await Promise.all(Array.from(this.#all, (tenant) => tenant.end()));
+    this.#all.clear();
+  }
+
+  #create(principal: Principal, isOfSession: boolean, key?: string, tools?: ToolHeaders): Tenant | Reason {
+    const { host, room, changes } = this.#options;
+    if (this.#isDraining && !isOfSession) return 'draining';
+    const { isRemote, sharesProcess, name, digest } = host.server;
+    const of = { server: { isRemote }, principal };
+    const isAdmitted = isOfSession && sharesProcess !== true;
+    const seat = room?.takeProcess(of, { isAdmitted, isOfRequest: key === undefined && !isOfSession });
+    if (typeof seat === 'string') return seat;
+    const tenant = new Tenant(host, {
+      ...{ topic: `modern ${digest} ${name} ${key}`, seat, tools },
+      changes: key === undefined ? undefined : changes,
+      after: key === undefined ? undefined : this.#ending.get(key),
+    });
+    this.#all.add(tenant);
+    if (key === undefined) return tenant;
+    this.#byKey.set(key, tenant);
+    this.#sweep ??= setInterval(() => this.#endUnused(), this.#sweepMs).unref();
+    return tenant;
+  }
+
+  get #sweepMs(): number {
+    return Math.min(maxSweepMs, Math.ceil(this.#options.idleMs / 4));
+  }
+
+  #endUnused(): void {
+    const { idleMs } = this.#options;
+    const now = performance.now();
+    for (const [key, tenant] of this.#byKey) {
+      if (tenant.isInUse) tenant.usedAt = now;
+      const keptMs = tenant.isRunning ? idleMs : Math.min(idleMs, withoutProcessMs);
+      if (now - tenant.usedAt < keptMs) continue;
+      this.#byKey.delete(key);
+      const ending = this.end(tenant).finally(() => {
+        if (this.#ending.get(key) === ending) this.#ending.delete(key);
+      });
+      this.#ending.set(key, ending);
+    }
+    if (this.#byKey.size > 0) return;
+    clearInterval(this.#sweep);
+    this.#sweep = undefined;
+  }
+}

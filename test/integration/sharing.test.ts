@@ -1,0 +1,165 @@
+import { describe, expect, it, test } from 'vitest';
+import { type Gateway, type GatewayOptions, startGateway } from '../support/gateway.ts';
+import { initialize } from '../support/http-client.ts';
+import { type Keeper, keepingFixture, legacyKeeper, modernKeeper, users, usersEnv } from '../support/keepers.ts';
+import { callModern, openModern } from '../support/modern-client.ts';
+import { waitFor } from '../support/wait-for.ts';
+
+const start = (args: readonly string[] = [], flags: readonly string[] = [], more: GatewayOptions = {}) =>
+  startGateway({
+    env: usersEnv,
+    args: ['--log-format', 'json', ...args],
+    command: [...keepingFixture, ...flags],
+    ...more,
+  });
+
+/** Whether bob sees the connection of alice, and she her own. */
+async function seenBy(alice: Keeper, bob: Keeper): Promise<{ readonly alice: boolean; readonly bob: boolean }> {
+  await alice.connect('mongodb://alice');
+  const [own, other] = [await alice.list(), await bob.list()];
+  return { alice: own.connections.length > 0, bob: other.connections.length > 0 };
+}
+
+const warningsOf = (gateway: Gateway): readonly unknown[] =>
+  gateway.logs().filter(({ level }) => level === 'warn' || level === 40);
+
+const sharedWarning = expect.objectContaining({ msg: expect.stringMatching(/users share/) });
+
+describe('users of a server that keeps connections in its process', () => {
+  const keeps = { alice: true, bob: false };
+  const clients = {
+    modern: async ({ url }: Gateway, user: keyof typeof users) => modernKeeper(url, users[user]),
+    legacy: async ({ url }: Gateway, user: keyof typeof users) => legacyKeeper(url, users[user]),
+  };
+
+  test.each([
+    ['modern', 'of both eras', []],
+    ['legacy', 'of both eras', []],
+    ['modern', 'of the modern era', ['--modern']],
+    ['legacy', 'of the modern era', ['--modern']],
+    ['modern', 'of the legacy era', ['--legacy']],
+    ['legacy', 'of the legacy era', ['--legacy']],
+  ] as const)('[M-05] are kept apart by default: %s clients, a server %s', async (kind, _, flags) => {
+    const gateway = await start([], flags);
+    const [alice, bob] = [await clients[kind](gateway, 'alice'), await clients[kind](gateway, 'bob')];
+    expect(await seenBy(alice, bob)).toEqual(keeps);
+    expect(warningsOf(gateway)).not.toContainEqual(sharedWarning);
+  });
+
+  test('[M-05] are kept apart with --isolation principal, whatever their client speaks; a user has one process for all', async () => {
+    const gateway = await start(['--isolation', 'principal'], ['--modern']);
+    const modern = [modernKeeper(gateway.url, users.alice), modernKeeper(gateway.url, users.bob)] as const;
+    expect(await seenBy(...modern)).toEqual(keeps);
+    const legacy = [await clients.legacy(gateway, 'alice'), await clients.legacy(gateway, 'bob')] as const;
+    expect(await legacy[0].list()).toMatchObject({
+      connections: ['mongodb://alice'],
+      pid: (await modern[0].list()).pid,
+    });
+    expect(await legacy[1].list()).toMatchObject({ connections: [], pid: (await modern[1].list()).pid });
+    expect(await gateway.descendants()).toHaveLength(2);
+  });
+
+  test('[M-05] [M-06] with --isolation request nobody shares, not even a user with himself; a session has its own process', async () => {
+    const gateway = await start(['--isolation', 'request'], ['--modern']);
+    const alice = modernKeeper(gateway.url, users.alice);
+    expect(await seenBy(alice, modernKeeper(gateway.url, users.bob))).toEqual({ alice: false, bob: false });
+    const sessions = await Promise.all([1, 2].map(() => clients.legacy(gateway, 'alice')));
+    await sessions[0]?.connect('one');
+    expect((await sessions[0]?.list())?.connections).toEqual(['one']);
+    expect((await sessions[1]?.list())?.connections).toEqual([]);
+    await waitFor(async () => (await gateway.descendants()).length === 2, { what: 'only those of the sessions' });
+  });
+
+  test('[M-05] [M-06] share with --isolation shared, and the start says so', async () => {
+    const gateway = await start(['--isolation', 'shared'], ['--modern']);
+    await waitFor(() => warningsOf(gateway).length > 0, { what: 'the warning' });
+    expect(warningsOf(gateway)).toContainEqual(sharedWarning);
+    expect(await seenBy(modernKeeper(gateway.url, users.alice), modernKeeper(gateway.url, users.bob))).toEqual({
+      alice: true,
+      bob: true,
+    });
+    expect((await (await clients.legacy(gateway, 'bob')).list()).connections).toEqual(['mongodb://alice']);
+  });
+
+  it('share one process where nobody is known, as before', async () => {
+    const gateway = await start([], ['--modern'], { env: {} });
+    expect(await seenBy(modernKeeper(gateway.url), modernKeeper(gateway.url))).toEqual({ alice: true, bob: true });
+    expect(await gateway.descendants()).toHaveLength(1);
+  });
+
+  test('[M-05] hear of changes in the process of their own, and of no other', async () => {
+    const { url } = await start([], ['--modern']);
+    const listen = (user: keyof typeof users) =>
+      openModern(url, 'subscriptions/listen', { notifications: { toolsListChanged: true } }, { headers: users[user] });
+    const [alice, bob] = [await listen('alice'), await listen('bob')];
+    for (const stream of [alice, bob]) await stream.nextMessage();
+    await modernKeeper(url, users.alice).connect('x');
+    await alice.nextMessage(({ method }) => method === 'notifications/tools/list_changed');
+    await modernKeeper(url, users.bob).connect('y');
+    await bob.nextMessage(({ method }) => method === 'notifications/tools/list_changed');
+    expect(bob.events.items).toHaveLength(2);
+    for (const stream of [alice, bob]) stream.drop();
+  });
+
+  test('[M-05] the process of a user ends when nobody uses it, and not under a session or a subscription', async () => {
+    const args = ['--hibernate-after-ms', '1000', '--era', 'modern'];
+    const gateway = await start(args, ['--modern']);
+    const processes = async (): Promise<number> => (await gateway.descendants()).length;
+    const alice = modernKeeper(gateway.url, users.alice);
+    await alice.connect('x');
+    await waitFor(async () => (await processes()) === 0, { what: 'the end of an unused process' });
+    expect((await alice.list()).connections).toEqual([]);
+    const filter = { notifications: { toolsListChanged: true } };
+    const stream = await openModern(gateway.url, 'subscriptions/listen', filter, { headers: users.alice });
+    await stream.nextMessage();
+    const { pid } = await alice.list();
+    await modernKeeper(gateway.url, users.bob).list();
+    await waitFor(async () => (await processes()) === 1, { what: 'the end of the process of bob' });
+    expect((await alice.list()).pid).toBe(pid);
+    stream.drop();
+  });
+
+  test('[S20] a process of a user counts for what he may have', async () => {
+    const { url } = await start(['--max-sessions', '1', '--era', 'modern'], ['--modern']);
+    expect((await modernKeeper(url, users.alice).list()).connections).toEqual([]);
+    const refused = await callModern(url, 'list_connections', {}, { headers: users.bob });
+    expect([refused.status, refused.json.error.data.reason]).toEqual([503, 'too_many_sessions']);
+    expect((await modernKeeper(url, users.alice).list()).connections).toEqual([]);
+  });
+
+  test('[S20] of a user with one process of his own each, the second server starts none', async () => {
+    const args = ['--principal-processes', '1', '--isolation', 'request'];
+    const { url } = await start(args, ['--modern']);
+    const session = await initialize(url, { headers: users.alice });
+    expect((await session.request('tools/list')).status).toBe(200);
+    const refused = await callModern(url, 'list_connections', {}, { headers: users.alice });
+    expect([refused.status, refused.json.error.data.reason]).toEqual([429, 'quota_processes']);
+  });
+
+  test('[M-05] a drain ends the processes of all users, and what they have in flight in order', async () => {
+    const gateway = await start([], ['--modern']);
+    const filter = { notifications: { toolsListChanged: true } };
+    const streams = await Promise.all(
+      (['alice', 'bob'] as const).map((user) =>
+        openModern(gateway.url, 'subscriptions/listen', filter, { headers: users[user], id: user }),
+      ),
+    );
+    for (const stream of streams) await stream.nextMessage();
+    const stopped = gateway.stop();
+    for (const stream of streams) {
+      const { messages } = await stream.answer();
+      expect(messages.at(-1)).toMatchObject({ result: { resultType: 'complete' } });
+    }
+    expect((await stopped).code).toBe(0);
+  });
+
+  test('[M-05] a probe uses no process of a user, and leaves none', async () => {
+    const gateway = await start(['--probe-every-ms', '3600000', '--era', 'modern'], ['--modern']);
+    const said = (text: string): boolean => gateway.logs().some(({ msg }) => msg === text);
+    await waitFor(() => said('server is up, by its probes'), { what: 'an answer to the probe' });
+    await waitFor(async () => (await gateway.descendants()).length <= 1, { what: 'the end of its process' });
+    expect(said('shared server ready')).toBe(false);
+    await modernKeeper(gateway.url, users.alice).list();
+    expect(said('shared server ready')).toBe(true);
+  });
+});

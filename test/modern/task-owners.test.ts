@@ -1,0 +1,100 @@
+import { describe, expect, it, vi } from 'vitest';
+import { type Asker, TaskOwners } from '../../src/modern/task-owners.ts';
+import type { Reason } from '../../src/protocol/faults.ts';
+import { call, readRequest } from './shared-fixture.ts';
+
+const userOf = (subject: string, scopes?: readonly string[], needs?: readonly string[]): Asker => ({
+  principal: { issuer: '', subject, client: '' },
+  scopes: scopes && new Set(scopes),
+  needs,
+});
+const [alice, bob] = [userOf('alice'), userOf('bob')];
+const maxMs = 60_000;
+
+const begun = (taskId: unknown, more: object = {}): Buffer =>
+  Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 1, result: { resultType: 'task', taskId, ...more } }));
+const refusal = (owners: TaskOwners, taskId: unknown, asker: Asker): Reason | undefined =>
+  owners.refusal(readRequest(call(1, 'tasks/get', { taskId })), asker);
+
+describe('the owners of tasks', () => {
+  it('[S-07] are those whose calls began them, with the scopes that these needed', () => {
+    const owners = new TaskOwners();
+    owners.learn(begun('one'), userOf('alice', ['read', 'write'], ['write']), maxMs);
+    expect(refusal(owners, 'one', alice)).toBeUndefined();
+    expect(refusal(owners, 'one', userOf('alice', ['write']))).toBeUndefined();
+    expect(refusal(owners, 'one', userOf('alice', ['read']))).toBe('unknown_task');
+    expect(refusal(owners, 'one', bob)).toBe('unknown_task');
+    expect(refusal(owners, 'two', alice)).toBe('unknown_task');
+  });
+
+  it('[S-07] are those who began the newest one of an id, and nobody once its process is gone', () => {
+    const owners = new TaskOwners();
+    for (const asker of [alice, bob]) owners.learn(begun('task-1'), asker, maxMs);
+    expect([refusal(owners, 'task-1', alice), refusal(owners, 'task-1', bob)]).toEqual(['unknown_task', undefined]);
+    owners.clear();
+    expect(refusal(owners, 'task-1', bob)).toBe('unknown_task');
+  });
+
+  it.each([
+    ['a result that is no task', { resultType: 'complete', taskId: 'x' }],
+    ['a task without an id', { resultType: 'task' }],
+    ['an id that is no text', { resultType: 'task', taskId: { x: 1 } }],
+    ['a type that is no text', { resultType: ['task'], taskId: 'x' }],
+    ['an id that is too long', { resultType: 'task', taskId: 'x'.repeat(1_025) }],
+    ['no object', 'task'],
+  ])('[S-07] [P8] learn nothing of %s', (_, result) => {
+    const owners = new TaskOwners();
+    owners.learn(Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 1, result })), alice, maxMs);
+    expect(refusal(owners, 'x', alice)).toBe('unknown_task');
+    expect(owners.areUnfinished(performance.now())).toBe(false);
+  });
+
+  it('[S-07] [P8] lose their oldest when they have too many, and no other owner does', () => {
+    const owners = new TaskOwners();
+    owners.learn(begun('of-bob'), bob, maxMs);
+    for (let n = 0; n <= 1_000; n++) owners.learn(begun(`t${n}`), alice, maxMs);
+    expect(['t0', 't1', 't1000'].map((id) => refusal(owners, id, alice))).toEqual([
+      'unknown_task',
+      undefined,
+      undefined,
+    ]);
+    expect(refusal(owners, 'of-bob', bob)).toBeUndefined();
+  });
+
+  it('[S-07] [P8] are remembered for so many tasks in all', { timeout: 30_000 }, () => {
+    const owners = new TaskOwners();
+    for (let n = 0; n <= 50_000; n++) owners.learn(begun(`t${n}`), userOf(`u${n % 100}`), maxMs);
+    expect(refusal(owners, 't0', userOf('u0'))).toBe('unknown_task');
+    expect(refusal(owners, 't1', userOf('u1'))).toBeUndefined();
+  });
+
+  it('[S-07] leave to a subscription what its client has, and nothing of a list that is too long', () => {
+    const owners = new TaskOwners();
+    for (const [id, asker] of [
+      ['a', alice],
+      ['b', bob],
+    ] as const)
+      owners.learn(begun(id), asker, maxMs);
+    const filtered = (taskIds: unknown): unknown => {
+      const request = readRequest(
+        call(1, 'subscriptions/listen', { notifications: { toolsListChanged: true, taskIds } }),
+      );
+      return JSON.parse(owners.withOwnTasks(request.text, alice).toString()).params.notifications;
+    };
+    expect(filtered(['a', 'b', 1, 'c'])).toEqual({ toolsListChanged: true, taskIds: ['a'] });
+    expect(filtered('a')).toEqual({ toolsListChanged: true, taskIds: [] });
+    expect(filtered(['a', 'x'.repeat(300_000)])).toEqual({ toolsListChanged: true, taskIds: [] });
+    const without = readRequest(call(1, 'subscriptions/listen', { notifications: {} }));
+    expect(owners.withOwnTasks(without.text, alice)).toBe(without.text);
+  });
+
+  it('say whether a task may still run: for its time, and no longer than any may take', () => {
+    vi.useFakeTimers();
+    const owners = new TaskOwners();
+    owners.learn(begun('a', { ttlMs: 1_000 }), alice, maxMs);
+    owners.learn(begun('b', { ttlMs: null }), alice, maxMs);
+    const now = performance.now();
+    expect([0, 59_999, 60_000].map((ms) => owners.areUnfinished(now + ms))).toEqual([true, true, false]);
+    vi.useRealTimers();
+  });
+});

@@ -1,0 +1,54 @@
+import type { OutgoingHttpHeaders } from 'node:http';
+import { makeKey } from '../../src/app/make-key.ts';
+import { root } from './gateway.ts';
+import { initialize, type Message } from './http-client.ts';
+import { callModern } from './modern-client.ts';
+
+/** The command of a STDIO server that keeps connections in its process. */
+export const keepingFixture = [process.execPath, `${root}test/fixtures/keeping-server.mjs`] as const;
+
+const [alice, bob] = ['alice', 'bob'].map(makeKey) as [ReturnType<typeof makeKey>, ReturnType<typeof makeKey>];
+
+/** The variable that makes both users known to a gateway. */
+export const usersEnv = { GANGWAY_API_KEYS: `alice:${alice.key},bob:${bob.key}` };
+
+/** What each of them sends with a request. */
+export const users = {
+  alice: { Authorization: `Bearer ${alice.key}` },
+  bob: { Authorization: `Bearer ${bob.key}` },
+} as const satisfies Record<string, OutgoingHttpHeaders>;
+
+/** What the process says that a call reaches. */
+export interface Kept {
+  readonly connections: readonly string[];
+  readonly pid: number;
+  /** What the last client called itself. */
+  readonly client: string | undefined;
+}
+
+/** A client of `keepingFixture`. */
+export interface Keeper {
+  connect(name: string): Promise<void>;
+  list(): Promise<Kept>;
+}
+
+const keptIn = ({ result }: Message): Kept => JSON.parse(result.content[0].text);
+
+/** A client of the modern era. */
+export function modernKeeper(url: string, headers: OutgoingHttpHeaders = {}, name?: string): Keeper {
+  const meta = name === undefined ? {} : { 'io.modelcontextprotocol/clientInfo': { name, version: '1' } };
+  return {
+    connect: async (connection) => void (await callModern(url, 'connect', { name: connection }, { headers, meta })),
+    list: async () => keptIn((await callModern(url, 'list_connections', {}, { headers, meta })).json),
+  };
+}
+
+/** A client of the legacy era, with a session. */
+export async function legacyKeeper(url: string, headers: OutgoingHttpHeaders = {}): Promise<Keeper> {
+  const session = await initialize(url, { headers });
+  const call = (tool: string, args: object) => session.request('tools/call', { name: tool, arguments: args });
+  return {
+    connect: async (connection) => void (await call('connect', { name: connection })),
+    list: async () => keptIn((await call('list_connections', {})).json),
+  };
+}
