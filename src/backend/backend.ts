@@ -61,8 +61,10 @@ export interface BackendEvents {
   /**
    * The server will not answer these requests, for this reason; the backend goes on. Reported after all that the server
    * said of them. Only of transports that can lose one answer and not all.
+   * @param isFinal sending them again would not help: the backend has done so where that may be, or the server was away for
+   *   as long as a request waits. Of all that could run a call again one does, or their times would add up
    */
-  onUnanswered(ids: RequestIds, reason: Reason): void;
+  onUnanswered(ids: RequestIds, reason: Reason, isFinal?: boolean): void;
 
   /**
    * What another backend needs to go on where this one stands after what was reported so far (`OpenOptions.resume`), told

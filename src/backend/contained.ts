@@ -34,7 +34,7 @@ export const contained =
     };
     const own: BackendEvents = {
       onMessages: (messages, of) => tell(() => events.onMessages(messages, of)),
-      onUnanswered: (ids, reason) => tell(() => events.onUnanswered(ids, reason)),
+      onUnanswered: (ids, reason, isFinal) => tell(() => events.onUnanswered(ids, reason, isFinal)),
       onEnd: (told) => {
         // The fault was first, and closing the backend is what followed.
         if (!isFaulty) end(told);

@@ -44,9 +44,9 @@ export function traced(open: OpenBackend, tracer: Tracer, server: string): OpenB
           }
           events.onMessages(messages, of);
         },
-        onUnanswered(ids, reason) {
+        onUnanswered(ids, reason, isFinal) {
           for (const id of ids) fail(id, reason);
-          events.onUnanswered(ids, reason);
+          events.onUnanswered(ids, reason, isFinal);
         },
         onState: (state) => events.onState?.(state),
         onEnd(end) {

@@ -119,7 +119,7 @@ function openSpare(open: OpenBackend, onUnusedEnd: (end: BackendEnd) => void): S
         if (earlyBytes <= maxEarlyBytes) early.push(Buffer.from(message));
       }
     },
-    onUnanswered: (ids, reason) => user?.onUnanswered(ids, reason), // nothing was asked before there is a user
+    onUnanswered: (ids, reason, isFinal) => user?.onUnanswered(ids, reason, isFinal), // nothing was asked before there is a user
     onState: (state) => user?.onState?.(state),
     onEnd(end) {
       if (user !== undefined) user.onEnd(end);

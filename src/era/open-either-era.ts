@@ -113,9 +113,9 @@ class UndecidedBackend implements Backend {
     this.#options = options;
     this.#backend = options.openDirect({
       onMessages: (lines, of) => this.#take(lines, of),
-      onUnanswered: (ids, reason) => {
+      onUnanswered: (ids, reason, isFinal) => {
         const isRefusal = this.#opening !== undefined && ids.includes(this.#opening.id);
-        this.#hear(isRefusal ? 'unanswered' : undefined, () => events.onUnanswered(ids, reason));
+        this.#hear(isRefusal ? 'unanswered' : undefined, () => events.onUnanswered(ids, reason, isFinal));
       },
       onState: (state) => this.#hear(undefined, () => events.onState?.(state)),
       onEnd: (end) =>

@@ -80,7 +80,7 @@ export class Outbox {
       const [first] = this.#entries as [Entry];
       if ('reason' in first) {
         this.#entries.shift();
-        onUnanswered([first.unanswered], first.reason);
+        onUnanswered([first.unanswered], first.reason, true); // by its server, for all clients
         continue;
       }
       const { of } = first;

@@ -26,8 +26,8 @@ export interface SharedProcessOptions {
     readonly capabilities: ReadonlySet<string> | undefined;
     readonly startMs: number;
   }): void;
-  /** Requests that it will not answer, for this reason. */
-  onUnanswered(ids: RequestIds, reason: Reason): void;
+  /** As `BackendEvents.onUnanswered`. */
+  onUnanswered(ids: RequestIds, reason: Reason, isFinal?: boolean): void;
   /** The process has ended by itself. */
   onLost(end: BackendEnd): void;
   /** No process came of a start that was made with these headers. */
@@ -147,7 +147,7 @@ export class SharedProcess {
           detach('shared_process', backend.close());
         }
       },
-      onUnanswered: (ids, why) => this.#options.onUnanswered(ids, why),
+      onUnanswered: (ids, why, isFinal) => this.#options.onUnanswered(ids, why, isFinal),
       onEnd: (end) => {
         const told = detail === undefined ? end : { ...end, detail };
         this.#ended(told, end.isOtherTransport ? 'server_not_modern' : reason, headers);

@@ -87,7 +87,7 @@ export class SharedServer {
         this.#capabilities = capabilities;
         this.#ready(revisions, startMs);
       },
-      onUnanswered: (ids, reason) => this.#unanswered(ids, reason),
+      onUnanswered: (ids, reason, isFinal) => this.#unanswered(ids, reason, isFinal),
       onLost: (end) => this.#lost(end),
       onStartFailed: (reason, end, headers) => this.#startFailed(reason, end, headers),
       onCrashLoop: (pauseMs) => this.#giveUp(pauseMs),
@@ -261,11 +261,11 @@ export class SharedServer {
     if (method === 'tools/list') this.#options.onTools(text, headers);
   }
 
-  #unanswered(ids: RequestIds, reason: Reason): void {
+  #unanswered(ids: RequestIds, reason: Reason, isFinal = false): void {
     for (const id of ids) {
       const call = this.#calls.get(id);
       if (call === undefined) continue;
-      const isLost = reason === 'server_unreachable' || reason === 'server_silent';
+      const isLost = !isFinal && (reason === 'server_unreachable' || reason === 'server_silent');
       if (isLost && this.#mayRunAgain(call)) {
         call.isRerun = true;
         call.isSent = false;

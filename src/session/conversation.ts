@@ -139,9 +139,9 @@ export class Conversation {
       maxQueuedBytes: limits.maxQueuedBytes / 2,
       onStart: parts.onStart,
       onLines: (lines, of) => this.outbound.take(lines.map((text) => ({ text, of }))),
-      onUnanswered: (ids, reason) => {
+      onUnanswered: (ids, reason, isFinal) => {
         this.outbound.finish(); // what the server said of them comes first
-        this.#lostCalls.unanswered(ids, reason);
+        this.#lostCalls.unanswered(ids, reason, isFinal);
       },
       onState: (state) => this.outbound.take([{ text: Buffer.alloc(0), of: undefined, state }]),
       onNeeded: () => this.upstream.restore(client, this.#handshake as Handshake),

@@ -74,10 +74,10 @@ export class LostCalls {
       if (!untaken.some(({ message }) => message.id === call.id)) this.#rerun(call, 'loss');
   }
 
-  /** The backend goes on, and will not answer these. */
-  unanswered(ids: RequestIds, reason: Reason): void {
+  /** The backend goes on, and will not answer these; as `BackendEvents.onUnanswered`. */
+  unanswered(ids: RequestIds, reason: Reason, isFinal = false): void {
     const { calls, reruns } = this.#options;
-    const mayRunAgain = reason === 'server_unreachable' || reason === 'outcome_unknown';
+    const mayRunAgain = !isFinal && (reason === 'server_unreachable' || reason === 'outcome_unknown');
     for (const call of ids.map((id) => calls.get(id)).filter((found) => found !== undefined)) {
       if (mayRunAgain && reruns.allows(call, 'broken_post')) this.#rerunSoon(call);
       else this.#fail(call, reason);

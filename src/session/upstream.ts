@@ -31,7 +31,7 @@ export interface UpstreamOptions {
   /** Lines of the server, in order; `of` as `BackendEvents.onMessages` has it. */
   onLines(lines: readonly Buffer[], of?: RequestIds): void;
   /** The server will not answer these requests; see `BackendEvents.onUnanswered`. */
-  onUnanswered(ids: RequestIds, reason: Reason): void;
+  onUnanswered(ids: RequestIds, reason: Reason, isFinal?: boolean): void;
   /** Where the backend stands; see `BackendEvents.onState`. */
   onState(state: string): void;
   /** Something is to be sent to a server that hibernates: the listener restores it. */
@@ -251,7 +251,7 @@ export class Upstream {
       this.restore(client, handshake);
     };
     const backend = this.#openBackend({
-      onUnanswered: (ids, reason) => isReady && onUnanswered(ids, reason),
+      onUnanswered: (ids, reason, isFinal) => isReady && onUnanswered(ids, reason, isFinal),
       onState: (state) => isReady && onState(state),
       onMessages: (lines, of) => {
         if (isReady) return onLines(this.#withoutReplays(lines), of);

@@ -1,9 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { startGateway } from '../support/gateway.ts';
+import { initialize } from '../support/http-client.ts';
 import { callModern, metaKeys, openModern, postModern } from '../support/modern-client.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { beginStream, expectNoSecret, type Handler, startBehind } from './hostile-server.ts';
+import { beginStream, expectNoSecret, type Handler, startBehind, startHostile } from './hostile-server.ts';
 import { startRemoteServer } from './remote-server.ts';
 
 const none: Handler = (_, response) => void response.writeHead(405).end();
@@ -157,3 +158,19 @@ test('[R6.07] a server at a URL that becomes one of the other era is served as w
   // It is of the legacy era, and its sessions do not open.
   expect((await callModern(url, 'x')).json.error.data.reason).toBe('server_start_failed');
 });
+
+test('[J-03] a server that dies in a read and stays away is reported to a legacy client within one wait, not three', async () => {
+  const held: ServerResponse[] = [];
+  const { server, origin } = await startHostile(modern((_, response) => void held.push(beginStream(response))));
+  await using gateway = await startGateway({ args: ['--era', 'modern', origin] });
+  const session = await initialize(gateway.url);
+  const startedAt = performance.now();
+  const reading = session.request('prompts/list');
+  await waitFor(() => held.length > 0, { what: 'the server to have the request' });
+  server.closeAllConnections();
+  server.close();
+  const { messages } = await reading;
+  expect(messages.at(-1).error.data.reason).toBe('server_unreachable');
+  // 15 s, as README says; what a busy machine adds is less than another wait.
+  expect(performance.now() - startedAt).toBeLessThan(28_000);
+}, 90_000);

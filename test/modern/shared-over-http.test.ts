@@ -69,6 +69,15 @@ describe('a request that is not answered', () => {
     expect(list.got.items).toEqual(['server_unreachable']);
   });
 
+  it('[J-03] is not run again if the server was away for as long as a request waits', async () => {
+    const { server, send, observed, numberOf } = createShared();
+    const list = send(call('l', 'tools/list'));
+    await observed.next(ready);
+    server.backend.leaves([numberOf(1)], 'server_unreachable', true);
+    expect(list.got.items).toEqual(['server_unreachable']);
+    expect(server.backend.sent.items).toHaveLength(2);
+  });
+
   it('ends with the reason if the server refused it', async () => {
     const { server, send, observed, numberOf } = createShared();
     const list = send(call('l', 'tools/list'));

@@ -40,7 +40,8 @@ function createList() {
     if (happened.at(-1) === 'server_exited') return;
     lost.sendAgain([]);
   };
-  const leaveUnanswered = (reason: Reason = 'server_unreachable') => lost.unanswered([1], reason);
+  const leaveUnanswered = (reason: Reason = 'server_unreachable', isFinal = false) =>
+    lost.unanswered([1], reason, isFinal);
   return { happened, sent, lost, server, loseBackend, leaveUnanswered };
 }
 
@@ -121,4 +122,11 @@ it('[C-14] what a lost backend did not take is sent again whole, progress of the
   expect(read.every(({ message }) => message.places !== undefined || message.kind === 'response')).toBe(true);
   lost.sendAgain(read);
   expect(sent).toEqual([texts[0], texts[1], texts[1]]); // an answer is for the backend that asked
+});
+
+it('[J-03] a list that its backend has run again itself, or waited for, is not run again: the times do not add up', () => {
+  const { happened, leaveUnanswered } = createList();
+  leaveUnanswered('server_unreachable', true);
+  vi.advanceTimersByTime(waitMs);
+  expect(happened).toEqual(['server_unreachable']);
 });

@@ -33,7 +33,7 @@ export interface FakeBackend extends Backend {
   /** What it was opened with. */
   readonly openedWith: OpenOptions | undefined;
   /** Will not answer these, and goes on. */
-  leaves(ids: RequestIds, reason: Reason): void;
+  leaves(ids: RequestIds, reason: Reason, isFinal?: boolean): void;
   /** Says where it stands. */
   tells(state: string): void;
   /** Ends by itself. */
@@ -153,7 +153,7 @@ function createFakeBackend(
     saysBeside(of, ...lines) {
       if (!hasEnded && !isClosed) events.onMessages(lines.map(toLine), of);
     },
-    leaves: (ids, reason) => events.onUnanswered(ids, reason),
+    leaves: (ids, reason, isFinal) => events.onUnanswered(ids, reason, isFinal),
     tells: (state) => events.onState?.(state),
     ends: (told = {}) => end({ reason: 'exited', detail: 'It exited with code 1.', ...told }),
   };

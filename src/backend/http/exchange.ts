@@ -106,16 +106,17 @@ export function startExchange(what: Outgoing | Resumed, parts: ExchangeParts): E
   };
 
   const post = async ({ message, headers: forwarded }: Outgoing): Promise<Answer> => {
-    const startedAt = performance.now();
+    const until = performance.now() + maxAwayMs;
     for (let failures = 0; ; failures++) {
       try {
         const headers = { ...forwarded, ...postHeaders, ...session.headers };
         return await connection.request({ method: 'POST', url, headers, body: message, signal: cut });
       } catch (cause) {
-        const isTooLate = isInitialize || performance.now() - startedAt > maxAwayMs;
+        const leftMs = until - performance.now();
+        const isTooLate = isInitialize || leftMs <= 0;
         if (isTooLate || !isUnsentAfter(cause)) throw cause;
         place.isUnsent = true;
-        if (!(await pause(failures, { signal: cut.signal }))) throw cause;
+        if (!(await pause(failures, { leftMs, signal: cut.signal }))) throw cause;
         place.isUnsent = false;
       }
     }

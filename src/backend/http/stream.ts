@@ -70,7 +70,9 @@ export async function followStream(parts: StreamParts): Promise<StreamEnd> {
       // A server that opens the stream and says nothing each time must not be asked in a loop.
       failures = read.lastEventId === undefined ? failures + 1 : 0;
     }
-    if (wasOpen && !(await pause(failures, { askedMs, signal }))) return { outcome: 'complete' };
+    const mayTakeLong = isStandalone || askedMs !== undefined;
+    const leftMs = mayTakeLong ? Number.POSITIVE_INFINITY : awaySince + maxAwayMs - performance.now();
+    if (wasOpen && !(await pause(failures, { askedMs, leftMs, signal }))) return { outcome: 'complete' };
     answer = await parts.open(lastEventId).catch(() => undefined); // not reached: tried again, within the limit below
     if (answer?.status === 200 && answer.mediaType === 'text/event-stream') {
       wasOpen = true;
@@ -80,7 +82,7 @@ export async function followStream(parts: StreamParts): Promise<StreamEnd> {
     await answer?.body.dump().catch(() => undefined); // what it says is of no interest
     if (status === 404 && wasOpen) return { outcome: 'forgotten' };
     if (status !== undefined && !passing.has(status)) return { outcome: 'refused', status };
-    if (!isStandalone && performance.now() - awaySince > maxAwayMs) {
+    if (!isStandalone && performance.now() - awaySince >= maxAwayMs) {
       return { outcome: 'lost', reason: 'server_unreachable' };
     }
     answer = undefined;

@@ -52,6 +52,8 @@ export interface Failure {
   readonly detail: string;
   /** With which the server refused the request. */
   readonly status?: number;
+  /** No connection came about for as long as a request waits for its server. */
+  readonly isAway?: boolean;
 }
 
 /**
@@ -78,7 +80,8 @@ export async function ask(asking: Asking, parts: ExchangeParts): Promise<Outcome
       ? refused(`${where} answered a request with neither a response nor an event stream (${status}).`)
       : refused(explainStatus(status, where), status);
   } catch (cause) {
-    return { ok: false, reason: 'server_unreachable', detail: explainConnectFailure(cause, where) };
+    const isAway = asking.waitsForServer && isUnsentAfter(cause);
+    return { ok: false, reason: 'server_unreachable', detail: explainConnectFailure(cause, where), isAway };
   }
 }
 
@@ -87,14 +90,15 @@ export async function post(
   { message, headers, cut, waitsForServer }: Posting,
   { url, connection }: Pick<ExchangeParts, 'url' | 'connection'>,
 ): Promise<Answer> {
-  const startedAt = performance.now();
+  const until = performance.now() + maxAwayMs;
   for (let failures = 0; ; failures++) {
     try {
       const all = { ...headers, ...postHeaders };
       return await connection.request({ method: 'POST', url, headers: all, body: message, signal: cut });
     } catch (cause) {
-      const isTooLate = !waitsForServer || performance.now() - startedAt > maxAwayMs;
-      if (isTooLate || !isUnsentAfter(cause) || !(await pause(failures, { signal: cut.signal }))) throw cause;
+      const leftMs = until - performance.now();
+      const isTooLate = !waitsForServer || leftMs <= 0;
+      if (isTooLate || !isUnsentAfter(cause) || !(await pause(failures, { leftMs, signal: cut.signal }))) throw cause;
     }
   }
 }

@@ -132,7 +132,7 @@ export function openModernHttp(options: ModernHttpOptions, events: BackendEvents
     if (outcome.ok) events.onMessages([outcome.response], [id]);
     else {
       onPostFailed?.(outcome.detail, dropped);
-      events.onUnanswered([id], outcome.reason);
+      events.onUnanswered([id], outcome.reason, outcome.isAway === true);
     }
     if (isAsOfLegacyServer(outcome)) detach('backend', findOutEra(forwarded));
   };

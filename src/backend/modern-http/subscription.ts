@@ -35,9 +35,10 @@ export async function subscribe(asking: Asking, parts: ExchangeParts): Promise<O
     if (outcome.ok || !hasBegun || asking.cut.aborted || !mayPass(outcome)) return outcome;
     const now = performance.now();
     if (isOpen) awaySince = now;
-    else if (now - awaySince > maxAwayMs) return outcome;
+    const leftMs = awaySince + maxAwayMs - now;
+    if (!isOpen && leftMs <= 0) return outcome;
     if (isOpen && now - openSince > soundMs) failures = 0;
-    if (!(await pause(failures++, { signal: asking.cut.signal }))) return outcome;
+    if (!(await pause(failures++, { leftMs, signal: asking.cut.signal }))) return outcome;
   }
 }
 

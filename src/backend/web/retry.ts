@@ -14,16 +14,21 @@ const maxAskedMs = 60_000;
 /**
  * Waits before a connection is made again: as long as the server asked for (`retry:`), doubled with each failure in a row,
  * a bit at random, so that many clients of a server that was away do not all come back in one moment.
+ * @param leftMs a pause ends with the time that there is for all attempts: the last attempt is made then
  * @returns false if the signal was aborted meanwhile
  */
 export async function pause(
   failures: number,
-  { askedMs = firstPauseMs, signal }: { readonly askedMs?: number | undefined; readonly signal: AbortSignal },
+  {
+    askedMs = firstPauseMs,
+    leftMs = Number.POSITIVE_INFINITY,
+    signal,
+  }: { readonly askedMs?: number | undefined; readonly leftMs?: number; readonly signal: AbortSignal },
 ): Promise<boolean> {
   const firstMs = Math.min(Math.max(askedMs, minPauseMs), maxAskedMs);
   const pauseMs = Math.max(firstMs, Math.min(firstMs * 2 ** failures, maxPauseMs));
   try {
-    await sleep(pauseMs * (1 + Math.random() / 4), undefined, { signal });
+    await sleep(Math.min(pauseMs * (1 + Math.random() / 4), Math.max(0, leftMs)), undefined, { signal });
     return true;
   } catch {
     return false; // the only rejection is the abort

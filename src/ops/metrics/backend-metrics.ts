@@ -42,7 +42,7 @@ export class BackendMetrics {
             for (const { length } of messages) received.bytes.value += length;
             events.onMessages(messages, of);
           },
-          onUnanswered: (ids, reason) => events.onUnanswered(ids, reason),
+          onUnanswered: (ids, reason, isFinal) => events.onUnanswered(ids, reason, isFinal),
           onState: (state) => events.onState?.(state),
           onEnd: (end) => {
             live.delete(counted);

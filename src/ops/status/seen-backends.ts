@@ -118,7 +118,7 @@ export class SeenBackends {
         if (this.#flow.isWatched) for (const message of messages) this.#flow.passed(owned.owner, 'server', message);
         events.onMessages(messages, of);
       },
-      onUnanswered: (ids, reason) => events.onUnanswered(ids, reason),
+      onUnanswered: (ids, reason, isFinal) => events.onUnanswered(ids, reason, isFinal),
       onState: (state) => events.onState?.(state),
       onEnd: (end) => events.onEnd(end),
     };
