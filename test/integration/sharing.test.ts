@@ -81,6 +81,17 @@ describe('users of a server that keeps connections in its process', () => {
     expect((await (await clients.legacy(gateway, 'bob')).list()).connections).toEqual(['mongodb://alice']);
   });
 
+  test.each([
+    ['a legacy server, with a process for each request', [], ['--legacy'], {}, 'my-editor'],
+    ['a legacy server, with a process that others of the user share', [], ['--legacy'], usersEnv, 'mcp-gangway'],
+    ['a legacy server, with a process that all share', ['--isolation', 'shared'], ['--legacy'], {}, 'mcp-gangway'],
+    ['a modern server, in each request', [], ['--modern'], usersEnv, 'my-editor'],
+  ] as const)('[M-04] the name of a client reaches %s', async (_, args, flags, env, name) => {
+    const { url } = await start(args, flags, { env });
+    expect((await modernKeeper(url, users.alice, 'my-editor').list()).client).toBe(name);
+    expect((await (await legacyKeeper(url, users.alice)).list()).client).toBe('raw-test-client');
+  });
+
   it('share one process where nobody is known, as before', async () => {
     const gateway = await start([], ['--modern'], { env: {} });
     expect(await seenBy(modernKeeper(gateway.url), modernKeeper(gateway.url))).toEqual({ alice: true, bob: true });
@@ -95,9 +106,9 @@ describe('users of a server that keeps connections in its process', () => {
     for (const stream of [alice, bob]) await stream.nextMessage();
     await modernKeeper(url, users.alice).connect('x');
     await alice.nextMessage(({ method }) => method === 'notifications/tools/list_changed');
+    expect(bob.events.items).toHaveLength(1);
     await modernKeeper(url, users.bob).connect('y');
     await bob.nextMessage(({ method }) => method === 'notifications/tools/list_changed');
-    expect(bob.events.items).toHaveLength(2);
     for (const stream of [alice, bob]) stream.drop();
   });
 

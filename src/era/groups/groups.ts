@@ -6,7 +6,7 @@ import type { Reason } from '../../protocol/faults.ts';
 import { type ForwardedHeaders, noHeaders } from '../../protocol/forwarded-headers.ts';
 import { type Message, placeOf, readOwn } from '../../protocol/message.ts';
 import { type Askable, capabilitiesOf, readAskable } from '../../protocol/modern/askable.ts';
-import { clientCapabilitiesKey, type Envelope } from '../../protocol/modern/envelope.ts';
+import { clientCapabilitiesKey, type Envelope, readClientInfo } from '../../protocol/modern/envelope.ts';
 import { discoveryOf } from '../../protocol/modern/legacy-discovery.ts';
 import { asLegacyNotification } from '../../protocol/modern/legacy-request.ts';
 import { type Retry, readRetry } from '../../protocol/modern/retry.ts';
@@ -174,7 +174,8 @@ export class Groups {
     if (answer.isOver) return;
     const { forwarded } = asker;
     const { principal, credentials } = this.#sharerOf(by);
-    const of = { principal, credentials, capabilitiesText: capabilitiesOf(askable), forwarded };
+    const infoText = this.#options.isolation === 'request' ? readClientInfo(request) : undefined;
+    const of = { principal, credentials, capabilitiesText: capabilitiesOf(askable), infoText, forwarded };
     if (method === 'server/discover') return this.#discover(request, of, answer);
     if (method === 'subscriptions/listen') return this.#listen(request, of, answer);
     const asked: Asked = { request, by, form: modernForm, askable, logLevel, answer, forwarded };
@@ -271,12 +272,12 @@ export class Groups {
   }
 
   #findPlaces(of: GroupOf, mayWait: boolean): readonly Place[] {
-    const { principal, capabilitiesText, credentials } = of;
+    const { principal, capabilitiesText, credentials, infoText } = of;
     const { server, isolation, poolMax } = this.#options;
     const topic = topicOf(this.#options.server, of);
     if (isolation === 'request') {
       const key = keyOfPlace([server.name, server.digest, randomBytes(32).toString('base64url')]);
-      return [this.#place({ key, principal, capabilitiesText, topic })];
+      return [this.#place({ key, principal, capabilitiesText, infoText, topic })];
     }
     const { issuer, subject, client } = principal;
     const group = [server.name, server.digest, issuer, subject, client, capabilitiesText, credentials];
@@ -324,5 +325,7 @@ const openedKey = (topic: string, capabilitiesText: string): string => JSON.stri
 /** What clients of one group have in common. */
 interface GroupOf extends Whose {
   readonly capabilitiesText: string;
+  /** As `PlaceOf` has it. */
+  readonly infoText?: string | undefined;
   readonly forwarded: ForwardedHeaders | undefined;
 }

@@ -34,6 +34,8 @@ export interface PlaceOf {
   readonly principal: Principal;
   /** What its server is told that it may ask for, as JSON text. */
   readonly capabilitiesText: string;
+  /** What its only client calls itself, as JSON text; absent if it does not say, or is not the only one. */
+  readonly infoText?: string | undefined;
   /** Under which changes are told to the clients of its group. */
   readonly topic: string;
 }
@@ -180,7 +182,7 @@ export class Place {
         },
         forwarded,
       );
-      sessions.openForGroup(this.#visitor(forwarded), initializeOf(this.#of.capabilitiesText, version), reply);
+      sessions.openForGroup(this.#visitor(forwarded), initializeOf(this.#of, version), reply);
     });
   }
 
@@ -198,10 +200,13 @@ function readAnswer(text: Buffer): Omit<OpenPlace, 'handle'> | Reason {
   return { opened: readOpened(readOwn(text)), protocolVersion: handshake.protocolVersion };
 }
 
-/** The `initialize` of the gateway as a client (2025-11-25, basic/lifecycle). */
-function initializeOf(capabilitiesText: string, version: string): Message {
+/**
+ * The `initialize` of the gateway as a client (2025-11-25, basic/lifecycle): in the name of its client where the process is that
+ * one's alone, else in its own.
+ */
+function initializeOf({ capabilitiesText, infoText }: PlaceOf, version: string): Message {
   const protocolVersion = JSON.stringify(legacyRevisions.at(-1));
-  const clientInfo = JSON.stringify({ name: 'mcp-gangway', version });
+  const clientInfo = infoText ?? JSON.stringify({ name: 'mcp-gangway', version });
   const params = `{"protocolVersion":${protocolVersion},"capabilities":${capabilitiesText},"clientInfo":${clientInfo}}`;
   return readOwn(Buffer.from(`{"jsonrpc":"2.0","id":"${initializeId}","method":"initialize","params":${params}}`));
 }

@@ -35,6 +35,21 @@ export function readEnvelope(request: Message): ReadEnvelope {
   return { ok: true, envelope: { protocolVersion, logLevel: readLogLevel(memberValue(request, 'meta', logLevelKey)) } };
 }
 
+/** What a client says of itself in more bytes is not passed on in `initialize`, which is kept as long as its session (P8). */
+const maxInfoBytes = 4 * 1024;
+
+/**
+ * What a client calls itself, as JSON text for `initialize`, which asks for a name and a version; undefined if it does not say,
+ * or not so.
+ */
+export function readClientInfo(request: Message): string | undefined {
+  const place = placeOf(request, 'meta', clientInfoKey);
+  if (place === undefined || place.end - place.start > maxInfoBytes) return undefined;
+  const text = request.text.toString('utf8', place.start, place.end);
+  const info = JSON.parse(text) as { readonly name?: unknown; readonly version?: unknown } | null;
+  return typeof info?.name === 'string' && typeof info.version === 'string' ? text : undefined;
+}
+
 /** A request of the gateway's own to a modern server. */
 export function ownRequest(
   id: RequestId,

@@ -1,0 +1,84 @@
+import { describe, expect, test } from 'vitest';
+import type { Cluster } from '../support/cluster.ts';
+import { initialize } from '../support/http-client.ts';
+import { type Keeper, keepingFixture, legacyKeeper, modernKeeper, users, usersEnv } from '../support/keepers.ts';
+import { openModern } from '../support/modern-client.ts';
+import { waitFor } from '../support/wait-for.ts';
+import { settle, startFastCluster, urlOf } from './fast.ts';
+
+type User = keyof typeof users;
+
+async function startTwo(flags: readonly string[], args: readonly string[] = []): Promise<Cluster> {
+  const cluster = await startFastCluster({ instances: 2, env: usersEnv, command: [...keepingFixture, ...flags], args });
+  await settle(cluster, users.alice);
+  return cluster;
+}
+
+const modern = async (cluster: Cluster, instance: number, user: User): Promise<Keeper> =>
+  modernKeeper(urlOf(cluster, instance), users[user]);
+const legacy = (cluster: Cluster, instance: number, user: User): Promise<Keeper> =>
+  legacyKeeper(urlOf(cluster, instance), users[user]);
+
+describe('two instances in front of a server that keeps connections in its process', () => {
+  test.each([
+    ['of both eras', [], []],
+    ['of the modern era', ['--modern'], []],
+    ['of the modern era, with --isolation principal', ['--modern'], ['--isolation', 'principal']],
+  ] as const)('[M-05] keep users apart, whatever their clients speak: a server %s', async (_, flags, args) => {
+    const cluster = await startTwo(flags, args);
+    for (const client of [modern, legacy]) {
+      for (const instance of [0, 1]) {
+        const alice = await client(cluster, instance, 'alice');
+        await alice.connect('mongodb://alice');
+        expect((await alice.list()).connections).not.toEqual([]);
+        for (const other of [0, 1]) {
+          const bob = await client(cluster, other, 'bob');
+          expect((await bob.list()).connections).toEqual([]);
+        }
+      }
+    }
+  });
+
+  test('[M-05] with --isolation shared let users share the process of an instance', async () => {
+    const cluster = await startTwo(['--modern'], ['--isolation', 'shared']);
+    await (await modern(cluster, 0, 'alice')).connect('mongodb://alice');
+    for (const client of [modern, legacy])
+      expect((await (await client(cluster, 0, 'bob')).list()).connections).toEqual(['mongodb://alice']);
+  });
+
+  test('[M-05] tell subscribers what the processes of their own user report, at whichever instance', async () => {
+    const cluster = await startTwo(['--modern']);
+    const listen = (user: User) =>
+      openModern(
+        urlOf(cluster, 1),
+        'subscriptions/listen',
+        { notifications: { toolsListChanged: true } },
+        { headers: users[user] },
+      );
+    const [alice, bob] = [await listen('alice'), await listen('bob')];
+    for (const stream of [alice, bob]) await stream.nextMessage();
+    const isChange = ({ method }: { method?: string }): boolean => method === 'notifications/tools/list_changed';
+    await (await modern(cluster, 0, 'alice')).connect('x');
+    await alice.nextMessage(isChange);
+    expect(bob.events.items).toHaveLength(1);
+    await (await modern(cluster, 0, 'bob')).connect('y');
+    await bob.nextMessage(isChange);
+    for (const stream of [alice, bob]) stream.drop();
+  });
+
+  test('[M-05] a session that another instance takes over has the process of its user there', async () => {
+    const cluster = await startTwo(['--modern']);
+    const [first, second] = [urlOf(cluster, 0), urlOf(cluster, 1)];
+    const session = await initialize(first, { headers: users.alice });
+    await session.callTool('connect', { name: 'x' });
+    const bob = await modernKeeper(second, users.bob).list();
+    const alice = await modernKeeper(second, users.alice).list();
+    await cluster.kill(0);
+    const moved = session.at(second);
+    // The first calls may be of those that the lost instance could have had.
+    const listed = () => moved.callTool('list_connections').catch(() => undefined);
+    const { content } = await waitFor(listed, { what: 'the session at the other instance', deadlineMs: 20_000 });
+    expect(JSON.parse(content[0].text).pid).toBe(alice.pid);
+    expect(alice.pid).not.toBe(bob.pid);
+  });
+});
