@@ -8,7 +8,8 @@ import {
   type Tracer,
 } from '@opentelemetry/api';
 import { maxNameLength, nameOfCall } from '../protocol/call-name.ts';
-import { type Message, memberValue, placeOf } from '../protocol/message.ts';
+import { type Message, placeOf } from '../protocol/message.ts';
+import { errorCodeIn } from '../protocol/splice.ts';
 import { isToolError } from '../protocol/tool-error.ts';
 
 /** Which request a span is of, and on which side of the gateway. */
@@ -54,8 +55,7 @@ export function startCallSpan({ tracer, request, side, attributes, parent, links
 /** Ends a span with the response to its request. */
 export function endWithResponse(span: Span, method: string | undefined, response: Message): void {
   if (placeOf(response, 'message', 'error') !== undefined) {
-    const error = memberValue(response, 'message', 'error') as { readonly code?: unknown } | null;
-    const code = typeof error?.code === 'number' ? String(error.code) : undefined;
+    const code = errorCodeIn(response.text)?.toString();
     if (code !== undefined) span.setAttribute('rpc.response.status_code', code);
     return endWithError(span, code ?? '_OTHER');
   }

@@ -1,5 +1,7 @@
 import { credentialsOf, type ForwardedHeaders } from '../protocol/forwarded-headers.ts';
-import { type ParamHeader, readParamHeaders } from '../protocol/modern/param-headers.ts';
+import { scanList } from '../protocol/json-scan.ts';
+import { mayMirror, type ParamHeader, readParamHeaders } from '../protocol/modern/param-headers.ts';
+import { scalarAt, valueAt } from '../protocol/splice.ts';
 
 /** What the knowledge of tools needs. */
 export interface KnownToolsOptions {
@@ -15,6 +17,10 @@ export type ToolParams = readonly ParamHeader[] | undefined;
 
 /** A server that lists ever new tools must not fill the memory (P8): those beyond are not known. */
 const maxTools = 10_000;
+/** A page of a list that has more bytes is not looked into: as where no list can be had. */
+const maxPageBytes = 4 * 1024 * 1024;
+/** A schema of more bytes that wants something mirrored breaks the rules, as one with too many subschemas does. */
+const maxSchemaBytes = 64 * 1024;
 /** Pages read of one list at most. */
 const maxPages = 100;
 /** What was learned more than this ago is asked for again before a call is refused for it. */
@@ -86,17 +92,29 @@ export class KnownTools {
 
   /** Returns the cursor of the next page, if there is one; undefined if the response is no list of tools. */
   #learn(response: Buffer): { readonly nextCursor: string | undefined } | undefined {
-    const { result } = JSON.parse(response.toString()) as { result?: ListResult | null };
-    if (!Array.isArray(result?.tools)) return undefined;
-    for (const tool of result.tools as readonly (Tool | null)[]) {
-      const name = tool?.name;
+    if (response.length > maxPageBytes) return undefined;
+    const list = valueAt(response, ['result', 'tools']);
+    const places = list && scanList(list);
+    if (list === undefined || places === undefined) return undefined;
+    for (const { start, end } of places) {
+      const tool = list.subarray(start, end);
+      const name = scalarAt(tool, ['name']);
       if (typeof name !== 'string' || (this.#byName.size >= maxTools && !this.#byName.has(name))) continue;
       // Clients must not offer a tool that breaks the rules, so that there is nothing to be mirrored.
-      this.#byName.set(name, readParamHeaders(tool?.inputSchema) ?? []);
+      this.#byName.set(name, paramsOf(tool) ?? []);
     }
     this.#learnedAt = performance.now();
-    return { nextCursor: typeof result.nextCursor === 'string' ? result.nextCursor : undefined };
+    const nextCursor = scalarAt(response, ['result', 'nextCursor']);
+    return { nextCursor: typeof nextCursor === 'string' ? nextCursor : undefined };
   }
+}
+
+/** The parameters that a tool wants mirrored; undefined if it breaks the rules for them. */
+function paramsOf(tool: Buffer): readonly ParamHeader[] | undefined {
+  if (!mayMirror(tool)) return [];
+  const schema = valueAt(tool, ['inputSchema']);
+  if (schema === undefined) return [];
+  return schema.length > maxSchemaBytes ? undefined : readParamHeaders(JSON.parse(schema.toString()));
 }
 
 /** The tools that so many clients see are known, those that came last; of others the server is asked again (P8). */
@@ -130,14 +148,4 @@ export class KnownToolsByClient {
   forget(): void {
     for (const tools of this.#known.values()) tools.forget();
   }
-}
-
-interface ListResult {
-  readonly tools?: unknown;
-  readonly nextCursor?: unknown;
-}
-
-interface Tool {
-  readonly name?: unknown;
-  readonly inputSchema?: unknown;
 }

@@ -2,9 +2,10 @@ import type { Backend, BackendEnd, BackendEvents, OpenBackend, RequestIds } from
 import { detach } from '../boundary.ts';
 import type { RequestId } from '../protocol/faults.ts';
 import type { ForwardedHeaders } from '../protocol/forwarded-headers.ts';
-import { type Message, memberValue, readOne, readResponse } from '../protocol/message.ts';
-import { readDiscovery } from '../protocol/modern/discovery.ts';
+import { type Message, readOne, readResponse } from '../protocol/message.ts';
+import { readDiscovery, versionsAt } from '../protocol/modern/discovery.ts';
 import { legacyRevisions } from '../protocol/revisions.ts';
+import { errorCodeIn } from '../protocol/splice.ts';
 import type { EraSource } from './server-side.ts';
 
 /** How a server is opened for a session where its era is not known. */
@@ -234,22 +235,16 @@ const unsupportedVersion = -32022;
 /** Codes that the modern era has for requests without what it wants to know of each, and for methods that it has no more. */
 const modernCodes: ReadonlySet<unknown> = new Set([noSuchMethod, -32020, -32021, unsupportedVersion]);
 
-interface RefusalError {
-  readonly code?: unknown;
-  readonly data?: { readonly supported?: unknown } | null;
-}
-
 /** True for an error that a server of the modern era has for `initialize`; one of the legacy era hardly ever. */
 function isAsOfModern(refusal: Message): boolean {
-  const error = memberValue(refusal, 'message', 'error') as RefusalError | null;
-  return modernCodes.has(error?.code);
+  return modernCodes.has(errorCodeIn(refusal.text));
 }
 
 /** True for an error that is not about this one request: there is no `initialize`, or no revision that has one. */
 function saysNoLegacy(refusal: Message): boolean {
-  const error = memberValue(refusal, 'message', 'error') as RefusalError | null;
-  if (error?.code === noSuchMethod) return true;
-  const supported = error?.data?.supported;
-  if (error?.code !== unsupportedVersion || !Array.isArray(supported)) return false;
+  const code = errorCodeIn(refusal.text);
+  if (code === noSuchMethod) return true;
+  const supported = versionsAt(refusal.text, ['error', 'data', 'supported']);
+  if (code !== unsupportedVersion || supported === undefined) return false;
   return !supported.some((version) => (legacyRevisions as readonly unknown[]).includes(version));
 }

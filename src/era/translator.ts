@@ -9,7 +9,7 @@ import { asLegacyResponse } from '../protocol/modern/legacy-response.ts';
 import { type LogLevel, readLogLevel } from '../protocol/modern/log-levels.ts';
 import { openingOf } from '../protocol/modern/opening.ts';
 import type { Filter } from '../protocol/modern/subscription-filter.ts';
-import { spliceId } from '../protocol/splice.ts';
+import { findPlace, scalarAt, spliceId, valueAt } from '../protocol/splice.ts';
 import { idOf } from '../session/inbound.ts';
 import { Outbox } from './outbox.ts';
 import type { ServerSide } from './server-side.ts';
@@ -40,11 +40,25 @@ const superfluous: ReadonlySet<string | undefined> = new Set([
 
 /** What a server says that it can do, as far as it matters here. */
 interface Capabilities {
-  readonly logging?: unknown;
-  readonly resources?: { readonly subscribe?: unknown } | null;
+  readonly logs: boolean;
+  readonly tellsOfResources: boolean;
+  /** The lists whose changes it tells of. */
+  readonly changes: Filter;
 }
 
+const noCapabilities: Capabilities = { logs: false, tellsOfResources: false, changes: {} };
+
 const changingLists = ['tools', 'prompts', 'resources'] as const;
+
+function capabilitiesIn(opening: Buffer): Capabilities {
+  const text = valueAt(opening, ['result', 'capabilities']) ?? Buffer.from('{}');
+  const flags = changingLists.filter((list) => scalarAt(text, [list, 'listChanged']) === true);
+  return {
+    logs: typeof findPlace(text, ['logging']) === 'object',
+    tellsOfResources: scalarAt(text, ['resources', 'subscribe']) === true,
+    changes: Object.fromEntries(flags.map((list) => [`${list}ListChanged`, true])),
+  };
+}
 
 /**
  * A server of the modern era as a backend of one legacy session (DESIGN decision 8, docs/decisions/0025): to its session it is
@@ -62,7 +76,7 @@ export class Translator implements Backend {
   readonly #host: CallHost;
   /** Until `initialize` has been answered, none that matters. */
   #client: LegacyClient = { revision: '', infoText: undefined, capabilitiesText: '{}' };
-  #capabilities: Capabilities = {};
+  #capabilities = noCapabilities;
   #logLevel: LogLevel | undefined;
   readonly #calls = new Map<RequestId, TranslatedCall>();
   /** The calls whose questions the client has not answered, by the questions' ids. */
@@ -121,12 +135,12 @@ export class Translator implements Backend {
 
   #ask(request: Message, headers: ForwardedHeaders | undefined): 'sent' | 'full' {
     const { method } = request;
-    const { logging, resources } = this.#capabilities;
+    const { logs, tellsOfResources } = this.#capabilities;
     if (method === 'initialize') this.#initialize(request, headers);
     else if (method === 'ping') this.#confirm(request);
-    else if (method === 'logging/setLevel' && logging) this.#setLevel(request);
-    else if (method === 'resources/subscribe' && resources?.subscribe) this.#subscribe(request);
-    else if (method === 'resources/unsubscribe' && resources?.subscribe) this.#unsubscribe(request);
+    else if (method === 'logging/setLevel' && logs) this.#setLevel(request);
+    else if (method === 'resources/subscribe' && tellsOfResources) this.#subscribe(request);
+    else if (method === 'resources/unsubscribe' && tellsOfResources) this.#unsubscribe(request);
     else if (untranslated.has(method)) this.#outbox.leave(idOf(request), 'method_of_other_era');
     else return this.#pass(request, headers);
     return 'sent';
@@ -154,7 +168,7 @@ export class Translator implements Backend {
   #notify(notification: Message, headers: ForwardedHeaders | undefined): 'sent' | 'full' {
     const { method, cancels } = notification;
     if (cancels !== undefined) this.#cancel(cancels, memberValue(notification, 'params', 'reason'));
-    else if (method === 'notifications/initialized') this.#feed.openLists(this.#changingLists());
+    else if (method === 'notifications/initialized') this.#feed.openLists(this.#capabilities.changes);
     else if (method !== 'notifications/cancelled' && !superfluous.has(method)) {
       // Servers of this era may drop what has no envelope.
       const enveloped = this.#enveloped(notification, undefined);
@@ -178,8 +192,7 @@ export class Translator implements Backend {
         const { revision } = this.#client;
         const opening = openingOf(readOwn(text), revision, this.#options.server.name);
         const own = readOwn(spliceId(opening, JSON.stringify(id)));
-        const result = memberValue(own, 'message', 'result') as { capabilities?: Capabilities } | undefined;
-        this.#capabilities = result?.capabilities ?? {};
+        this.#capabilities = capabilitiesIn(opening);
         this.#outbox.respond(id, own.text);
       },
       fault: (reason) => {
@@ -224,12 +237,6 @@ export class Translator implements Backend {
   #confirm(request: Message): void {
     const id = idOf(request);
     this.#outbox.respond(id, Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, result: {} })));
-  }
-
-  #changingLists(): Filter {
-    const declared = new Map<string, { readonly listChanged?: unknown } | null>(Object.entries(this.#capabilities));
-    const flags = changingLists.filter((list) => declared.get(list)?.listChanged === true);
-    return Object.fromEntries(flags.map((list) => [`${list}ListChanged`, true]));
   }
 
   #listen(filter: Filter, answer: CallAnswer): () => void {

@@ -6,7 +6,7 @@ import type { Reason, RequestId } from '../protocol/faults.ts';
 import { type Message, memberValue, protocolVersionKey } from '../protocol/message.ts';
 import { type Envelope, readEnvelope } from '../protocol/modern/envelope.ts';
 import { disagreeingHeader, missingHeader, type RequestHeaders } from '../protocol/modern/mirrored-headers.ts';
-import { hasFilter } from '../protocol/modern/subscription-filter.ts';
+import { asksForTooMuch, hasFilter, isAmbiguous } from '../protocol/modern/subscription-filter.ts';
 import { type Era, modernRevisions } from '../protocol/revisions.ts';
 import { isVendorNotification } from '../protocol/vendor-notification.ts';
 import { type CallObserver, type CallOrigin, OpenCall } from '../session/call-observer.ts';
@@ -129,6 +129,10 @@ export function createModernFace({
     }
     const header = missingHeader(message, headers);
     if (header !== undefined) return { reason: 'header_mismatch', data: mismatchOf(header, headers) };
+    if (message.method === 'subscriptions/listen') {
+      if (isAmbiguous(message)) return { reason: 'duplicate_key' };
+      if (asksForTooMuch(message)) return { reason: 'filter_too_large' };
+    }
     return removedMethods.has(message.method) ? { reason: 'method_removed' } : undefined;
   };
 
@@ -166,10 +170,10 @@ export function createModernFace({
     reply: Reply,
   ): void => {
     const version = memberValue(message, 'meta', protocolVersionKey);
-    if (version !== undefined && typeof version !== 'string') {
+    if (message.isModern && typeof version !== 'string') {
       return reply.fault('bad_envelope', null, { missing: [protocolVersionKey] });
     }
-    const header = disagreeingHeader(message, version, headers);
+    const header = disagreeingHeader(message, typeof version === 'string' ? version : undefined, headers);
     if (header !== undefined) return reply.fault('header_mismatch', null, mismatchOf(header, headers));
     const onFault = (): void => reply.fault('internal', null);
     whenEraIsKnown(reply, onFault, (era) => {

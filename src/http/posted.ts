@@ -38,7 +38,7 @@ export interface PostLimits {
 }
 
 /** More messages than this in one batch are refused: each costs a place in the table of calls. Members: far more than any has. */
-const limits: ScanLimits = { maxBatch: 100, maxMembers: 4096 };
+const limits: ScanLimits = { maxBatch: 100, maxMembers: 4096, foldsKeys: true };
 
 /**
  * Reads the messages of a POST. `done` is called once, unless the client leaves before all has come. What it throws ends the

@@ -3,8 +3,8 @@ import { withoutMember } from '../protocol/members.ts';
 import { type Message, memberValue, readOwn } from '../protocol/message.ts';
 import { missedChanges } from '../protocol/modern/missed-changes.ts';
 import { subscriptionIdKey } from '../protocol/modern/renumber.ts';
-import type { Filter } from '../protocol/modern/subscription-filter.ts';
-import { maxSubscriptions } from '../session/client-state.ts';
+import { type Filter, maxSubscriptions, readFilter } from '../protocol/modern/subscription-filter.ts';
+import { errorCodeIn } from '../protocol/splice.ts';
 import type { CallAnswer } from './answer.ts';
 import { RepeatedChanges } from './repeated-changes.ts';
 
@@ -243,14 +243,12 @@ export class ChangeFeed {
 
 /** The resources that the server says it will tell of. */
 function agreedUris(acknowledgement: Message): ReadonlySet<unknown> {
-  const agreed = memberValue(acknowledgement, 'params', 'notifications') as { resourceSubscriptions?: unknown } | null;
-  return new Set(Array.isArray(agreed?.resourceSubscriptions) ? agreed.resourceSubscriptions : []);
+  return new Set(readFilter(acknowledgement).resourceSubscriptions);
 }
 
 const isUnknownMethod = (why: Exclude<Outcome, 'subscribed'>): boolean => {
   if (!('error' in why)) return false;
-  const error = memberValue(why.error, 'message', 'error') as { code?: unknown } | null | undefined;
-  return error?.code === noSuchMethod;
+  return errorCodeIn(why.error.text) === noSuchMethod;
 };
 
 /** A notification of a subscription without what says of which: a legacy client has none. */

@@ -1,7 +1,7 @@
 import type { RequestIds } from '../backend/backend.ts';
 import { faultMessage, type RequestId } from '../protocol/faults.ts';
 import type { ForwardedHeaders } from '../protocol/forwarded-headers.ts';
-import { type Message, readBody } from '../protocol/message.ts';
+import { type Message, maxServerDepth, readBody } from '../protocol/message.ts';
 import { withServedVersions } from '../protocol/modern/discovery.ts';
 import { statusOf } from '../protocol/modern/error-status.ts';
 import { isWanted } from '../protocol/modern/log-levels.ts';
@@ -77,7 +77,7 @@ export class Deliveries {
   }
 
   #take(line: Buffer, beside: RequestId | undefined): void {
-    const body = readBody(line, Number.POSITIVE_INFINITY);
+    const body = readBody(line, maxServerDepth);
     const [read] = body.ok && !body.batch ? body.messages : [];
     if (read?.ok !== true) return this.#drop('noise', line);
     const { message } = read;

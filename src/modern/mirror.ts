@@ -1,5 +1,4 @@
-import type { Filter } from '../protocol/modern/subscription-filter.ts';
-import { maxSubscriptions } from '../session/client-state.ts';
+import { type Filter, maxSubscriptions } from '../protocol/modern/subscription-filter.ts';
 import { ChangeFeed, type ChangeFeedOptions } from './change-feed.ts';
 import { isEmpty } from './wishes.ts';
 

@@ -66,12 +66,18 @@ const catalogue = {
   duplicate_key: {
     status: 400,
     code: -32600,
-    message: 'Invalid request: a key stands twice in the message, in its params or in params._meta.',
+    message:
+      'Invalid request: a key by which the message is read stands twice, or differs in case alone from another key or from the one that MCP defines. Write it once, as MCP spells it.',
   },
   too_many_members: {
     status: 400,
     code: -32600,
     message: 'Invalid request: the message, its params or params._meta have more than 4096 members.',
+  },
+  key_too_long: {
+    status: 400,
+    code: -32600,
+    message: 'Invalid request: a key of the message, its params or params._meta has more than 4096 bytes.',
   },
   too_deep: { status: 400, code: -32600, message: 'Invalid request: the JSON is nested too deeply.' },
   duplicate_id: {
@@ -584,6 +590,12 @@ const catalogue = {
     status: 429,
     code: -32000,
     message: 'This session is subscribed to as many resources as it may be. Unsubscribe from some first.',
+  },
+  filter_too_large: {
+    status: 400,
+    code: -32602,
+    message:
+      'Invalid params: one subscription names more than 500 resources, or URIs of more than 256 KiB. Open several subscriptions.',
   },
   input_refused: {
     status: 200,

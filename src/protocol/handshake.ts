@@ -1,3 +1,5 @@
+import { scalarAt, valueAt } from './splice.ts';
+
 /** What a server's answer to `initialize` says that the gateway needs (2025-11-25, basic/lifecycle). */
 export interface Handshake {
   /** The revision that the server chose. */
@@ -5,19 +7,20 @@ export interface Handshake {
   readonly capabilities: unknown;
 }
 
-/** Reads a response to `initialize`; undefined if it is an error or names no revision. */
-export function readHandshake(response: Buffer): Handshake | undefined {
-  const { result } = JSON.parse(response.toString()) as {
-    result?: { protocolVersion?: unknown; capabilities?: unknown } | null;
-  };
-  if (typeof result?.protocolVersion !== 'string') return undefined;
-  return { protocolVersion: result.protocolVersion, capabilities: result.capabilities ?? {} };
-}
+/** A revision is a date. A longer text is none, and would stand in the record of each session (P8). */
+const maxVersionLength = 64;
 
-/** The code of the error with which a server refused `initialize`; undefined if there is none. */
-export function readRefusal(response: Buffer): number | undefined {
-  const { error } = JSON.parse(response.toString()) as { error?: { code?: unknown } | null };
-  return typeof error?.code === 'number' ? error.code : undefined;
+/** Larger capabilities are not built (P8). Those of real servers have some hundred bytes. */
+const maxCapabilitiesBytes = 64 * 1024;
+
+/** Reads a response to `initialize`; undefined if it is an error, names no revision, or says more than anybody reads. */
+export function readHandshake(response: Buffer): Handshake | undefined {
+  const protocolVersion = scalarAt(response, ['result', 'protocolVersion']);
+  if (typeof protocolVersion !== 'string' || protocolVersion.length > maxVersionLength) return undefined;
+  const capabilities = valueAt(response, ['result', 'capabilities']);
+  if (capabilities === undefined) return { protocolVersion, capabilities: {} };
+  if (capabilities.length > maxCapabilitiesBytes) return undefined;
+  return { protocolVersion, capabilities: JSON.parse(capabilities.toString()) ?? {} };
 }
 
 /** True if a server that said `later` can stand in for one that said `earlier`: same revision, no capability less. */

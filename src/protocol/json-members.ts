@@ -1,3 +1,6 @@
+import { foldKey } from './fold-key.ts';
+import type { KnownKeys } from './known-keys.ts';
+
 /** The members of one object: `keys[i]` has its value at bytes `starts[i]` to `ends[i]`. */
 export interface Members {
   readonly keys: string[];
@@ -23,6 +26,13 @@ export class FoundMembers {
   #seen: Set<string> | undefined;
   /** At each place the key of the object that had one there last, if it stood in the text as it is: most messages are alike. */
   #guesses: (string | undefined)[] = [];
+  /** At each place the known keys among which its guess was found: the same key there need not be looked up again. */
+  #knownAmong: (KnownKeys | undefined)[] = [];
+  /** At each place its guess, folded: the same for a key that is not known. */
+  #foldedAt: (string | undefined)[] = [];
+  /** The keys that are not known, folded, where they are judged. */
+  #folded: string[] = [];
+  #seenFolded: Set<string> | undefined;
 
   /** What the next key may well be: the one that another object had at this place. */
   get guess(): string | undefined {
@@ -36,23 +46,46 @@ export class FoundMembers {
       this.#starts = [];
       this.#ends = [];
       this.#guesses = [];
+      this.#knownAmong = [];
+      this.#foldedAt = [];
     }
     this.#count = 0;
     this.#seen = undefined;
+    if (this.#folded.length > 0) this.#folded = [];
+    this.#seenFolded = undefined;
   }
 
   /**
    * Begins a member; false if there is one with this key.
    * @param isPlain the key stands in the text as it is: in ASCII, without escapes
+   * @param known if given, also false for a key that differs from one of these, or from another one, in case alone
    */
-  begin(key: string, isPlain: boolean): boolean {
+  begin(key: string, isPlain: boolean, known?: KnownKeys): boolean {
     const count = this.#count;
+    if (this.#guesses[count] !== key) {
+      this.#knownAmong[count] = undefined;
+      this.#foldedAt[count] = undefined;
+    }
+    if (known !== undefined && this.#knownAmong[count] !== known) {
+      if (known.exact.has(key)) this.#knownAmong[count] = known;
+      else if (!this.#isNewFolded(key, known)) return false;
+    }
     if (count === fewKeys) this.#seen = new Set(this.#keys.slice(0, count));
     if (this.#seen?.has(key) ?? this.indexOf(key) >= 0) return false;
     this.#seen?.add(key);
     this.#keys[count] = key;
     this.#guesses[count] = isPlain ? key : undefined;
     this.#count = count + 1;
+    return true;
+  }
+
+  #isNewFolded(key: string, known: KnownKeys): boolean {
+    this.#foldedAt[this.#count] ??= foldKey(key);
+    const folded = this.#foldedAt[this.#count] as string;
+    if (this.#folded.length === fewKeys) this.#seenFolded = new Set(this.#folded);
+    if (known.folded.has(folded) || (this.#seenFolded?.has(folded) ?? this.#folded.includes(folded))) return false;
+    this.#folded.push(folded);
+    this.#seenFolded?.add(folded);
     return true;
   }
 

@@ -1,7 +1,13 @@
 import { endsRun, PlainRuns, shortRun } from './plain-run.ts';
 
 /** Why a text was refused; names of the catalogue of faults. */
-export type ScanFault = 'not_json' | 'too_deep' | 'duplicate_key' | 'too_many_members' | 'batch_too_large';
+export type ScanFault =
+  | 'not_json'
+  | 'too_deep'
+  | 'duplicate_key'
+  | 'too_many_members'
+  | 'batch_too_large'
+  | 'key_too_long';
 
 export const quote = 0x22;
 export const comma = 0x2c;

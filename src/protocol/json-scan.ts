@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer';
+import { foldKey } from './fold-key.ts';
 import { FoundMembers, type Members } from './json-members.ts';
 import {
   closeBrace,
@@ -10,6 +11,8 @@ import {
   quote,
   type ScanFault,
 } from './json-reader.ts';
+import { knownKeys } from './known-keys.ts';
+import type { Place } from './message-type.ts';
 import { shortTexts } from './short-texts.ts';
 
 /**
@@ -45,16 +48,28 @@ export interface Scanned {
 
 /** What is bounded since it costs much more to look at than to send (P8). */
 export interface ScanLimits {
-  /** Values in a batch. */
+  /** Values in a batch. Each becomes an object. */
   readonly maxBatch: number;
   /**
    * Members of a message, of its params and of their _meta. Each is a key to be made and remembered: 300,000 of them in a
    * body of 4 MiB hold up everybody else for most of a second.
    */
   readonly maxMembers: number;
+  /**
+   * True for texts that are judged before a server reads them. A key of these levels must then not differ from another one, or
+   * from a known one, in case alone: readers in Go and .NET fold case, and would read another message than the gateway did.
+   */
+  readonly foldsKeys: boolean;
 }
 
-const defaultLimits: ScanLimits = { maxBatch: Number.POSITIVE_INFINITY, maxMembers: 2 ** 17 };
+/**
+ * The limits of texts whose keys decide nothing but where they go: those of servers, and the gateway's own. They are wider than
+ * those of clients, since the gateway adds members to messages of clients.
+ */
+export const defaultLimits: ScanLimits = { maxBatch: 1_000, maxMembers: 8_192, foldsKeys: false };
+
+/** A longer key of a routing level is not built. No key that means anything is nearly as long (P8). */
+const maxKeyBytes = 4_096;
 
 /** What came of a scan whose messages were handed over one by one. */
 export type MessagesOutcome = Readonly<{ ok: true; batch: boolean }> | Readonly<{ ok: false; fault: ScanFault }>;
@@ -63,9 +78,9 @@ export type MessagesOutcome = Readonly<{ ok: true; batch: boolean }> | Readonly<
  * Scans a whole text: one value, or the elements of one array (a batch).
  * @param maxDepth how many arrays and objects may lie inside each other; a batch's own brackets do not count
  */
-export function scanJson(text: Buffer, maxDepth: number): ScanOutcome {
+export function scanJson(text: Buffer, maxDepth: number, limits = defaultLimits): ScanOutcome {
   const values: ScannedValue[] = [];
-  const outcome = scanMessages(text, maxDepth, (scanned) => values.push(copyOf(scanned)));
+  const outcome = scanMessages(text, maxDepth, (scanned) => values.push(copyOf(scanned)), limits);
   return outcome.ok ? { ...outcome, values } : outcome;
 }
 
@@ -97,6 +112,7 @@ const faulty = {
   duplicate_key: { ok: false, fault: 'duplicate_key' },
   too_many_members: { ok: false, fault: 'too_many_members' },
   batch_too_large: { ok: false, fault: 'batch_too_large' },
+  key_too_long: { ok: false, fault: 'key_too_long' },
 } as const;
 
 /**
@@ -105,12 +121,28 @@ const faulty = {
  */
 export function scanObject(text: Buffer): Members | 'duplicate_key' | undefined {
   if (!isUtf8(text)) return undefined;
-  return scanner.readObject(text) ?? (scanner.fault === 'duplicate_key' ? 'duplicate_key' : undefined);
+  return partScanner.readObject(text) ?? (partScanner.fault === 'duplicate_key' ? 'duplicate_key' : undefined);
 }
 
-/** Where the elements of a list lie; undefined if the text is no list. What is in them is not looked at. */
-export function scanList(text: Buffer): readonly Pick<ScannedValue, 'start' | 'end'>[] | undefined {
-  return isUtf8(text) ? scanner.readList(text) : undefined;
+/**
+ * Where the elements of a list lie; undefined if the text is no list, or has more elements. What is in them is not looked at.
+ * @param maxElements each is an object to be made
+ */
+export function scanList(
+  text: Buffer,
+  maxElements = Number.POSITIVE_INFINITY,
+): readonly Pick<ScannedValue, 'start' | 'end'>[] | undefined {
+  return isUtf8(text) ? partScanner.readList(text, maxElements) : undefined;
+}
+
+/**
+ * Where the value of one member of an object lies, however many others there are.
+ * @param foldsKey true if a key that differs from this one in case alone counts as the same
+ * @returns `absent` if there is no such member, or the text is no object; `duplicate_key` if its key stands there twice, or in
+ *   another case where that counts
+ */
+export function scanMember(text: Buffer, key: string, foldsKey = false): Place | 'absent' | 'duplicate_key' {
+  return isUtf8(text) ? partScanner.readMember(text, key, foldsKey) : 'absent';
 }
 
 /** Reads one message, the messages of one batch, or what is neither. There is one for all texts: it keeps nothing of them. */
@@ -146,7 +178,60 @@ class MessageScanner extends JsonReader implements Scanned {
     return this.#finish(members !== undefined) ? members?.copy() : undefined;
   }
 
-  readList(text: Buffer): { start: number; end: number }[] | undefined {
+  readMember(text: Buffer, key: string, foldsKey: boolean): Place | 'absent' | 'duplicate_key' {
+    this.begin(text, Number.POSITIVE_INFINITY);
+    this.skipSpace();
+    const found =
+      this.text[this.at] === openBrace ? this.#findMember(key, foldsKey ? foldKey(key) : undefined) : 'absent';
+    return this.#finish(found !== undefined)
+      ? (found as Place | 'absent')
+      : this.fault === 'duplicate_key'
+        ? 'duplicate_key'
+        : 'absent';
+  }
+
+  /** Reads an object from its brace on. Undefined if it is none, or, with the fault `duplicate_key`, has the key twice. */
+  #findMember(key: string, folded: string | undefined): Place | 'absent' | undefined {
+    let found: Place | 'absent' = 'absent';
+    this.at += 1;
+    this.skipSpace();
+    if (this.text[this.at] === closeBrace) {
+      this.at += 1;
+      return found;
+    }
+    for (;;) {
+      const isSame = this.#skipKey(key, folded);
+      if (isSame === undefined || !this.skipColon()) return undefined;
+      if (isSame === 'folded' || (isSame && found !== 'absent')) return this.#refuse('duplicate_key');
+      const start = this.at;
+      if (!this.skipValue(1)) return undefined;
+      if (isSame) found = { start, end: this.at };
+      this.skipSpace();
+      const byte = this.text[this.at++];
+      if (byte === closeBrace) return found;
+      if (byte !== comma) return undefined;
+      this.skipSpace();
+    }
+  }
+
+  /** Reads a key and says whether it is this one, or, in another case, this one folded. Undefined if it is no key. */
+  #skipKey(key: string, folded: string | undefined): boolean | 'folded' | undefined {
+    const start = this.at + 1;
+    if (this.text[this.at] !== quote) return undefined;
+    if (isKey(this.text, start, key)) {
+      this.at = start + key.length + 1;
+      return true;
+    }
+    if (!this.skipString()) return undefined;
+    // No character has more than the six bytes of `\u0041`, and none has less than one.
+    const bytes = this.at - 1 - start;
+    if (bytes < key.length || bytes > 6 * key.length) return false;
+    const read = keyText(this.text, start, this.at - 1);
+    if (read === key) return true;
+    return folded !== undefined && foldKey(read) === folded ? 'folded' : false;
+  }
+
+  readList(text: Buffer, maxElements: number): { start: number; end: number }[] | undefined {
     const places: { start: number; end: number }[] = [];
     const readElement = (): boolean => {
       const start = this.at;
@@ -156,7 +241,9 @@ class MessageScanner extends JsonReader implements Scanned {
     };
     this.begin(text, Number.POSITIVE_INFINITY);
     this.skipSpace();
-    return this.#finish(this.text[this.at] === openBracket && this.#readElements(readElement)) ? places : undefined;
+    return this.#finish(this.text[this.at] === openBracket && this.#readElements(readElement, maxElements))
+      ? places
+      : undefined;
   }
 
   /** True if all was read, and nothing but space is behind it. */
@@ -209,6 +296,7 @@ class MessageScanner extends JsonReader implements Scanned {
   #readMembers(level: 0 | 1 | 2): FoundMembers | undefined {
     if (level + 1 > this.maxDepth) return this.tooDeep();
     const members = this.#levels[level];
+    const known = this.#limits.foldsKeys ? knownKeys[level] : undefined;
     members.clear();
     this.at += 1;
     this.skipSpace();
@@ -221,7 +309,7 @@ class MessageScanner extends JsonReader implements Scanned {
       const keyAt = this.at + 1;
       const key = this.#readKey(members.guess);
       if (key === undefined) return undefined;
-      if (!members.begin(key, key.length === this.at - 1 - keyAt)) return this.#refuse('duplicate_key');
+      if (!members.begin(key, key.length === this.at - 1 - keyAt, known)) return this.#refuse('duplicate_key');
       if (!this.skipColon()) return undefined;
       const start = this.at;
       if (!this.#readMemberValue(level, key)) return undefined;
@@ -261,7 +349,9 @@ class MessageScanner extends JsonReader implements Scanned {
       this.at = start + guess.length + 2;
       return guess;
     }
-    return this.skipString() ? keyText(this.text, start + 1, this.at - 1) : undefined;
+    if (!this.skipString()) return undefined;
+    if (this.at - start - 2 > maxKeyBytes) return this.#refuse('key_too_long');
+    return keyText(this.text, start + 1, this.at - 1);
   }
 }
 
@@ -298,3 +388,5 @@ function keyText(text: Buffer, start: number, end: number): string {
 }
 
 const scanner = new MessageScanner();
+/** Reads parts of a message, also while the other one is in the middle of it. */
+const partScanner = new MessageScanner();

@@ -1,9 +1,10 @@
 import type { Reason, RequestId } from './faults.ts';
 import { type FoundMembers, hasMember, memberIndex } from './json-members.ts';
-import { copyOf, type ScanLimits, type Scanned, scanMessages } from './json-scan.ts';
+import { copyOf, defaultLimits, type ScanLimits, type Scanned, scanMember, scanMessages } from './json-scan.ts';
 import type { Level, Message, Place, Places } from './message-type.ts';
 import { placesIn } from './places-in.ts';
 import { progressMethod, RepeatedProgress } from './repeated-progress.ts';
+import { maxScalarBytes, type Scalar, scalarIn } from './scalar.ts';
 import { shortTexts } from './short-texts.ts';
 
 export type { Level, Message, Place, Places } from './message-type.ts';
@@ -19,10 +20,10 @@ export function placeOf({ places }: Message, level: Level, key: string): Place |
   };
 }
 
-/** A member's value, built; undefined if there is no such member. Only for what is short. */
-export function memberValue(message: Message, level: Level, key: string): unknown {
+/** A member's value; undefined if there is no such member, or if it is one that `scalarIn` does not build. */
+export function memberValue(message: Message, level: Level, key: string): Scalar | undefined {
   const place = placeOf(message, level, key);
-  return place === undefined ? undefined : JSON.parse(message.text.toString('utf8', place.start, place.end));
+  return place === undefined ? undefined : scalarIn(message.text, place);
 }
 
 /** A message, or what is wrong with it and the id that its error answers. */
@@ -43,44 +44,56 @@ export const protocolVersionKey = 'io.modelcontextprotocol/protocolVersion';
 const relatedTaskKey = 'io.modelcontextprotocol/related-task';
 
 /**
+ * How deeply a message of a server may be nested. No server needs it, and whoever gets the message builds it: clients written in
+ * some languages end by a deeper one.
+ */
+export const maxServerDepth = 1_000;
+
+/**
  * Reads one text as a JSON-RPC message or batch. Nothing is thrown for a peer's fault.
  * @param maxDepth how deeply the JSON may be nested
  */
-export function readBody(text: Buffer, maxDepth: number, limits?: ScanLimits): ReadBody {
-  if (text === newestText && maxDepth >= newestDepth) return newestBody as ReadBody;
+export function readBody(text: Buffer, maxDepth: number, limits = defaultLimits): ReadBody {
+  if (text === newest?.text && isWithin(newest, maxDepth, limits)) return newest.body;
   const body = scanBody(text, maxDepth, limits);
-  if (body.ok && text.length <= maxKeptBytes) {
-    newestText = text;
-    newestDepth = maxDepth;
-    newestBody = body;
-  }
+  if (body.ok && text.length <= maxKeptBytes) newest = { text, maxDepth, limits, body };
   return body;
 }
 
 /** What was read last: a transport that reads a message before the session does hands over the same one. */
-let newestText: Buffer | undefined;
-let newestDepth = 0;
-let newestBody: ReadBody | undefined;
+let newest: { text: Buffer; maxDepth: number; limits: ScanLimits; body: ReadBody } | undefined;
 const maxKeptBytes = 256 * 1024;
 
-function scanBody(text: Buffer, maxDepth: number, limits?: ScanLimits): ReadBody {
-  const progress = repeatedProgress.read(text, maxDepth);
+/** True if what was read within some limits is also within these. */
+const isWithin = (read: { maxDepth: number; limits: ScanLimits }, maxDepth: number, limits: ScanLimits): boolean =>
+  read.maxDepth <= maxDepth &&
+  (read.limits === limits ||
+    (read.limits.maxBatch <= limits.maxBatch &&
+      read.limits.maxMembers <= limits.maxMembers &&
+      (read.limits.foldsKeys || !limits.foldsKeys)));
+
+function scanBody(text: Buffer, maxDepth: number, limits: ScanLimits): ReadBody {
+  // It knows texts of servers, whose keys are not judged.
+  const progress = limits.foldsKeys ? undefined : repeatedProgress.read(text, maxDepth);
   if (progress !== undefined) return { ok: true, batch: false, messages: [{ ok: true, message: progress }] };
   const messages: ReadMessage[] = [];
   const scan = scanMessages(text, maxDepth, (scanned) => messages.push(readMessage(text, scanned)), limits);
   return scan.ok ? { ok: true, batch: scan.batch, messages } : { ok: false, reason: scan.fault };
 }
 
-/** The message that a line is; undefined if it is none, or an array. */
-export function readOne(line: Buffer): Message | undefined {
-  const body = readBody(line, Number.POSITIVE_INFINITY);
+/**
+ * The message that a text is; undefined if it is none, or an array.
+ * @param maxDepth of a text that somebody has read before, any
+ */
+export function readOne(text: Buffer, maxDepth = Number.POSITIVE_INFINITY): Message | undefined {
+  const body = readBody(text, maxDepth);
   const [read] = body.ok && !body.batch ? body.messages : [];
   return read?.ok ? read.message : undefined;
 }
 
 /** The response that a line of a server is; undefined if it is anything else. */
 export function readResponse(line: Buffer): Message | undefined {
-  const message = readOne(line);
+  const message = readOne(line, maxServerDepth);
   return message?.kind === 'response' ? message : undefined;
 }
 
@@ -215,6 +228,7 @@ function decodeString(text: Buffer, members: FoundMembers | undefined, key: stri
   const end = members.endOf(index) - 1;
   const known = commonStrings.find(text, start + 1, end);
   if (known !== undefined) return known;
+  if (end - start > maxScalarBytes) return undefined;
   const inside = text.toString('utf8', start + 1, end);
   return inside.includes('\\') ? (JSON.parse(`"${inside}"`) as string) : inside;
 }
@@ -237,7 +251,8 @@ function decodeTaskId(
 ): string | undefined {
   const index = meta?.indexOf(relatedTaskKey) ?? -1;
   if (meta === undefined || index < 0) return decodeString(text, params, 'taskId');
-  const value: unknown = JSON.parse(text.toString('utf8', meta.startOf(index), meta.endOf(index)));
-  const taskId = typeof value === 'object' && value !== null && 'taskId' in value ? value.taskId : undefined;
+  const related = text.subarray(meta.startOf(index), meta.endOf(index));
+  const place = related.length > maxScalarBytes ? 'absent' : scanMember(related, 'taskId');
+  const taskId = typeof place === 'object' ? scalarIn(related, place) : undefined;
   return typeof taskId === 'string' ? taskId : undefined;
 }

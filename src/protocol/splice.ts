@@ -1,6 +1,6 @@
-import { memberIndex } from './json-members.ts';
-import { scanObject } from './json-scan.ts';
-import type { Place } from './message.ts';
+import { scanMember } from './json-scan.ts';
+import type { Place } from './message-type.ts';
+import { type Scalar, scalarIn } from './scalar.ts';
 
 /** A part of a text, and what stands there instead. */
 export interface Replacement extends Place {
@@ -62,21 +62,35 @@ export function valueAt(text: Buffer, path: readonly string[]): Buffer | undefin
   return typeof place === 'object' ? text.subarray(place.start, place.end) : undefined;
 }
 
+/** The value that is reached by these keys; undefined if there is none, or if it is one that `scalarIn` does not build. */
+export function scalarAt(text: Buffer, path: readonly string[]): Scalar | undefined {
+  const place = findPlace(text, path);
+  return typeof place === 'object' ? scalarIn(text, place) : undefined;
+}
+
+/** The code of the error that a response is; undefined if there is none, or if it is no number. */
+export function errorCodeIn(response: Buffer): number | undefined {
+  const code = scalarAt(response, ['error', 'code']);
+  return typeof code === 'number' ? code : undefined;
+}
+
 /**
  * Where a value lies that is reached by these keys, one object inside the other: for what lies deeper than the levels that
  * are read of every message.
- * @returns `absent` if there is no such value or the text is no JSON; `duplicate_key` if a key stands twice in one of the
- *   objects on the way, so that readers could take different values for it
+ * @param foldsKeys true if a key that differs from one of these in case alone counts as the same
+ * @returns `absent` if there is no such value or the text is no JSON; `duplicate_key` if a key of the way stands twice in its
+ *   object, so that readers could take different values for it
  */
-export function findPlace(text: Buffer, path: readonly string[]): Place | 'absent' | 'duplicate_key' {
+export function findPlace(
+  text: Buffer,
+  path: readonly string[],
+  foldsKeys = false,
+): Place | 'absent' | 'duplicate_key' {
   let place: Place = { start: 0, end: text.length };
   for (const key of path) {
-    const members = scanObject(text.subarray(place.start, place.end));
-    if (members === 'duplicate_key') return members;
-    const index = memberIndex(members, key);
-    if (members === undefined || index < 0) return 'absent';
-    const { start } = place;
-    place = { start: start + (members.starts[index] as number), end: start + (members.ends[index] as number) };
+    const found = scanMember(text.subarray(place.start, place.end), key, foldsKeys);
+    if (typeof found !== 'object') return found;
+    place = { start: place.start + found.start, end: place.start + found.end };
   }
   return place;
 }

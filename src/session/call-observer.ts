@@ -1,8 +1,9 @@
 import { maxNameLength, nameOfCall } from '../protocol/call-name.ts';
 import type { Reason } from '../protocol/faults.ts';
-import { type Message, memberValue, readOwn } from '../protocol/message.ts';
+import { type Message, readOwn } from '../protocol/message.ts';
 import { ownFaultOf } from '../protocol/own-fault.ts';
 import type { Era } from '../protocol/revisions.ts';
+import { errorCodeIn } from '../protocol/splice.ts';
 import { isToolError } from '../protocol/tool-error.ts';
 import type { Principal } from '../store/session-records.ts';
 import type { Reply } from './reply.ts';
@@ -171,8 +172,7 @@ export class OpenCall implements EndedCall {
     const response = readOwn(text);
     const reason = ownFaultOf(response);
     if (reason !== undefined) return this.failed(reason);
-    const error = memberValue(response, 'message', 'error') as { readonly code?: unknown } | null;
-    this.#end({ kind: 'error', code: typeof error?.code === 'number' ? error.code : undefined }, bytesOut);
+    this.#end({ kind: 'error', code: errorCodeIn(text) }, bytesOut);
   }
 
   failed(reason: Reason): void {

@@ -1,11 +1,10 @@
 import type { Position } from '../protocol/event-id.ts';
-import { type Message, memberValue, readOwn } from '../protocol/message.ts';
+import { scanObject } from '../protocol/json-scan.ts';
+import type { Message } from '../protocol/message.ts';
+import { maxSubscriptions } from '../protocol/modern/subscription-filter.ts';
 import { ownCopy } from '../protocol/own-copy.ts';
 import { SparseMap } from '../protocol/sparse.ts';
-import { spliceId } from '../protocol/splice.ts';
-
-/** So many subscriptions of a client are told to a new process (P8); further ones are the lost process' alone. */
-export const maxSubscriptions = 500;
+import { scalarAt, spliceId, valueAt } from '../protocol/splice.ts';
 
 /** Which kind of client a session has; one of an ordinary session of its own is neither. */
 export interface ClientKind {
@@ -72,8 +71,9 @@ export class ClientState {
 
   /** The client has declared something that the server may ask of it. */
   get canBeAsked(): boolean {
-    const declared = memberValue(readOwn(this.initialize), 'params', 'capabilities');
-    return Object.keys((declared as object | null) ?? {}).length > 0;
+    const declared = valueAt(this.initialize, ['params', 'capabilities']);
+    const members = declared && scanObject(declared);
+    return typeof members === 'object' && members.keys.length > 0;
   }
 
   /** For the session's record, so that another owner can go on from here. */
@@ -112,13 +112,13 @@ export class ClientState {
   }
 
   /** Takes note of a request that the server answered. Returns true if it changed anything. */
-  answered(method: string, request: Buffer, response: Buffer): boolean {
-    if (!isStateful(method) || isError(response)) return false;
+  answered(method: string, request: Buffer, { isError }: Pick<Message, 'isError'>): boolean {
+    if (!isStateful(method) || isError) return false;
     if (method === 'logging/setLevel') {
       this.#logLevel = ownCopy(request);
       return true;
     }
-    const uri = uriOf(request);
+    const uri = scalarAt(request, ['params', 'uri']);
     if (typeof uri !== 'string') return false;
     if (method !== 'resources/subscribe') this.#subscriptions.delete(uri);
     else if (this.#subscriptions.size < maxSubscriptions) this.#subscriptions.set(uri, ownCopy(request));
@@ -169,11 +169,3 @@ export const usedScopesIn = (clientState: Buffer): readonly string[] =>
 /** True for the requests that change what a server keeps for its client. */
 export const isStateful = (method: string): boolean =>
   method === 'logging/setLevel' || method === 'resources/subscribe' || method === 'resources/unsubscribe';
-
-const isError = (response: Buffer): boolean => 'error' in (JSON.parse(response.toString()) as object);
-
-/** The URI that was sent; not always text: `String` of an object from a peer can throw. */
-function uriOf(request: Buffer): unknown {
-  const { params } = JSON.parse(request.toString()) as { params?: { uri?: unknown } | null };
-  return params?.uri;
-}

@@ -243,8 +243,7 @@ export class Conversation {
   /** A call has its answer: what it changed or told is remembered for a restore. */
   #answered({ method, text }: Call, response: Message): void {
     this.#options.onAnswered();
-    if (text !== undefined && this.#options.client.answered(method, text, response.text))
-      this.#options.onClientChanged();
+    if (text !== undefined && this.#options.client.answered(method, text, response)) this.#options.onClientChanged();
     this.#reruns.answered(method, response.text);
   }
 

@@ -1,5 +1,6 @@
 import { type Message, memberValue } from '../protocol/message.ts';
-import { type ClientState, maxSubscriptions } from './client-state.ts';
+import { maxSubscriptions } from '../protocol/modern/subscription-filter.ts';
+import type { ClientState } from './client-state.ts';
 import { unsubscribeRequest } from './own-requests.ts';
 import type { Reply } from './reply.ts';
 import type { GroupWishes } from './session-handle.ts';

@@ -1,5 +1,7 @@
+import { scanList } from '../protocol/json-scan.ts';
 import type { Message } from '../protocol/message.ts';
 import { SparseMap } from '../protocol/sparse.ts';
+import { scalarAt, valueAt } from '../protocol/splice.ts';
 import type { Call } from './calls.ts';
 
 /** Requests that only read: a server can answer them twice. */
@@ -40,6 +42,9 @@ const maxKeptBytes = 16 * 1024;
 const maxTools = 10_000;
 const maxNameLength = 256;
 
+/** A longer list of tools is not looked into (P8): its tools are not run again. */
+const maxListBytes = 1024 * 1024;
+
 /**
  * Says which calls may be run again after their server was lost (DESIGN decision 5): those that only read, and with
  * `rerun: hints` the tools that the server itself declared to be read-only or idempotent. Never one that has asked the
@@ -68,18 +73,18 @@ export class Reruns {
     // that is lost breaks POSTs a moment before: that is one loss.
     if (rerunAfter === 'loss' || rerunAfter === after) return false;
     if (text === undefined || hasAsked || cancelTimer !== undefined) return false;
-    return harmless.has(method) || (this.#usesHints && this.#isHarmless(toolOf(text)));
+    return harmless.has(method) || (this.#usesHints && this.#isHarmless(scalarAt(text, ['params', 'name'])));
   }
 
   /** Learns from a list of tools that passes which of them are harmless. */
   answered(method: string, response: Buffer): void {
-    if (!this.#usesHints || method !== 'tools/list') return;
-    const { result } = JSON.parse(response.toString()) as { result?: { tools?: unknown } };
-    if (!Array.isArray(result?.tools)) return;
-    for (const tool of result.tools as readonly (Tool | null)[]) {
-      const isHarmless = tool?.annotations?.readOnlyHint === true || tool?.annotations?.idempotentHint === true;
-      const name = tool?.name;
+    if (!this.#usesHints || method !== 'tools/list' || response.length > maxListBytes) return;
+    const list = valueAt(response, ['result', 'tools']);
+    for (const { start, end } of (list && scanList(list)) ?? []) {
+      const tool = (list as Buffer).subarray(start, end);
+      const name = scalarAt(tool, ['name']);
       if (typeof name !== 'string') continue;
+      const isHarmless = hints.some((hint) => scalarAt(tool, ['annotations', hint]) === true);
       if (!isHarmless) this.#harmlessTools.delete(name);
       else if (this.#harmlessTools.size < maxTools && name.length <= maxNameLength) this.#harmlessTools.set(name, true);
     }
@@ -90,13 +95,5 @@ export class Reruns {
   }
 }
 
-interface Tool {
-  readonly name?: unknown;
-  readonly annotations?: { readonly readOnlyHint?: unknown; readonly idempotentHint?: unknown } | null;
-}
-
-/** The name that was sent; not always text: `String` of an object from a peer can throw. */
-function toolOf(call: Buffer): unknown {
-  const { params } = JSON.parse(call.toString()) as { params?: { name?: unknown } | null };
-  return params?.name;
-}
+/** What a server says of a tool that can be run twice. */
+const hints = ['readOnlyHint', 'idempotentHint'];

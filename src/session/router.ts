@@ -1,5 +1,5 @@
 import type { RequestIds } from '../backend/backend.ts';
-import { type Message, readBody } from '../protocol/message.ts';
+import { type Message, maxServerDepth, readBody } from '../protocol/message.ts';
 import type { Call, Calls, Destination } from './calls.ts';
 import { destinationInGroup } from './group-destination.ts';
 import type { Line } from './intake.ts';
@@ -51,7 +51,7 @@ export class Router {
    */
   receive({ text: line, of }: Line): void {
     this.tellsRequests = of !== undefined;
-    const body = readBody(line, Number.POSITIVE_INFINITY);
+    const body = readBody(line, maxServerDepth);
     const messages = body.ok ? body.messages : [];
     if (messages.length === 0) this.#options.onDropped('noise', line);
     for (const read of messages) {

@@ -1,8 +1,9 @@
 import { detach } from '../boundary.ts';
 import type { EventId } from '../protocol/event-id.ts';
-import { type Handshake, readHandshake, readRefusal } from '../protocol/handshake.ts';
+import { type Handshake, readHandshake } from '../protocol/handshake.ts';
 import { type Message, readOwn } from '../protocol/message.ts';
 import { allowsBatches, assumedRevision } from '../protocol/revisions.ts';
+import { errorCodeIn } from '../protocol/splice.ts';
 import { type Principal, type Registration, SessionExists } from '../store/session-records.ts';
 import { StoreUnavailable } from '../store/store-unavailable.ts';
 import type { Adoption } from './adoption.ts';
@@ -249,7 +250,7 @@ export class Session implements SessionHandle {
     if (handshake === undefined) {
       call.watch?.answered(response);
       answer.refused(call.id, response.text);
-      this.#refusedWith = readRefusal(response.text);
+      this.#refusedWith = errorCodeIn(response.text);
       await this.end('refused');
       return;
     }

@@ -1,5 +1,7 @@
+import { scanList } from '../protocol/json-scan.ts';
 import { type Message, memberValue } from '../protocol/message.ts';
 import { SparseMap } from '../protocol/sparse.ts';
+import { scalarAt, valueAt } from '../protocol/splice.ts';
 
 /** What the answer to a request can tell of tasks: that one began, how one or several are, or that one is over. */
 export type TaskNews = 'start' | 'state' | 'list' | 'result';
@@ -31,10 +33,19 @@ export function taskNewsOf(request: Message): TaskNews | undefined {
 
 /** A task as its owner shows it; nothing of it is certain. */
 interface ShownTask {
-  readonly taskId?: unknown;
-  readonly status?: unknown;
-  readonly ttl?: unknown;
+  readonly taskId: unknown;
+  readonly status: unknown;
+  readonly ttl: unknown;
 }
+
+/** Where an answer shows a task, or several. */
+const pathOf = { start: ['result', 'task'], state: ['result'], list: ['result', 'tasks'] } as const;
+
+const taskIn = (text: Buffer): ShownTask => ({
+  taskId: scalarAt(text, ['taskId']),
+  status: scalarAt(text, ['status']),
+  ttl: scalarAt(text, ['ttl']),
+});
 
 interface Unfinished {
   readonly startedAt: number;
@@ -75,12 +86,12 @@ export class Tasks {
   answered(news: TaskNews, taskId: string | undefined, response: Buffer): void {
     if (news === 'result') this.#finish(taskId);
     else if (response.length <= maxReadBytes) {
-      const { result } = JSON.parse(response.toString()) as {
-        result?: ShownTask & { task?: unknown; tasks?: unknown };
-      };
-      if (news === 'start') this.#learn(result?.task);
-      else if (news === 'state') this.#learn(result);
-      else if (Array.isArray(result?.tasks)) for (const task of result.tasks) this.#learn(task);
+      const shown = valueAt(response, pathOf[news]);
+      if (shown === undefined) return;
+      if (news !== 'list') this.#learn(taskIn(shown));
+      else
+        for (const { start, end } of scanList(shown)?.slice(0, maxTasks) ?? [])
+          this.#learn(taskIn(shown.subarray(start, end)));
     }
   }
 
@@ -101,8 +112,7 @@ export class Tasks {
     return new Promise((resolve) => this.#waiting.push(resolve));
   }
 
-  #learn(shown: unknown): void {
-    const { taskId, status, ttl } = (shown ?? {}) as ShownTask;
+  #learn({ taskId, status, ttl }: ShownTask): void {
     if (typeof taskId !== 'string') return;
     if (status !== 'working' && status !== 'input_required') return this.#finish(taskId);
     if (this.#unfinished.has(taskId)) return;

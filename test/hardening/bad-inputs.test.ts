@@ -88,8 +88,6 @@ describe('bad inputs', () => {
       ['result and error', '{"jsonrpc":"2.0","id":5,"result":{},"error":{"code":1,"message":""}}', 5],
       ['method and result', '{"jsonrpc":"2.0","id":5,"method":"ping","result":{}}', 5],
       ['neither', '{"jsonrpc":"2.0","id":5}', 5],
-      ['Method', '{"jsonrpc":"2.0","id":5,"Method":"ping"}', 5],
-      ['a long s', '{"j\u017fonrpc":"2.0","id":5,"method":"ping"}', 5],
       ['a method that is no string', '{"jsonrpc":"2.0","id":5,"method":["ping"]}', 5],
       ['params that are a list', '{"jsonrpc":"2.0","id":5,"method":"ping","params":[]}', 5],
       ['params that are a string', '{"jsonrpc":"2.0","id":5,"method":"ping","params":"x"}', 5],
@@ -132,12 +130,33 @@ describe('bad inputs', () => {
     });
 
     it.each<[string, string]>([
+      ['Method without method', '{"jsonrpc":"2.0","id":5,"Method":"ping"}'],
+      ['Method beside method', '{"jsonrpc":"2.0","id":1,"method":"ping","Method":"tools/call"}'],
+      ['ID beside id', '{"jsonrpc":"2.0","id":1,"ID":2,"method":"ping"}'],
+      ['Params without params', '{"jsonrpc":"2.0","id":1,"method":"ping","Params":{"name":"delete_all"}}'],
+      ['params with a long s', '{"jsonrpc":"2.0","id":1,"method":"ping","param\u017f":{"name":"delete_all"}}'],
+      [
+        'Name beside name',
+        '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"read_one","Name":"delete_all"}}',
+      ],
+      ['progresstoken in _meta', '{"jsonrpc":"2.0","id":1,"method":"ping","params":{"_meta":{"progresstoken":1}}}'],
+      ['two of a vendor', '{"jsonrpc":"2.0","id":1,"method":"ping","params":{"vendor":1,"Vendor":2}}'],
+    ])('[S-03] [A08] %s: 400 duplicate_key, and nothing reaches the server', async (_, body) => {
+      expectFault(await send(body), 400, -32600, 'duplicate_key');
+      expect(await session.lines()).toEqual([]);
+    });
+
+    it.each<[string, string]>([
       ['100 levels', deepRequest(98)],
       [
         'duplicates deeper than routing looks',
         '{"jsonrpc":"2.0","id":1,"method":"ping","params":{"arguments":{"a":1,"a":2}}}',
       ],
-      ['keys in another case', '{"jsonrpc":"2.0","id":1,"ID":2,"method":"ping","Method":"tools/call"}'],
+      [
+        'keys in another case deeper than routing looks',
+        '{"jsonrpc":"2.0","id":1,"method":"ping","params":{"arguments":{"a":1,"A":2,"Method":3}}}',
+      ],
+      ['a key of a vendor', '{"jsonrpc":"2.0","id":1,"method":"ping","X-Vendor":1,"params":{"Vendor":2}}'],
       [
         'keys of Object.prototype',
         '{"jsonrpc":"2.0","id":1,"method":"ping","params":{"__proto__":{"x":1},"constructor":2,"_meta":{"toString":3}}}',

@@ -21,8 +21,20 @@ describe('an answer to initialize', () => {
     [{ result: 'text' }],
     [{ result: [] }],
     [{ result: { protocolVersion: 5 } }],
+    [{ result: { protocolVersion: 'v'.repeat(65) } }],
   ])('%j is none', (body) => {
     expect(readHandshake(response(body))).toBeUndefined();
+  });
+});
+
+describe('a hostile answer to initialize', () => {
+  it('[S-05] [S-09] is none if its capabilities are larger than anybody reads', () => {
+    const large = `"${'x'.repeat(64 * 1024)}"`;
+    const text = (value: string) =>
+      Buffer.from(`{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"v","capabilities":{"a":${value}}}}`);
+    expect(readHandshake(text(large))).toBeUndefined();
+    expect(readHandshake(text('['.repeat(100_000) + ']'.repeat(100_000)))).toBeUndefined();
+    expect(readHandshake(text('"x"'))).toEqual(shake({ a: 'x' }, 'v'));
   });
 });
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
-import { type Message, type ReadMessage, readBody } from '../../src/protocol/message.ts';
+import { describe, expect, it, vi } from 'vitest';
+import { type Message, memberValue, type ReadMessage, readBody } from '../../src/protocol/message.ts';
 
 const read = (text: string, maxDepth = 100): ReadMessage => {
   const body = readBody(Buffer.from(text), maxDepth);
@@ -291,6 +291,44 @@ describe('readBody and what routing looks for', () => {
     ],
   ])('the task: %s', (_, text, taskId) => {
     expect(readGood(text).taskId).toBe(taskId);
+  });
+
+  it.each([
+    ['500,000 keys', `{${Array.from({ length: 500_000 }, (_, index) => `"k${index}":0`).join()},"taskId":"x"}`],
+    ['a million levels', '['.repeat(1_000_000) + ']'.repeat(1_000_000)],
+    ['a string of 4 MiB', `{"taskId":"${'x'.repeat(4 * 1024 * 1024)}"}`],
+  ])('[C-05] [S-05] [S-06] nothing is built of a related task with %s', (_, value) => {
+    const text = Buffer.from(request(`"params":{"_meta":{"io.modelcontextprotocol/related-task":${value}}}`));
+    const parse = vi.spyOn(JSON, 'parse');
+    const body = readBody(text, Number.POSITIVE_INFINITY);
+    const built = parse.mock.calls.length;
+    parse.mockRestore();
+    expect(built).toBe(0);
+    expect(body.ok && body.messages[0]).toMatchObject({ ok: true, message: { taskId: undefined } });
+  });
+
+  it('[S-05] no method and no member is built that is longer than 64 KiB, or has members', () => {
+    const long = 'm'.repeat(64 * 1024 + 1);
+    const body = readBody(Buffer.from(`{"jsonrpc":"2.0","method":"${long}"}`), 100);
+    expect(body.ok && body.messages[0]).toMatchObject({ ok: false, reason: 'not_json_rpc' });
+    const message = readGood(request(`"params":{"a":"${long}","b":{},"c":[1],"d":"x","e":1}`));
+    expect(['a', 'b', 'c', 'd', 'e', 'f'].map((key) => memberValue(message, 'params', key))).toEqual([
+      ...[undefined, undefined, undefined, 'x', 1, undefined],
+    ]);
+  });
+
+  it('[C-13] a text that was read before is read again for who allows less', () => {
+    const members = Array.from({ length: 5_000 }, (_, index) => `"k${index}":0`).join();
+    const text = Buffer.from(`{"jsonrpc":"2.0","method":"m","params":{${members}}}`);
+    const strict = { maxBatch: 100, maxMembers: 4_096, foldsKeys: true };
+    const loose = readBody(text, 100);
+    expect(loose.ok).toBe(true);
+    expect(readBody(text, 200)).toBe(loose);
+    expect(readBody(text, 100, strict)).toEqual({ ok: false, reason: 'too_many_members' });
+    const folded = Buffer.from('{"jsonrpc":"2.0","method":"m","Method":"n"}');
+    expect(readBody(folded, 100).ok).toBe(true);
+    expect(readBody(folded, 100, strict)).toEqual({ ok: false, reason: 'duplicate_key' });
+    expect(readBody(folded, 100).ok).toBe(true);
   });
 
   it('a related task that is deeply nested costs no stack', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { findPlace, spliceCancelledId, spliceId, valueAt } from '../../src/protocol/splice.ts';
+import { findPlace, scalarAt, spliceCancelledId, spliceId, valueAt } from '../../src/protocol/splice.ts';
 
 const splicedId = (text: string, id = '"new"'): string => spliceId(Buffer.from(text), id).toString();
 const splicedCancelledId = (text: string): string => spliceCancelledId(Buffer.from(text), '"new"').toString();
@@ -59,10 +59,37 @@ describe('a value in a text', () => {
     expect(valueAt(Buffer.from(text), ['b', 'c'])?.toString()).toBe(/"c":(7|\{.*?\})/.exec(text)?.[1]);
   });
 
-  it.each(['{"b":{"c":1},"b":{"c":2}}', '{"b":{"c":1,"\\u0063":2}}', '{"b":{"c":1,"x":1,"x":2}}'])(
-    '[A08] is not taken from an object that has a key twice: %s',
+  it.each(['{"b":{"c":1},"b":{"c":2}}', '{"b":{"c":1,"\\u0063":2}}'])(
+    '[A08] is not taken from an object that has its key twice: %s',
     (text) => {
       expect(findPlace(Buffer.from(text), ['b', 'c'])).toBe('duplicate_key');
     },
   );
+
+  it('[A08] is found beside others whose key stands twice', () => {
+    const text = '{"b":{"x":1,"c":7,"x":2}}';
+    expect(valueAt(Buffer.from(text), ['b', 'c'])?.toString()).toBe('7');
+  });
+
+  it.each(['{"b":{"c":1,"C":2}}', '{"B":1,"b":{"c":1}}', '{"b":{"C":1}}'])(
+    '[S-03] counts a key in another case as the same where that is asked for: %s',
+    (text) => {
+      expect(findPlace(Buffer.from(text), ['b', 'c'], true)).toBe('duplicate_key');
+      expect(findPlace(Buffer.from(text), ['b', 'c'])).not.toBe('duplicate_key');
+    },
+  );
+
+  it('[S-11] is found beside 200,000 other members', () => {
+    const others = Array.from({ length: 200_000 }, (_, index) => `"k${index}":0`).join();
+    const text = Buffer.from(`{"b":{${others},"c":7}}`);
+    expect(valueAt(text, ['b', 'c'])?.toString()).toBe('7');
+    expect(findPlace(Buffer.from(`{"b":{"c":1,${others},"c":7}}`), ['b', 'c'])).toBe('duplicate_key');
+  });
+
+  it('[S-05] is built if it is no list and no object, and has 64 KiB at most', () => {
+    const built = (value: string) => scalarAt(Buffer.from(`{"b":{"c":${value}}}`), ['b', 'c']);
+    expect(['"\\u0061"', '1e2', 'true', 'null'].map(built)).toEqual(['a', 100, true, null]);
+    const long = `"${'x'.repeat(64 * 1024)}"`;
+    expect(['{}', '[]', '['.repeat(100_000) + ']'.repeat(100_000), long].map(built)).toEqual(Array(4).fill(undefined));
+  });
 });

@@ -3,8 +3,8 @@ import { ClientState, isStateful } from '../../src/session/client-state.ts';
 import { readMessage } from '../support/fake-backend.ts';
 
 const text = (value: unknown): Buffer => Buffer.from(JSON.stringify(value));
-const ok = text({ jsonrpc: '2.0', id: 1, result: {} });
-const failed = text({ jsonrpc: '2.0', id: 1, error: { code: 1, message: 'no' } });
+const ok = { isError: false };
+const failed = { isError: true };
 const initialized = { jsonrpc: '2.0', method: 'notifications/initialized' };
 
 function createFixture() {

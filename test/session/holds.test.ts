@@ -5,7 +5,7 @@ import { readMessage } from '../support/fake-backend.ts';
 import { createFakeReply } from '../support/fake-reply.ts';
 
 const initialize = Buffer.from('{"jsonrpc":"2.0","id":0,"method":"initialize","params":{}}');
-const ok = Buffer.from('{"jsonrpc":"2.0","id":1,"result":{}}');
+const ok = { isError: false };
 
 function create(client = new ClientState(initialize, undefined, { isGroup: true })) {
   let nowMs = 0;

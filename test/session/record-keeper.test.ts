@@ -74,7 +74,9 @@ function createFixture() {
   const nth = (n: number): Asked => asked[n] as Asked;
   /** Lets the client subscribe to one more resource. */
   const change = (uri: string): void => {
-    client.answered('resources/subscribe', text({ id: 1, method: 'resources/subscribe', params: { uri } }), text({}));
+    client.answered('resources/subscribe', text({ id: 1, method: 'resources/subscribe', params: { uri } }), {
+      isError: false,
+    });
     keeper.amend();
   };
   return {

@@ -116,11 +116,9 @@ describe('a backend that hibernates', () => {
 describe('a lost backend', () => {
   it('[F12] is replaced at once by one that is told initialize and, after its answer, the rest; then what waited', async () => {
     const { upstream, fake, client, sent, onRestored, pass } = createFixture({ answers: false });
-    client.answered(
-      'logging/setLevel',
-      Buffer.from('{"jsonrpc":"2.0","id":3,"method":"logging/setLevel"}'),
-      Buffer.from('{}'),
-    );
+    client.answered('logging/setLevel', Buffer.from('{"jsonrpc":"2.0","id":3,"method":"logging/setLevel"}'), {
+      isError: false,
+    });
     expect([upstream.incarnation, upstream.pid]).toEqual(['', 1000]);
     fake.backend.ends();
     for (const n of [1, 2]) expect(upstream.send(message(n))).toBe('sent');
@@ -139,11 +137,9 @@ describe('a lost backend', () => {
 
   it('[F12] answers to the replay reach nobody, once; all else does, what came before the answer too', async () => {
     const { fake, client, lines, sent, pass } = createFixture({ answers: false });
-    client.answered(
-      'logging/setLevel',
-      Buffer.from('{"jsonrpc":"2.0","id":3,"method":"logging/setLevel"}'),
-      Buffer.from('{}'),
-    );
+    client.answered('logging/setLevel', Buffer.from('{"jsonrpc":"2.0","id":3,"method":"logging/setLevel"}'), {
+      isError: false,
+    });
     fake.backend.ends();
     await pass(0);
     fake.backend.says(note('early'), 'noise', welcome, note('same burst'));

@@ -91,6 +91,36 @@ export function hasDuplicates(node: Node, level = 0): boolean {
   return next !== undefined && hasDuplicates(next.value, level + 1);
 }
 
+/** The keys that mean something on each level, as the specification and HARDENING name them. */
+const meanings = [
+  ['jsonrpc', 'id', 'method', 'params', 'result', 'error'],
+  [
+    ...['name', 'uri', 'arguments', '_meta', 'task', 'taskId', 'requestId', 'progressToken', 'progress', 'level'],
+    ...['protocolVersion', 'capabilities', 'clientInfo', 'notifications', 'requestState', 'inputResponses'],
+  ],
+  [
+    'progressToken',
+    ...['protocolVersion', 'clientInfo', 'clientCapabilities', 'logLevel', 'subscriptionId', 'related-task'].map(
+      (key) => `io.modelcontextprotocol/${key}`,
+    ),
+  ],
+];
+
+/** True if two keys are one to a reader that folds case: as regular expressions do it (ECMA-262, Canonicalize, with u and i). */
+const differInCaseAlone = (one: string, other: string): boolean =>
+  one !== other &&
+  new RegExp(`^${one.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&')}$`.replaceAll('\\-', '[-]'), 'iu').test(other);
+
+/** A level with a key that folds to another one, or to one that means something there. */
+export function hasFoldedKeys(node: Node, level = 0): boolean {
+  if (node.kind !== 'object') return false;
+  const keys = node.members.map(({ key }) => key);
+  const others = [...keys, ...(meanings[level] as readonly string[])];
+  if (keys.some((key) => others.some((other) => differInCaseAlone(key, other)))) return true;
+  const next = node.members.find(({ key }) => key === ['params', '_meta'][level]);
+  return next !== undefined && hasFoldedKeys(next.value, level + 1);
+}
+
 /** True for what `JSON.parse` takes. */
 export const parses = (text: string): boolean => {
   try {

@@ -1,3 +1,4 @@
+import { errorCodeIn } from '../../protocol/splice.ts';
 import { explainRefusal } from '../connect-failure.ts';
 import { messagesIn } from '../web/messages.ts';
 
@@ -6,11 +7,7 @@ const modernCodes: ReadonlySet<unknown> = new Set([-32020, -32021, -32022]);
 
 /** True for the error of a server that does not know `initialize` any more. */
 export const isModernError = (json: Buffer): boolean =>
-  messagesIn(json).some(({ kind, text }) => {
-    if (kind !== 'response') return false;
-    const { error } = JSON.parse(text.toString()) as { error?: { code?: unknown } | null };
-    return modernCodes.has(error?.code);
-  });
+  messagesIn(json).some(({ isError, text }) => isError && modernCodes.has(errorCodeIn(text)));
 
 /** What to ask oneself if the first answer of a server is none of MCP. */
 export const isItOne = ' Is it the URL of an MCP server?';

@@ -1,6 +1,6 @@
 import type { Reason, RequestId } from '../../protocol/faults.ts';
 import { flattenLineBreaks } from '../../protocol/lines.ts';
-import { findPlace } from '../../protocol/splice.ts';
+import { errorCodeIn, findPlace, scalarAt } from '../../protocol/splice.ts';
 import { explainConnectFailure, explainRefusal } from '../connect-failure.ts';
 import { type Answer, type Connection, postHeaders } from '../web/connection.ts';
 import type { Cut } from '../web/cut.ts';
@@ -171,17 +171,14 @@ function responseIn(json: Buffer, id: RequestId): Buffer | undefined {
   if (isResponseTo(json, id)) return flattenLineBreaks(json);
   const place = findPlace(json, ['error']);
   if (typeof place !== 'object') return undefined;
-  const read = JSON.parse(json.toString()) as { jsonrpc?: unknown; id?: unknown; error: Partial<JsonRpcError> | null };
-  const isError = Number.isInteger(read.error?.code) && typeof read.error?.message === 'string';
-  if (read.jsonrpc !== '2.0' || read.id != null || !isError) return undefined;
+  const isError =
+    Number.isInteger(errorCodeIn(json)) && typeof scalarAt(json, ['error', 'message']) === 'string' && hasNoId(json);
+  if (scalarAt(json, ['jsonrpc']) !== '2.0' || !isError) return undefined;
   const error = json.toString('utf8', place.start, place.end);
   return flattenLineBreaks(Buffer.from(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"error":${error}}`));
 }
 
-interface JsonRpcError {
-  readonly code: number;
-  readonly message: string;
-}
+const hasNoId = (json: Buffer): boolean => findPlace(json, ['id']) === 'absent' || scalarAt(json, ['id']) === null;
 
 /** What a status that refuses a message means, and what to do about it: for the operator. */
 export function explainStatus(status: number, where: string): string {

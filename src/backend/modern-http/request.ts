@@ -5,6 +5,7 @@ import { mirroredHeaders } from '../../protocol/modern/mirrored-headers.ts';
 import { offeredTools } from '../../protocol/modern/offered-tools.ts';
 import { paramHeadersOf } from '../../protocol/modern/param-headers.ts';
 import { modernRevisions } from '../../protocol/revisions.ts';
+import { errorCodeIn } from '../../protocol/splice.ts';
 import { KnownToolsByClient } from '../known-tools.ts';
 import { Cut } from '../web/cut.ts';
 import { type Asking, ask, type ExchangeParts, type Outcome } from './exchange.ts';
@@ -121,8 +122,7 @@ const standardOf = (request: Message, forwarded: ForwardedHeaders): Pick<Asking,
 
 function isHeaderMismatch(outcome: Outcome): boolean {
   if (!outcome.ok || outcome.status !== 400) return false;
-  const { error } = JSON.parse(outcome.response.toString()) as { error?: { code?: unknown } };
-  return error?.code === headerMismatch;
+  return errorCodeIn(outcome.response) === headerMismatch;
 }
 
 const hasSameHeaders = (one: Asking, other: Asking): boolean =>

@@ -1,5 +1,6 @@
 import { readResponse } from '../../protocol/message.ts';
 import { readDiscovery } from '../../protocol/modern/discovery.ts';
+import { errorCodeIn } from '../../protocol/splice.ts';
 import type { Outcome } from './exchange.ts';
 
 /**
@@ -20,8 +21,7 @@ const legacyCodes: ReadonlySet<unknown> = new Set([-32000, -32001]);
 export function isAsOfLegacyServer(outcome: Outcome): boolean {
   if (!isRefusal(outcome.status ?? 0)) return false;
   if (!outcome.ok) return true;
-  const { error } = JSON.parse(outcome.response.toString()) as { error?: { code?: unknown } };
-  return legacyCodes.has(error?.code);
+  return legacyCodes.has(errorCodeIn(outcome.response));
 }
 
 /** True if the answer to `server/discover` is that of a server of the legacy era. */

@@ -4,7 +4,7 @@ import { statusOf } from '../../protocol/modern/error-status.ts';
 import { asLegacyRequest } from '../../protocol/modern/legacy-request.ts';
 import { asModernResponse } from '../../protocol/modern/modern-response.ts';
 import { type Renumbered, renumber, restoreId } from '../../protocol/modern/renumber.ts';
-import { valueAt } from '../../protocol/splice.ts';
+import { findPlace, valueAt } from '../../protocol/splice.ts';
 
 /** What is known where a response is given its client's form. */
 export interface Answered {
@@ -39,7 +39,8 @@ export const modernForm: ClientForm = {
     const uriText = method === 'resources/read' ? valueAt(request.text, ['params', 'uri'])?.toString() : undefined;
     const text = asModernResponse(response, { method, uriText, ...of });
     const isError = placeOf(response, 'message', 'error') !== undefined;
-    const declares = (capability: string): boolean => Object.hasOwn(JSON.parse(capabilitiesText) as object, capability);
+    const declares = (capability: string): boolean =>
+      typeof findPlace(Buffer.from(capabilitiesText), [capability]) === 'object';
     return { text, status: isError ? statusOf(readOwn(text), method, declares) : 200 };
   },
   cancelsByLeaving: true,

@@ -1,6 +1,7 @@
-import { type Message, memberValue } from '../message.ts';
+import { scanObject } from '../json-scan.ts';
+import type { Message } from '../message.ts';
 import { legacyRevisions, modernRevisions } from '../revisions.ts';
-import { findPlace, replaceParts } from '../splice.ts';
+import { errorCodeIn, findPlace, replaceParts, valueAt } from '../splice.ts';
 
 /** What a server's answer to `server/discover` says of its era (2026-07-28, basic/transports/stdio, "Backward Compatibility"). */
 export type Discovery =
@@ -24,34 +25,42 @@ export function readDiscovery(response: Message): Discovery {
 }
 
 function capabilitiesOf(response: Message): ReadonlySet<string> | undefined {
-  const result = memberValue(response, 'message', 'result');
-  if (!isObject(result)) return undefined;
-  return new Set(isObject(result['capabilities']) ? Object.keys(result['capabilities']) : []);
+  const result = valueAt(response.text, ['result']);
+  const declared = result && valueAt(result, ['capabilities']);
+  const members = declared && scanObject(declared);
+  return result && new Set(typeof members === 'object' ? members.keys : []);
 }
 
-function listOf(response: Message): readonly unknown[] | undefined {
-  const result = memberValue(response, 'message', 'result');
-  if (isObject(result)) return Array.isArray(result['supportedVersions']) ? result['supportedVersions'] : undefined;
-  const error = memberValue(response, 'message', 'error');
-  if (!isObject(error) || error['code'] !== unsupportedVersion || !isObject(error['data'])) return undefined;
-  const { supported } = error['data'];
+function listOf({ text, isError }: Message): readonly unknown[] | undefined {
+  if (!isError) return versionsAt(text, ['result', 'supportedVersions']);
+  if (errorCodeIn(text) !== unsupportedVersion) return undefined;
+  const supported = versionsAt(text, ['error', 'data', 'supported']);
   // A legacy server can know the code as well: it has to name a modern revision.
-  return Array.isArray(supported) && supported.some((version) => !isLegacy(version)) ? supported : undefined;
+  return supported?.some((version) => !isLegacy(version)) ? supported : undefined;
+}
+
+/** A list of more bytes than this names no revisions (P8). */
+const maxListBytes = 64 * 1024;
+
+/** A list of revisions in a text; undefined if there is none. */
+export function versionsAt(text: Buffer, path: readonly string[]): readonly unknown[] | undefined {
+  const list = valueAt(text, path);
+  if (list === undefined || list.length > maxListBytes) return undefined;
+  const versions: unknown = JSON.parse(list.toString());
+  return Array.isArray(versions) ? versions : undefined;
 }
 
 const isLegacy = (version: unknown): boolean => (legacyRevisions as readonly unknown[]).includes(version);
-
-const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null;
 
 /**
  * A response to `server/discover` that names no revision which the gateway does not serve: a client could not use it. The
  * text of any other response is the same.
  */
 export function withServedVersions(text: Buffer): Buffer {
-  const place = findPlace(text, ['result', 'supportedVersions']);
-  if (typeof place !== 'object') return text;
-  const versions: unknown = JSON.parse(text.toString('utf8', place.start, place.end));
-  if (!Array.isArray(versions)) return text;
+  const path = ['result', 'supportedVersions'];
+  const place = findPlace(text, path);
+  const versions = versionsAt(text, path);
+  if (typeof place !== 'object' || versions === undefined) return text;
   const served = versions.filter((version) => isLegacy(version) || isModernServed(version));
   return served.length === versions.length ? text : replaceParts(text, [{ ...place, by: JSON.stringify(served) }]);
 }

@@ -1,4 +1,5 @@
-import { type Message, memberValue } from '../message.ts';
+import type { Message } from '../message.ts';
+import { errorCodeIn } from '../splice.ts';
 
 /**
  * The HTTP status of a server's response, where it is the first that a client gets (2026-07-28,
@@ -7,13 +8,13 @@ import { type Message, memberValue } from '../message.ts';
  * @param declares whether the server has declared a capability
  */
 export function statusOf(response: Message, method: string, declares: (capability: string) => boolean): number {
-  const error = memberValue(response, 'message', 'error');
-  if (typeof error !== 'object' || error === null || !('code' in error)) return 200;
-  if (error.code === methodNotFound) {
+  if (!response.isError) return 200;
+  const code = errorCodeIn(response.text);
+  if (code === methodNotFound) {
     const capability = capabilities.get(method);
     return capability !== undefined && declares(capability) ? 200 : 404;
   }
-  return statuses.get(error.code) ?? 200;
+  return statuses.get(code) ?? 200;
 }
 
 const methodNotFound = -32601;

@@ -1,7 +1,8 @@
 import { scanObject } from '../json-scan.ts';
 import { putMembers, withoutMember } from '../members.ts';
 import type { Message } from '../message.ts';
-import { findPlace, valueAt } from '../splice.ts';
+import { scalarIn } from '../scalar.ts';
+import { findPlace, scalarAt, valueAt } from '../splice.ts';
 
 /**
  * What a modern server asks of its client in the middle of a request (2026-07-28, basic/patterns/mrtr), for a client of the
@@ -36,7 +37,7 @@ const askable: ReadonlySet<unknown> = new Set(['elicitation/create', 'sampling/c
 export function resultTypeOf({ text }: Message): string | undefined {
   const place = findPlace(text, ['result', 'resultType']);
   if (typeof place !== 'object') return typeof findPlace(text, ['result']) === 'object' ? 'complete' : undefined;
-  const type: unknown = JSON.parse(text.toString('utf8', place.start, place.end));
+  const type = scalarIn(text, place);
   return typeof type === 'string' ? type : undefined;
 }
 
@@ -51,10 +52,9 @@ export function readInputRequired({ text }: Message): InputRequired | undefined 
   const questions: Question[] = [];
   for (const [index, key] of members.keys.entries()) {
     const value = asked.subarray(members.starts[index], members.ends[index]);
-    const method = valueAt(value, ['method']);
-    const name: unknown = method && JSON.parse(method.toString());
-    if (!askable.has(name)) return undefined;
-    questions.push({ key, method: name as string, params: valueAt(value, ['params']) });
+    const method = scalarAt(value, ['method']);
+    if (!askable.has(method)) return undefined;
+    questions.push({ key, method: method as string, params: valueAt(value, ['params']) });
   }
   return questions.length === 0 && state === undefined ? undefined : { questions, stateText: state };
 }

@@ -1,5 +1,6 @@
 import { cutFromEach, removalOf, withoutMember } from '../members.ts';
 import type { Message } from '../message.ts';
+import { scalarIn } from '../scalar.ts';
 import { findPlace, replaceParts } from '../splice.ts';
 
 /**
@@ -26,7 +27,7 @@ const legacyCodes: ReadonlyMap<unknown, number> = new Map([
 function withLegacyCode(text: Buffer, method: string): Buffer {
   const place = findPlace(text, ['error', 'code']);
   if (typeof place !== 'object') return text;
-  const code: unknown = JSON.parse(text.toString('utf8', place.start, place.end));
+  const code = scalarIn(text, place);
   // Of a resource that is not there the modern era says which (2026-07-28, server/resources, "Error Handling").
   const isMissing = method === 'resources/read' && code === -32602 && hasMember(text, ['error', 'data', 'uri']);
   const legacy = isMissing ? resourceNotFound : legacyCodes.get(code);

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { type Message, memberValue } from '../message.ts';
+import { type Message, memberValue, placeOf } from '../message.ts';
 
 /**
  * The headers that mirror what is in the body of a modern request (2026-07-28, basic/transports/streamable-http, "Request
@@ -39,7 +39,7 @@ export function missingHeader(request: Message, headers: RequestHeaders): string
   if (headers['mcp-protocol-version'] === undefined) return 'MCP-Protocol-Version';
   if (headers['mcp-method'] === undefined) return 'Mcp-Method';
   const name = nameOf(request);
-  if (name === undefined) return undefined; // what lacks its name is the server's to refuse
+  if (name === undefined) return isTooLong(request) ? 'Mcp-Name' : undefined; // what lacks its name is the server's to refuse
   return decodeHeader(headers['mcp-name']) === name ? undefined : 'Mcp-Name';
 }
 
@@ -58,6 +58,13 @@ function nameOf(message: Message): string | undefined {
   const source = nameSources.get(message.method as string);
   const name = source === undefined ? undefined : memberValue(message, 'params', source);
   return typeof name === 'string' ? name : undefined;
+}
+
+/** A name that is longer than any header can say. */
+function isTooLong(request: Message): boolean {
+  const source = nameSources.get(request.method as string);
+  const place = source === undefined ? undefined : placeOf(request, 'params', source);
+  return place !== undefined && request.text[place.start] === 0x22;
 }
 
 const visibleAscii = /^[\t\x20-\x7e]*$/;

@@ -1,4 +1,4 @@
-import { type Message, memberValue, readOwn } from '../message.ts';
+import { type Message, readOwn } from '../message.ts';
 import { subscriptionIdKey } from './renumber.ts';
 import {
   acknowledgementOf,
@@ -6,6 +6,7 @@ import {
   isAskedFor,
   listChanges,
   ofSubscription,
+  readFilter,
   resourceUpdated,
 } from './subscription-filter.ts';
 
@@ -16,17 +17,12 @@ import {
  * @param idText the id of the subscription as its client wrote it
  */
 export function missedChanges(acknowledgement: Message, idText: string): Buffer[] {
-  const filter = memberValue(acknowledgement, 'params', 'notifications');
-  if (typeof filter !== 'object' || filter === null) return [];
-  const agreed = new Map<string, unknown>(Object.entries(filter));
-  const uris = agreed.get('resourceSubscriptions');
+  const agreed = readFilter(acknowledgement);
   const notify = (method: string, more = ''): Buffer =>
     Buffer.from(`{"jsonrpc":"2.0","method":"${method}","params":{"_meta":{"${subscriptionIdKey}":${idText}}${more}}}`);
   return [
-    ...listChanges.filter(([flag]) => agreed.get(flag) === true).map(([, , method]) => notify(method)),
-    ...(Array.isArray(uris) ? uris : [])
-      .filter((uri) => typeof uri === 'string')
-      .map((uri) => notify(resourceUpdated, `,"uri":${JSON.stringify(uri)}`)),
+    ...listChanges.filter(([flag]) => agreed[flag] === true).map(([, , method]) => notify(method)),
+    ...(agreed.resourceSubscriptions ?? []).map((uri) => notify(resourceUpdated, `,"uri":${JSON.stringify(uri)}`)),
   ];
 }
 

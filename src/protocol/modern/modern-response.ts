@@ -2,6 +2,7 @@ import { type Members, memberIndex } from '../json-members.ts';
 import { scanObject } from '../json-scan.ts';
 import { cutFromEach, type NewMembers, removalOf } from '../members.ts';
 import { type Message, type Place, placeOf } from '../message.ts';
+import { scalarIn } from '../scalar.ts';
 import { findPlace, inOrder, type Replacement, replaceParts } from '../splice.ts';
 import { serverInfoKey } from './opening.ts';
 
@@ -123,7 +124,7 @@ function modernCode(code: unknown): number | undefined {
 function changesOfError(text: Buffer, { method, uriText }: AnsweredRequest): Replacement[] {
   const place = findPlace(text, ['error', 'code']);
   if (typeof place !== 'object') return [];
-  const code: unknown = JSON.parse(text.toString('utf8', place.start, place.end));
+  const code = scalarIn(text, place);
   const modern = modernCode(code);
   if (modern === undefined) return [];
   const isMissing = code === resourceNotFound && method === 'resources/read' && uriText !== undefined;

@@ -1,4 +1,5 @@
 import { type Message, placeOf } from '../message.ts';
+import { type Scalar, scalarIn } from '../scalar.ts';
 import { findPlace } from '../splice.ts';
 import { decodeHeader, encodeHeader, type RequestHeaders } from './mirrored-headers.ts';
 
@@ -109,12 +110,14 @@ export function checkParamHeaders(
 export function paramHeadersOf(declared: readonly ParamHeader[], call: Message): Record<string, string> {
   const values = valuesOf(declared, call);
   if (values === 'duplicate_key') return {};
-  return Object.fromEntries(values.map((value) => [headerOf(value), encodeHeader(headerTextOf(value))]));
+  const sent = values.filter(({ value }) => value !== undefined);
+  return Object.fromEntries(sent.map((value) => [headerOf(value), encodeHeader(headerTextOf(value))]));
 }
 
 /** A value of a call that is mirrored: a string, a number or a boolean. */
 interface MirroredValue extends ParamHeader {
-  readonly value: unknown;
+  /** Undefined for one that is too long for any header. */
+  readonly value: Exclude<Scalar, null> | undefined;
   /** As the call has it. */
   readonly text: string;
 }
@@ -125,15 +128,16 @@ function valuesOf(declared: readonly ParamHeader[], call: Message): readonly Mir
   const given = call.text.subarray(place.start, place.end);
   const values: MirroredValue[] = [];
   for (const param of declared) {
-    const found = findPlace(given, param.path);
+    const found = findPlace(given, param.path, true);
     if (found === 'duplicate_key') return found;
-    if (found === 'absent') continue;
-    const text = given.toString('utf8', found.start, found.end);
-    const value: unknown = JSON.parse(text);
-    if (value !== null && typeof value !== 'object') values.push({ ...param, value, text }); // others are the tool's to refuse
+    if (found === 'absent' || isStructure(given[found.start] as number)) continue; // a list or object is the tool's to refuse
+    const value = scalarIn(given, found);
+    if (value !== null) values.push({ ...param, value, text: given.toString('utf8', found.start, found.end) });
   }
   return values;
 }
+
+const isStructure = (first: number): boolean => first === 0x7b || first === 0x5b;
 
 const headerOf = ({ name }: ParamHeader): string => `mcp-param-${name.toLowerCase()}`;
 
@@ -144,6 +148,7 @@ const headerTextOf = ({ value, text }: MirroredValue): string =>
 const decimalForm = /^-?[0-9]{1,40}(?:\.[0-9]{1,40})?$/;
 
 function isSame(header: string, { value, text, type }: MirroredValue): boolean {
+  if (value === undefined) return false;
   // `42.0` and `42` are equal ("Server Validation"). Beyond what is exact, different numbers would be, too.
   if (type === 'integer' && Number.isSafeInteger(value) && decimalForm.test(header)) return Number(header) === value;
   return header === (typeof value === 'number' ? text : String(value));

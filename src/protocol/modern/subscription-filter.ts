@@ -1,5 +1,8 @@
+import { scanList, scanMember } from '../json-scan.ts';
 import { putMembers } from '../members.ts';
-import { type Message, memberValue, placeOf } from '../message.ts';
+import { type Message, memberValue, type Place, placeOf } from '../message.ts';
+import { scalarIn } from '../scalar.ts';
+import { scalarAt, valueAt } from '../splice.ts';
 import { subscriptionIdKey } from './renumber.ts';
 
 /** What a client listens to (2026-07-28, basic/patterns/subscriptions, "Notification Filter"). */
@@ -31,25 +34,67 @@ export function hasFilter(request: Message): boolean {
 
 const openBrace = 0x7b;
 
-/** Reads the filter of `subscriptions/listen`; what is no filter asks for nothing. Each URI is in it once. */
-export function readFilter(request: Message): Filter {
-  const asked = memberValue(request, 'params', 'notifications');
-  const filter = new Map(typeof asked === 'object' && asked !== null ? Object.entries(asked) : []);
-  const listed: unknown = filter.get('resourceSubscriptions');
-  const uris = Array.isArray(listed) ? listed.filter((uri) => typeof uri === 'string') : [];
+/** So many resources one client can subscribe to (P8): each is a request to its server, and is told to a new process of it. */
+export const maxSubscriptions = 500;
+
+/** The same for the bytes of their URIs: they are kept, and told to other instances. */
+const maxListBytes = 256 * 1024;
+
+/** The lists of a filter that the gateway reads, and judges: resources by their number, tasks by whose they are. */
+const readLists = ['resourceSubscriptions', 'taskIds'];
+
+/** True if readers could take different lists out of a filter: one stands there twice, or in another case. */
+export function isAmbiguous(request: Message): boolean {
+  const filter = filterText(request);
+  return filter !== undefined && readLists.some((key) => scanMember(filter, key, true) === 'duplicate_key');
+}
+
+/** True if a filter asks for more than one client can have; `readFilter` then reads none of its URIs. */
+export function asksForTooMuch(request: Message): boolean {
+  const list = listedUris(request);
+  return list !== undefined && placesOfUris(list) === undefined;
+}
+
+/**
+ * Reads the filter of `subscriptions/listen`, or that of its acknowledgement; what is no filter asks for nothing. Each URI is in it
+ * once.
+ */
+export function readFilter(message: Message): Filter {
+  const filter = filterText(message);
+  if (filter === undefined) return {};
+  const list = listedUris(message);
+  const places = (list && placesOfUris(list)) ?? [];
+  const uris = places.map((place) => scalarIn(list as Buffer, place)).filter((uri) => typeof uri === 'string');
   return {
-    ...Object.fromEntries(listChanges.filter(([flag]) => filter.get(flag) === true).map(([flag]) => [flag, true])),
+    ...Object.fromEntries(
+      listChanges.filter(([flag]) => scalarAt(filter, [flag]) === true).map(([flag]) => [flag, true]),
+    ),
     ...(uris.length > 0 && { resourceSubscriptions: [...new Set(uris)] }),
   };
 }
 
+function filterText(message: Message): Buffer | undefined {
+  const place = placeOf(message, 'params', 'notifications');
+  return place && message.text.subarray(place.start, place.end);
+}
+
+/** The text of the list of URIs; undefined if there is no list. */
+function listedUris(message: Message): Buffer | undefined {
+  const filter = filterText(message);
+  const list = filter && valueAt(filter, ['resourceSubscriptions']);
+  return list?.[0] === openBracket ? list : undefined;
+}
+
+/** Undefined for a list that is too long. */
+const placesOfUris = (list: Buffer): readonly Place[] | undefined =>
+  list.length > maxListBytes ? undefined : scanList(list, maxSubscriptions);
+
+const openBracket = 0x5b;
+
 /** The part of a filter that a legacy server with these capabilities, as JSON text, can tell of. */
 export function agreedFilter(filter: Filter, capabilitiesText: string): Filter {
-  const capabilities = new Map(Object.entries(JSON.parse(capabilitiesText) as object));
-  const can = (list: string, what: string): boolean => {
-    const of: unknown = capabilities.get(list);
-    return typeof of === 'object' && of !== null && new Map(Object.entries(of)).get(what) === true;
-  };
+  const capabilities = Buffer.from(capabilitiesText);
+  const can = (list: string, what: string): boolean => scalarAt(capabilities, [list, what]) === true;
   const lists = listChanges.filter(([flag, list]) => filter[flag] === true && can(list, 'listChanged'));
   const { resourceSubscriptions: uris } = filter;
   return {
@@ -64,7 +109,19 @@ export function isAskedFor(change: Message, filter: Filter): boolean {
     return listChanges.some(([flag, , method]) => method === change.method && filter[flag] === true);
   }
   const uri = memberValue(change, 'params', 'uri');
-  return filter.resourceSubscriptions?.some((asked) => asked === uri) ?? false;
+  const uris = filter.resourceSubscriptions;
+  return uris !== undefined && typeof uri === 'string' && setOf(uris).has(uri);
+}
+
+/** Each change is looked for among all URIs of each subscription. */
+const sets = new WeakMap<readonly string[], ReadonlySet<string>>();
+
+function setOf(uris: readonly string[]): ReadonlySet<string> {
+  const known = sets.get(uris);
+  if (known !== undefined) return known;
+  const made = new Set(uris);
+  sets.set(uris, made);
+  return made;
 }
 
 /** The first message of a subscription. */

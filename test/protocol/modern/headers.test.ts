@@ -10,6 +10,7 @@ import { checkParamHeaders, paramHeadersOf, readParamHeaders } from '../../../sr
 import { read } from './read.ts';
 
 const request = (method: string, params: object = {}) => read({ jsonrpc: '2.0', id: 1, method, params });
+const standardHeaders = { 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/call' };
 const base64 = (text: string) => `=?base64?${Buffer.from(text).toString('base64')}?=`;
 
 describe('the values of mirrored headers', () => {
@@ -222,6 +223,27 @@ describe('parameters that are mirrored', () => {
       expect(check(text, { 'mcp-param-region': 'us', 'mcp-param-level': '1' })).toBe('duplicate_key');
     },
   );
+
+  it.each(['{"region":"us","Region":"eu"}', '{"REGION":"eu"}', '{"Deep":{"level":2},"deep":{"level":1}}'])(
+    '[S-03] a key in another case on the way to a value is refused: %s',
+    (text) => {
+      expect(check(text, { 'mcp-param-region': 'us', 'mcp-param-level': '1' })).toBe('duplicate_key');
+    },
+  );
+
+  it('[S-11] a value is compared however many members stand beside it', () => {
+    const others = Array.from({ length: 150_000 }, (_, index) => `"k${index}":0`).join();
+    const headers = { 'mcp-param-region': 'public' };
+    expect(check(`{"region":"secret",${others}}`, headers)).toEqual({ header: 'Mcp-Param-Region' });
+    expect(check(`{"region":"public",${others},"region":"secret"}`, headers)).toBe('duplicate_key');
+    expect(check(`{${others},"region":"public"}`, headers)).toBeUndefined();
+  });
+
+  it('[S-06] a string that is longer than any header is refused, also where it is built of nothing', () => {
+    const long = 'x'.repeat(64 * 1024 + 1);
+    expect(check(`{"region":"${long}"}`, { 'mcp-param-region': 'us' })).toEqual({ header: 'Mcp-Param-Region' });
+    expect(missingHeader(request('tools/call', { name: long }), standardHeaders)).toBe('Mcp-Name');
+  });
 
   it.each([
     ['{"region":"us","deep":{"level":42.0},"dry":false}', { region: 'us', level: '42', dry: 'false' }],

@@ -2,6 +2,8 @@ import { describe, expect, it } from 'vitest';
 import {
   acknowledgementOf,
   agreedFilter,
+  asksForTooMuch,
+  isAmbiguous,
   isAskedFor,
   isChange,
   ofSubscription,
@@ -25,6 +27,33 @@ describe('the filter of a subscription', () => {
     [null, {}],
   ])('%j asks for %j', (asked, filter) => {
     expect(listening(asked)).toEqual(filter);
+  });
+
+  it('[S-06] names 500 resources and 256 KiB of URIs at most', () => {
+    const uris = (count: number, uri = 'a:b') => Array.from({ length: count }, (_, index) => `${uri}${index}`);
+    const asking = (resourceSubscriptions: unknown) =>
+      read({
+        jsonrpc: '2.0',
+        id: 1,
+        method: 'subscriptions/listen',
+        params: { notifications: { resourceSubscriptions } },
+      });
+    expect([500, 501].map((count) => asksForTooMuch(asking(uris(count))))).toEqual([false, true]);
+    expect(asksForTooMuch(asking(uris(300, 'x'.repeat(1_000))))).toBe(true);
+    expect([undefined, 7, {}, 'x'.repeat(300_000)].map((list) => asksForTooMuch(asking(list)))).not.toContain(true);
+    expect(listening({ toolsListChanged: true, resourceSubscriptions: uris(501) })).toEqual({ toolsListChanged: true });
+  });
+
+  it.each([
+    ['{"taskIds":["mine"],"TaskIds":["yours"]}', true],
+    ['{"TASKIDS":["yours"]}', true],
+    ['{"resourceSubscriptions":[],"resourceSubscription\u017f":[]}', true],
+    ['{"taskIds":[],"taskIds":[]}', true],
+    ['{"taskIds":[],"resourceSubscriptions":[],"Vendor":1,"vendor":2}', false],
+    ['7', false],
+  ])('[S-03] %s has lists that readers could take differently: %s', (filter, isSo) => {
+    const text = `{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"notifications":${filter}}}`;
+    expect(isAmbiguous(read(text))).toBe(isSo);
   });
 
   const all = listening({
