@@ -100,9 +100,9 @@ export function openTrial(open: OpenBackend, timeoutMs: number, era: Era = 'lega
   const settle = (line: Buffer): void => {
     noise.note(line);
     if (readResponse(line)?.id !== lastId || waiting === undefined) return;
-    const { result, error } = JSON.parse(line.toString()) as { result?: unknown; error?: { message?: unknown } };
+    const { result, error } = JSON.parse(line.toString()) as { result?: unknown; error?: unknown };
     if (error === undefined) waiting.resolve(result);
-    else waiting.reject(new Error(`It answered ${waiting.method} with the error: ${String(error.message)}`));
+    else waiting.reject(new Error(`It answered ${waiting.method} with ${errorText(error)}`));
   };
 
   const textOf = (method: string, params: object): Buffer => {
@@ -149,6 +149,15 @@ export function openTrial(open: OpenBackend, timeoutMs: number, era: Era = 'lega
     },
     close: () => backend.close({ isForGood: true }),
   };
+}
+
+/** So much of an error's message is told. */
+const maxErrorText = 1_000;
+
+/** What a server gave as its error, which need not be the object that JSON-RPC asks for. */
+function errorText(error: unknown): string {
+  const message = typeof error === 'object' && error !== null && 'message' in error ? error.message : undefined;
+  return typeof message === 'string' ? `the error: ${message.slice(0, maxErrorText)}` : 'an error without a message.';
 }
 
 /** A server that is of no use, for the operator. */

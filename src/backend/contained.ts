@@ -1,7 +1,26 @@
 import { contain, detach, reportFault } from '../boundary.ts';
-import type { BackendEnd, BackendEvents, OpenBackend } from './backend.ts';
+import type { Backend, BackendEnd, BackendEvents, OpenBackend } from './backend.ts';
+import { unopened } from './unopened.ts';
 
-const faulty: BackendEnd = {
+/** The same events, with what the listener throws told to `onFault`. Each is a call of the backend, which it must not reach. */
+export function guardEvents(events: BackendEvents, onFault: (cause: unknown) => void): BackendEvents {
+  const tell = (work: () => void): void => {
+    try {
+      work();
+    } catch (cause) {
+      onFault(cause);
+    }
+  };
+  return {
+    onMessages: (...told) => tell(() => events.onMessages(...told)),
+    onUnanswered: (...told) => tell(() => events.onUnanswered(...told)),
+    onEnd: (end) => tell(() => events.onEnd(end)),
+    ...(events.onState && { onState: (state: string) => tell(() => events.onState?.(state)) }),
+  };
+}
+
+/** How a backend ends that a fault of the gateway was stopped at. */
+export const faulty: BackendEnd = {
   reason: 'failed',
   detail: 'The gateway itself failed at a message of this server. The log has the stack.',
 };
@@ -16,7 +35,7 @@ export const contained =
     let isEnded = false;
     let isFaulty = false;
     const fail = (cause: unknown): void => {
-      if (isEnded || isFaulty) return;
+      if (isFaulty) return;
       isFaulty = true;
       // Outside of any call into the backend, and after whoever opened it has it.
       queueMicrotask(() => {
@@ -29,19 +48,24 @@ export const contained =
       isEnded = true;
       contain('backend', () => events.onEnd(told));
     };
-    const tell = (work: () => void): void => {
-      if (!isEnded && !isFaulty) contain('backend', work, fail);
+    const stop = (cause: unknown): void => {
+      fail(cause);
+      reportFault('backend', cause);
     };
-    const own: BackendEvents = {
-      onMessages: (messages, of) => tell(() => events.onMessages(messages, of)),
-      onUnanswered: (ids, reason, isFinal) => tell(() => events.onUnanswered(ids, reason, isFinal)),
-      onEnd: (told) => {
-        // The fault was first, and closing the backend is what followed.
-        if (!isFaulty) end(told);
-      },
-      ...(events.onState && { onState: (state: string) => tell(() => events.onState?.(state)) }),
+    // After a fault nothing is told but the end that it is.
+    const ifWell: BackendEvents = {
+      onMessages: (...told) => isFaulty || events.onMessages(...told),
+      onUnanswered: (...told) => isFaulty || events.onUnanswered(...told),
+      onEnd: (told) => isFaulty || end(told),
+      ...(events.onState && { onState: (state: string) => isFaulty || events.onState?.(state) }),
     };
-    const backend = open(own, options);
+    let backend: Backend;
+    try {
+      backend = open(guardEvents(ifWell, stop), options);
+    } catch (cause) {
+      reportFault('backend', cause);
+      return unopened(Promise.resolve({ ...faulty, cause }), { ...events, onEnd: end });
+    }
     return {
       get pid() {
         return backend.pid;
@@ -51,8 +75,7 @@ export const contained =
         try {
           return backend.send(message, headers);
         } catch (cause) {
-          fail(cause);
-          reportFault('backend', cause);
+          stop(cause);
           return 'ended';
         }
       },

@@ -1,8 +1,9 @@
+import { reportFault } from '../boundary.ts';
 import type { Backend, BackendEnd, BackendEvents } from './backend.ts';
 
 /** A backend that never was: it takes nothing, and ends as soon as it is known why. */
 export function unopened(why: Promise<BackendEnd>, { onEnd }: BackendEvents): Backend {
-  const told = why.then((end) => onEnd(end));
+  const told = why.then((end) => onEnd(end)).catch((cause: unknown) => reportFault('backend', cause));
   return {
     pid: undefined,
     send: () => 'ended',

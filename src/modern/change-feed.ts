@@ -1,3 +1,4 @@
+import { contain } from '../boundary.ts';
 import type { Reason } from '../protocol/faults.ts';
 import { withoutMember } from '../protocol/members.ts';
 import { type Message, memberValue, readOwn } from '../protocol/message.ts';
@@ -125,7 +126,7 @@ export class ChangeFeed {
   /** What is wanted has changed: what else comes in this moment is asked for together with it. */
   #updateSoon(): void {
     this.#isDue = true;
-    queueMicrotask(() => this.flush());
+    queueMicrotask(() => contain('shared_process', () => this.flush()));
   }
 
   #update(): void {
@@ -237,7 +238,7 @@ export class ChangeFeed {
     const pauseMs = Math.min(firstPauseMs * 2 ** this.#failures, maxPauseMs);
     this.#failures += 1;
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.#update(), pauseMs).unref();
+    this.#timer = setTimeout(() => contain('shared_process', () => this.#update()), pauseMs).unref();
   }
 }
 

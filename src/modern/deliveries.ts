@@ -1,4 +1,5 @@
 import type { RequestIds } from '../backend/backend.ts';
+import { contain } from '../boundary.ts';
 import { faultMessage, type RequestId } from '../protocol/faults.ts';
 import type { ForwardedHeaders } from '../protocol/forwarded-headers.ts';
 import { type Message, maxServerDepth, readBody } from '../protocol/message.ts';
@@ -73,7 +74,7 @@ export class Deliveries {
    */
   take(lines: readonly Buffer[], of?: RequestIds): void {
     const beside = of?.[0];
-    for (const line of lines) this.#take(line, beside);
+    for (const line of lines) contain('shared_process', () => this.#take(line, beside));
   }
 
   #take(line: Buffer, beside: RequestId | undefined): void {
@@ -96,11 +97,18 @@ export class Deliveries {
   }
 
   #respond(response: Message): void {
-    const { calls, declares, onAnswered } = this.#options;
+    const { calls } = this.#options;
     const call = calls.get(response.id);
     calls.answered(response.id);
     if (call === undefined) return this.#drop('late', response.text);
     calls.remove(call);
+    // The others that share the process hear of it no more than of any answer.
+    const onFault = (): void => call.answer.fault('internal');
+    contain('shared_process', () => this.#answer(call, response), onFault);
+  }
+
+  #answer(call: SharedCall, response: Message): void {
+    const { declares, onAnswered } = this.#options;
     onAnswered(call, response.text);
     const restore = call.isListen ? restoreListenResponse : restoreId;
     const text = restore(response, call.idText);
@@ -174,7 +182,13 @@ export class Deliveries {
   }
 
   #send(call: SharedCall, text: Buffer): void {
-    if (!call.answer.message(text)) this.#drop('undeliverable', text);
+    const tell = (): void => {
+      if (!call.answer.message(text)) this.#drop('undeliverable', text);
+    };
+    contain('shared_process', tell, () => {
+      this.#options.calls.remove(call);
+      call.answer.fault('internal');
+    });
   }
 
   #drop(what: Dropped, text: Buffer): void {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { settlesWithin } from '../backend/settles-within.ts';
-import { detach } from '../boundary.ts';
+import { contain, detach } from '../boundary.ts';
 import { type Message, readOwn } from '../protocol/message.ts';
 import type { Filter } from '../protocol/modern/subscription-filter.ts';
 import { ChangeTeller } from '../store/change-teller.ts';
@@ -69,7 +69,7 @@ export class SharedChanges {
   /** Begins to hear the others. Before it, nothing is asked of the store. */
   join(): void {
     if (this.#timer !== undefined) return;
-    this.#timer = setInterval(() => this.#renew(), sayEveryMs).unref();
+    this.#timer = setInterval(() => contain('shared_process', () => this.#renew()), sayEveryMs).unref();
     detach('shared_process', this.#follow());
   }
 

@@ -1,5 +1,5 @@
 import type { Backend, BackendEnd, RequestIds } from '../backend/backend.ts';
-import { detach } from '../boundary.ts';
+import { contain, detach } from '../boundary.ts';
 import type { Reason } from '../protocol/faults.ts';
 import type { ForwardedHeaders } from '../protocol/forwarded-headers.ts';
 import { readResponse } from '../protocol/message.ts';
@@ -96,7 +96,8 @@ export class SharedProcess {
     this.#state = 'starting';
     const pauseMs = this.#failures < 2 ? 0 : Math.min(firstPauseMs * 2 ** (this.#failures - 2), maxPauseMs);
     const begin = (): void => {
-      if (this.#state === 'starting') this.#timer = setTimeout(() => this.#open(headers), pauseMs);
+      const open = (): void => contain('shared_process', () => this.#open(headers));
+      if (this.#state === 'starting') this.#timer = setTimeout(open, pauseMs);
     };
     const { after } = this.#options;
     if (after === undefined) begin();

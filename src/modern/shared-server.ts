@@ -1,4 +1,5 @@
 import type { BackendEnd, RequestIds } from '../backend/backend.ts';
+import { contain } from '../boundary.ts';
 import type { Reason } from '../protocol/faults.ts';
 import { type ForwardedHeaders, noHeaders } from '../protocol/forwarded-headers.ts';
 import type { Message } from '../protocol/message.ts';
@@ -93,7 +94,10 @@ export class SharedServer {
       onCrashLoop: (pauseMs) => this.#giveUp(pauseMs),
     });
     const shortestMs = Math.min(limits.requestIdleMs, limits.requestMaxMs);
-    this.#sweep = setInterval(() => this.#endOverdue(), Math.min(maxSweepMs, Math.ceil(shortestMs / 4))).unref();
+    this.#sweep = setInterval(
+      () => contain('shared_process', () => this.#endOverdue()),
+      Math.min(maxSweepMs, Math.ceil(shortestMs / 4)),
+    ).unref();
   }
 
   /** Starts the process ahead of the first request. */

@@ -1,7 +1,7 @@
 import { detach } from '../boundary.ts';
 /**
  * What is done whenever it is due, one at a time: what becomes due while it is done is done after it, once.
- * @param run rejects never
+ * @param run what it rejects with is reported; it is run again when it is due again
  * @returns what to call when it is due
  */
 export function whenDue(run: () => Promise<void>): () => void {
@@ -9,11 +9,14 @@ export function whenDue(run: () => Promise<void>): () => void {
   let isRunning = false;
   const go = async (): Promise<void> => {
     isRunning = true;
-    while (isDue) {
-      isDue = false;
-      await run();
+    try {
+      while (isDue) {
+        isDue = false;
+        await run();
+      }
+    } finally {
+      isRunning = false;
     }
-    isRunning = false;
   };
   return () => {
     isDue = true;

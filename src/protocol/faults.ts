@@ -696,6 +696,13 @@ const catalogue = {
     message: 'This gateway is shutting down. Try again; another instance or the next start will answer.',
     retryAfterS: 5,
   },
+  instances_differ: {
+    status: 503,
+    code: -32000,
+    message:
+      'The instances of this gateway run versions that do not understand each other. Nothing of this request reached the server; try again.',
+    retryAfterS: 2,
+  },
   internal: {
     status: 500,
     code: -32603,

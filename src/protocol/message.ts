@@ -161,6 +161,9 @@ function readMessage(whole: Buffer, scanned: Scanned): ReadMessage {
   const outcomes = Number(hasMember(message, 'result')) + Number(hasMember(message, 'error'));
   if (hasMethod ? method === undefined || outcomes > 0 : outcomes !== 1 || !hasId) return refuse('not_json_rpc');
   if (params === undefined && !isAbsentOrNull(whole, message, 'params')) return refuse('not_json_rpc');
+  // JSON-RPC 2.0, section 5.1: an error is an object. Null is none, and there is no result either.
+  if (!hasMethod && hasMember(message, 'error') && isAbsentOrNull(whole, message, 'error'))
+    return refuse('not_json_rpc');
   if (hasId && (id === undefined || (id === null && hasMethod))) return refuse('bad_id');
 
   const kind = !hasMethod ? 'response' : hasId ? 'request' : 'notification';

@@ -131,6 +131,7 @@ export class Conversation {
       register: options.register,
       onRefused: options.onRefused,
       onHistoryLost: () => this.drop('history_lost'),
+      onFault: (cause) => this.#fail(cause),
       onFailed: (cause) => tellFailure(observer, options.name, cause),
     });
     this.upstream = new Upstream({
@@ -150,6 +151,7 @@ export class Conversation {
       onUnsent: (message) => this.#lostCalls.unsent(message),
       onRestored: () => this.#restored(),
       onGivenUp: options.onOver,
+      onFault: (cause) => this.#fail(cause),
     });
     if (isOneStream) this.#oneStream = new OneStream(this.outbound, limits);
     this.inbound = new Inbound({
@@ -226,6 +228,12 @@ export class Conversation {
   close(): void {
     clearTimeout(this.#endTimer);
     this.inbound.close();
+  }
+
+  /** Ends the session for a fault of the gateway, and nothing else. */
+  #fail(cause: unknown): void {
+    tellFailure(this.#observer, this.#options.name, cause);
+    this.#options.onOver('internal');
   }
 
   drop(what: Dropped, text?: Buffer): void {

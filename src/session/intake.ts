@@ -18,6 +18,8 @@ export interface IntakeOptions {
   handle(line: Line): void;
   /** Starts to store what was handled. Returns a promise where the next portion has to wait for that. */
   flush(): Promise<void> | undefined;
+  /** Handling a line, or storing what came of it, has failed: nothing more is handled. */
+  onFault(cause: unknown): void;
   /** Stops and starts reading from the server. */
   pause(): void;
   resume(): void;
@@ -36,6 +38,7 @@ export class Intake {
   #isHeld = false;
   #isRunning = false;
   #isPaused = false;
+  #isFaulty = false;
 
   constructor(options: IntakeOptions) {
     this.#options = options;
@@ -43,6 +46,7 @@ export class Intake {
 
   /** Takes lines of the server, in order. */
   take(lines: readonly Line[]): void {
+    if (this.#isFaulty) return;
     const left = this.#waiting.slice(this.#handled);
     this.#waiting = left.length > 0 ? left.concat(lines) : lines;
     this.#handled = 0;
@@ -60,18 +64,36 @@ export class Intake {
   drain(): void {
     const lines = this.#waiting.slice(this.#handled);
     this.#handled = this.#waiting.length;
-    for (const line of lines) this.#options.handle(line);
-    detach('session', this.#options.flush());
+    if (this.#isFaulty) return;
+    try {
+      for (const line of lines) this.#options.handle(line);
+      detach('session', this.#options.flush());
+    } catch (cause) {
+      this.#fail(cause);
+    }
+  }
+
+  /** A server's line must not end more than the session that it is for. */
+  #fail(cause: unknown): void {
+    if (this.#isFaulty) return;
+    this.#isFaulty = true;
+    this.#waiting = [];
+    this.#handled = 0;
+    this.#options.onFault(cause);
   }
 
   async #run(): Promise<void> {
     this.#isRunning = true;
-    while (this.#handled < this.#waiting.length && !this.#isHeld) {
-      this.#handlePortion();
-      const stored = this.#options.flush();
-      if (stored === undefined) continue;
-      this.#pause(true);
-      await stored;
+    try {
+      while (this.#handled < this.#waiting.length && !this.#isHeld) {
+        this.#handlePortion();
+        const stored = this.#options.flush();
+        if (stored === undefined) continue;
+        this.#pause(true);
+        await stored;
+      }
+    } catch (cause) {
+      this.#fail(cause);
     }
     this.#isRunning = false;
     this.#pause(this.#isHeld);

@@ -38,6 +38,8 @@ export interface OutboundOptions {
   /** A client was told that events are no longer kept. */
   onHistoryLost(): void;
   /** A connection was cut because the log could not be read. */
+  /** A message of the server could not be handled: the session cannot go on. */
+  onFault(cause: unknown): void;
   onFailed(cause: unknown): void;
 }
 
@@ -117,7 +119,11 @@ export class Outbound {
       onFailed,
       onPressure: (isHigh) => this.#intake.hold(isHigh),
     });
-    this.#intake = new Intake({ portion: this.#portion, handle: route, flush: () => this.#flushed(), pause, resume });
+    this.#intake = new Intake({
+      ...{ portion: this.#portion, handle: route, pause, resume },
+      flush: () => this.#flushed(),
+      onFault: options.onFault,
+    });
   }
 
   /** From now on there is a log to append to; what was added before waits until here. */

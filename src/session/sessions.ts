@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { detach } from '../boundary.ts';
+import { contain, detach } from '../boundary.ts';
 import type { EventId } from '../protocol/event-id.ts';
 import type { Reason } from '../protocol/faults.ts';
 import type { Message } from '../protocol/message.ts';
@@ -322,12 +322,17 @@ export class Sessions implements ProcessRoom {
     return session;
   }
 
+  #lookAt(session: Session): void {
+    session.endOverdueCalls();
+    if (session.idleness.isIdleSince(this.#options.sessionIdleMs)) detach('session', session.end('idle'));
+    else session.hibernateIfUnused();
+    if (session.idleness.isDesertedSince(this.#options.sseLingerMs)) detach('session', session.end('client_gone'));
+  }
+
   #endOverdue(): void {
     for (const session of this.all) {
-      session.endOverdueCalls();
-      if (session.idleness.isIdleSince(this.#options.sessionIdleMs)) detach('session', session.end('idle'));
-      else session.hibernateIfUnused();
-      if (session.idleness.isDesertedSince(this.#options.sseLingerMs)) detach('session', session.end('client_gone'));
+      const endAsInternal = (): void => detach('session', session.end('internal'));
+      contain('session', () => this.#lookAt(session), endAsInternal);
     }
     this.#renewal.renewDue(this.#byKey);
   }

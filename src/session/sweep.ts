@@ -1,3 +1,5 @@
+import { contain } from '../boundary.ts';
+
 /** How often is looked for what is overdue, at least. */
 const maxEveryMs = 30_000;
 
@@ -8,8 +10,8 @@ export class Sweep {
   #timer: NodeJS.Timeout;
 
   constructor(run: () => void) {
-    this.#run = run;
-    this.#timer = setInterval(run, maxEveryMs).unref();
+    this.#run = () => contain('background', run);
+    this.#timer = setInterval(this.#run, maxEveryMs).unref();
   }
 
   /** From now on what is due after so many milliseconds is noticed at most a quarter of that later. */

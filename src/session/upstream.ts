@@ -1,4 +1,5 @@
 import type { Backend, BackendEnd, BackendEvents, RequestIds, Resume } from '../backend/backend.ts';
+import { guardEvents } from '../backend/contained.ts';
 import { detach } from '../boundary.ts';
 import type { Reason } from '../protocol/faults.ts';
 import { type ForwardedHeaders, noHeaders } from '../protocol/forwarded-headers.ts';
@@ -44,6 +45,8 @@ export interface UpstreamOptions {
   onUnsent(message: Message | undefined): void;
   /** A new backend stands where the lost one was. */
   onRestored(): void;
+  /** What a backend said, or a timer brought, could not be handled: the session cannot go on. */
+  onFault(cause: unknown): void;
   onGivenUp(why: 'crash_loop' | 'server_changed'): void;
 }
 
@@ -96,7 +99,7 @@ export class Upstream {
       maxBytes: options.maxQueuedBytes,
       // A local one is started by the gateway, has its own limit for that, and is given up if it does not start.
       maxMs: options.server.isRemote ? maxWaitMs : undefined,
-      onExpired: (message) => options.onUnsent(messageIn(message)),
+      onExpired: (message) => this.#guard(() => options.onUnsent(messageIn(message))),
     });
   }
 
@@ -208,7 +211,7 @@ export class Upstream {
     const start = async (): Promise<void> => {
       await this.#ending;
       if (this.#state === 'restoring')
-        this.#timer = setTimeout(() => this.#reopen(client, handshake), this.#restarts.pauseMs);
+        this.#timer = setTimeout(() => this.#guard(() => this.#reopen(client, handshake)), this.#restarts.pauseMs);
     };
     if (this.#isStartedWithThem && this.#newestHeaders === noHeaders) this.#start = () => detach('session', start());
     else detach('session', start());
@@ -223,10 +226,18 @@ export class Upstream {
     await Promise.all([this.#ending, this.#backend?.close({ isForGood })]);
   }
 
+  #guard(work: () => void): void {
+    try {
+      work();
+    } catch (cause) {
+      this.#options.onFault(cause);
+    }
+  }
+
   #openBackend(events: BackendEvents, resume?: Resume): Backend {
     this.#options.onStart();
-    const { server, principal } = this.#options;
-    return server.open(events, { headers: () => this.#newestHeaders, principal, resume });
+    const { server, principal, onFault } = this.#options;
+    return server.open(guardEvents(events, onFault), { headers: () => this.#newestHeaders, principal, resume });
   }
 
   #lost(end: BackendEnd): void {

@@ -1,3 +1,4 @@
+import { contain } from '../boundary.ts';
 import { type ChangeListener, maxChangeBytes } from './changes.ts';
 
 /** Who follows which topic, in this process. */
@@ -24,16 +25,20 @@ export class Followers {
     };
   }
 
+  /** A listener that fails at a change is told that it has missed one. The others hear the change all the same. */
   tell(topic: string, text: Buffer): void {
     for (const listener of [...(this.#byTopic.get(topic) ?? [])]) {
-      if (text.length > maxChangeBytes) listener.onMissed();
-      else listener.onChange(text);
+      const { onMissed, onChange } = listener;
+      if (text.length > maxChangeBytes) contain('store', onMissed);
+      else contain('store', () => onChange(text), onMissed);
     }
   }
 
   /** All of them have missed something. */
   tellMissed(): void {
-    for (const listeners of [...this.#byTopic.values()]) for (const listener of [...listeners]) listener.onMissed();
+    for (const listeners of [...this.#byTopic.values()]) {
+      for (const { onMissed } of [...listeners]) contain('store', onMissed);
+    }
   }
 
   clear(): void {

@@ -119,6 +119,13 @@ describe('readBody refuses', () => {
     expect(read('{"jsonrpc":"2.0","id":1,"__proto__":{"method":"m"}}')).toEqual(refused('not_json_rpc', 1));
   });
 
+  it('[S-02] refuses a response whose error is null, and takes any other error as it is', () => {
+    expect(read('{"jsonrpc":"2.0","id":1,"error":null}')).toEqual(refused('not_json_rpc', 1));
+    expect(read('{"jsonrpc":"2.0","id":1,"error": null }')).toEqual(refused('not_json_rpc', 1));
+    for (const error of ['{}', '"no"', '0', '[]', '{"code":1,"message":"m"}'])
+      expect(read(`{"jsonrpc":"2.0","id":1,"error":${error}}`)).toMatchObject({ ok: true });
+  });
+
   it('[A08] Params and PARAMS are not params: what is in them is not looked at', () => {
     const text =
       '{"jsonrpc":"2.0","method":"notifications/cancelled","Params":{"requestId":1},"param\u017f":{"requestId":2}}';

@@ -43,6 +43,7 @@ function createFixture(options: Partial<SessionOptions> = {}) {
     onAway: () => undefined,
     onUnsent: () => undefined,
     onRestored: () => undefined,
+    onFault: (cause) => expect.fail(String(cause)),
     onGivenUp: () => undefined,
   });
   upstream.open();

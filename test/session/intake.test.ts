@@ -17,6 +17,7 @@ function createFixture({ lines = 4, bytes = 1_000 } = {}) {
         stores.push(resolve);
       });
     },
+    onFault: (cause) => expect.fail(String(cause)),
     pause: () => void log.push('pause'),
     resume: () => void log.push('resume'),
   });
@@ -122,6 +123,7 @@ describe('an intake', () => {
         if (handled.length === 1) intake.take(linesOf(3));
       },
       flush: () => undefined,
+      onFault: (cause) => expect.fail(String(cause)),
       pause: () => undefined,
       resume: () => undefined,
     });

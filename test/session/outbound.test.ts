@@ -31,6 +31,7 @@ async function createFixture({ log: wrap = (log: EventLog) => log, logMaxEvents 
     onGetCursor: () => undefined,
     register: async () => 'registered',
     onRefused: (why) => void told.push(why),
+    onFault: (cause) => expect.fail(String(cause)),
     onFailed: () => void told.push('failed'),
   });
   const listen = () => {

@@ -89,6 +89,7 @@ describe('a client that reads its stream while the log is told again what it los
     const outbound: Outbound = new Outbound({
       ...{ log, key: 'k', epoch, limits: limits as SessionOptions, route: nothing, primes: () => false, register },
       ...{ pause: nothing, resume: nothing, onGetCursor: nothing, onHistoryLost: nothing, onFailed: nothing },
+      onFault: (cause) => expect.fail(String(cause)),
       onRefused(why) {
         throw new Error(why);
       },

@@ -55,6 +55,7 @@ function createFixture({ maxQueuedBytes = 1_000, answers = true, isAdopted = fal
     onAway: (end) => void away.push(end),
     onUnsent: (unsent) => void expired.push(unsent),
     onRestored,
+    onFault: (cause) => expect.fail(String(cause)),
     onGivenUp: (why) => void givenUp.push(why),
   });
   if (!isAdopted) upstream.open();

@@ -2,6 +2,7 @@ import { detach } from '../../boundary.ts';
 import type { RequestId } from '../../protocol/faults.ts';
 import { noHeaders } from '../../protocol/forwarded-headers.ts';
 import type { Backend, BackendEnd, BackendEvents, OpenOptions, RequestIds, Resume } from '../backend.ts';
+import { faulty } from '../contained.ts';
 import { settlesWithin } from '../settles-within.ts';
 import type { UpstreamTls } from '../upstream-tls.ts';
 import { openConnection } from '../web/connection.ts';
@@ -90,7 +91,7 @@ export function openHttp(
   const connection = openConnection({ origin: url.origin, headers, tls, connectTimeoutMs, maxConnections });
   const flow = createFlow();
   const session = new ServerSession();
-  const sender = createSender(maxQueuedBytes);
+  const sender = createSender(maxQueuedBytes, (cause) => fault(cause));
   const exchanges = new Set<Exchange>();
   const over = new AbortController();
   const untaken: Outgoing[] = [];
@@ -116,6 +117,7 @@ export function openHttp(
     })();
     return ending;
   };
+  const fault = (cause: unknown): void => detach('backend', finish({ ...faulty, cause }));
 
   /** Ends the session at the server, as a client that is done with it should. 405 is its right. */
   const endSession = async (): Promise<void> => {
@@ -233,6 +235,7 @@ export function openHttp(
       settle(exchange, end, isInitialize);
       if (end.outcome === 'done' && isInitialized) standalone.follow();
     });
+    detach('backend', ended, fault);
     if (isInitialize) return { passed: Promise.race([greeted, ended]), settled: exchange.taken };
     if (isInitialized) {
       const passed = settlesWithin(ended, maxHoldMs).then(standalone.heard);
@@ -276,6 +279,7 @@ export function openHttp(
           openRequests.leave();
           settle(exchange, end);
         }),
+        fault,
       );
     }
     standalone.follow(from, repeats());

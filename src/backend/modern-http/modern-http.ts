@@ -137,6 +137,11 @@ export function openModernHttp(options: ModernHttpOptions, events: BackendEvents
     if (isAsOfLegacyServer(outcome)) detach('backend', findOutEra(forwarded));
   };
 
+  /** A fault of the gateway has ended this request, and none other. */
+  const giveUp = (id: RequestId): void => {
+    if (requests.delete(id) && !isOver) events.onUnanswered([id], 'internal');
+  };
+
   /** The server answered as one of the legacy era: has it become one? */
   const findOutEra = async (forwarded: ForwardedHeaders): Promise<void> => {
     const now = performance.now();
@@ -203,7 +208,10 @@ export function openModernHttp(options: ModernHttpOptions, events: BackendEvents
       else if (message !== undefined && isPosted(message)) {
         const isFull = heldBytes > 0 && heldBytes + text.length > maxQueuedBytes;
         if (isFull || requests.size >= maxRequests) return 'full';
-        detach('backend', message.kind === 'request' ? request(message, forwarded) : notify(message, forwarded));
+        if (message.kind === 'request') {
+          const { id } = message;
+          detach('backend', request(message, forwarded), () => giveUp(id as RequestId));
+        } else detach('backend', notify(message, forwarded));
       }
       return 'sent';
     },

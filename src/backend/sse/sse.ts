@@ -2,6 +2,7 @@ import { detach } from '../../boundary.ts';
 import type { RequestId } from '../../protocol/faults.ts';
 import { noHeaders } from '../../protocol/forwarded-headers.ts';
 import type { Backend, BackendEnd, BackendEvents, OpenOptions } from '../backend.ts';
+import { faulty } from '../contained.ts';
 import { settlesWithin } from '../settles-within.ts';
 import type { UpstreamTls } from '../upstream-tls.ts';
 import { openConnection } from '../web/connection.ts';
@@ -82,6 +83,7 @@ export function openSse(options: SseOptions, events: BackendEvents, { headers: o
     })();
     return ending;
   };
+  const fault = (cause: unknown): void => detach('backend', finish({ ...faulty, cause }));
 
   const deliver = (messages: Buffer[]): void => {
     openPosts.seen(messages);
@@ -97,7 +99,7 @@ export function openSse(options: SseOptions, events: BackendEvents, { headers: o
     if (left.length > 0) events.onUnanswered(left, reason);
   };
 
-  const sender = createSender(maxQueuedBytes);
+  const sender = createSender(maxQueuedBytes, fault);
   const openPosts = new OpenPosts();
   const openRequests = new OpenRequests();
 
@@ -128,6 +130,7 @@ export function openSse(options: SseOptions, events: BackendEvents, { headers: o
       else if (!posted.ok) refuse(ids, opened.open, posted);
       hasAccepted = true;
     });
+    detach('backend', taken, fault);
     if (isFirst)
       detach(
         'backend',
@@ -152,7 +155,7 @@ export function openSse(options: SseOptions, events: BackendEvents, { headers: o
       },
     },
   );
-  detach('backend', stream.ended.then(finish));
+  detach('backend', stream.ended.then(finish), fault);
 
   return {
     pid: undefined,

@@ -32,10 +32,11 @@ export interface Sender {
 
 /**
  * Sends messages in order.
+ * @param onFault told what `deliver` throws; nothing more is sent then
  * @param maxQueuedBytes how much may wait, or be under way. One message alone is always taken; and what is no request, as much again:
  *   requests wait for their calls, and a cancellation or response may be what ends one
  */
-export function createSender(maxQueuedBytes: number): Sender {
+export function createSender(maxQueuedBytes: number, onFault: (cause: unknown) => void): Sender {
   let queue: Sending[] = [];
   let heldBytes = 0;
   let isRunning = false;
@@ -43,7 +44,7 @@ export function createSender(maxQueuedBytes: number): Sender {
 
   const run = async (): Promise<void> => {
     if (isRunning) return;
-    isRunning = true;
+    isRunning = true; // and stays so after a fault
     while (deliver !== undefined) {
       const next = queue.shift();
       if (next === undefined) break;
@@ -68,12 +69,12 @@ export function createSender(maxQueuedBytes: number): Sender {
       if (heldBytes > 0 && heldBytes + length > (isRequest ? maxQueuedBytes : 2 * maxQueuedBytes)) return 'full';
       queue.push({ message, headers, messages });
       heldBytes += length;
-      detach('backend', run());
+      detach('backend', run(), onFault);
       return 'sent';
     },
     start(by) {
       deliver = by;
-      detach('backend', run());
+      detach('backend', run(), onFault);
     },
     hold() {
       deliver = undefined;

@@ -36,7 +36,7 @@ export const modernForm: ClientForm = {
   sent: asLegacyRequest,
   answered(response, { request, capabilitiesText, ...of }) {
     const method = request.method as string;
-    const uriText = method === 'resources/read' ? valueAt(request.text, ['params', 'uri'])?.toString() : undefined;
+    const uriText = method === 'resources/read' ? uriTextOf(request) : undefined;
     const text = asModernResponse(response, { method, uriText, ...of });
     const isError = placeOf(response, 'message', 'error') !== undefined;
     const declares = (capability: string): boolean =>
@@ -46,6 +46,12 @@ export const modernForm: ClientForm = {
   cancelsByLeaving: true,
   isToldWhatItLacks: true,
 };
+
+/** The `uri` of a request as it is written; undefined for anything but a string, which alone has no line breaks. */
+function uriTextOf(request: Message): string | undefined {
+  const text = valueAt(request.text, ['params', 'uri']);
+  return text?.[0] === 0x22 ? text.toString() : undefined;
+}
 
 /**
  * A legacy client without a session (docs/decisions/0031): what it and its server write passes as it is, but for the id and the

@@ -1,3 +1,4 @@
+import { contain } from '../../boundary.ts';
 import { everybody, type Identity } from './identity.ts';
 
 /** What is open in the name of somebody. */
@@ -32,7 +33,7 @@ export class CredentialWatch {
     held.after = this.#newest;
     if (this.#newest !== undefined) this.#newest.before = held;
     this.#newest = held;
-    this.#timer ??= setInterval(() => this.sweep(), sweepMs).unref();
+    this.#timer ??= setInterval(() => contain('background', () => this.sweep()), sweepMs).unref();
   }
 
   /** Nothing of it is open any more. Idempotent. */

@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import { contain } from '../../boundary.ts';
 import type { BackendOwner } from './backend-owner.ts';
 import type { Flow, PassedMessage } from './flow.ts';
 import type { Happenings } from './happenings.ts';
@@ -121,7 +122,7 @@ export class Viewers {
     });
     viewer.tell(this.#options.snapshot(wish.search), this.#options);
     viewer.flush(this.#options.happenings);
-    this.#timer ??= setInterval(() => this.#flush(), flushMs).unref();
+    this.#timer ??= setInterval(() => contain('admin', () => this.#flush()), flushMs).unref();
   }
 
   /** Ends all pages' streams; they try to come back, and find nobody. */
@@ -132,15 +133,23 @@ export class Viewers {
 
   #flush(): void {
     this.#flushes += 1;
-    for (const viewer of this.#viewers) viewer.flush(this.#options.happenings);
+    const { happenings } = this.#options;
+    for (const viewer of this.#viewers) this.#contain(viewer, () => viewer.flush(happenings));
     if (this.#flushes % flushesPerSnapshot !== 0) return;
     const made = new Map<string, Snapshot>();
     for (const viewer of this.#viewers) {
       if (viewer.isBehind) continue;
-      const { search } = viewer.wish;
-      const snapshot = made.get(search) ?? this.#options.snapshot(search);
-      made.set(search, snapshot);
-      viewer.tell(snapshot, this.#options);
+      this.#contain(viewer, () => {
+        const { search } = viewer.wish;
+        const snapshot = made.get(search) ?? this.#options.snapshot(search);
+        made.set(search, snapshot);
+        viewer.tell(snapshot, this.#options);
+      });
     }
+  }
+
+  /** A page that cannot be told something ends alone. */
+  #contain(viewer: Viewer, work: () => void): void {
+    contain('admin', work, () => viewer.end());
   }
 }

@@ -8,6 +8,9 @@ export interface OfferedTools {
   readonly hidden: readonly string[];
 }
 
+/** So much of a name is told. A tool that breaks the rules may have any. */
+const maxName = 128;
+
 /**
  * Leaves out of a response to `tools/list` the tools whose `x-mcp-header` breaks the rules: a client over HTTP must not
  * offer them (2026-07-28, basic/transports/streamable-http, "Schema Extension"). The text of all others stays as it is (P1).
@@ -31,4 +34,8 @@ export function offeredTools(text: Buffer): OfferedTools {
 const isOffered = (tool: string): boolean =>
   readParamHeaders((JSON.parse(tool) as { inputSchema?: unknown } | null)?.inputSchema) !== undefined;
 
-const nameOf = (tool: string): string => String((JSON.parse(tool) as { name?: unknown }).name);
+/** A name that is no string is told as empty: its value may be of any kind and size. */
+function nameOf(tool: string): string {
+  const { name } = JSON.parse(tool) as { name?: unknown };
+  return typeof name === 'string' ? name.slice(0, maxName) : '';
+}

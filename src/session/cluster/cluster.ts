@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { detach } from '../../boundary.ts';
 import type { WaitingMail } from '../../store/instances.ts';
 import type { Store } from '../../store/store.ts';
+import { StoreUnavailable } from '../../store/store-unavailable.ts';
 import type { Adoption } from '../adoption.ts';
 import type { ResumeOutcome, StreamObserver } from '../observer.ts';
 import type { Reply } from '../reply.ts';
@@ -16,7 +17,7 @@ import { askUntilKnown } from './insistence.ts';
 import { Lease } from './lease.ts';
 import type { ToIngress, ToOwner } from './letters.ts';
 import { isAlive } from './liveness.ts';
-import { Mail } from './mail.ts';
+import { type Addressed, Mail } from './mail.ts';
 import { OwnerDesk } from './owner-desk.ts';
 import { registerAll } from './registration.ts';
 import { replay } from './replay.ts';
@@ -133,6 +134,7 @@ export class Cluster {
       mailboxMaxBytes,
       onLetter: (from, head, body) => this.#take(from, head, body),
       onLoss: (peer) => this.#lose(peer),
+      onMisread: (from, head, why) => this.#misread(from, head, why),
     });
     this.#watch = setInterval(() => detach('cluster', this.#look()), watchMs).unref();
     store.onRecovered(() => this.#recovered());
@@ -219,7 +221,8 @@ export class Cluster {
     });
     exchange.begin();
     exchange.run().catch((cause: unknown) => {
-      if (reply.isGone) return; // the log is not asked any more
+      // The log is not asked any more; whatever else went wrong is told.
+      if (reply.isGone && (cause instanceof StoreUnavailable || isAbort(cause))) return;
       this.#options.onFailed(cause);
       exchange.fail();
     });
@@ -250,6 +253,13 @@ export class Cluster {
       default:
         this.#exchanges.get(head.n)?.take(from, head, body);
     }
+  }
+
+  /** What nobody here can act on is answered all the same: a client must not wait for it. */
+  #misread(from: string, { kind, n, key }: Addressed, why: 'version' | 'fault'): void {
+    if (typeof n !== 'number' || kind === 'gone' || kind === 'read') return; // nobody waits for anything
+    if (key !== undefined) this.#desk.refuse(from, n, why === 'version' ? 'instances_differ' : 'internal');
+    else this.#exchanges.get(n)?.misread(from, n);
   }
 
   /** An instance is lost, or letters were: what waits for it here must not wait any longer. */
@@ -305,3 +315,5 @@ export class Cluster {
     while (this.#exchanges.size > 0 && !this.#isClosed) await delay(pauseMs);
   }
 }
+
+const isAbort = (cause: unknown): boolean => cause instanceof Error && cause.name === 'AbortError';

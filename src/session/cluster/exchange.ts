@@ -127,6 +127,14 @@ export class Exchange {
     this.#over('lost');
   }
 
+  /** The owner has said something that cannot be read here. What it was is not known, nor whether the server did anything. */
+  misread(from: string, n: number): void {
+    if (n !== this.n || from !== this.#owner || this.#end === undefined) return;
+    this.#letOwnerGo();
+    this.#abandon('outcome_unknown');
+    this.#over('answered');
+  }
+
   /** Gives what is asked next a number of its own. */
   begin(): void {
     this.numbers.push(this.#host.renumber());
@@ -155,7 +163,7 @@ export class Exchange {
         this.#reply.json(body, letter.headers);
         break;
       case 'fault':
-        this.#reply.fault(letter.reason, letter.id, letter.data);
+        this.#reply.fault(letter.reason, letter.id ?? (this.#ids.length === 1 ? this.requestId : null), letter.data);
         break;
       case 'finish':
         this.#sink?.end();

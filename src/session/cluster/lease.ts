@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { detach } from '../../boundary.ts';
 import type { Instances, Letter, Renewal } from '../../store/instances.ts';
+import { StoreUnavailable } from '../../store/store-unavailable.ts';
 import { Receipts } from './receipts.ts';
 
 /** What a lease needs. */
@@ -104,7 +105,7 @@ export class Lease {
    * one to this instance itself before.
    */
   async close(): Promise<void> {
-    const { instances, onLetter } = this.#options;
+    const { instances } = this.#options;
     this.#isClosed = true;
     if (!this.#isJoined) return;
     await this.#loop;
@@ -112,9 +113,10 @@ export class Lease {
     try {
       await instances.leave(this.#name);
       const rest = await instances.receive(this.#name, 1);
-      for (const letter of rest?.letters ?? []) onLetter(letter);
-    } catch {
+      for (const letter of rest?.letters ?? []) this.#take(letter);
+    } catch (cause) {
       // Without the store the lease lapses by itself, and so does the mailbox.
+      if (!(cause instanceof StoreUnavailable)) this.#options.onFailed(cause);
     }
   }
 

@@ -79,17 +79,39 @@ export type Head =
 const lengthBytes = 4;
 const nothing = Buffer.alloc(0);
 
+/**
+ * The version of what instances say to each other. It goes up with any change that an instance of the version before would take in
+ * another sense. The frame stays: a length, a JSON head with `v`, `kind` and `n`, and a body.
+ */
+export const letterVersion = 1;
+
 /** A letter's content. The body is copied. */
 export function writeLetter(head: Head, ...body: readonly Buffer[]): Buffer {
-  const text = Buffer.from(JSON.stringify(head));
+  const text = Buffer.from(`{"v":${letterVersion},${JSON.stringify(head).slice(1)}`);
   const length = Buffer.alloc(lengthBytes);
   length.writeUInt32BE(text.length);
   return Buffer.concat([length, text, ...body]);
 }
 
-/** Reads a letter's content, which an instance of the same version wrote. */
-export function readLetter(content: Buffer): { readonly head: Head; readonly body: Buffer } {
+/** What a letter is read as. */
+export interface ReadLetter {
+  readonly head: Head;
+  readonly body: Buffer;
+  /** False for one of a later version: what its head means is not known, but for `n`, and `key` where it asks for something. */
+  readonly isKnown: boolean;
+}
+
+/**
+ * Reads a letter's content. Before letters had a version, instances wrote them as version 1 has them. Throws at what is no
+ * letter.
+ */
+export function readLetter(content: Buffer): ReadLetter {
   const end = lengthBytes + content.readUInt32BE(0);
-  const head = JSON.parse(content.toString('utf8', lengthBytes, end)) as Head;
-  return { head, body: end < content.length ? content.subarray(end) : nothing };
+  const read = JSON.parse(content.toString('utf8', lengthBytes, end)) as Head & { readonly v?: unknown };
+  const { v = letterVersion, ...head } = read;
+  return {
+    head: head as Head,
+    body: end < content.length ? content.subarray(end) : nothing,
+    isKnown: v === letterVersion,
+  };
 }

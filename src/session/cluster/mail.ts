@@ -1,7 +1,14 @@
-import { detach } from '../../boundary.ts';
+import { contain, detach, reportFault } from '../../boundary.ts';
 import type { Instances, Letter } from '../../store/instances.ts';
-import { type Head, readLetter, type ToIngress, type ToOwner, writeLetter } from './letters.ts';
+import { type Head, type ReadLetter, readLetter, type ToIngress, type ToOwner, writeLetter } from './letters.ts';
 import { Outbox, type Posted } from './outbox.ts';
+
+/** What of a letter says whom it is for: `n` names a request at its ingress, and `key` a session at its owner. */
+export interface Addressed {
+  readonly kind: string;
+  readonly n?: unknown;
+  readonly key?: unknown;
+}
 
 /** What the mail needs. */
 export interface MailOptions {
@@ -13,12 +20,20 @@ export interface MailOptions {
   readonly mailboxMaxBytes: number;
   /** A letter came. */
   onLetter(from: string, head: ToOwner | ToIngress, body: Buffer): void;
+  /**
+   * A letter came whose head can be read, and that cannot be acted on: it is of a later version, or a fault was stopped at it.
+   * Whoever waits for what it asks or answers must not wait any longer.
+   */
+  onMisread(from: string, head: Addressed, why: 'version' | 'fault'): void;
   /** Letters between this instance and another one were lost: what waits for it here must not wait any longer. */
   onLoss(peer: string): void;
 }
 
 /** A larger letter goes in parts, so that none of them keeps a connection, and with it the lease, waiting for long. */
 const partBytes = 256 * 1024;
+
+/** The pause before the sender of what is no letter is told: it asks again at once, and what it sends may be no letter again. */
+const unreadPauseMs = 1_000;
 
 /** Senders that are remembered, those lost among them: each restart of an instance is a new name (P8). */
 const maxSenders = 1_000;
@@ -79,10 +94,33 @@ export class Mail {
   }
 
   #open(from: string, content: Buffer): void {
-    const { head, body } = readLetter(content);
-    if (head.kind === 'part') this.#assemble(from, head, body);
+    const letter = this.#read(from, content);
+    if (letter === undefined) return;
+    const { head, body, isKnown } = letter;
+    if (!isKnown) this.#options.onMisread(from, head, 'version');
+    else if (head.kind === 'part') this.#assemble(from, head, body);
     else if (head.kind === 'hole') this.#options.onLoss(from);
-    else if (head.kind !== 'hello') this.#options.onLetter(from, head, body);
+    else if (head.kind !== 'hello') this.#act(from, head, body);
+  }
+
+  /** Undefined for what is no letter: nobody can be answered by a number, so the sender asks again for all that it waits for. */
+  #read(from: string, content: Buffer): ReadLetter | undefined {
+    try {
+      return readLetter(content);
+    } catch (cause) {
+      const tellSoon = (): void => detach('cluster', this.send(from, { kind: 'hole' }));
+      setTimeout(tellSoon, unreadPauseMs).unref();
+      reportFault('cluster', cause);
+      return undefined;
+    }
+  }
+
+  #act(from: string, head: ToOwner | ToIngress, body: Buffer): void {
+    contain(
+      'cluster',
+      () => this.#options.onLetter(from, head, body),
+      () => this.#options.onMisread(from, head, 'fault'),
+    );
   }
 
   #assemble(from: string, { index, isLast }: Part, body: Buffer): void {

@@ -1,4 +1,5 @@
 import { parseEventId } from '../../protocol/event-id.ts';
+import type { Reason } from '../../protocol/faults.ts';
 import type { Accepts } from '../../protocol/media-types.ts';
 import { type Message, readBody } from '../../protocol/message.ts';
 import type { SessionHandle } from '../session-handle.ts';
@@ -55,6 +56,13 @@ export class OwnerDesk {
       const reply = this.#replyTo(from, n, { accepts, earlier, ...brought });
       session.post({ messages: messagesOf(body, lengths), isBatch, again, ...(group && { group }) }, reply);
     }
+  }
+
+  /** A request of an ingress could not be read, or a fault was stopped at it: its client is answered, and nobody else. */
+  refuse(from: string, n: number, reason: Reason): void {
+    const reply = this.#replies.get(from)?.get(n);
+    if (reply === undefined) this.#options.send(from, { kind: 'fault', n, reason, id: null });
+    else reply.fault(reason, null);
   }
 
   /** The way to this ingress is lost: whether somebody waits there still is not known. */

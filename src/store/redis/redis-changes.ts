@@ -1,7 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { detach } from '../../boundary.ts';
+import { contain, detach, reportFault } from '../../boundary.ts';
 import { type Changes, maxChangeBytes } from '../changes.ts';
 import { Followers } from '../followers.ts';
+import { StoreUnavailable } from '../store-unavailable.ts';
 import { textOf } from './codec.ts';
 import type { Commands } from './commands.ts';
 import type { Keys } from './keys.ts';
@@ -60,6 +61,12 @@ export function createRedisChanges({ run, runScript, readers, keys, lifetimes }:
     followers.tell(change.topic, change.text);
   };
 
+  /** An entry that cannot be read is passed over: it would be the next one for ever. */
+  const pass = ([id]: Entry): void => {
+    position = { ...(position ?? beginning), id: textOf(id) };
+    followers.tellMissed();
+  };
+
   /** After a fault: what comes next may be behind what was read, or nothing of it is left. */
   const lookAgain = async (): Promise<void> => {
     const tail = await readTail();
@@ -73,7 +80,13 @@ export function createRedisChanges({ run, runScript, readers, keys, lifetimes }:
     const reply = await readers.run(waitMs, (client, leftMs) =>
       client.xreadBuffer('COUNT', readAtOnce, 'BLOCK', leftMs, 'STREAMS', keys.changes, after),
     );
-    for (const entry of (reply?.[0]?.[1] ?? []) as unknown as Entry[]) take(entry);
+    for (const entry of (reply?.[0]?.[1] ?? []) as unknown as Entry[]) {
+      contain(
+        'store',
+        () => take(entry),
+        () => pass(entry),
+      );
+    }
   };
 
   /** Reads as long as anybody follows. Faults are those of the store, which is asked again. */
@@ -84,8 +97,10 @@ export function createRedisChanges({ run, runScript, readers, keys, lifetimes }:
         if (isFault) await lookAgain();
         isFault = false;
         await readOn();
-      } catch {
+      } catch (cause) {
         isFault = true;
+        // An outage is told where commands are asked.
+        if (!(cause instanceof StoreUnavailable)) reportFault('store', cause);
         await delay(pauseMs, undefined, { ref: false });
       }
     }

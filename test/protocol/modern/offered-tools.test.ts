@@ -40,3 +40,18 @@ test.each([
 ])('%s is the same text', (_, text) => {
   expect(offeredTools(text)).toEqual({ text, hidden: [] });
 });
+
+test.each([
+  ['an object', '{"toString":1}'],
+  ['null', 'null'],
+  ['a number', '1e400'],
+  ['nothing', undefined],
+])('[S-01] a tool that breaks the rules and whose name is %s is left out', (_, name) => {
+  const tool = odd.replace('"name":"odd",', name === undefined ? '' : `"name":${name},`);
+  expect(offeredTools(listed(tool, good))).toEqual({ text: listed(good), hidden: [''] });
+});
+
+test('[S-01] no more of a name is told than one needs to know it', () => {
+  const [hidden] = offeredTools(listed(odd.replace('odd', 'x'.repeat(1_000)))).hidden;
+  expect(hidden).toBe('x'.repeat(128));
+});

@@ -32,6 +32,8 @@ export interface Line {
   mend(except?: string): void;
   /** The next so many letters that this instance posts do not arrive, and it does not notice. */
   lose(letters: number): void;
+  /** Changes the bytes of the letters that this instance posts from now on. */
+  rewrite(change: (content: Buffer) => Buffer): void;
   /** How many letters were posted. */
   readonly posted: number;
 }
@@ -42,6 +44,7 @@ function overLine(store: Store): { store: Store; line: Line } {
   let healthySince = Number.NEGATIVE_INFINITY;
   let toLose = 0;
   let posted = 0;
+  let rewritten = (content: Buffer): Buffer => content;
   let refused: string | undefined;
   const recovered: (() => void)[] = [];
   const guarded = <T extends object>(part: T): T =>
@@ -51,6 +54,7 @@ function overLine(store: Store): { store: Store; line: Line } {
         return async (...args: unknown[]) => {
           if (!isCut && name === 'post') {
             posted += 1;
+            args[3] = (args[3] as Buffer[]).map(rewritten);
             if (toLose > 0) {
               toLose -= 1;
               return 'posted';
@@ -75,6 +79,9 @@ function overLine(store: Store): { store: Store; line: Line } {
     },
     lose(letters) {
       toLose = letters;
+    },
+    rewrite(change) {
+      rewritten = change;
     },
     get posted() {
       return posted;

@@ -28,7 +28,7 @@ const heads: readonly Head[] = [
 
 describe('a letter', () => {
   it.each(heads.map((head) => [head.kind, head] as const))('of the kind %s is read as it was written', (_, head) => {
-    expect(readLetter(writeLetter(head))).toEqual({ head, body: Buffer.alloc(0) });
+    expect(readLetter(writeLetter(head))).toEqual({ head, body: Buffer.alloc(0), isKnown: true });
   });
 
   it('[P1] brings any bytes as they are', () => {
@@ -40,6 +40,20 @@ describe('a letter', () => {
         expect(body.equals(Buffer.concat(parts))).toBe(true);
       }),
     );
+  });
+
+  it('[C-10] of an instance that wrote no version is read as one of version 1', () => {
+    const head = Buffer.from('{"kind":"json","n":6}');
+    const content = Buffer.concat([Buffer.from([0, 0, 0, head.length]), head, Buffer.from('body')]);
+    const { isKnown, head: read, body } = readLetter(content);
+    expect([isKnown, read, body.toString()]).toEqual([true, { kind: 'json', n: 6 }, 'body']);
+  });
+
+  it('[C-10] says its version, and one of another version says at least whom it is for', () => {
+    expect(writeLetter({ kind: 'hello' }).toString()).toContain('"v":1');
+    const head = Buffer.from('{"v":2,"kind":"post","n":6,"key":"k","other":{}}');
+    const { isKnown, head: read } = readLetter(Buffer.concat([Buffer.from([0, 0, 0, head.length]), head]));
+    expect([isKnown, read]).toMatchObject([false, { kind: 'post', n: 6, key: 'k' }]);
   });
 
   it('holds copies: its parts may be used for something else at once', () => {

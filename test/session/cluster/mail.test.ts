@@ -1,4 +1,5 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { reportFaultsTo } from '../../../src/boundary.ts';
 import { type Head, readLetter, writeLetter } from '../../../src/session/cluster/letters.ts';
 import { Mail } from '../../../src/session/cluster/mail.ts';
 import type { Instances } from '../../../src/store/instances.ts';
@@ -17,12 +18,14 @@ function createFixture(onLetter?: OnLetter) {
   const names = { now: 'me' };
   const letters: string[] = [];
   const losses: string[] = [];
+  const misread: [string, unknown, string][] = [];
   const mail = new Mail({
     instances,
     name: () => names.now,
     requestWaitMs: 1_000,
     mailboxMaxBytes: 100_000,
     onLetter: onLetter ?? ((from, head, body) => void letters.push(`${from} ${head.kind} ${body}`)),
+    onMisread: (from, { n }, why) => void misread.push([from, n, why]),
     onLoss: (peer) => void losses.push(peer),
   });
   onTestFinished(() => mail.close());
@@ -36,7 +39,7 @@ function createFixture(onLetter?: OnLetter) {
       first,
       ...contents.map((content) => readLetter(Buffer.from(content)).head.kind),
     ]);
-  return { mail, instances, names, letters, losses, pass, take, posts };
+  return { mail, instances, names, letters, losses, misread, pass, take, posts };
 }
 
 describe('mail', () => {
@@ -53,6 +56,35 @@ describe('mail', () => {
       ['b', 'me', 1, 'gone'],
       ['a', 'me', 3, 'hello'],
     ]);
+  });
+
+  it('[C-10] of a version that is not known, or at which something throws, is told, and the next one is taken', () => {
+    const reported: unknown[] = [];
+    onTestFinished(reportFaultsTo((seam) => void reported.push(seam)));
+    const { mail, misread, letters, take } = createFixture((from, head) => {
+      if (head.kind === 'cut') throw new Error('a slip');
+      letters.push(`${from} ${head.kind}`);
+    });
+    const newer = Buffer.from('{"v":2,"kind":"json","n":5}');
+    mail.take({ from: 'peer', number: 1, content: Buffer.concat([Buffer.from([0, 0, 0, newer.length]), newer]) });
+    take(2, { kind: 'cut', n: 6 });
+    take(3, { kind: 'finish', n: 7 });
+    expect(misread).toEqual([
+      ['peer', 5, 'version'],
+      ['peer', 6, 'fault'],
+    ]);
+    expect([letters, reported]).toEqual([['peer finish'], ['cluster']]);
+  });
+
+  it('[C-10] that is none has its sender told of a hole, after a pause', async () => {
+    const reported: unknown[] = [];
+    onTestFinished(reportFaultsTo((seam) => void reported.push(seam)));
+    const { mail, posts, pass } = createFixture();
+    mail.take({ from: 'peer', number: 1, content: Buffer.from('\0\0\0\x05{"no') });
+    await pass(999);
+    expect(posts()).toEqual([]);
+    await pass(1);
+    expect([posts(), reported]).toEqual([[['peer', 'me', 1, 'hole']], ['cluster']]);
   });
 
   it('of a client waits for room only so long; what answers it waits as long as it takes', async () => {
@@ -112,6 +144,7 @@ describe('mail', () => {
         requestWaitMs: 1_000,
         mailboxMaxBytes: 10_000_000,
         onLetter: () => undefined,
+        onMisread: (_, head) => expect.fail(`misread ${head.kind}`),
         onLoss: () => undefined,
       });
       const body = Buffer.from(Array.from({ length: 700 * 1024 }, (_, n) => n % 251));

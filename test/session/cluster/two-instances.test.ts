@@ -1,4 +1,5 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { reportFaultsTo } from '../../../src/boundary.ts';
 import { keyOfId } from '../../../src/session/session-key.ts';
 import { readMessage } from '../../support/fake-backend.ts';
 import { acceptsJson, createFakeReply } from '../../support/fake-reply.ts';
@@ -22,6 +23,45 @@ describe('a session by way of an instance that does not hold it', () => {
     expect(reply.given).toMatchObject({ kind: 'json', json: response('r', { n: 1 }) });
     expect([a.line.posted, b.line.posted].map((posted, index) => posted - (before[index] ?? 0))).toEqual([1, 1]);
     expect(b.fake.opened).toEqual([]);
+  });
+
+  it('[C-10] answers a request that its owner cannot read, and those after it as ever', async () => {
+    const { a, b, open, pass } = await createCluster();
+    const id = await open(a);
+    b.line.rewrite((content) => Buffer.from(content.toString('latin1').replace('"v":1', '"v":9'), 'latin1'));
+    const newer = b.post(id, request('r'));
+    await pass();
+    expect(newer.given).toMatchObject({ kind: 'fault', reason: 'instances_differ', id: 'r' });
+    // As an instance of a version before letters had one: the same bytes without it, and white space in its place.
+    b.line.rewrite((content) => Buffer.from(content.toString('latin1').replace('"v":1,', '      '), 'latin1'));
+    const older = b.post(id, request('s'));
+    await pass();
+    a.fake.backend.says(response('s', { n: 1 }));
+    await pass();
+    expect(older.given).toMatchObject({ kind: 'json', json: response('s', { n: 1 }) });
+  });
+
+  it('[C-10] answers a request of which its owner gets a body that is no message', async () => {
+    const { a, b, open, pass } = await createCluster();
+    const id = await open(a);
+    const reported: unknown[] = [];
+    onTestFinished(reportFaultsTo((seam) => void reported.push(seam)));
+    b.line.rewrite((content) => Buffer.from(content.toString('latin1').replace('tools/call', 'tools"call'), 'latin1'));
+    const reply = b.post(id, request('r'));
+    await pass();
+    expect(reply.given).toMatchObject({ kind: 'fault', reason: 'internal', id: 'r' });
+    expect(reported).toEqual(['cluster']);
+  });
+
+  it('[C-10] tells a client that its outcome is not known where the answer of the owner cannot be read', async () => {
+    const { a, b, open, pass } = await createCluster();
+    const id = await open(a);
+    a.line.rewrite((content) => Buffer.from(content.toString('latin1').replace('"v":1', '"v":9'), 'latin1'));
+    const reply = b.post(id, request('r'));
+    await pass();
+    a.fake.backend.says(response('r', { n: 1 }));
+    await pass();
+    expect(reply.given).toMatchObject({ kind: 'fault', reason: 'outcome_unknown', id: 'r' });
   });
 
   it('answers a request with a stream, whose events have the ids of its log', async () => {

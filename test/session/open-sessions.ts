@@ -1,0 +1,63 @@
+import { onTestFinished } from 'vitest';
+import { Session } from '../../src/session/session.ts';
+import { keyOfId } from '../../src/session/session-key.ts';
+import { Sessions } from '../../src/session/sessions.ts';
+import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
+import { type FakeBackend, readMessage } from '../support/fake-backend.ts';
+import { createFakeReply, type FakeReply } from '../support/fake-reply.ts';
+import {
+  createObserver,
+  createServer,
+  initialize,
+  never,
+  nobody,
+  type RecordingObserver,
+  request,
+  wideLimits,
+} from './session-fixture.ts';
+
+/** A session that is open, and its server. */
+export interface OpenSession {
+  readonly session: Session;
+  readonly backend: FakeBackend;
+  /** Sends a call, and gives what it is answered with. */
+  call(id: number): FakeReply;
+}
+
+/** Sessions that a test opens, and what is told of them. They end with the test. */
+export function openSessions(): {
+  open(): Promise<OpenSession>;
+  readonly observer: RecordingObserver;
+} {
+  const store = createMemoryStore({ maxEvents: 1_000, maxBytes: 1_000_000, maxAgeMs: never });
+  const observer = createObserver();
+  const sessions = new Sessions({
+    ...{ ...wideLimits, store, observer, maxSessions: 10, sessionIdleMs: never, sseLingerMs: never },
+  });
+  onTestFinished(async () => {
+    await sessions.drain(0);
+    await store.close();
+  });
+  const { server, fake } = createServer();
+  return {
+    observer,
+    async open() {
+      const reply = createFakeReply();
+      sessions.open(server, nobody, readMessage(initialize), reply);
+      const { backend } = fake;
+      const given = await reply.answered();
+      const id = given.kind === 'json' ? (given.headers?.['mcp-session-id'] ?? '') : '';
+      const session = sessions.at(keyOfId(id), server, nobody, undefined);
+      if (!(session instanceof Session)) throw new Error('no session');
+      return {
+        session,
+        backend,
+        call(callId) {
+          const answer = createFakeReply();
+          session.post({ messages: [readMessage(request(callId))], isBatch: false }, answer);
+          return answer;
+        },
+      };
+    },
+  };
+}
