@@ -107,7 +107,7 @@ describe('a boundary', () => {
 
 describe('a request', () => {
   async function serve(listener: Parameters<typeof createWebServer>[1]): Promise<string> {
-    const limits = { bodyTimeoutMs: 10_000, connectionIdleMs: 10_000, maxConnections: 10 };
+    const limits = { bodyTimeoutMs: 10_000, connectionIdleMs: 10_000, maxConnections: 10, hstsMaxAgeS: 0 };
     const web = createWebServer({ certificate: undefined, ...limits }, listener);
     web.server.listen(0, '127.0.0.1');
     await once(web.server, 'listening');
@@ -324,6 +324,7 @@ describe('a message of another instance', () => {
     const sent: object[] = [];
     const desk = new OwnerDesk({
       held: () => ({ post: throwSlip, listen: throwSlip, remove: throwSlip }),
+      isChanging: () => false,
       send: (to, letter) => void sent.push({ to, ...letter }),
     });
     expect(() => desk.take('in', post, Buffer.from('no!'))).toThrow('no message');

@@ -32,7 +32,15 @@ export function openSessions(): {
   const store = createMemoryStore({ maxEvents: 1_000, maxBytes: 1_000_000, maxAgeMs: never });
   const observer = createObserver();
   const sessions = new Sessions({
-    ...{ ...wideLimits, store, observer, maxSessions: 10, sessionIdleMs: never, sseLingerMs: never },
+    ...{
+      ...wideLimits,
+      store,
+      observer,
+      maxSessions: 10,
+      recordTtlMs: never,
+      sessionIdleMs: never,
+      sseLingerMs: never,
+    },
   });
   onTestFinished(async () => {
     await sessions.drain(0);
