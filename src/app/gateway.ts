@@ -100,12 +100,10 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   });
 
   const keyed = createKeyed(config, store);
-  const listenersOf = (server: ServerConfig): ServerListeners => {
-    const { name, address, probeRequired: isRequired } = server;
+  const noteInUse = ({ name, address, probeRequired: isRequired }: ServerConfig): void =>
     health.add(name, { transport: address?.transport ?? 'stdio', isRequired, era: () => set.eraOf(name) });
-    return observers.listenersOf(server);
-  };
-  const started = await startServers(parts, listenersOf);
+  for (const server of config.servers) noteInUse(server);
+  const started = await startServers(parts, observers.listenersOf);
   const tracing = await loadTracing(version);
   const traced = tracing?.traceServer ?? ((server: RunningServer) => server);
   const running = started.map(traced);
@@ -113,7 +111,8 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     {
       ...{ config, sessions, store, keyed, health, logger: log.server },
       observer: observers.modern,
-      run: (server) => traced(runServer(server, config, environment, listenersOf(server))),
+      run: (server) => traced(runServer(server, config, environment, observers.listenersOf(server))),
+      noteInUse,
       onAdded(server) {
         warnOfMissing(server, parts, health);
         warnOfSharing(server, config, log.server);

@@ -11,8 +11,10 @@ import type { RunningServer } from './servers.ts';
 export interface ServerSetParts extends ServingParts {
   /** Is told what probes find. */
   readonly logger: Logger;
-  /** Starts a server, and has it in `health`; throws an error for the operator if that cannot be. */
+  /** Starts a server; throws an error for the operator if that cannot be. */
   run(config: ServerConfig): RunningServer;
+  /** Has a server in `health` that was started: nothing is known of it yet. */
+  noteInUse(config: ServerConfig): void;
   /** A server is in use. */
   onAdded(config: ServerConfig): void;
   /** Nothing is left of a server that was in use. */
@@ -88,8 +90,10 @@ export class ServerSet {
     this.#current = new Map();
     for (const { name } of servers) {
       const [running, kept] = [started.get(name), before.get(name)];
-      if (running !== undefined) this.#add(running);
-      else if (kept !== undefined) this.#current.set(name, kept);
+      if (running !== undefined) {
+        this.#parts.noteInUse(running.config);
+        this.#add(running);
+      } else if (kept !== undefined) this.#current.set(name, kept);
     }
     for (const [name, served] of before) {
       if (!this.#current.has(name)) this.#parts.health.remove(name);
@@ -143,7 +147,6 @@ export class ServerSet {
       for (const config of servers) started.push([config.name, this.#parts.run(config)]);
     } catch (error) {
       for (const [, { pool }] of started) detach('background', pool.close());
-      for (const { name } of servers) if (!this.#current.has(name)) this.#parts.health.remove(name);
       throw error;
     }
     return started;

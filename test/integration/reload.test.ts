@@ -212,6 +212,21 @@ describe('a changed file', () => {
     expect(after.atS).toBeGreaterThan(started.atS);
   });
 
+  it('[E-01] that is refused leaves the health of its servers as it was', async () => {
+    const tickets = { url: 'http://127.0.0.1:9/mcp', transport: 'http', probeEveryMs: 3_600_000, probeTimeoutMs: 500 };
+    const { gateway, change } = await start({ tickets, other: mini });
+    const ready = async () => (await fetch(`${gateway.baseUrl}/readyz`)).status;
+    await waitFor(async () => (await ready()) === 503, { what: 'the first probe' });
+    const refused = { ...tickets, probeRequired: false };
+    const broken = { ...mini, command: undefined, url: 'https://127.0.0.1:9/mcp', upstreamCa: '/no/such/file.pem' };
+    expect(await change({ tickets: refused, other: { ...broken, args: undefined }, third: mini })).toMatchObject({
+      msg: expect.stringContaining('cannot be used'),
+    });
+    expect(await ready()).toBe(503);
+    expect(await change({ other: mini })).toMatchObject({ removed: ['tickets'] });
+    expect(await ready()).toBe(200);
+  });
+
   it('with a server that cannot be used changes nothing', async () => {
     const { change, urlOf } = await start({ one: mini, two: mini });
     const unusable = { url: 'https://127.0.0.1:9/mcp', upstreamCa: '/no/such/file.pem' };
