@@ -1,4 +1,5 @@
-import { close, constants, fstatSync, openSync, write } from 'node:fs';
+import { close, constants, openSync, write } from 'node:fs';
+import { openUnblocked } from './unblocked.ts';
 
 /** What lines are written to: a file by its path, or a descriptor that this process was started with. */
 export type LineTarget = string | 1 | 2;
@@ -8,9 +9,9 @@ export interface LineFileOptions {
   readonly target: LineTarget;
   /** More than this waits for a target that takes nothing, and what comes then is lost (P8). */
   readonly maxQueuedBytes?: number;
-  /** How long a target that did not take what was written is left alone. */
+  /** The longest pause before a target is tried again that did not take what was written; the first one is some milliseconds. */
   readonly retryMs?: number;
-  /** Lines cannot be written; said once until they can be again. */
+  /** Lines cannot be written, not for a second or more if their reader is only slow; said once until they can be again. */
   onStuck(cause: unknown): void;
   /** Lines can be written again. So many were lost meanwhile. */
   onUnstuck(lost: number): void;
@@ -20,6 +21,12 @@ export interface LineFileOptions {
 
 /** Written at once at most; what is written in one step lies together in the file. */
 const maxPortionBytes = 256 * 1024;
+
+/** A target that did not take what was written is tried again after this time, which doubles each time. */
+const firstPauseMs = 2;
+
+/** A pipe whose reader takes nothing for a moment is no news. */
+const toleratedMs = 1_000;
 
 /** How long the end of the process waits for what is not written. */
 const lastWordMs = 1_000;
@@ -36,7 +43,11 @@ export class LineFile {
   #queue: Buffer[] = [];
   #queuedBytes = 0;
   #lost = 0;
+  /** That lines cannot be written was told. */
   #isStuck = false;
+  /** Since when nothing of what was written is taken, on the monotonic clock. */
+  #stalledAt: number | undefined;
+  #pauseMs = firstPauseMs;
   #isWriting = false;
   /** Descriptors to be closed when nothing is being written. */
   readonly #retired: number[] = [];
@@ -62,7 +73,7 @@ export class LineFile {
     }
     if (this.#lost > 0 && !this.#isStuck) this.#closeGap();
     this.#push(bytes);
-    this.#pump();
+    if (this.#stalledAt === undefined) this.#pump(); // else its timer does
   }
 
   /** Opens the file anew, after it was moved away. Throws if it cannot be, and goes on with the old one. */
@@ -128,6 +139,8 @@ export class LineFile {
   }
 
   #goOn(): void {
+    this.#stalledAt = undefined;
+    this.#pauseMs = firstPauseMs;
     if (this.#isStuck) {
       this.#isStuck = false;
       this.#options.onUnstuck(this.#lost);
@@ -136,10 +149,15 @@ export class LineFile {
     this.#pump();
   }
 
-  #wait(cause: unknown): void {
-    if (!this.#isStuck) this.#options.onStuck(cause);
-    this.#isStuck = true;
-    this.#timer = setTimeout(() => this.#pump(), this.#options.retryMs ?? 1_000).unref();
+  #wait(cause: NodeJS.ErrnoException): void {
+    this.#stalledAt ??= performance.now();
+    const isOnlySlow = cause.code === 'EAGAIN' && performance.now() - this.#stalledAt < toleratedMs;
+    if (!this.#isStuck && !isOnlySlow) {
+      this.#isStuck = true;
+      this.#options.onStuck(cause);
+    }
+    this.#timer = setTimeout(() => this.#pump(), this.#pauseMs).unref();
+    this.#pauseMs = Math.min(2 * this.#pauseMs, this.#options.retryMs ?? 1_000);
   }
 }
 
@@ -149,13 +167,5 @@ const flags = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | cons
 /** For the gateway's user alone: lines say who did what. */
 const ownerOnly = 0o600;
 
-function open(target: LineTarget): number {
-  if (typeof target === 'string') return openSync(target, flags, ownerOnly);
-  // A pipe is opened anew, so that not to wait for it holds for these lines alone. A socket cannot be, nor where there is no /proc.
-  if (!fstatSync(target).isFIFO()) return target;
-  try {
-    return openSync(`/proc/self/fd/${target}`, constants.O_WRONLY | constants.O_NONBLOCK);
-  } catch {
-    return target;
-  }
-}
+const open = (target: LineTarget): number =>
+  typeof target === 'string' ? openSync(target, flags, ownerOnly) : openUnblocked(target);

@@ -1,5 +1,6 @@
-import { type DestinationStream, type Logger, pino } from 'pino';
+import { type Logger, pino } from 'pino';
 import { type LogLevels, type LogPart, logParts } from './log-levels.ts';
+import { LogOutput } from './log-output.ts';
 import { prettyLine } from './pretty-line.ts';
 
 /** The gateway's loggers, by part: who logs is named by the field `part` of its lines, and heard by the level of that part. */
@@ -16,16 +17,16 @@ export interface LogOptions {
 
 /**
  * The gateway's log: lines on stderr. stdout is for what a person or script that starts the gateway reads.
- * Written synchronously, so that the last line before an exit is not lost; at `info` there are only a few lines a session.
+ * No line waits in this process, so that the last one before an exit is not lost, but for those that a reader does not take.
  */
 export function createLog({ levels, isPretty, hasColors }: LogOptions): Log {
-  const stderr = pino.destination({ fd: 2, sync: true });
-  const pretty: DestinationStream = {
-    write: (line) => {
-      stderr.write(prettyLine(line, hasColors));
-    },
-  };
-  const all = pino({ base: null, timestamp: pino.stdTimeFunctions.isoTime }, isPretty ? pretty : stderr);
+  const asShown = (line: string): string => (isPretty ? prettyLine(line, hasColors) : line);
+  const output = new LogOutput({ target: 2, lostLine: (lost) => asShown(lostLine(lost)) });
+  process.on('exit', () => output.flush());
+  const all = pino(
+    { base: null, timestamp: pino.stdTimeFunctions.isoTime },
+    { write: (line) => output.write(asShown(line)) },
+  );
   const parts = logParts.map((part) => [part, all.child({ part }, { level: levels[part] })]);
   return Object.fromEntries(parts) as Record<LogPart, Logger>;
 }
@@ -33,4 +34,10 @@ export function createLog({ levels, isPretty, hasColors }: LogOptions): Log {
 /** Changes the levels of a log from now on. Its loggers have no children, which would keep theirs. */
 export function setLevels(log: Log, levels: LogLevels): void {
   for (const part of logParts) log[part].level = levels[part];
+}
+
+/** As pino writes a warning. */
+function lostLine(lost: number): string {
+  const msg = `${lost} lines lost: the reader of this log did not take them in time`;
+  return `${JSON.stringify({ level: 40, time: new Date().toISOString(), part: 'app', lost, msg })}\n`;
 }

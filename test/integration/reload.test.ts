@@ -213,7 +213,13 @@ describe('a changed file', () => {
   });
 
   it('[E-01] that is refused leaves the health of its servers as it was', async () => {
-    const tickets = { url: 'http://127.0.0.1:9/mcp', transport: 'http', probeEveryMs: 3_600_000, probeTimeoutMs: 500 };
+    const tickets = {
+      url: 'http://127.0.0.1:9/mcp',
+      transport: 'http',
+      probeEveryMs: 3_600_000,
+      probeTimeoutMs: 500,
+      probeRequired: true,
+    };
     const { gateway, change } = await start({ tickets, other: mini });
     const ready = async () => (await fetch(`${gateway.baseUrl}/readyz`)).status;
     await waitFor(async () => (await ready()) === 503, { what: 'the first probe' });
