@@ -54,6 +54,11 @@ export class RequestStates {
     this.#now = now;
   }
 
+  /** Resolves when states can be sealed, which they then can for ever. Rejects with `StoreUnavailable` while there is no key. */
+  async ready(): Promise<void> {
+    await this.#keys.all();
+  }
+
   /** The state as text; undefined if it would be longer than one may be. Rejects with `StoreUnavailable` while there is no key. */
   async seal<T>(binding: StateBinding, content: StateContent<T>): Promise<string | undefined> {
     const plain = Buffer.from(JSON.stringify(content));

@@ -4,7 +4,7 @@ import type { ModernServer } from '../modern/modern-server.ts';
 import { type EventId, parseEventId } from '../protocol/event-id.ts';
 import type { Reason, RequestId } from '../protocol/faults.ts';
 import { type Accepts, readAccept } from '../protocol/media-types.ts';
-import { namesModernRevision } from '../protocol/revisions.ts';
+import { type Era, namesModernRevision } from '../protocol/revisions.ts';
 import type { Reply } from '../session/reply.ts';
 import type { SessionHandle } from '../session/session-handle.ts';
 import type { Sessions } from '../session/sessions.ts';
@@ -18,6 +18,7 @@ import { createModernFace } from './modern-face.ts';
 import { readPosted } from './posted.ts';
 import { HttpReply } from './reply.ts';
 import { respondWithFault } from './respond.ts';
+import { ResumeReply } from './resume-reply.ts';
 import { createSessionlessFace } from './sessionless.ts';
 import { shownSession } from './shown-session.ts';
 
@@ -60,7 +61,11 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
     sender: Sender,
     id: RequestId | null = null,
     needs?: readonly string[],
-  ): Reply => endingReply(new HttpReply(outgoing, accepts, options, sender, needs), sender.identity, options.watch, id);
+    era?: Era,
+  ): Reply => {
+    const reply = new HttpReply(outgoing, accepts, options, sender, needs);
+    return endingReply(reply, sender.identity, options.watch, id, era);
+  };
 
   const findSession = (incoming: IncomingMessage, { principal }: Sender): SessionHandle | Reason => {
     const shown = shownSession(incoming);
@@ -81,7 +86,8 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
     readPosted(outgoing, options, accepts.json || accepts.sse, (read) => {
       const needs = neededBy(read, authorization);
       const allowed = authorized(read, needs, sender.identity, authorization, incoming.url);
-      const plain = replyTo(outgoing, accepts, sender, allowed.id, needs);
+      const era = allowed.ok && allowed.modern !== undefined ? 'modern' : 'legacy';
+      const plain = replyTo(outgoing, accepts, sender, allowed.id, needs, era);
       if (!allowed.ok) return refuse(allowed, outgoing, plain);
       sender.visit.read(allowed.messages);
       const traced = trace?.(allowed, incoming.headers, requestIdOf(incoming));
@@ -105,10 +111,13 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
     const accepts = readAccept(incoming.headers.accept);
     if (!accepts.sse) return respondWithFault(outgoing, 'not_acceptable');
     const session = findSession(incoming, sender);
-    if (typeof session === 'string') return respondWithFault(outgoing, session);
-    const lastEventId = readLastEventId(incoming);
-    if (lastEventId === 'malformed') return respondWithFault(outgoing, 'bad_event_id');
-    session.listen(lastEventId, replyTo(outgoing, accepts, sender));
+    const after = readLastEventId(incoming);
+    if (after === 'malformed')
+      return respondWithFault(outgoing, typeof session === 'string' ? session : 'bad_event_id');
+    const plain = replyTo(outgoing, accepts, sender);
+    const reply = after === undefined ? plain : new ResumeReply(plain, after);
+    if (typeof session === 'string') return reply.fault(session, null);
+    session.listen(after, reply);
   };
 
   const remove: Method = (incoming, outgoing, sender) => {

@@ -626,7 +626,8 @@ const catalogue = {
     status: 404,
     code: -32001,
     reached: 'maybe',
-    message: 'The session was ended while the request was in flight.',
+    message:
+      'The session of this request has ended before its answer was had; whether the request took effect is unknown. Start a new session with initialize.',
   },
 
   // Several instances
@@ -635,12 +636,20 @@ const catalogue = {
     code: -32000,
     reached: 'maybe',
     message:
-      'The gateway instance that ran the request stopped or was lost before it answered; whether it took effect is unknown.',
+      'The gateway instance that ran the request stopped, was lost or was cut off before its answer was had; whether it took effect is unknown.',
   },
   store_unavailable: {
     status: 503,
     code: -32000,
     message: 'The gateway cannot reach its store at the moment. Nothing of this request reached the server; try again.',
+    retryAfterS: 2,
+  },
+  input_not_taken: {
+    status: 503,
+    code: -32000,
+    reached: 'maybe',
+    message:
+      'The gateway cannot reach its store at the moment, so these answers did not reach the server. Its request goes on waiting for them: send them again with the same requestState.',
     retryAfterS: 2,
   },
   owner_busy: {

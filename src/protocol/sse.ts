@@ -1,6 +1,6 @@
 /** The text of Server-Sent Events (WHATWG HTML, section 9.2) as MCP uses them: one JSON text is one event. */
 import { writeDigits } from './digits.ts';
-import { type EventId, formatEventIdStart, maxEventIdLength } from './event-id.ts';
+import { type EventId, formatEventIdStart, maxEventIdLength, toldSeq } from './event-id.ts';
 
 const lineFeed = 0x0a;
 /** What stands between an event's id and its message: the default type is written out, since some clients do not know it. */
@@ -10,18 +10,20 @@ const messageHead = Buffer.from('\nevent: message\ndata: ');
 export const noData = Buffer.alloc(0);
 
 /** An event to write: `data` is one line of JSON text, or empty for a priming event. */
-export interface SseEvent extends EventId {
+export interface SseEvent extends Omit<EventId, 'requests'> {
   readonly data: Buffer;
 }
 
 /**
  * The text of several events as one buffer, so that a burst is one write. A priming event (empty data) carries `retry`,
  * the reconnection time in milliseconds.
+ * @param requests what all ids of the events end with; see `EventId.requests`
  */
-export function encodeEvents(events: readonly SseEvent[], retryMs: number): Buffer {
-  const primingHead = `\nretry: ${retryMs}\ndata: `;
+export function encodeEvents(events: readonly SseEvent[], retryMs: number, requests = ''): Buffer {
+  const head = headBehind(requests);
+  const primingHead = `${requests}\nretry: ${retryMs}\ndata: `;
   let size = 0;
-  for (const { data } of events) size += maxEventIdLength + primingHead.length + messageHead.length + data.length;
+  for (const { data } of events) size += maxEventIdLength + primingHead.length + head.length + data.length;
   const text = Buffer.allocUnsafe(size);
   let at = 0;
   let before: SseEvent | undefined;
@@ -40,8 +42,8 @@ export function encodeEvents(events: readonly SseEvent[], retryMs: number): Buff
     at = writeDigits(text, at + sharedLength, seq);
     if (data.length === 0) at += text.write(primingHead, at, 'latin1');
     else {
-      text.set(messageHead, at);
-      at += messageHead.length;
+      text.set(head, at);
+      at += head.length;
       text.set(data, at);
       at += data.length;
     }
@@ -49,6 +51,18 @@ export function encodeEvents(events: readonly SseEvent[], retryMs: number): Buff
     text[at++] = lineFeed;
   }
   return text.subarray(0, at);
+}
+
+let newestRequests = '';
+let newestHead = messageHead;
+
+/** What stands between the number of an event and its message. A burst is of one stream, so the newest is enough. */
+function headBehind(requests: string): Buffer {
+  if (requests !== newestRequests) {
+    newestRequests = requests;
+    newestHead = Buffer.concat([Buffer.from(requests), messageHead]);
+  }
+  return newestHead;
 }
 
 /** An event with all that it can have, each only where it was written. */
@@ -119,6 +133,19 @@ function readField(event: { -readonly [K in keyof DecodedEvent]: DecodedEvent[K]
 
 /** The text of one message as an event without an id: it cannot be resumed from. */
 export const encodeMessage = (text: Buffer): Buffer => encodeEvent({ type: 'message', data: text });
+
+/**
+ * The gateway's last word on a stream that it cannot continue, for each request of it: the last one has an id with which its
+ * client is told that nothing follows.
+ */
+export function encodeLastWord(texts: readonly string[], { stream, epoch }: Pick<EventId, 'stream' | 'epoch'>): Buffer {
+  const id = `${formatEventIdStart(stream, epoch)}${toldSeq}`;
+  return Buffer.concat(
+    texts.map((text, index) =>
+      encodeEvent({ ...(index === texts.length - 1 && { id }), type: 'message', data: Buffer.from(text) }),
+    ),
+  );
+}
 
 /**
  * A comment line: keeps a connection from looking idle; clients ignore it. No empty line follows it: some readers take one

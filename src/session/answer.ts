@@ -40,7 +40,7 @@ export interface CallAnswer {
   fail(id: RequestId, reason: Reason): boolean;
   /**
    * Another instance has the session now: an answer that is a stream is its to complete, from what the log has of it
-   * (`Streams.abandonAll`). A client that still waits for the answer to begin is told that the outcome is not known (P3).
+   * (`Streams.closeAll`). A client that still waits for the answer to begin is told that the outcome is not known (P3).
    */
   abandon(id: RequestId): void;
 }

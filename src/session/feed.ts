@@ -11,6 +11,8 @@ export interface FeedOptions {
   /** The place of the last event that the client has; undefined to begin with the stream's oldest. */
   readonly after: Position | undefined;
   readonly sink: EventSink;
+  /** What the ids of its events end with; see `EventId.requests`. */
+  readonly requests?: string | undefined;
   /** The reconnection time that priming events carry. */
   readonly retryMs: number;
   /** How long a client may not read before its connection is cut; it can resume from the log (P8). */
@@ -21,7 +23,7 @@ export interface FeedOptions {
   onCaughtUp(): void;
   /** So many events were written: as they came, or from the log. */
   onWritten?(count: number, source: 'live' | 'replayed'): void;
-  /** The log could not be read: the connection is cut. */
+  /** The log could not be read, so that the feed is of no use any more. */
   onFailed(cause: unknown): void;
   /** The connection is gone; called once. */
   onClosed(): void;
@@ -85,10 +87,7 @@ export class Feed {
   }
 
   #read(): void {
-    this.#catchUp().catch((cause: unknown) => {
-      this.#options.onFailed(cause);
-      this.#options.sink.cut();
-    });
+    this.#catchUp().catch((cause: unknown) => this.#options.onFailed(cause));
   }
 
   async #catchUp(): Promise<void> {
@@ -122,10 +121,12 @@ export class Feed {
   #write(events: readonly StoredEvent[], source: 'live' | 'replayed'): void {
     const newest = events.at(-1);
     if (newest === undefined) return;
-    const { sink, retryMs, slowReaderMs } = this.#options;
+    const { stream, sink, requests = '', retryMs, slowReaderMs } = this.#options;
+    const { epoch, seq } = newest;
     this.#options.onWritten?.(events.length, source);
-    const keepsUp = sink.write(encodeEvents(events, retryMs), formatEventId(newest.stream, newest));
-    this.cursor = { epoch: newest.epoch, seq: newest.seq };
+    const at = formatEventId(stream, { epoch, seq, requests });
+    const keepsUp = sink.write(encodeEvents(events, retryMs, requests), at);
+    this.cursor = { epoch, seq };
     if (newest.last) this.close();
     else if (!keepsUp && this.#state !== 'closed') {
       this.#state = 'blocked';

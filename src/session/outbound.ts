@@ -235,7 +235,7 @@ export class Outbound {
 
   /** Ends all connections, for clients to go on elsewhere: another instance has the session. */
   abandon(): void {
-    this.streams.abandonAll();
+    this.streams.closeAll();
   }
 
   /** A promise to wait for if the log is slower than the server. */

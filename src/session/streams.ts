@@ -1,7 +1,14 @@
-import { type EventId, formatEventId, type Position } from '../protocol/event-id.ts';
+import {
+  type EventId,
+  formatEventId,
+  formatRequests,
+  type Position,
+  requestsOf,
+  toldSeq,
+} from '../protocol/event-id.ts';
 import { faultMessage, type RequestId } from '../protocol/faults.ts';
 import { SparseMap } from '../protocol/sparse.ts';
-import { encodeEvents, encodeMessage, encodeRetry, gapEvent, noData } from '../protocol/sse.ts';
+import { encodeEvents, encodeLastWord, encodeMessage, encodeRetry, gapEvent, noData } from '../protocol/sse.ts';
 import type { EventLog, ReadOutcome, StoredEvent } from '../store/event-log.ts';
 import { Feed } from './feed.ts';
 import type { ResumeOutcome, StreamObserver } from './observer.ts';
@@ -15,13 +22,6 @@ export const returnWindowMs = 3_000;
 
 /** Of so many streams it is known which requests they answer. */
 const maxKnownStreams = 1_000;
-
-/**
- * The number in the id of an answer that says `history_lost`, behind all that a log ever has: who comes back with it was
- * told all there is. Without an id, SDK v1 would ask from its old place again, be told again, and so on for ever: it
- * takes a stream that ended with an error for unfinished (typescript-sdk#2638).
- */
-const toldSeq = Number.MAX_SAFE_INTEGER;
 
 /** What the streams of a session need. */
 export interface StreamsOptions {
@@ -75,7 +75,7 @@ export class Streams {
   constructor(options: StreamsOptions) {
     this.#options = options;
     this.#ids = new SparseMap(options.earlier?.ids);
-    this.#next = Math.max(getStream, options.earlier?.newestStream ?? getStream) + 1;
+    this.#next = firstStreamOf(options);
     this.#getCursor = options.getCursor;
   }
 
@@ -136,12 +136,14 @@ export class Streams {
 
   /** @param read what the log has of the stream; undefined if it could not be read */
   #goOn(reply: Reply, id: EventId, read: ReadOutcome | undefined): ResumeOutcome {
-    const isKnown = this.#ids.has(id.stream);
+    const isKnown = this.#requestsOf(id).length > 0;
     if (read === undefined) {
       reply.fault('internal', null);
       return 'failed';
     }
-    if (read.outcome === 'in_future') {
+    // Of an event that the store lost with its owner, a call that goes on has its client hear what comes.
+    const isEarlier = id.epoch < this.#options.beginning.epoch && this.#ids.has(id.stream);
+    if (read.outcome === 'in_future' && !isEarlier) {
       reply.fault('bad_event_id', null);
       return 'unknown';
     }
@@ -153,26 +155,30 @@ export class Streams {
       else reply.fault('unknown_event_id', null);
       return isBeginning ? 'resumed' : isKnown ? 'history_lost' : 'unknown';
     }
-    if (read.broken && read.ended && !isKnown) {
+    const isBroken = read.outcome === 'ok' && read.broken;
+    const hasEnded = read.outcome === 'ok' && read.ended;
+    if (isBroken && hasEnded && !isKnown) {
       reply.fault('unknown_event_id', null);
       return 'unknown';
     }
-    if (read.ended && read.events.length === 0 && !read.broken) {
+    if (hasEnded && !isBroken && read.events.length === 0) {
       reply.nothing();
       return 'complete';
     }
     this.#feeds.get(id.stream)?.close();
     const sink = reply.stream();
+    const requests = id.requests ?? this.#namesOf(id.stream);
+    const at = { ...id, ...(requests !== undefined && { requests }) };
     // A client whose stream is cut again before its first event would reconnect without Last-Event-ID otherwise.
-    if (this.#options.primes() && !reply.isContinued) this.#prime(sink, id);
-    this.#attach(id.stream, sink, id, false);
-    return read.broken ? 'history_lost' : 'resumed';
+    if (this.#options.primes() && !reply.isContinued) this.#prime(sink, at);
+    this.#attach(id.stream, sink, at, false);
+    return isBroken ? 'history_lost' : 'resumed';
   }
 
   /** The store lost its data and with them a stream that had ended: its client is told. */
   #tellLoss(reply: Reply, id: EventId): void {
     const sink = reply.stream();
-    this.#tellBreak(id.stream, sink);
+    this.#tellBreak(id, sink);
     sink.end();
   }
 
@@ -202,19 +208,6 @@ export class Streams {
   }
 
   /**
-   * Ends all connections: another instance has the session now, and clients resume there. One that was sent no event has
-   * nothing to resume from, and is told that the outcome of its requests is not known (P3).
-   */
-  abandonAll(): void {
-    for (const { stream, cursor, sink } of this.#feeds.values()) {
-      if (stream === getStream || cursor !== undefined) continue;
-      for (const id of this.#ids.get(stream) ?? [])
-        sink.write(encodeMessage(Buffer.from(faultMessage('outcome_unknown', id))));
-    }
-    this.closeAll();
-  }
-
-  /**
    * Ends all connections in order.
    * @param goOn their clients can go on with another instance, and are told to come back at different times: the next
    *   stream begins with the usual time again, so that this one does not stay with them
@@ -225,15 +218,29 @@ export class Streams {
       if (goOn && feed.sink.handOver !== undefined) feed.sink.handOver();
       else if (goOn && (this.#options.primes() || this.#options.isOneStream))
         feed.sink.write(encodeRetry(Math.random() * returnWindowMs));
-      feed.close();
+      this.#end(feed);
     }
   }
 
-  #attach(stream: number, sink: EventSink, after: Position | undefined, live: boolean): void {
-    const { log, key, retryMs, slowReaderMs, streamMaxAgeMs, isOneStream, observer, onFailed } = this.#options;
+  /**
+   * Ends a connection in order. One that was sent no event has nothing to resume from: its client is told that the outcome of
+   * its requests is not known (P3).
+   */
+  #end(feed: Feed): void {
+    if (isPlaceless(feed)) {
+      for (const id of this.#ids.get(feed.stream) ?? [])
+        feed.sink.write(encodeMessage(Buffer.from(faultMessage('outcome_unknown', id))));
+    }
+    feed.close();
+  }
+
+  #attach(stream: number, sink: EventSink, after: Omit<EventId, 'stream'> | undefined, live: boolean): void {
+    const { log, key, retryMs, slowReaderMs, streamMaxAgeMs, isOneStream, observer, beginning, onFailed } =
+      this.#options;
+    const requests = after?.requests ?? this.#namesOf(stream);
     // The answer to a POST can be cut only where its client has an event id to come back with.
-    const hasAge = !isOneStream && (stream === getStream || after !== undefined || this.#options.primes());
-    const age = hasAge ? setTimeout(() => feed.close(), withJitter(streamMaxAgeMs)) : undefined;
+    const endOld = (): void => (isPlaceless(feed) ? undefined : feed.close());
+    const age = isOneStream ? undefined : setTimeout(endOld, withJitter(streamMaxAgeMs));
     const feed: Feed = new Feed(
       {
         log,
@@ -241,12 +248,17 @@ export class Streams {
         stream,
         after,
         sink,
+        requests,
         retryMs,
         slowReaderMs,
-        onBroken: (to) => this.#tellBreak(stream, to),
+        onBroken: (to) => this.#tellBreak({ stream, ...beginning, ...(requests !== undefined && { requests }) }, to),
         onCaughtUp: () => this.#measurePressure(),
         onWritten: (count, source) => observer?.delivered(count, source),
-        onFailed,
+        onFailed: (cause) => {
+          onFailed(cause);
+          if (isPlaceless(feed)) this.#end(feed);
+          else sink.cut();
+        },
         onClosed: () => {
           clearTimeout(age);
           this.#detach(feed);
@@ -269,21 +281,32 @@ export class Streams {
   }
 
   /** Events that the client lacks are gone: a listener is told and goes on, a caller gets an error for its requests. */
-  #tellBreak(stream: number, sink: EventSink): boolean {
-    const { onHistoryLost, retryMs, beginning } = this.#options;
+  #tellBreak(at: EventId, sink: EventSink): boolean {
+    const { onHistoryLost, beginning } = this.#options;
+    const { stream } = at;
     onHistoryLost();
     if (stream === getStream) return sink.write(gapEvent) || true;
-    const texts = (this.#ids.get(stream) ?? []).map((id) => Buffer.from(faultMessage('history_lost', id)));
-    const last = texts.pop();
-    for (const text of texts) sink.write(encodeMessage(text));
-    const id = { stream, epoch: beginning.epoch, seq: toldSeq };
-    if (last !== undefined) sink.write(encodeEvents([{ ...id, data: last }], retryMs), formatEventId(stream, id));
+    const texts = this.#requestsOf(at).map((id) => faultMessage('history_lost', id));
+    const { epoch } = beginning;
+    if (texts.length > 0)
+      sink.write(encodeLastWord(texts, { stream, epoch }), formatEventId(stream, { epoch, seq: toldSeq }));
     return false;
+  }
+
+  /** How the ids of a stream name the requests that it answers. */
+  #namesOf(stream: number): string | undefined {
+    return formatRequests(this.#ids.get(stream) ?? []);
+  }
+
+  /** The requests that a stream answers, as far as its client or this owner knows. */
+  #requestsOf(id: EventId): readonly RequestId[] {
+    return id.requests === undefined ? (this.#ids.get(id.stream) ?? []) : requestsOf(id);
   }
 
   /** An empty event that gives the client a place to resume from. */
   #prime(sink: EventSink, id: EventId): void {
-    sink.write(encodeEvents([{ ...id, data: noData }], this.#options.retryMs), formatEventId(id.stream, id));
+    const text = encodeEvents([{ ...id, data: noData }], this.#options.retryMs, id.requests);
+    sink.write(text, formatEventId(id.stream, id));
   }
 
   #measurePressure(): void {
@@ -295,6 +318,16 @@ export class Streams {
     onPressure(isHigh);
   }
 }
+
+/**
+ * The number of the first stream that an owner opens. A store that lost its newest data does not know all streams of earlier
+ * owners: those of a later owner begin at its epoch, so that no client takes one for its own.
+ */
+const firstStreamOf = ({ earlier, beginning }: StreamsOptions): number =>
+  (earlier === undefined ? getStream : Math.max(earlier.newestStream, beginning.epoch)) + 1;
+
+/** True for a client that has no event id with which it could come back for the answer to its POST. */
+const isPlaceless = ({ stream, cursor }: Feed): boolean => stream !== getStream && cursor === undefined;
 
 /** Spread over 80 to 120 %, so that streams opened together do not all reconnect together. */
 const withJitter = (ms: number): number => ms * (0.8 + Math.random() * 0.4);

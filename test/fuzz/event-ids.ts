@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { formatPlace, isToken, newToken, parsePlace } from '../../src/http/sse-place.ts';
-import { comparePositions, formatEventId, parseEventId } from '../../src/protocol/event-id.ts';
+import { comparePositions, formatEventId, formatRequests, parseEventId } from '../../src/protocol/event-id.ts';
 import { linesOf, mutatedText, record } from './corpus.ts';
 import { createFuzzer } from './fuzzer.ts';
 
@@ -24,8 +24,12 @@ const roundTrip = createFuzzer({
   },
 });
 
+const requests = fc
+  .array(fc.oneof(fc.string({ unit: 'binary', maxLength: 20 }), fc.maxSafeInteger()), { maxLength: 3 })
+  .map((named) => formatRequests(named) ?? '');
 const anything = fc.oneof(
   mutatedText(corpus),
+  fc.tuple(ids, requests).map(([id, named]) => formatEventId(id.stream, id) + named),
   fc.string({ unit: fc.constantFrom(...'0123456789.-+e \n$()*/٣²x'), maxLength: 60 }),
   fc.string({ unit: 'binary' }),
 );

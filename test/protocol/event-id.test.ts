@@ -1,6 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { comparePositions, formatEventId, parseEventId } from '../../src/protocol/event-id.ts';
+import {
+  comparePositions,
+  formatEventId,
+  formatRequests,
+  parseEventId,
+  requestsOf,
+} from '../../src/protocol/event-id.ts';
 
 const part = fc.oneof(fc.maxSafeNat(), fc.nat({ max: 100 }), fc.constantFrom(0, 1, 2 ** 53 - 1));
 
@@ -14,6 +20,23 @@ describe('event ids', () => {
         expect(text).toMatch(/^[\x21-\x7e]+$/);
       }),
     );
+  });
+
+  it('[U-05] name the requests that their stream answers, in characters that a header may have', () => {
+    const requests = fc.array(fc.oneof(fc.string({ unit: 'binary' }), fc.maxSafeInteger()), { maxLength: 4 });
+    fc.assert(
+      fc.property(requests, part, (ids, seq) => {
+        const named = formatRequests(ids);
+        const at = { stream: 1, epoch: 2, seq, ...(named !== undefined && { requests: named }) };
+        const text = formatEventId(1, at);
+        expect(text).toMatch(/^[\x21-\x7e]{1,192}$/);
+        const read = parseEventId(text);
+        expect(read).toEqual(at);
+        expect(read && requestsOf(read)).toEqual(named === undefined ? [] : ids);
+      }),
+    );
+    expect(formatRequests([7])).toBe('~7');
+    expect(formatRequests(['x'.repeat(200)])).toBeUndefined();
   });
 
   it('[S08] what is read is written the same: there is one text for each id', () => {
@@ -94,6 +117,15 @@ describe('event ids', () => {
     ['a NUL', '0.1-1\0'],
     ['a byte order mark', '\ufeff0.1-1'],
     ['two ids', '0.1-1, 0.1-2'],
+    ['no request', '0.1-1~'],
+    ['an empty request', '0.1-1~,7'],
+    ['a request that is an object', '0.1-1~%7B%7D'],
+    ['a request that is null', '0.1-1~null'],
+    ['a request in another text', '0.1-1~7.0'],
+    ['a request with a blank', '0.1-1~%207'],
+    ['a broken escape', '0.1-1~%2'],
+    ['a string without its end', '0.1-1~%22a'],
+    ['8 KiB of a request', `0.1-1~${'1'.repeat(8_192)}`],
     ['a glob', '0.1-*'],
     ['a Unicode hyphen', '0.1\u20101'],
     ['a prototype', '__proto__'],

@@ -132,7 +132,7 @@ export const section7: readonly ProtocolRequirement[] = [
     id: 'R7.17',
     source: 'T25',
     level: 'MUST',
-    text: 'An id that is malformed, unknown or of another session gets 4xx and no data.',
+    text: 'An id that is malformed, unknown or of another session gets no data: 4xx, or an error for the requests that it names.',
   },
   {
     id: 'R7.18',

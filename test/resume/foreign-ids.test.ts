@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type EventId, parseEventId, requestsOf } from '../../src/protocol/event-id.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
 import { listen } from '../support/resuming-client.ts';
 import { type CountingSession, headersOf, hold, openCounting, textsOf, withCounting } from './counting.ts';
@@ -46,6 +47,9 @@ async function speak(session: CountingSession, name: string, isAnswered: boolean
   return listening.events.items.flatMap(({ id }) => id ?? []);
 }
 
+const placeOf = (id: string) => parseEventId(id) as EventId;
+const withoutRequests = (id: string): string => id.replace(/~.*/, '');
+
 /** Resumes from an id until all that is kept after it has come. */
 async function bytesAfter(session: CountingSession, url: string, after: string) {
   const listening = listen(url, { headers: headersOf(session), after });
@@ -59,7 +63,7 @@ async function bytesAfter(session: CountingSession, url: string, after: string) 
 }
 
 describe('an id of a stream that is not the session’s', () => {
-  test('[R7.17] [S07] [A04] [B16] of another session or server gets 400 or 404, and not a byte', async () => {
+  test('[R7.17] [S07] [A04] [B16] of another session or server gets 400 or 404, or the end of the requests that it names, and not a byte', async () => {
     const ids = [
       ...(await speak(other, 'other-answered', true)),
       ...(await speak(other, 'other-open', false)),
@@ -67,6 +71,12 @@ describe('an id of a stream that is not the session’s', () => {
     ];
     expect(ids).toHaveLength(13);
     for (const id of ids) {
+      const { status, events } = await bytesAfter(mine, urlOf('one'), id);
+      const said = events.map(({ data = '' }) => JSON.parse(data));
+      const error = expect.objectContaining({ data: { reason: 'history_lost' } });
+      expect([status, said]).toEqual([200, [{ jsonrpc: '2.0', id: requestsOf(placeOf(id))[0], error }]]);
+    }
+    for (const id of ids.map(withoutRequests)) {
       const { status, events, text } = await bytesAfter(mine, urlOf('one'), id);
       expect([400, 404]).toContain(status);
       expect(events).toEqual([]);
@@ -84,17 +94,21 @@ describe('an id of a stream that is not the session’s', () => {
 
   test('[R7.20] [S07] one’s own id is useless at another server, and without one’s session', async () => {
     const [id = ''] = await speak(mine, 'mine-useless', true);
-    expect((await bytesAfter(mine, urlOf('two'), id)).status).toBe(404);
+    expect((await bytesAfter(mine, urlOf('two'), withoutRequests(id))).status).toBe(404);
+    expect(textsOf((await bytesAfter(mine, urlOf('two'), id)).events)).toEqual([
+      expect.stringContaining('"reason":"session_ended"'),
+    ]);
     const without = await listen(urlOf('one'), { headers: {}, after: id }).ended;
     expect(without.status).toBe(400);
   });
 
   test('[R7.17] [S07] [S08] [B16] guessed near the real ones never brings a message of anybody else', async () => {
-    const ids = [
+    const spoken = [
       ...(await speak(mine, 'mine-answered', true)),
       ...(await speak(mine, 'mine-open', false)),
       ...(await speak(other, 'other-again', false)),
     ];
+    const ids = spoken.map(withoutRequests);
     const places = ids.map((id) => id.split(/[.-]/).map(Number) as [number, number, number]);
     const near = fc
       .tuple(

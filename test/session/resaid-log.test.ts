@@ -57,8 +57,13 @@ describe('a log that has lost what its writer holds', () => {
 
   it('is asked once for what its writer never had', async () => {
     const { read, reads } = await createFixture();
-    expect([await read(4), await read(2, epoch - 1), await read(0)]).toEqual(Array(3).fill('unknown_stream'));
-    expect(reads()).toBe(3);
+    expect([await read(4), await read(0)]).toEqual(Array(2).fill('unknown_stream'));
+    expect(reads()).toBe(2);
+  });
+
+  it('[U-04] has it again, too, for a client whose event an earlier owner wrote', async () => {
+    const { read } = await createFixture();
+    expect(await read(2, epoch - 1)).toEqual(['a', 'b', 'c']);
   });
 });
 

@@ -138,7 +138,7 @@ describe('a session that was taken over', () => {
     expect((await written(3)).map(({ message: { params, result } }) => params?.progress ?? result)).toEqual([3, {}]);
   });
 
-  it('[P4] gives new streams numbers that none had, and ids that come later', async () => {
+  it('[P4] [U-04] gives new streams numbers that none had, also of those that the store has lost, and ids that come later', async () => {
     const { fake, restored, post, stored } = await adopt({
       events: [
         [3, ''],
@@ -154,7 +154,7 @@ describe('a session that was taken over', () => {
     await given.sink.events.ended;
     expect(given.sink.messages).toEqual([note(1), response('new')]);
     const places = given.sink.ids.map((id) => parseEventId(id));
-    expect(places.map((place) => place?.stream)).toEqual(places.map(() => 10));
+    expect(places.map((place) => place?.stream)).toEqual(places.map((place) => (place?.epoch ?? 0) + 1));
     const [last] = await stored(9);
     for (const place of places) expect(place?.epoch).toBeGreaterThan(last?.epoch ?? Number.POSITIVE_INFINITY);
   });

@@ -7,14 +7,30 @@ import { createStreamsFixture, getStream } from './streams-fixture.ts';
 const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 const errorTo = (id: string | number, reason: string) =>
   expect.objectContaining({ id, error: expect.objectContaining({ data: { reason } }) });
+const requests = '~%22left%22';
 const earlier = { newestStream: 7, ids: new Map([[7, ['left']]]) };
 
 describe('streams of an earlier owner', () => {
-  it('[P4] never share a number with new ones', async () => {
+  it('[P4] [U-04] never share a number with new ones, nor do those that the store has lost', async () => {
     const { open } = await createStreamsFixture({ earlier });
-    expect([open().stream, open().stream]).toEqual([8, 9]);
+    expect([open().stream, open().stream]).toEqual([epoch + 1, epoch + 2]);
     const fresh = await createStreamsFixture({ earlier: { newestStream: -1, ids: new Map() } });
-    expect(fresh.open().stream).toBe(1);
+    expect(fresh.open().stream).toBe(epoch + 1);
+  });
+
+  it('[P4] [U-04] go on for a client that has an event which the store has lost with its owner', async () => {
+    const { streams, emit, resume } = await createStreamsFixture({ earlier });
+    const lost = resume(formatEventId(7, { epoch: epoch - 1, seq: 5 }));
+    emit(7, 1);
+    await settled();
+    const later = resume(formatEventId(7, { epoch: epoch - 1, seq: 9 }));
+    await settled();
+    expect(lost.given).toMatchObject({ kind: 'stream' });
+    expect(lost.sink.messages).toEqual([errorTo('left', 'history_lost')]);
+    emit(7, 1, true);
+    await settled();
+    expect([later.sink.messages, later.sink.state]).toEqual([[1, 2], 'ended']);
+    streams.closeAll();
   });
 
   it('are joined from their beginning by a client that has had no event of them', async () => {
@@ -27,7 +43,10 @@ describe('streams of an earlier owner', () => {
     emit(7, 1, true);
     await settled();
     expect([reply.sink.messages, reply.sink.state]).toEqual([[1, 2, 3], 'ended']);
-    expect(reply.sink.places).toEqual([formatEventId(7, { epoch, seq: 2 }), formatEventId(7, { epoch, seq: 3 })]);
+    expect(reply.sink.places).toEqual([
+      formatEventId(7, { epoch, seq: 2, requests }),
+      formatEventId(7, { epoch, seq: 3, requests }),
+    ]);
   });
 
   it('are joined also before they had an event here, and once: the newest connection has them', async () => {
@@ -64,7 +83,7 @@ describe('streams of an earlier owner', () => {
       emit(7, 3);
       await settle();
       const reply = resume(formatEventId(7, { epoch, seq: 1 }));
-      streams.abandonAll(); // the log answers after that
+      streams.closeAll(); // the log answers after that
       await settle();
       expect([reply.sink.state, reply.sink.messages, streams.size]).toEqual(['ended', [], 0]);
     },
@@ -110,7 +129,7 @@ describe('all connections', () => {
     const resumable = open(['c']);
     emit(resumable.stream);
     await settled();
-    streams.abandonAll();
+    streams.closeAll();
     expect([listener.messages, listener.state]).toEqual([[], 'ended']);
     expect([told.sink.messages, told.sink.state]).toEqual([
       [errorTo('a', 'outcome_unknown'), errorTo('b', 'outcome_unknown')],

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
+import { epoch } from '../contract/log-writer.ts';
 import { createFakeReply } from '../support/fake-reply.ts';
 import { createStreamsFixture, getStream } from './streams-fixture.ts';
 
@@ -195,7 +196,7 @@ describe('the stream of a POST', () => {
     const { stream, sink } = open();
     emit(stream, 1, true);
     await settled();
-    const [, , epochAndSeq = ''] = /^(\d+)\.(.*)$/.exec(sink.ids[0] ?? '') ?? [];
+    const [, , epochAndSeq = ''] = /^(\d+)\.([^~]*)/.exec(sink.ids[0] ?? '') ?? [];
     const [whole, unknown, future] = [sink.ids[0] ?? '', `99.${epochAndSeq}`, `${stream}.${epochAndSeq}0`].map(resume);
     await settled();
     expect([whole?.given?.kind, unknown?.given, future?.given]).toEqual([
@@ -203,6 +204,57 @@ describe('the stream of a POST', () => {
       { kind: 'fault', reason: 'unknown_event_id', id: null },
       { kind: 'fault', reason: 'bad_event_id', id: null },
     ]);
+  });
+
+  it('[U-05] [P4] tells the requests that the event id names that the answer is lost, once', async () => {
+    const { resume } = await createStreamsFixture();
+    const lost = resume(`99.${epoch}-1~7,%22r%22`);
+    await settled();
+    expect(lost.sink.messages).toEqual([
+      { jsonrpc: '2.0', id: 7, error: expect.objectContaining({ data: { reason: 'history_lost' } }) },
+      { jsonrpc: '2.0', id: 'r', error: expect.objectContaining({ data: { reason: 'history_lost' } }) },
+    ]);
+    expect(lost.sink.state).toBe('ended');
+    const again = resume(lost.sink.ids.at(-1) ?? '');
+    await settled();
+    expect(again.given).toEqual({ kind: 'nothing' });
+  });
+
+  it('[U-02] [P3] tells what is known to a client that has no event id, whyever its connection is ended', async () => {
+    const failing = await createStreamsFixture({ isLate: true });
+    const late = failing.open([1, 2]);
+    failing.emit(late.stream, 1);
+    failing.streams.closeAll(true);
+    expect(late.sink.messages.map(({ id, error }) => [id, error.data.reason])).toEqual([
+      [1, 'outcome_unknown'],
+      [2, 'outcome_unknown'],
+    ]);
+    expect([late.sink.state, late.sink.ids]).toEqual(['ended', []]);
+
+    const aged = await createStreamsFixture({ isLate: true, streamMaxAgeMs: 10 });
+    const old = aged.open();
+    aged.emit(old.stream, 1);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    expect(old.sink.state).toBe('open');
+    await aged.settle();
+    aged.streams.closeAll();
+    expect(old.sink.messages).toEqual([1]);
+  });
+
+  it('[U-02] [P3] is not cut where the log cannot be read, if its client has no event id', async () => {
+    const log = {
+      append: () => Promise.reject(new Error('no log')),
+      read: () => Promise.reject(new Error('no log')),
+    };
+    const { streams, failures } = await createStreamsFixture({
+      log,
+      earlier: { newestStream: 3, ids: new Map([[3, ['r']]]) },
+    });
+    const reply = createFakeReply();
+    streams.join(3, reply);
+    await settled();
+    expect(reply.sink.messages).toEqual([expect.objectContaining({ id: 'r' })]);
+    expect([reply.sink.state, failures.length]).toEqual(['ended', 1]);
   });
 
   it('gives nothing to a client that has gone while the log was read', async () => {

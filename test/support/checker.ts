@@ -18,7 +18,7 @@ interface Place {
 }
 
 function placeOf(id: string): Place | undefined {
-  const [, stream, epoch, seq] = /^(\d+)\.(\d+)-(\d+)$/.exec(id) ?? [];
+  const [, stream, epoch, seq] = /^(\d+)\.(\d+)-(\d+)(?:~[!-~]+)?$/.exec(id) ?? [];
   return seq === undefined ? undefined : { stream: Number(stream), epoch: Number(epoch), seq: Number(seq) };
 }
 

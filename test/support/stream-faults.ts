@@ -1,11 +1,8 @@
-import { comparePositions, type EventId, formatEventId, parseEventId } from '../../src/protocol/event-id.ts';
+import { comparePositions, type EventId, formatEventId, parseEventId, toldSeq } from '../../src/protocol/event-id.ts';
 import { type LogAllowances, mayBeMissing } from './log-faults.ts';
 import type { LogEntry, SessionLog } from './session-logs.ts';
 import type { RecordedConnection, SessionTranscript } from './transcript.ts';
 import { createViolations, type Violation, type Violations } from './violation.ts';
-
-/** The number in the id of an answer that says `history_lost`; nothing in a log has it. */
-const toldSeq = Number.MAX_SAFE_INTEGER;
 
 /** Every event of a session that is known, from its log and from all its connections. */
 interface Known {
@@ -56,13 +53,14 @@ function collect(connections: readonly RecordedConnection[], log: SessionLog | u
     const parsed = id === undefined ? undefined : parseEventId(id);
     if (id === undefined || parsed === undefined || parsed.seq === toldSeq || data === undefined || data === '')
       continue;
-    const other = contents.get(id);
+    const key = textOf(parsed);
+    const other = contents.get(key);
     if (other !== undefined && other !== data) add('two_contents', `${id} stands for two events`);
     const place = `${parsed.epoch}-${parsed.seq}`;
     if ((streamOf.get(place) ?? parsed.stream) !== parsed.stream) add('two_contents', `${place} is in two streams`);
     streamOf.set(place, parsed.stream);
-    contents.set(id, data);
-    ids.set(id, parsed);
+    contents.set(key, data);
+    ids.set(key, parsed);
   }
   const byStream = new Map<number, EventId[]>();
   for (const id of [...ids.values()].sort(comparePositions)) {
@@ -97,7 +95,7 @@ function checkConnection(
     if (id === undefined && data === undefined) continue;
     const place = id === undefined ? undefined : parseEventId(id);
     const isLost = data?.includes('"reason":"history_lost"') === true;
-    if (isLost && (place === undefined || place.seq === toldSeq)) continue;
+    if ((isLost && place === undefined) || place?.seq === toldSeq) continue;
     // The gateway's own word on a stream whose owner was lost before an event of it was in the log.
     if (id === undefined && call !== undefined && /"error":.*"reason":"/.test(data ?? '')) continue;
     if (place === undefined) {
@@ -134,7 +132,8 @@ function checkConnection(
   if (has.seq !== toldSeq) add('gap', `${where}: 204 after ${after}, without ${textOf(newest)}`);
 }
 
-const textOf = (id: EventId): string => formatEventId(id.stream, id);
+/** A place as text, whatever requests its id names. */
+const textOf = ({ stream, epoch, seq }: EventId): string => formatEventId(stream, { epoch, seq });
 
 /** An event of the stream that lies between two, if one is known or the log's chain tells of it. */
 function missedBetween(
@@ -147,7 +146,7 @@ function missedBetween(
     has === 'nothing' || comparePositions(one, has) > 0;
   const between = ids.find((one) => isBehind(one) && comparePositions(one, place) < 0);
   if (between !== undefined) return textOf(between);
-  const previous = logged.get(formatEventId(place.stream, place))?.previous;
+  const previous = logged.get(textOf(place))?.previous;
   // What has no message is not missed.
   if (previous === undefined || !isBehind(previous)) return undefined;
   const entry = logged.get(formatEventId(place.stream, previous));

@@ -9,6 +9,7 @@ import { ownFaultOf } from '../../protocol/own-fault.ts';
 import { isVendorNotification } from '../../protocol/vendor-notification.ts';
 import { canAsk } from '../../session/rerun.ts';
 import { ServerRequests } from '../../session/server-requests.ts';
+import { StoreUnavailable } from '../../store/store-unavailable.ts';
 import type { StateContent } from '../request-state.ts';
 import type { Asked, CallHost } from './asked.ts';
 import { CallStream } from './call-stream.ts';
@@ -109,17 +110,19 @@ export class GroupCall {
     this.#questions.settled(value.answered);
     const { messages, digest } = answersTo(value.open, answers);
     this.#outcome = new RoundOutcome(this.#host.outcomes, value.call, round, digest);
+    // A store that is away knows of no outcome. An owner that is here goes on without it, and takes each round once.
     if (await this.#repeat()) return;
     const open = await place.revisit(this.#asked.forwarded);
     if (this.#asked.answer.isOver) return;
-    if (typeof open === 'string') return this.#lose(open === 'unknown_session' ? 'outcome_unknown' : open);
+    if (typeof open === 'string')
+      return this.#lose(open === 'unknown_session' ? 'outcome_unknown' : roundRefusal(open));
     this.#enter(place, open);
     this.#questions.settled(messages.map(({ id }) => id as RequestId));
     const group = { turnMs: 0, round: { name: `${value.call} ${round}`, digest } };
     const refused = await say(open.handle, messages, group, this.#asked.forwarded);
     if (refused === 'unknown_session') return this.#lose('outcome_unknown');
     // The call goes on: for the client whose answers it has, or waiting for these to be sent again.
-    if (refused !== undefined) return this.#leave({ reason: refused });
+    if (refused !== undefined) return this.#leave({ reason: roundRefusal(refused) });
     if (this.#isOver) return;
     // Where nothing is left to be asked again, only what is new has to be in the log still.
     const isComplete = messages.length === value.open.length;
@@ -205,7 +208,8 @@ export class GroupCall {
       answer.response(text, 200);
     } catch (cause) {
       this.#abandon(place, 'The gateway cannot ask its client.');
-      answer.fault(this.#host.reasonOf(cause));
+      const reason = this.#host.reasonOf(cause);
+      answer.fault(reason === 'store_unavailable' ? 'outcome_unknown' : reason);
     }
   }
 
@@ -240,9 +244,9 @@ export class GroupCall {
     await this.#outcome?.keep(outcome, forMs).catch((cause: unknown) => this.#host.reasonOf(cause));
   }
 
-  /** Answers as the round was answered before, if it was. */
+  /** Answers as the round was answered before, if it is known that it was. */
   async #repeat(): Promise<boolean> {
-    const outcome = await this.#outcome?.find();
+    const outcome = await this.#outcome?.find().catch(unknownWhileAway);
     if (outcome !== undefined && !this.#isOver) this.#leave(outcome);
     return this.#isOver;
   }
@@ -307,3 +311,10 @@ export class GroupCall {
     if (this.#place !== undefined) this.#host.onOver(this.#place);
   }
 }
+
+function unknownWhileAway(cause: unknown): undefined {
+  if (!(cause instanceof StoreUnavailable)) throw cause;
+}
+
+/** Why the answers of a round were not taken. The call that it belongs to has begun, whatever became of the round. */
+const roundRefusal = (reason: Reason): Reason => (reason === 'store_unavailable' ? 'input_not_taken' : reason);

@@ -181,14 +181,17 @@ export class Groups {
     const asked: Asked = { request, by, form: modernForm, askable, logLevel, answer, forwarded };
     const retry = canAsk(method as string) ? readRetry(request) : undefined;
     if (retry !== undefined) return this.#retry(asked, retry);
+    // Once the server has the call, it is too late to find that its questions cannot be passed on.
+    if (askable.size > 0 && canAsk(method as string)) await this.#options.states.ready();
     await new GroupCall(this.#host, asked).run(this.#placesFor(of, askable.size > 0));
   }
 
   async #retry(asked: Asked, { state, answers }: Retry): Promise<void> {
     const { answer, request, by } = asked;
     const binding = bindingOf(this.#options.server, request, by);
-    const content = state && (await this.#options.states.open<ParkedCall>(binding, state));
+    const content = state && (await this.#options.states.open<ParkedCall>(binding, state).catch(notTaken));
     if (answer.isOver) return;
+    if (content === 'input_not_taken') return answer.fault(content);
     if (!content) return answer.fault('bad_request_state');
     const { place: key } = content.value;
     // It is not opened anew for a retry, so what its server would be told does not matter; nor is it remembered.
@@ -308,6 +311,12 @@ export class Groups {
       }),
     );
   }
+}
+
+/** While the store is away a round cannot be read. The call that it belongs to waits, on whichever instance. */
+function notTaken(cause: unknown): 'input_not_taken' {
+  if (cause instanceof StoreUnavailable) return 'input_not_taken';
+  throw cause;
 }
 
 const nothing: ReadonlySet<Askable> = new Set();

@@ -1,17 +1,25 @@
-import type { Reason, RequestId } from '../../protocol/faults.ts';
+import { faultMessage, type Reason, type RequestId } from '../../protocol/faults.ts';
+import type { Era } from '../../protocol/revisions.ts';
+import { encodeMessage } from '../../protocol/sse.ts';
 import { PassedReply } from '../../session/passed-reply.ts';
 import type { EventSink, Headers, Reply } from '../../session/reply.ts';
 import type { CredentialWatch, Held } from './credential-watch.ts';
 import { everybody, type Identity } from './identity.ts';
 
 /**
- * A reply that ends with the credentials of its request (S03): an open stream ends in order, to be resumed with new ones; one
- * that was not answered yet is told so, by a status with which no client sends a request again that may have run. For the
- * session its client is gone then.
+ * A reply that ends with the credentials of its request (S03): an open stream ends in order, to be resumed with new ones. A
+ * request that was not answered yet, or whose stream had no event id to resume from, is told so: by an error with which no client
+ * sends a request again that may have run. For the session its client is gone then.
  * @param id the request that is answered
+ * @param era that of the request
  */
-export const endingReply = (reply: Reply, identity: Identity, watch: CredentialWatch, id: RequestId | null): Reply =>
-  identity === everybody ? reply : new EndingReply(reply, identity, watch, id);
+export const endingReply = (
+  reply: Reply,
+  identity: Identity,
+  watch: CredentialWatch,
+  id: RequestId | null,
+  era: Era = 'legacy',
+): Reply => (identity === everybody ? reply : new EndingReply(reply, identity, watch, id, era));
 
 class EndingReply extends PassedReply implements Held {
   readonly identity: Identity;
@@ -19,18 +27,22 @@ class EndingReply extends PassedReply implements Held {
   after: Held | undefined;
   readonly #watch: CredentialWatch;
   readonly #id: RequestId | null;
+  readonly #era: Era;
   /** Who is told that the client is gone; until somebody wants to know, undefined. */
   #gone: (() => void)[] | undefined;
   #sink: EventSink | undefined;
   /** It was answered, or the credentials have ended. */
   #isOver = false;
   #hasEnded = false;
+  /** An event id was sent, with which the client can come back. */
+  #hasPlace = false;
 
-  constructor(reply: Reply, identity: Identity, watch: CredentialWatch, id: RequestId | null) {
+  constructor(reply: Reply, identity: Identity, watch: CredentialWatch, id: RequestId | null, era: Era) {
     super(reply);
     this.identity = identity;
     this.#watch = watch;
     this.#id = id;
+    this.#era = era;
     watch.hold(this);
     reply.onGone(() => this.#leave());
   }
@@ -73,16 +85,27 @@ class EndingReply extends PassedReply implements Held {
     if (this.#hasEnded) return closedSink;
     const sink = this.reply.stream(headers);
     sink.onClose(() => this.#watch.release(this));
-    this.#sink = { ...sink, write: (text, at) => !this.#hasEnded && sink.write(text, at) };
+    const write = (text: Buffer, at?: string): boolean => {
+      if (this.#hasEnded) return false;
+      this.#hasPlace ||= at !== undefined;
+      return sink.write(text, at);
+    };
+    this.#sink = { ...sink, write };
     return this.#sink;
   }
 
   expire(): void {
-    this.#hasEnded = true;
-    if (this.#sink !== undefined) this.#sink.end();
+    if (this.#sink !== undefined) this.#endStream(this.#sink);
     else if (this.#settles()) this.reply.fault('credentials_expired', this.#id);
+    this.#hasEnded = true;
     this.#isOver = true;
     this.#leave();
+  }
+
+  #endStream(sink: EventSink): void {
+    if (this.#id !== null && !this.#hasPlace && !this.#isOver)
+      sink.write(encodeMessage(Buffer.from(faultMessage('credentials_expired', this.#id, {}, this.#era))));
+    sink.end();
   }
 
   /** True for the first answer. On an open stream a fault or the end is the stream's last. */

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { detach } from '../../boundary.ts';
+import { assumedRevision, hasPrimingEvent } from '../../protocol/revisions.ts';
 import type { WaitingMail } from '../../store/instances.ts';
 import type { Store } from '../../store/store.ts';
 import { StoreUnavailable } from '../../store/store-unavailable.ts';
@@ -196,6 +197,7 @@ export class Cluster {
     const insistence = { waitMs: limits.storeWaitMs + limits.leaseMs, isClosed: () => this.#isClosed };
     const exchange: Exchange = new Exchange(key, wanted, reply, {
       ...{ earlyStreamMs, name: () => this.lease.name },
+      retryMsOfPriming: hasPrimingEvent(of.version ?? assumedRevision) ? limits.retryMs : undefined,
       isOneStream: visitor.isOneStream ?? false,
       admit: async (to) =>
         (await askUntilKnown(() => this.directory.admits(visitor, isFresh), exchange, to, insistence)) === 'yes',

@@ -1,6 +1,8 @@
-import { deniesReaching, faultMessage, type Reason, type RequestId } from '../../protocol/faults.ts';
+import type { EventId } from '../../protocol/event-id.ts';
+import { deniesReaching, entryOf, faultMessage, type Reason, type RequestId } from '../../protocol/faults.ts';
 import type { Accepts } from '../../protocol/media-types.ts';
-import { encodeMessage, encodeRetry } from '../../protocol/sse.ts';
+import { encodeEvents, encodeLastWord, encodeMessage, encodeRetry, noData } from '../../protocol/sse.ts';
+import { lastWordOn } from '../lost-stream.ts';
 import { PassedReply } from '../passed-reply.ts';
 import type { EventSink, Headers, Reply } from '../reply.ts';
 import { returnWindowMs } from '../streams.ts';
@@ -14,6 +16,10 @@ export class ContinuedReply extends PassedReply {
   readonly #ids: readonly RequestId[];
   /** Set once an event id of the stream was sent. */
   isContinued = false;
+  /** The newest event id that the client has of the stream; undefined as long as it has none. */
+  place: EventId | undefined;
+  /** The client resumes a stream, and may do so elsewhere. */
+  readonly #resumes: boolean;
   /** Set once an owner may have passed the request on: then no fault may tell the client to send it again (P7). */
   mayHaveRun = false;
   #sink: EventSink | undefined;
@@ -23,9 +29,12 @@ export class ContinuedReply extends PassedReply {
   /** Whoever waits for the client to read, one at a time. */
   #onDrained: ((isDrained: boolean) => void) | undefined;
 
-  constructor(reply: Reply, ids: readonly RequestId[]) {
+  /** @param after the event id that the client resumes a stream with */
+  constructor(reply: Reply, ids: readonly RequestId[], after?: EventId) {
     super(reply);
     this.#ids = ids;
+    this.place = after;
+    this.#resumes = after !== undefined;
     if (reply.isGone) this.#gone.abort();
     reply.onGone(() => {
       clearTimeout(this.#timer);
@@ -51,10 +60,17 @@ export class ContinuedReply extends PassedReply {
     });
   }
 
-  /** Opens the stream if nothing was answered by then: a GET is never refused because its owner is away (P7). */
-  openAfter(ms: number): void {
+  /**
+   * Opens the stream if nothing was answered by then: a GET is never refused because its owner is away (P7). One that resumes
+   * begins with a priming event where `retryMs` is given, or clients would forget what they resume (SDK v1 and v2).
+   */
+  openAfter(ms: number, retryMs: number | undefined): void {
     this.#timer = setTimeout(() => {
-      if (!this.#isDone) this.stream();
+      if (this.#isDone) return;
+      const sink = this.stream();
+      if (this.place === undefined || retryMs === undefined || this.isContinued) return;
+      sink.write(encodeEvents([{ ...this.place, data: noData }], retryMs, this.place.requests));
+      this.isContinued = true;
     }, ms);
   }
 
@@ -74,7 +90,7 @@ export class ContinuedReply extends PassedReply {
 
   json(text: Buffer, headers?: Headers): void {
     if (this.#sink === undefined) this.#finish(() => this.reply.json(text, headers));
-    else this.#endWith([text]);
+    else this.#endWith(encodeMessage(text));
   }
 
   accepted(): void {
@@ -83,7 +99,7 @@ export class ContinuedReply extends PassedReply {
 
   nothing(): void {
     if (this.#sink === undefined) this.#finish(() => this.reply.nothing());
-    else this.#endWith([]);
+    else this.#endWith(undefined);
   }
 
   removed(): void {
@@ -92,10 +108,10 @@ export class ContinuedReply extends PassedReply {
 
   fault(said: Reason, id: RequestId | null, of?: Record<string, unknown>): void {
     // A fault that says "not run" knows of what was asked last alone: an earlier asking may have reached the server.
-    const isMisleading = this.mayHaveRun && deniesReaching(said);
+    const isMisleading = this.mayHaveRun && (deniesReaching(said) || entryOf(said).retryAfterS !== undefined);
     const [reason, data] = isMisleading ? (['outcome_unknown'] as const) : ([said, of] as const);
     if (this.#sink === undefined) this.#finish(() => this.reply.fault(reason, id, data));
-    else this.#endWith(this.#ids.map((of) => Buffer.from(faultMessage(reason, of, data))));
+    else this.#endWith(this.#lastWords(reason, data));
   }
 
   /** Ends the stream for its client to go on with another instance, some time within the next seconds. */
@@ -117,9 +133,19 @@ export class ContinuedReply extends PassedReply {
     return sink;
   }
 
-  #endWith(messages: readonly Buffer[]): void {
+  /** Of a stream that is resumed nothing is said unless it is lost: its client comes back. */
+  #lastWords(reason: Reason, data: Record<string, unknown> | undefined): Buffer | undefined {
+    const { place } = this;
+    if (this.#resumes) return place && lastWordOn(reason, place);
+    const texts = this.#ids.map((id) => faultMessage(reason, id, data));
+    // A client that has an event id would come back with it.
+    if (place !== undefined && texts.length > 0) return encodeLastWord(texts, place);
+    return Buffer.concat(texts.map((text) => encodeMessage(Buffer.from(text))));
+  }
+
+  #endWith(events: Buffer | undefined): void {
     this.#finish(() => {
-      for (const message of messages) this.#sink?.write(encodeMessage(message));
+      if (events !== undefined && events.length > 0) this.#sink?.write(events);
       this.#sink?.end();
     });
   }

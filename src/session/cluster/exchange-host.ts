@@ -34,6 +34,8 @@ export interface ExchangeHost {
   /** The request is answered, or its client is gone. */
   onOver(): void;
   readonly earlyStreamMs: number;
+  /** The reconnection time in the priming events of the client's streams, as far as its request tells; undefined for none. */
+  readonly retryMsOfPriming: number | undefined;
   /** The client hears everything on one stream: on no other it is answered, and it may not come back to this one. */
   readonly isOneStream: boolean;
 }

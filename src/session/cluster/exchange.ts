@@ -36,13 +36,15 @@ export class Exchange {
   #sink: EventSink | undefined;
   #cursor: EventId | undefined;
   #unacknowledged = 0;
+  /** Something of a stream was passed on. */
+  #hasWritten = false;
 
   constructor(key: string, wanted: Wanted, reply: Reply, host: ExchangeHost) {
     this.key = key;
     this.#wanted = wanted;
     this.#host = host;
     this.#ids = requestIds(wanted);
-    this.#reply = new ContinuedReply(reply, this.#ids);
+    this.#reply = new ContinuedReply(reply, this.#ids, wanted.kind === 'listen' ? wanted.after : undefined);
     this.#reply.mayHaveRun = wanted.kind === 'post' && wanted.again === true;
     reply.onGone(() => {
       this.#letOwnerGo();
@@ -73,7 +75,7 @@ export class Exchange {
   /** Runs until the client has its answer or is gone. Rejects only for a fault of the gateway. */
   async run(): Promise<void> {
     try {
-      if (this.#wanted.kind === 'listen') this.#reply.openAfter(this.#host.earlyStreamMs);
+      if (this.#wanted.kind === 'listen') this.#reply.openAfter(this.#host.earlyStreamMs, this.#host.retryMsOfPriming);
       let failed: Failed | undefined;
       while (!this.#reply.isDone && (await this.#host.admit(this.#reply)) && !(await this.#replayed())) {
         const owner = await this.#host.locate(this.#reply, failed);
@@ -166,7 +168,7 @@ export class Exchange {
         this.#reply.fault(letter.reason, letter.id ?? (this.#ids.length === 1 ? this.requestId : null), letter.data);
         break;
       case 'finish':
-        this.#sink?.end();
+        this.#finish();
         break;
       case 'cut':
         this.#sink?.cut();
@@ -195,7 +197,9 @@ export class Exchange {
     const reached = await this.#host.replay(this.#wanted.after, this.#reply);
     if (reached === 'complete') return true;
     this.#wanted = { kind: 'listen', after: reached };
-    this.#cursor = reached; // or what was replayed would be sent again after the loss of the next owner
+    // Or what was replayed would be sent again after the loss of the next owner.
+    this.#cursor = reached;
+    this.#reply.place = reached;
     return false;
   }
 
@@ -253,13 +257,24 @@ export class Exchange {
 
   #write(from: string, bytes: Buffer, at: string | undefined): void {
     const place = at === undefined ? undefined : parseEventId(at);
-    if (place !== undefined) {
-      this.#cursor = place;
-      this.#reply.isContinued = true;
-    }
-    const keepsUp = this.#sink?.write(bytes);
+    if (place !== undefined) this.#reach(place);
+    this.#hasWritten = true;
+    const keepsUp = this.#sink?.write(bytes, at);
     this.#unacknowledged += bytes.length;
     if (keepsUp && this.#unacknowledged >= receiptBytes) this.#acknowledge(from);
+  }
+
+  /** The client has an event id, with which it or the next owner goes on. */
+  #reach(place: EventId): void {
+    this.#cursor = place;
+    this.#reply.place = place;
+    this.#reply.isContinued = true;
+  }
+
+  /** The owner ends the stream. Its client must not be left with a stream in which there was nothing (P3). */
+  #finish(): void {
+    if (this.#hasWritten || this.#wanted.kind !== 'post') this.#sink?.end();
+    else this.#reply.fault('outcome_unknown', this.requestId);
   }
 
   #acknowledge(to = this.#owner): void {

@@ -1,4 +1,4 @@
-import type { EventId } from '../../protocol/event-id.ts';
+import { type EventId, formatEventId, toldSeq } from '../../protocol/event-id.ts';
 import { encodeEvents, noData } from '../../protocol/sse.ts';
 import type { EventLog } from '../../store/event-log.ts';
 import { bytesPerWrite, eventsPerRead, upTo } from '../feed.ts';
@@ -28,8 +28,12 @@ export async function replay(
   after: EventId,
   reply: ContinuedReply,
 ): Promise<EventId | 'complete'> {
+  if (after.seq === toldSeq) {
+    reply.nothing();
+    return 'complete';
+  }
   const log = patientLog(impatient, reply.gone);
-  const { stream } = after;
+  const { stream, requests } = after;
   let place = after;
   for (;;) {
     const read = await log.read(key, stream, place, eventsPerRead);
@@ -46,13 +50,13 @@ export async function replay(
     const sink = reply.stream();
     if (primes && !reply.isContinued) {
       // The retry of this one replaces that of an instance that stopped, and a cut before the first event harms nothing.
-      sink.write(encodeEvents([{ ...after, stream, data: noData }], retryMs));
+      sink.write(encodeEvents([{ ...after, stream, data: noData }], retryMs, requests));
       reply.isContinued = true;
     }
     if (newest !== undefined) {
-      const keepsUp = sink.write(encodeEvents(events, retryMs));
+      place = { ...after, epoch: newest.epoch, seq: newest.seq };
+      const keepsUp = sink.write(encodeEvents(events, retryMs, requests), formatEventId(stream, place));
       onWritten?.(events.length);
-      place = { stream, epoch: newest.epoch, seq: newest.seq };
       reply.isContinued = true;
       if (!keepsUp && !(await reply.drains(slowReaderMs))) {
         sink.cut();

@@ -2,14 +2,16 @@ import { onTestFinished } from 'vitest';
 import { CredentialMarks } from '../../../src/era/credential-marks.ts';
 import { Groups, type GroupsOptions } from '../../../src/era/groups/groups.ts';
 import { RequestStates } from '../../../src/era/request-state.ts';
-import { configuredKeys } from '../../../src/era/state-keys.ts';
+import { configuredKeys, type StateKeys } from '../../../src/era/state-keys.ts';
 import { Answer } from '../../../src/modern/answer.ts';
 import { type Envelope, readEnvelope } from '../../../src/protocol/modern/envelope.ts';
 import type { SessionOptions } from '../../../src/session/session-parts.ts';
 import { Sessions } from '../../../src/session/sessions.ts';
 import { ChangeTeller } from '../../../src/store/change-teller.ts';
 import { createMemoryStore } from '../../../src/store/memory/memory-store.ts';
+import type { Outcomes } from '../../../src/store/outcomes.ts';
 import type { Principal } from '../../../src/store/session-records.ts';
+import { StoreUnavailable } from '../../../src/store/store-unavailable.ts';
 import { createObserver, never, nobody, wideLimits } from '../../session/session-fixture.ts';
 import { createFakeServer, type FakeBackend, readMessage } from '../../support/fake-backend.ts';
 import { acceptsBoth, createFakeReply, type FakeReply } from '../../support/fake-reply.ts';
@@ -37,6 +39,8 @@ export interface GroupsFixture {
   now?(): number;
   /** States never expire. */
   readonly endlessStates?: boolean;
+  /** While it says so, the keys of states and the outcomes of rounds cannot be had. */
+  isAway?(): boolean;
   /** Answers what is sent to a backend, but for `initialize`, which is answered already. */
   onSend?(message: Json, backend: FakeBackend): void;
   /** Answers `initialize`; at once with some capabilities unless given. */
@@ -56,6 +60,7 @@ export function createGroups(options: GroupsFixture) {
     now,
     onSend,
     onInitialize,
+    isAway = () => false,
   } = options;
   const store = createMemoryStore({ maxEvents: 1_000, maxBytes: 1_000_000, maxAgeMs: never, ...log }, now);
   const fake = createFakeServer((message, backend) => {
@@ -77,20 +82,31 @@ export function createGroups(options: GroupsFixture) {
   };
   const sessions = new Sessions(limited);
   const failures: unknown[] = [];
-  const keys = configuredKeys(['k'.repeat(32)]);
+  const notAway = async (): Promise<void> => {
+    if (isAway()) throw new StoreUnavailable('unreachable');
+  };
+  const configured = configuredKeys(['k'.repeat(32)]);
+  const keys: StateKeys = {
+    all: () => notAway().then(() => configured.all()),
+    afresh: () => notAway().then(() => configured.afresh()),
+  };
+  const outcomes: Outcomes = {
+    keep: (...of) => notAway().then(() => store.outcomes.keep(...of)),
+    find: (...of) => notAway().then(() => store.outcomes.find(...of)),
+  };
   const groups = new Groups({
     ...{
       sessions,
       records: store.sessions,
       changes: store.changes,
-      outcomes: store.outcomes,
+      outcomes,
       server,
       isolation,
       poolMax,
       version: '1',
     },
     states: new RequestStates(keys, options.endlessStates ? () => 0 : Date.now),
-    marks: new CredentialMarks(keys),
+    marks: new CredentialMarks(configured),
     requestIdleMs: limited.requestIdleMs,
     settleMs: 1_000,
     maxListeners: 100,

@@ -79,14 +79,14 @@ describe('a reply that several owners give in turn', () => {
 
   it('[P7] is a stream after its time although nobody can answer yet, and is not if somebody has', () => {
     const { client, reply } = createFixture([]);
-    reply.openAfter(1_000);
+    reply.openAfter(1_000, undefined);
     vi.advanceTimersByTime(999);
     expect(client.given).toBeUndefined();
     vi.advanceTimersByTime(1);
     expect([client.given?.kind, reply.isDone]).toEqual(['stream', false]);
     for (const answer of ['nothing', 'leave'] as const) {
       const other = createFixture([]);
-      other.reply.openAfter(1_000);
+      other.reply.openAfter(1_000, undefined);
       if (answer === 'nothing') other.reply.nothing();
       else other.client.leave();
       vi.advanceTimersByTime(10_000);

@@ -50,6 +50,7 @@ export function createExchange(
   };
   const exchange = new Exchange('k', wanted, reply, {
     earlyStreamMs: 2 ** 30,
+    retryMsOfPriming: undefined,
     isOneStream,
     admit: async () => admits,
     async locate(_reply, failed): Promise<Owner> {

@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { formatEventId } from '../../../src/protocol/event-id.ts';
+import { formatEventId, toldSeq } from '../../../src/protocol/event-id.ts';
 import { ContinuedReply } from '../../../src/session/cluster/continued-reply.ts';
 import { replay } from '../../../src/session/cluster/replay.ts';
 import { createMemoryStore } from '../../../src/store/memory/memory-store.ts';
@@ -12,7 +12,7 @@ const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resol
 /** A log with events of stream 3, of which the last ends it if `isEnded`; numbers are the messages. */
 async function createFixture(
   count: number,
-  { isEnded = false, maxEvents = 10_000, slowReaderMs = 60_000, size = 0, primes = false } = {},
+  { isEnded = false, maxEvents = 10_000, slowReaderMs = 60_000, size = 0, primes = false, told = epoch } = {},
 ) {
   const store = createMemoryStore({ maxEvents, maxBytes: 100_000_000, maxAgeMs: 60_000 });
   onTestFinished(() => store.close());
@@ -23,7 +23,7 @@ async function createFixture(
   const client = createFakeReply();
   const reply = new ContinuedReply(client, []);
   const from = (seq: number) =>
-    replay({ log: store.log, key, retryMs: 1_000, slowReaderMs, primes }, { stream: 3, epoch, seq }, reply);
+    replay({ log: store.log, key, retryMs: 1_000, slowReaderMs, primes }, { stream: 3, epoch: told, seq }, reply);
   return { client, reply, from };
 }
 
@@ -60,6 +60,12 @@ describe('what is in the log of a stream', () => {
     await continued.from(1);
     expect(continued.client.sink.events.items.map(({ data }) => data)).toEqual(['2', '3']);
     expect(reply.isContinued).toBe(true);
+  });
+
+  it('[U-04] [P3] is nothing for a client that was told the end of the stream by an earlier owner', async () => {
+    const { client, from } = await createFixture(3, { isEnded: true, told: epoch - 1 });
+    expect(await from(toldSeq)).toBe('complete');
+    expect(client.given).toEqual({ kind: 'nothing' });
   });
 
   it('is nothing for the owner to repeat where nothing is new', async () => {

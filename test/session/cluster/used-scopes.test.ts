@@ -37,7 +37,7 @@ describe('[S02] the scopes that a session has used', () => {
     await pass();
     a.fake.backend.says(note('for it'));
     await pass();
-    const [, stream, epoch, seq] = /^(\d+)\.(\d+)-(\d+)$/.exec(call.sink.ids[0] ?? '') as unknown as string[];
+    const [, stream, epoch, seq] = /^(\d+)\.(\d+)-(\d+)/.exec(call.sink.ids[0] ?? '') as unknown as string[];
     const place = { stream: Number(stream), epoch: Number(epoch), seq: Number(seq) };
     const sent = a.fake.backend.sent.items.length;
     for (const instance of [a, b]) {

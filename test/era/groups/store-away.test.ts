@@ -1,0 +1,77 @@
+import { describe, expect, it } from 'vitest';
+import { StoreUnavailable } from '../../../src/store/store-unavailable.ts';
+import { createGroups, type GroupsFixture, responseOf } from './groups-fixture.ts';
+
+// biome-ignore lint/suspicious/noExplicitAny: a test reads messages of every shape
+type Json = any;
+
+const asking = { capabilities: { elicitation: {} } };
+
+/** A server whose tool asks once, and a store that is away when the test says so. */
+function createAsking(more: GroupsFixture = {}) {
+  let isAway = false;
+  let called: unknown;
+  const begun: unknown[] = [];
+  const fixture = createGroups({
+    isolation: 'principal',
+    ...more,
+    isAway: () => isAway,
+    onSend: ({ id, method, result }, backend) => {
+      if (method === 'tools/call') {
+        begun.push(id);
+        called = id;
+        backend.says({ jsonrpc: '2.0', id: 'q', method: 'elicitation/create', params: { message: 'name?' } });
+      } else if (result !== undefined)
+        backend.says({ jsonrpc: '2.0', id: called, result: { content: [{ type: 'text', text: 'done' }] } });
+    },
+  });
+  const call = (params: object = {}, of: object = asking): Promise<Json> =>
+    responseOf(fixture.ask('tools/call', { ...of, params: { name: 'x', ...params } }));
+  const setAway = (now: boolean): void => {
+    isAway = now;
+  };
+  return { ...fixture, begun, call, setAway };
+}
+
+const retryOf = ({ result }: Json): object => ({
+  inputResponses: Object.fromEntries(Object.keys(result.inputRequests).map((key) => [key, { action: 'accept' }])),
+  requestState: result.requestState,
+});
+
+const reasonOf = ({ error }: Json): string => error.data.reason;
+
+describe('[U-03] [P7] while the store is away, a modern call', () => {
+  it('that may ask for input is refused before the server has it', async () => {
+    const { call, setAway, begun } = createAsking();
+    setAway(true);
+    expect([reasonOf(await call()), begun]).toEqual(['store_unavailable', []]);
+    setAway(false);
+    expect((await call()).result.resultType).toBe('input_required');
+  });
+
+  it('goes on with a round of input where its session is held, if the state can be read', async () => {
+    const { call, store } = createAsking();
+    const asked = await call();
+    store.outcomes.find = () => Promise.reject(new StoreUnavailable('unreachable'));
+    store.outcomes.keep = () => Promise.reject(new StoreUnavailable('unreachable'));
+    expect((await call(retryOf(asked))).result.content[0].text).toBe('done');
+  });
+
+  it('whose state cannot be read is told that its answers were not taken, and goes on when they come again', async () => {
+    const { call, setAway, begun } = createAsking();
+    const asked = await call();
+    setAway(true);
+    expect(reasonOf(await call(retryOf(asked)))).toBe('input_not_taken');
+    setAway(false);
+    expect((await call(retryOf(asked))).result.content[0].text).toBe('done');
+    expect(begun).toHaveLength(1);
+  });
+
+  it('whose session is gone does not hear that nothing has reached the server', async () => {
+    const { call, fake, store } = createAsking({ onBackendExit: 'end' });
+    const asked = await call();
+    fake.backend.ends();
+    store.outcomes.find = () => Promise.reject(new StoreUnavailable('unreachable'));
+    expect(reasonOf(await call(retryOf(asked)))).toBe('outcome_unknown');
+  });
+});
