@@ -61,8 +61,9 @@ WORKDIR /home/node
 USER 1000:1000
 
 # Inside of a container, 127.0.0.1 would be reachable from nowhere else. On this address the gateway does not check Host
-# unless --allow-host names some: see docs/docker.md.
-ENV HOME=/home/node NODE_ENV=production GANGWAY_HOST=0.0.0.0
+# unless --allow-host names some: see docs/docker.md. The port for operators would be reachable for tools alone, so it is off until
+# an address is given (docs/status-page.md).
+ENV HOME=/home/node NODE_ENV=production GANGWAY_HOST=0.0.0.0 GANGWAY_ADMIN_HOST=off
 EXPOSE 8080
 
 # It takes the port, the address and the certificate from the options of the gateway in the container.

@@ -3,7 +3,7 @@ import { detach } from '../boundary.ts';
 import type { AdmissionOptions } from '../http/admission.ts';
 import { type Authenticator, createAuthenticate } from '../http/auth/authenticate.ts';
 import { Authorization } from '../http/auth/authorization.ts';
-import { authenticateNobody } from '../http/auth/identity.ts';
+import { type Authenticate, authenticateNobody } from '../http/auth/identity.ts';
 import { type Resource, resourceAt, resourceMetadata, rootMetadataPath } from '../http/auth/oauth/resources.ts';
 import { ScopeRules } from '../http/auth/scope-rules.ts';
 import { hasAuthentication } from './configuration/authentication.ts';
@@ -30,6 +30,13 @@ export interface Access {
  */
 export type AccessTo = (now: GatewayConfig, served: readonly ServerConfig[]) => Access;
 
+/** Who may use the servers of a gateway, and who asks at its port for operators. */
+export interface AllAccess {
+  readonly to: AccessTo;
+  /** Of operators: with credentials that are good at any server of the start. Undefined without authentication. */
+  readonly operators: Authenticate | undefined;
+}
+
 /**
  * Access as it is configured.
  * @param authenticators of other kinds of credentials than access tokens
@@ -38,9 +45,14 @@ export async function createAccess(
   config: GatewayConfig,
   authenticators: readonly Authenticator[],
   logger: Logger,
-): Promise<AccessTo> {
+): Promise<AllAccess> {
   const byToken = config.authIssuer.length === 0 ? undefined : await tokenAuthenticators(config, logger);
-  return (now, served) => accessTo(now, served, authenticators, byToken);
+  const to: AccessTo = (now, served) => accessTo(now, served, authenticators, byToken);
+  if (!hasAuthentication(config)) return { to, operators: undefined };
+  if (byToken === undefined) return { to, operators: createAuthenticate({ authenticators }) };
+  const resources = config.servers.flatMap((server) => [...resourcesOf(config, server).values()]);
+  const audiences = new Set([...config.authAudience, ...resources.map(({ url }) => url)]);
+  return { to, operators: createAuthenticate({ authenticators: [...authenticators, byToken(audiences)] }) };
 }
 
 function accessTo(

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import { isLoopback } from '../http/origin.ts';
+import type { ServerCertificate } from '../http/web-server.ts';
 import { type AdminServer, startAdminServer } from '../ops/admin/admin-server.ts';
 import { createMetricsEndpoint } from '../ops/admin/metrics-endpoint.ts';
 import { type HealthOptions, healthEndpoints } from '../ops/health/endpoints.ts';
@@ -8,6 +9,7 @@ import { type InstanceState, watchInstance } from '../ops/metrics/instance-metri
 import type { Metrics } from '../ops/metrics/metrics.ts';
 import { isStatusPath } from '../ops/status/paths.ts';
 import type { StatusPage } from '../ops/status/status-page.ts';
+import { hasAuthentication } from './configuration/authentication.ts';
 import type { GatewayConfig } from './configuration/config.ts';
 
 /** What the server for operators shows. */
@@ -17,6 +19,8 @@ export interface AdminParts extends HealthOptions {
   readonly metrics: Metrics;
   readonly state: InstanceState;
   readonly status: StatusPage;
+  /** That of the gateway, if it has one. */
+  readonly certificate: ServerCertificate | undefined;
 }
 
 /**
@@ -29,6 +33,7 @@ export async function startAdmin({
   metrics,
   state,
   status,
+  certificate,
   ...health
 }: AdminParts): Promise<AdminServer | undefined> {
   const { adminHost: host, adminPort: port } = config;
@@ -42,7 +47,9 @@ export async function startAdmin({
   const endpoints = new Map([...healthEndpoints(health), ['/metrics', createMetricsEndpoint(loadExposition)] as const]);
   try {
     const admin = await startAdminServer({
-      ...{ host, port },
+      ...{ host, port, allowHost: config.allowHost },
+      // On this machine nobody is on the way, and the certificate is for another name.
+      certificate: isLoopback(host) ? undefined : certificate,
       find: (path) => endpoints.get(path) ?? status.at(path),
       isOfPage: isStatusPath,
     });
@@ -51,7 +58,7 @@ export async function startAdmin({
       { url: `${admin.url}/metrics`, statusPage },
       statusPage === undefined ? 'metrics ready' : 'metrics and status page ready',
     );
-    warnOfOpenMetrics(host, port, logger);
+    warnOfExposure(config, certificate !== undefined, logger);
     return admin;
   } catch (cause) {
     logger.error(
@@ -62,8 +69,19 @@ export async function startAdmin({
   }
 }
 
-function warnOfOpenMetrics(host: string, port: number, logger: Logger): void {
+function warnOfExposure(config: GatewayConfig, hasTls: boolean, logger: Logger): void {
+  const { adminHost: host, adminPort: port } = config;
   if (isLoopback(host)) return;
+  if (hasAuthentication(config) && !hasTls)
+    logger.warn(
+      {
+        host,
+        port,
+        detail:
+          'Give --tls-cert and --tls-key, which this address then uses too, or a loopback address for --admin-host and a tunnel to it (docs/status-page.md).',
+      },
+      'keys of operators can be read on the network: the port for operators has no TLS',
+    );
   const detail =
     'They name servers and say how much these are used, and hold no ids, users or content. Let only your monitoring reach this address (docs/metrics.md).';
   logger.warn({ host, port, detail }, 'whoever reaches this address can read the metrics');

@@ -6,13 +6,15 @@ import { CredentialWatch } from '../http/auth/credential-watch.ts';
 import { createCors } from '../http/cors.ts';
 import { createOriginRules } from '../http/origin.ts';
 import { createListener } from '../http/router.ts';
-import { createWebServer, type ServerCertificate, type WebServer } from '../http/web-server.ts';
+import { createWebServer, type ServerCertificate } from '../http/web-server.ts';
 import { createWebSocketFace } from '../http/websocket/face.ts';
+import type { AdminServer } from '../ops/admin/admin-server.ts';
 import { readinessReport } from '../ops/health/readiness-report.ts';
 import { failureOf } from '../ops/health/server-failure.ts';
 import { ServerHealth } from '../ops/health/server-health.ts';
 import type { Log } from '../ops/log.ts';
 import { logRequests } from '../ops/request-log.ts';
+import { makeWord } from '../ops/status/door.ts';
 import { Sessions } from '../session/sessions.ts';
 import { anyChange, ChangeTeller } from '../store/change-teller.ts';
 import { createAccess } from './access.ts';
@@ -64,7 +66,7 @@ export interface Gateway {
   readonly urls: readonly Urls[];
   /** Arguments that curl needs to use those URLs from this machine. */
   readonly curlArguments: readonly string[];
-  /** Undefined if it has none, or its port was taken. */
+  /** With the word that opens it, which is for nobody but the operator. Undefined if it has none, or its port was taken. */
   readonly statusPage: string | undefined;
   /** Reads everything again that may change while it runs: the configuration, keys, certificates; opens files of logs anew. */
   reload(): void;
@@ -134,10 +136,11 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   const originRules = createOriginRules(config);
   const readinessNow = () => readinessReport(sessions.readiness, health.statuses);
   const readiness = () => readinessNow().status;
+  const access = await createAccess(config, authentication.authenticators, log.auth);
   const routeParts: RouteParts = {
     ...{ sessions, keyed, originRules, identityHeaders, quotas, watch, calls, trafficOf },
     tracePosts: tracing?.tracePosts,
-    accessTo: await createAccess(config, authentication.authenticators, log.auth),
+    accessTo: access.to,
     health: { readiness: readinessNow, servers: health, showsServers: !hasAuthentication(config) },
   };
   const webSockets = createWebSocketFace({
@@ -174,7 +177,12 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
 
   warnOfExposure(config, log.app);
   if (certificate !== undefined) warnOfExpiry(certificate, Date.now(), log.app);
-  const certificateWatch = watchFor(certificate, config, web, log.app);
+  let admin: AdminServer | undefined;
+  const renew = (renewed: ServerCertificate): void => {
+    web.renew(renewed);
+    admin?.renew(renewed);
+  };
+  const certificateWatch = watchFor(certificate, config, renew, log.app);
   const shown = shownBase({ ...config, port, rules: originRules, certificate }, config.tlsCert);
   const base = shown.url;
   const urls = (): Urls[] =>
@@ -198,6 +206,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     isStoreUp: () => (config.redis === undefined ? undefined : store.healthyForMs() > 0),
   };
   const healthShown = { readiness: readinessNow, servers: health, showsServers: true };
+  const word = makeWord();
   // Nobody needs it before there is somebody to be served.
   const page =
     observers.status &&
@@ -209,7 +218,8 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
         health,
         store,
         sessions,
-        authentication,
+        operators: access.operators,
+        word,
         base,
         readiness,
       },
@@ -218,12 +228,16 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
       servers: () => set.current,
       drain: parts.onDrain,
     });
-  const admin =
-    metrics && page && (await startAdmin({ config, logger: log.app, metrics, state, status: page, ...healthShown }));
+  if (metrics && page) {
+    const adminParts = { config, certificate, logger: log.app, metrics, state, status: page };
+    admin = await startAdmin({ ...adminParts, ...healthShown });
+  }
+  const statusPage = admin && page?.urlAt(admin.url);
   const file = watchFiles(source.file === undefined ? [] : [source.file], configuration.reload, source.states);
   return {
     curlArguments: shown.curl,
-    statusPage: admin && page?.urlAt(admin.url),
+    // With authentication a key opens it, and the word is nothing.
+    statusPage: statusPage !== undefined && access.operators === undefined ? `${statusPage}#${word}` : statusPage,
     get urls() {
       return urls();
     },
@@ -278,7 +292,7 @@ function certificateOf(config: GatewayConfig): ServerCertificate | undefined {
 function watchFor(
   current: ServerCertificate | undefined,
   files: GatewayConfig,
-  web: WebServer,
+  renew: (certificate: ServerCertificate) => void,
   logger: Logger,
 ): CertificateWatch | undefined {
   if (current === undefined) return undefined;
@@ -286,7 +300,7 @@ function watchFor(
     files,
     current,
     onRenewed(certificate) {
-      web.renew(certificate);
+      renew(certificate);
       logger.info('new connections get the renewed certificate');
       warnOfExpiry(certificate, Date.now(), logger);
     },

@@ -2,12 +2,12 @@ import type { RequestListener } from 'node:http';
 import { hostname } from 'node:os';
 import type { Logger } from 'pino';
 import { usageOf } from '../backend/stdio/usage.ts';
-import { createAuthenticate } from '../http/auth/authenticate.ts';
+import type { Authenticate } from '../http/auth/identity.ts';
 import { isLoopback } from '../http/origin.ts';
 import type { ModernServer } from '../modern/modern-server.ts';
 import type { ServerHealth, ServerStatus } from '../ops/health/server-health.ts';
 import { ChildMemory } from '../ops/status/child-memory.ts';
-import { closedDoor, type Door, guardedDoor, openDoor } from '../ops/status/door.ts';
+import { closedDoor, type Door, guardedDoor, wordDoor } from '../ops/status/door.ts';
 import type { LookedAtServer } from '../ops/status/look.ts';
 import type { StatusRecord } from '../ops/status/record.ts';
 import type { ServerHealthView } from '../ops/status/snapshot.ts';
@@ -15,7 +15,6 @@ import { createStatusPage, type StatusPage } from '../ops/status/status-page.ts'
 import type { Readiness } from '../session/readiness.ts';
 import type { Sessions } from '../session/sessions.ts';
 import type { Store } from '../store/store.ts';
-import type { Authentication } from './authentication.ts';
 import { hasAuthentication } from './configuration/authentication.ts';
 import type { GatewayConfig, ServerConfig } from './configuration/config.ts';
 import type { RunningServer } from './servers.ts';
@@ -37,7 +36,10 @@ export interface StatusParts {
   readonly sessions: Sessions;
   /** As `/readyz` has it. */
   readiness(): Readiness;
-  readonly authentication: Authentication;
+  /** Finds out who asks; undefined where the gateway does no authentication. */
+  readonly operators: Authenticate | undefined;
+  /** The word of this start. */
+  readonly word: string;
   /** `http://127.0.0.1:8080` */
   readonly base: string;
   servers(): readonly StatusServer[];
@@ -108,8 +110,11 @@ function healthOf({ last, probe }: ServerStatus): ServerHealthView {
   };
 }
 
-/** Who reaches a loopback address is on this machine; who reaches another one has to show that they may. */
-function doorOf({ config, authentication: { authenticators } }: StatusParts): Door {
-  if (isLoopback(config.adminHost)) return openDoor;
-  return authenticators.length === 0 ? closedDoor : guardedDoor(createAuthenticate({ authenticators }));
+/**
+ * With authentication, operators show a key or token on every address: servers, and clients through the tools of servers,
+ * reach a loopback port as well (docs/decisions/0065). Without, they show the word of the printed URL, on this machine alone.
+ */
+function doorOf({ config, operators, word }: StatusParts): Door {
+  if (operators !== undefined) return guardedDoor(operators);
+  return isLoopback(config.adminHost) ? wordDoor(word) : closedDoor;
 }

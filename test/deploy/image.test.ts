@@ -19,3 +19,7 @@ it('has the labels of the package', () => {
   });
   expect(/^ARG VERSION=(.*)$/m.exec(dockerfile)?.[1]).toBe(version);
 });
+
+it('[S-04] has no port for operators until an address is given for it', () => {
+  expect(/^ENV .*$/m.exec(dockerfile)?.[0]).toContain(' GANGWAY_ADMIN_HOST=off');
+});

@@ -2,11 +2,12 @@ import { rm } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
 import { makeKey } from '../../src/app/make-key.ts';
 import { changingFile } from '../support/changing-file.ts';
-import { modernFixture, root, startGateway } from '../support/gateway.ts';
+import { type Gateway, modernFixture, root, startGateway } from '../support/gateway.ts';
 import { initialize, open, post } from '../support/http-client.ts';
 import { scrape } from '../support/metrics.ts';
 import { descendantsOf } from '../support/processes.ts';
 import { findFreePort } from '../support/redis-process.ts';
+import { pageHeaders } from '../support/status-page.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 const childAt = (name: string, ...args: string[]) => ({
@@ -14,8 +15,8 @@ const childAt = (name: string, ...args: string[]) => ({
 });
 
 /** How the page for operators has the instance, as it is told at first. */
-async function pageReadiness(adminPort: number): Promise<string> {
-  const headers = { 'x-gangway-page': '1' };
+async function pageReadiness(adminPort: number, gateway: Gateway): Promise<string> {
+  const headers = pageHeaders(gateway);
   const response = await fetch(`http://127.0.0.1:${adminPort}/status/events`, { headers });
   let text = '';
   for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>) {
@@ -128,12 +129,12 @@ describe('a probe', () => {
     const unavailable = await scrape(adminPort);
     expect(unavailable.value('mcp_gangway_readiness', { state: 'unavailable' })).toBe(1);
     expect(unavailable.value('mcp_gangway_readiness')).toBe(1);
-    expect(await pageReadiness(adminPort)).toBe('unavailable');
+    expect(await pageReadiness(adminPort, gateway)).toBe('unavailable');
     expect(unavailable.value('mcp_gangway_server_probe_up', { server: 'one' })).toBe(0);
     await sign.write('');
     await waitFor(async () => (await probeOf()) === 'up', { what: 'the server to be up again' });
     expect((await readyOf(gateway.baseUrl)).reasons).toEqual([]);
-    expect(await pageReadiness(adminPort)).toBe('ready');
+    expect(await pageReadiness(adminPort, gateway)).toBe('ready');
     const well = await scrape(adminPort);
     expect(well.value('mcp_gangway_server_probe_up')).toBe(2);
     expect(well.value('mcp_gangway_server_start_failures_total')).toBe(0);

@@ -2,6 +2,7 @@ import { type Browser, type BrowserContextOptions, chromium, type Page } from 'p
 import { expect, onTestFinished } from 'vitest';
 import { everythingFixture, type Gateway, type GatewayOptions, startGateway } from '../support/gateway.ts';
 import { findFreePort } from '../support/redis-process.ts';
+import { statusPageOf } from '../support/status-page.ts';
 
 /** Debian's Chromium, or the one that CHROMIUM names. */
 const executablePath = process.env['CHROMIUM'] ?? '/usr/bin/chromium';
@@ -27,7 +28,7 @@ export async function closeBrowser(): Promise<void> {
 /** A gateway with its port for operators. */
 export interface WatchedGateway {
   readonly gateway: Gateway;
-  /** `http://127.0.0.1:<port>/` */
+  /** `http://127.0.0.1:<port>/#<word>`, without the word where a key is asked for. */
   readonly admin: string;
   /** Starts it again, at the same port for operators. */
   restart(): Promise<Gateway>;
@@ -37,6 +38,8 @@ export interface WatchedGateway {
 export interface PageOptions extends BrowserContextOptions {
   /** What a browser reports as an error of the page, and is what the test is about: a gateway that is away, a 401. */
   readonly expected?: string;
+  /** An operator's key, for the form that asks for it. */
+  readonly key?: string;
 }
 
 export async function startWatched({
@@ -46,7 +49,8 @@ export async function startWatched({
 }: GatewayOptions = {}): Promise<WatchedGateway> {
   const adminPort = await findFreePort();
   const restart = () => startGateway({ ...options, command, adminPort, args });
-  return { gateway: await restart(), admin: `http://127.0.0.1:${adminPort}/`, restart };
+  const gateway = await restart();
+  return { gateway, admin: statusPageOf(gateway).href, restart };
 }
 
 /**
@@ -56,7 +60,7 @@ export async function startWatched({
 export async function openPage(
   admin: string,
   view = 'overview',
-  { expected, ...options }: PageOptions = {},
+  { expected, key, ...options }: PageOptions = {},
 ): Promise<Page> {
   const context = await (await openBrowser()).newContext({ viewport: { width: 1280, height: 900 }, ...options });
   context.setDefaultTimeout(15_000);
@@ -68,13 +72,21 @@ export async function openPage(
     if (['error', 'warning'].includes(message.type()) && !isExpected) faults.push(message.text());
   });
   page.on('request', (request) => {
-    if (!request.url().startsWith(admin)) faults.push(`asked ${request.url()}`);
+    if (new URL(request.url()).origin !== new URL(admin).origin) faults.push(`asked ${request.url()}`);
   });
   onTestFinished(async () => {
     await context.close();
     expect(faults).toEqual([]);
   });
-  await page.goto(`${admin}#${view}`);
+  await page.goto(admin);
+  if (key !== undefined) await logIn(page, key);
   await page.getByRole('status').getByText('Live').waitFor();
+  await page.evaluate(`location.hash = ${JSON.stringify(view)}`);
   return page;
+}
+
+/** Shows the key that the page asks for. */
+export async function logIn(page: Page, key: string): Promise<void> {
+  await page.getByLabel('API key').fill(key);
+  await page.getByRole('button', { name: 'Go on' }).click();
 }

@@ -1,8 +1,13 @@
-import { afterAll, describe, expect, test } from 'vitest';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
+import { digestOfKey } from '../../src/http/auth/api-keys.ts';
 import { everythingFixture, modernFixture } from '../support/gateway.ts';
 import { initialize } from '../support/http-client.ts';
+import { statusPageOf } from '../support/status-page.ts';
 import { waitFor, withDeadline } from '../support/wait-for.ts';
-import { closeBrowser, openPage, startWatched } from './browser.ts';
+import { closeBrowser, logIn, openBrowser, openPage, startWatched } from './browser.ts';
 
 /** The status page in a real browser, in front of a real gateway. */
 
@@ -23,6 +28,54 @@ interface FocusSeen {
   readonly isHidden: boolean;
   readonly what: string;
 }
+
+/** A gateway whose clients show keys, one of which is an operator's. */
+async function startWithKeys() {
+  const [key, operatorKey] = ['a-key-of-alice-with-enough-characters', 'a-key-of-the-operator-with-enough-characters'];
+  const folder = mkdtempSync(join(tmpdir(), 'gangway-page-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const scopes = ['gangway:status', 'gangway:sessions', 'gangway:drain'];
+  const operator = { name: 'operator', sha256: digestOfKey(operatorKey), scopes };
+  writeFileSync(join(folder, 'keys.json'), JSON.stringify([{ name: 'alice', sha256: digestOfKey(key) }, operator]));
+  return { key, operatorKey, ...(await startWatched({ args: ['--api-keys', join(folder, 'keys.json')] })) };
+}
+
+describe('the door', () => {
+  test('[S-04] opens by the word of the printed URL, which leaves the address; a reload works, another tab asks', async () => {
+    const { admin } = await startWatched();
+    expect(admin).toMatch(/\/#[\w-]{43}$/);
+    const page = await openPage(admin, 'overview', { expected: '401 (Unauthorized)' });
+    expect(page.url()).not.toContain(new URL(admin).hash.slice(1));
+    await page.reload();
+    await page.getByRole('status').getByText('Live').waitFor();
+    const other = await page.context().newPage();
+    await other.goto(new URL('/', admin).href);
+    await other.getByText('Open the whole URL that the gateway printed').waitFor();
+    await other.getByLabel('Word or URL').fill('no-such-word');
+    await other.getByRole('button', { name: 'Go on' }).click();
+    await other.getByText('This is not the word of this start.').waitFor();
+    await other.goto(admin);
+    await other.getByRole('status').getByText('Live').waitFor();
+  });
+
+  test('[S-04] asks for a key where clients need one, says what is wrong with it, and keeps it over a reload', async () => {
+    const { admin, key, operatorKey } = await startWithKeys();
+    expect(new URL(admin).hash).toBe('');
+    const context = await (await openBrowser()).newContext();
+    onTestFinished(() => context.close());
+    const page = await context.newPage();
+    await page.goto(admin);
+    await page.getByText('An API key with the scope gangway:status is needed here').waitFor();
+    await logIn(page, 'no-such-key');
+    await page.getByText('This API key is not known here, or has expired.').waitFor();
+    await logIn(page, key);
+    await page.getByText('This needs an API key with the scope gangway:status.').waitFor();
+    await logIn(page, operatorKey);
+    await page.getByRole('status').getByText('Live').waitFor();
+    await page.reload();
+    await page.getByRole('status').getByText('Live').waitFor();
+  });
+});
 
 describe('the overview', () => {
   test('shows the server, its process and what it does, as it happens', async () => {
@@ -236,9 +289,8 @@ describe('the playground', () => {
   });
 
   test('is let in with the token of a user, and not without', async () => {
-    const key = 'a-key-of-alice-with-enough-characters';
-    const { admin } = await startWatched({ env: { GANGWAY_API_KEYS: `alice:${key}` } });
-    const page = await openPage(admin, 'playground', { expected: '401 (Unauthorized)' });
+    const { admin, key, operatorKey } = await startWithKeys();
+    const page = await openPage(admin, 'playground', { expected: '401 (Unauthorized)', key: operatorKey });
     await page.getByRole('button', { name: 'Connect', exact: true }).click();
     await page.getByText(/^Not connected: /).waitFor();
     await page.getByLabel('Token or API key').fill(key);
@@ -376,12 +428,17 @@ describe('the page', () => {
 
   test('comes back by itself when its gateway does', async () => {
     const { admin, gateway, restart } = await startWatched();
-    const page = await openPage(admin, 'overview', { expected: 'net::ERR' });
+    const page = await openPage(admin, 'overview', { expected: 'Failed to load resource' });
     await gateway.stop('SIGKILL');
     await page.getByText('Not connected').waitFor();
-    await restart();
+    // Another start has another word; the page asks for it, and goes on where it was.
+    const again = await restart();
+    await page.getByText('This is not the word of this start.').waitFor();
+    await page.getByLabel('Word or URL').fill(statusPageOf(again).href);
+    await page.getByRole('button', { name: 'Go on' }).click();
     await page.getByRole('status').getByText('Live').waitFor();
     await page.getByText('Ready', { exact: true }).waitFor();
+    expect(await page.getByLabel('Word or URL').count()).toBe(0);
   });
 
   test('shows names and messages of servers as text, whatever they are', async () => {

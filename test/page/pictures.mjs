@@ -37,8 +37,14 @@ const gateway = spawn(
     '--config',
     join(folder, 'gangway.json'),
   ],
-  { stdio: 'inherit' },
+  { stdio: ['ignore', 'pipe', 'inherit'] },
 );
+let printed = '';
+for await (const chunk of gateway.stdout.setEncoding('utf8')) {
+  printed += chunk;
+  if (/^Status page:\n.*\n/m.test(printed)) break;
+}
+const [statusPage] = /http\S+#[\w-]{43}/.exec(printed);
 const browser = await chromium.launch({
   executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
   args: ['--headless', '--no-sandbox', '--disable-gpu', '--no-first-run', '--disable-background-networking'],
@@ -53,8 +59,11 @@ async function connect(name) {
 async function picture(name, view, options, use = () => undefined) {
   const context = await browser.newContext({ ...options, deviceScaleFactor: 1 });
   const page = await context.newPage();
-  await page.goto(`http://127.0.0.1:${adminPort}/#${view}`);
+  await page.goto(statusPage);
   await page.getByText('Live').waitFor();
+  await page.evaluate((name) => {
+    location.hash = name;
+  }, view);
   await use(page);
   await delay(1_200);
   await page.screenshot({ path: `${root}docs/images/${name}.png` });

@@ -7,12 +7,14 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 import type { Page } from 'playwright-core';
 import { parse } from 'shell-quote';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { digestOfKey } from '../../src/http/auth/api-keys.ts';
 import { root } from '../support/gateway.ts';
 import { closeBrowser, openPage, startWatched, type WatchedGateway } from './browser.ts';
 
 /** What the page gives to be copied, for a gateway that asks for a key: it works as it stands there, with the key in its place. */
 
 const key = 'k'.repeat(40);
+const operatorKey = 'o'.repeat(40);
 const run = promisify(execFile);
 
 let watched: WatchedGateway;
@@ -20,8 +22,11 @@ let folder: string;
 let snippets: ReadonlyMap<string, string>;
 
 beforeAll(async () => {
-  watched = await startWatched({ isStoppedWithTest: false, env: { GANGWAY_API_KEYS: `alice:${key}` } });
   folder = await mkdtemp(join(tmpdir(), 'gangway-snippets-'));
+  const operator = { name: 'operator', sha256: digestOfKey(operatorKey), scopes: ['gangway:status'] };
+  await writeFile(join(folder, 'keys.json'), JSON.stringify([operator]));
+  const env = { GANGWAY_API_KEYS: `alice:sha256:${digestOfKey(key)}` };
+  watched = await startWatched({ isStoppedWithTest: false, env, args: ['--api-keys', join(folder, 'keys.json')] });
   await symlink(join(root, 'node_modules'), join(folder, 'node_modules'));
 });
 
@@ -40,7 +45,9 @@ const textsOf = async (page: Page): Promise<ReadonlyMap<string, string>> => {
 
 /** The snippet for a client, with the key. */
 async function snippetFor(title: string): Promise<string> {
-  snippets ??= await textsOf(await openPage(watched.admin, 'connect'));
+  snippets ??= await textsOf(
+    await openPage(watched.admin, 'connect', { expected: '401 (Unauthorized)', key: operatorKey }),
+  );
   const text = snippets.get(title);
   if (text === undefined) throw new Error(`no snippet for ${title}`);
   expect(text).toContain('YOUR_KEY');

@@ -10,7 +10,7 @@ import { hasDoublePath } from './endpoint-paths.ts';
 import { configFileVariable, type Environment, environmentWarnings, givenByEnvironment } from './environment.ts';
 import { type Fault, type Report, told } from './fault.ts';
 import { defaultsOf, firstGiven, type Given, placeOf, resolveOptions } from './given-values.ts';
-import { flagOf, namesAt } from './option-names.ts';
+import { environmentNameOf, flagOf, namesAt } from './option-names.ts';
 import { type GlobalOptions, globalOptions, orderedPairs, serverOptions } from './options.ts';
 import { quotaWarnings } from './quota-options.ts';
 import type { EntryContext } from './server-entry.ts';
@@ -126,11 +126,14 @@ export function readConfiguration({
     ...environmentWarnings(env),
     ...quotaWarnings(globals, isAuthenticated, isGiven),
     ...(keysOfFile?.length === 0 ? [emptyKeysWarning] : []),
+    ...(globals.adminHost === 'off' && (file?.given.has('adminHost') ?? false) ? [adminOffWarning] : []),
     ...(clearKeys === undefined ? [] : [clearKeys]),
     ...(globals.hstsMaxAgeS > 0 && globals.tlsCert === undefined ? [hstsWarning] : []),
   ];
   const { isJson, asksReady } = line;
-  return { ok: true, command, config: { ...globals, servers, apiKeys }, warnings, file: fileName, isJson, asksReady };
+  const adminPort = globals.adminHost === 'off' ? 0 : globals.adminPort;
+  const config = { ...globals, adminPort, servers, apiKeys };
+  return { ok: true, command, config, warnings, file: fileName, isJson, asksReady };
 }
 
 /** The later, the more often they are left as they are. */
@@ -168,6 +171,8 @@ function checkKeysFile(name: string | undefined, readFile: ReadFile, report: Rep
 }
 
 const emptyKeysWarning = `The file of ${flagOf('apiKeysFile')} has no key, and lets nobody in; mcp-gangway key makes one.`;
+
+const adminOffWarning = `There is no port for operators: ${environmentNameOf('adminHost')} is off, as in the image, and wins over the file. Give the address by that variable or by ${flagOf('adminHost')}.`;
 
 const hstsWarning = `No effect without ${flagOf('tlsCert')}: ${flagOf('hstsMaxAgeS')}. A proxy with TLS sends that header itself.`;
 

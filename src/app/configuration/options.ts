@@ -65,7 +65,7 @@ export const globalOptions = {
   adminHost: text(
     '127.0.0.1',
     matching(/^[^\s/]+$/, 'must be an address or host name'),
-    'Address of that port. For a Prometheus on another machine or in another container: 0.0.0.0 or ::.',
+    'Address of that port. For a Prometheus on another machine or in another container: 0.0.0.0 or ::. With off there is no such port, as in the image unless it is given.',
   ),
   ...logOptions,
   audit: text<string | undefined>(

@@ -1,16 +1,20 @@
 import { once } from 'node:events';
 import type { RequestListener } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { createOriginRules, isHost } from '../../http/origin.ts';
+import { type AddressInfo, isIP } from 'node:net';
+import { createOriginRules, isHost, isLoopback } from '../../http/origin.ts';
 import { respondWithFault } from '../../http/respond.ts';
 import { createListener, type FindEndpoint, pathOf } from '../../http/router.ts';
-import { createWebServer } from '../../http/web-server.ts';
+import { createWebServer, type ServerCertificate } from '../../http/web-server.ts';
 
 /** What operators reach apart from clients. */
 export interface AdminServerOptions {
   readonly host: string;
   /** 0 for any free one. */
   readonly port: number;
+  /** With one, the server speaks TLS alone. */
+  readonly certificate: ServerCertificate | undefined;
+  /** Names by which it may be called on an address of the network, beside those of `isNoDomain`; empty for any. */
+  readonly allowHost: readonly string[];
   /** What is served. Host and Origin of its requests have been checked. */
   readonly find: FindEndpoint;
   /** True for the paths of a page that is served here, which may use them; they say by themselves who else may. */
@@ -21,6 +25,8 @@ export interface AdminServerOptions {
 export interface AdminServer {
   /** `http://127.0.0.1:9464` */
   readonly url: string;
+  /** Connections made from now on get this certificate. */
+  renew(certificate: ServerCertificate): void;
   /** Takes no more connections; resolves when none is left, after `graceMs` at the latest. */
   close(graceMs: number): Promise<void>;
 }
@@ -35,6 +41,15 @@ const maxConnections = 100;
 const isOrigin = (origin: string | undefined, host: string | undefined): boolean =>
   origin !== undefined && URL.canParse(origin) && new URL(origin).host === host?.toLowerCase();
 
+/**
+ * True for an address and for a name without a dot, as a Prometheus beside the gateway uses them. No web page can have such
+ * a name for its own and make it point at this server (DNS rebinding).
+ */
+function isNoDomain(host = ''): boolean {
+  const name = host.replace(/:\d+$/, '').replace(/^\[(.*)\]$/, '$1');
+  return isIP(name) !== 0 || !name.includes('.');
+}
+
 /** Requests here have no bodies, or small ones. */
 const bodyTimeoutMs = 10_000;
 
@@ -45,14 +60,21 @@ const connectionIdleMs = 75_000;
  * other one has as many connections as it may have. No web page may use it but its own: Host and Origin are checked as at
  * the endpoints (docs/decisions/0042). Rejects with what Node.js says if it cannot listen.
  */
-export async function startAdminServer({ host, port, find, isOfPage }: AdminServerOptions): Promise<AdminServer> {
-  const rules = createOriginRules({ host, allowOrigin: [], allowHost: [] });
+export async function startAdminServer({
+  host,
+  port,
+  certificate,
+  allowHost,
+  find,
+  isOfPage,
+}: AdminServerOptions): Promise<AdminServer> {
+  const rules = createOriginRules({ host, allowOrigin: [], allowHost: isLoopback(host) ? [] : allowHost });
   const answer = createListener(find, { elsewhere: 'no_such_admin_path' });
   const listener: RequestListener = (incoming, outgoing) => {
     const { host: name, origin } = incoming.headers;
     const refused = !isHost(name)
       ? 'bad_host'
-      : !rules.allowsHost(name)
+      : !(rules.allowsHost(name) || (!isLoopback(host) && isNoDomain(name)))
         ? 'host_not_allowed'
         : !rules.allowsOrigin(origin) && !(isOfPage(pathOf(incoming.url ?? '')) && isOrigin(origin, name))
           ? 'origin_not_allowed'
@@ -61,14 +83,15 @@ export async function startAdminServer({ host, port, find, isOfPage }: AdminServ
     else respondWithFault(outgoing, refused);
   };
   const web = createWebServer(
-    { certificate: undefined, bodyTimeoutMs, connectionIdleMs, maxConnections, hstsMaxAgeS: 0 },
+    { certificate, bodyTimeoutMs, connectionIdleMs, maxConnections, hstsMaxAgeS: 0 },
     listener,
   );
   web.server.listen(port, host);
   await once(web.server, 'listening');
   const { address, family, port: actual } = web.server.address() as AddressInfo;
   return {
-    url: `http://${family === 'IPv6' ? `[${address}]` : address}:${actual}`,
+    url: `${certificate === undefined ? 'http' : 'https'}://${family === 'IPv6' ? `[${address}]` : address}:${actual}`,
+    renew: web.renew,
     close: web.close,
   };
 }

@@ -11,9 +11,11 @@ Prometheus reads them at \`http://127.0.0.1:9464/metrics\`, a port apart from th
 nothing is measured). \`/healthz\` and \`/readyz\` are there too, as at the port of clients. A gateway whose port is taken, as that of a second one on the same machine,
 says so in its log and serves without metrics.
 
-The address is that of this machine. For a Prometheus in another container or on another machine set \`--admin-host 0.0.0.0\`, and let nobody else reach
-the port: it asks for no credentials. What it tells are names of your servers and how much these are used; never an id, a user, a name of a tool or
-content ([decision 0042](decisions/0042-metrics.md)). Web pages cannot read it: \`Origin\` is checked, and on a loopback address \`Host\`, too.
+The address is that of this machine; in the image the port is off until \`GANGWAY_ADMIN_HOST\` is given. For a Prometheus in another container or on another machine
+set it to \`0.0.0.0\`, and let nobody else reach the port: unlike the status page, the metrics ask for no credentials. With \`--tls-cert\` the port speaks TLS
+there, so the scrape needs \`scheme: https\`; on a loopback address it never does. What it tells are names of your servers and how much these are used; never an id, a user, a name of a tool or
+content ([decision 0042](decisions/0042-metrics.md)). Web pages cannot read it: \`Origin\` is checked, and
+\`Host\`, too, on a loopback address or where \`--allow-host\` names some. Addresses and names without a dot, such as \`gateway-1:9464\`, are always allowed.
 
 \`\`\`yaml
 scrape_configs:

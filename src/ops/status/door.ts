@@ -1,4 +1,7 @@
+import { randomBytes } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
+import { digestOfKey } from '../../http/auth/api-keys.ts';
+import { bearerOf } from '../../http/auth/bearer.ts';
 import { type Authenticate, isChallenge } from '../../http/auth/identity.ts';
 
 /** What a key must allow by name: to see the page and use the playground, to end and restart, to end the instance. */
@@ -8,13 +11,12 @@ export type StatusScope = 'gangway:status' | 'gangway:sessions' | 'gangway:drain
 export interface Refusal {
   readonly status: 401 | 403;
   readonly said: string;
+  /** What the page is to ask its user for; absent where nothing helps. */
+  readonly asksFor?: 'word' | 'key';
 }
 
 /** Says who may do what on the page; undefined if whoever asks may. */
 export type Door = (incoming: IncomingMessage, scope: StatusScope) => Promise<Refusal | undefined>;
-
-/** Whoever reaches the port may: it is on a loopback address. */
-export const openDoor: Door = () => Promise.resolve(undefined);
 
 const closed: Refusal = {
   status: 403,
@@ -24,6 +26,27 @@ const closed: Refusal = {
 /** Nobody may. */
 export const closedDoor: Door = () => Promise.resolve(closed);
 
+/** A random word of this start, of 256 bits, for the URL that the gateway prints. */
+export const makeWord = (): string => randomBytes(32).toString('base64url');
+
+/**
+ * Whoever shows the word of this start. Every process of the machine reaches a loopback port, servers and the browsers of
+ * their tools too; only the operator has seen the URL with the word. The word is compared by its hash, so that the time
+ * which that takes tells nothing of it.
+ */
+export function wordDoor(word: string): Door {
+  const sha256 = digestOfKey(word);
+  return (incoming) => {
+    const shown = bearerOf(incoming);
+    if (shown?.sha256 === sha256) return Promise.resolve(undefined);
+    const said =
+      shown === undefined
+        ? 'Open the whole URL that the gateway printed when it started. It ends with # and a word, which is asked for here.'
+        : 'This is not the word of this start. The gateway prints a URL with a new one each time it starts.';
+    return Promise.resolve({ status: 401, said, asksFor: 'word' });
+  };
+}
+
 /**
  * Who shows credentials of the gateway that allow it by name. Credentials that allow everything were given to clients, for
  * servers: they do not allow this.
@@ -31,8 +54,14 @@ export const closedDoor: Door = () => Promise.resolve(closed);
 export function guardedDoor(authenticate: Authenticate): Door {
   return async (incoming, scope) => {
     const outcome = await authenticate(incoming);
-    if (isChallenge(outcome)) return { status: 401, said: 'An API key is needed here.' };
+    if (isChallenge(outcome)) {
+      const isUnknown = outcome.reason !== 'credentials_required';
+      const said = isUnknown
+        ? 'This API key is not known here, or has expired.'
+        : 'An API key with the scope gangway:status is needed here (docs/status-page.md).';
+      return { status: 401, said, asksFor: 'key' };
+    }
     if (outcome.scopes?.has(scope) === true) return undefined;
-    return { status: 403, said: `This needs an API key with the scope ${scope}.` };
+    return { status: 403, said: `This needs an API key with the scope ${scope}.`, asksFor: 'key' };
   };
 }

@@ -61,7 +61,7 @@ export function findOfPage({ assets, door, viewers, actions, about, relay }: Sta
       if (incoming.headers[pageHeader] === undefined)
         return say(outgoing, 403, { said: `Only the page itself asks this, with ${pageHeader}: 1.` });
       const refusal = await door(incoming, scopeOf(path));
-      if (refusal !== undefined) return say(outgoing, refusal.status, { said: refusal.said });
+      if (refusal !== undefined) return say(outgoing, refusal.status, { said: refusal.said, asksFor: refusal.asksFor });
       answer(incoming, outgoing, path);
     };
     return (incoming, outgoing) => detach('admin', ask(incoming, outgoing), () => endAsInternal(outgoing));

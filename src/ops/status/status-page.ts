@@ -44,7 +44,7 @@ export interface StatusPageParts extends LookParts {
 
 /** The status page of a gateway. */
 export interface StatusPage {
-  /** Its URL on the admin server with this one; undefined where nobody may see it. */
+  /** Its URL on the admin server with this one; undefined where nobody may see it. Without the word that opens it. */
   urlAt(adminUrl: string): string | undefined;
   /** What is at a path of it. */
   readonly at: FindEndpoint;

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { expect, test } from 'vitest';
 import { ApiKeys, digestOfKey } from '../../../src/http/auth/api-keys.ts';
 import { createAuthenticate } from '../../../src/http/auth/authenticate.ts';
-import { closedDoor, guardedDoor, openDoor } from '../../../src/ops/status/door.ts';
+import { closedDoor, guardedDoor, makeWord, wordDoor } from '../../../src/ops/status/door.ts';
 import { requestWith } from '../../http/auth/request.ts';
 
 const incoming = (key?: string): IncomingMessage =>
@@ -27,7 +27,16 @@ test.each([
   expect((await door(incoming(key), scope))?.status).toBe(status);
 });
 
-test('the other doors are open for all, or for nobody', async () => {
-  expect(await openDoor(incoming(), 'gangway:drain')).toBeUndefined();
+test('[S-04] at the door of a word that is let in, and all else is told what to show', async () => {
+  const word = makeWord();
+  expect(word).toMatch(/^[\w-]{43}$/);
+  expect(makeWord()).not.toBe(word);
+  const byWord = wordDoor(word);
+  expect(await byWord(incoming(word), 'gangway:drain')).toBeUndefined();
+  for (const shown of [undefined, 'viewer-key', word.slice(1), `${word}x`])
+    expect(await byWord(incoming(shown), 'gangway:status')).toMatchObject({ status: 401, asksFor: 'word' });
+});
+
+test('the closed door is open for nobody', async () => {
   expect((await closedDoor(incoming('viewer-key'), 'gangway:status'))?.status).toBe(403);
 });

@@ -1,13 +1,29 @@
 /** Says to the gateway that this page asks: no page of another origin can send it without being allowed to first. */
 const own = { 'x-gangway-page': '1' };
 
-/** For the admin port, where it wants one. In memory alone: it is gone with the page. */
-let token = '';
+/** Under this name the browser keeps the key or word for this tab: a reload works, and nothing is left when it is closed. */
+const kept = 'mcp-gangway admin key';
 
-/** @param {string} value from now on sent with each request; empty for none */
+/** For the admin port. */
+let token = sessionStorage.getItem(kept) ?? '';
+
+/** @param {string} value from now on sent with each request: a key, a word, or the URL that ends with the word */
 export const useToken = (value) => {
-  token = value.trim();
+  token = value.trim().replace(/^https?:.*#/, '');
+  sessionStorage.setItem(kept, token);
 };
+
+/**
+ * Takes the word of this start out of the address, where it could be copied or bookmarked (docs/status-page.md).
+ * @returns {boolean} false if there is none
+ */
+export function takeWord() {
+  const [, word] = /^#([\w-]{43})$/.exec(location.hash) ?? [];
+  if (word === undefined) return false;
+  useToken(word);
+  history.replaceState(null, '', location.pathname);
+  return true;
+}
 
 /** Asks the gateway's admin port. Paths are relative: a proxy may have put the page anywhere. */
 export function ask(path, { headers = {}, ...options } = {}) {

@@ -1,4 +1,4 @@
-import { ask, useToken } from './api.js';
+import { ask, takeWord, useToken } from './api.js';
 import { createConnect } from './connect.js';
 import { h, setText } from './dom.js';
 import { Live } from './live.js';
@@ -16,8 +16,8 @@ async function readAbout() {
   return response.json();
 }
 
-/** Asks for the token of the admin port until it is the right one. */
-function askForToken(said) {
+/** Asks for the key or word of the admin port until it is the right one. */
+function askForToken({ said, asksFor }) {
   return new Promise((resolve) => {
     const input = h('input', { id: 'admin-token', type: 'password', autocomplete: 'off', required: true });
     const refused = h('p.muted', { role: 'alert' }, said);
@@ -26,34 +26,54 @@ function askForToken(said) {
       {},
       h('h1', {}, 'Who is there?'),
       refused,
-      h('p', {}, 'It is kept in this page alone, until it is closed.'),
-      h('label', { for: 'admin-token' }, 'API key'),
+      h('p', {}, 'It is kept for this tab alone, until it is closed.'),
+      h('label', { for: 'admin-token' }, asksFor === 'word' ? 'Word or URL' : 'API key'),
       input,
       h('div.buttons', {}, h('button.primary', { type: 'submit' }, 'Go on')),
     );
-    form.addEventListener('submit', async (event) => {
-      event.preventDefault();
-      useToken(input.value);
+    const look = async () => {
       const about = await readAbout();
       if (about.said !== undefined) return setText(refused, about.said);
+      removeEventListener('hashchange', onPasted);
       form.remove();
       resolve(about);
+    };
+    // The URL with the word was opened in this tab: the browser does not load the page again for that.
+    const onPasted = () => takeWord() && look();
+    addEventListener('hashchange', onPasted);
+    form.addEventListener('submit', (event) => {
+      event.preventDefault();
+      useToken(input.value);
+      void look();
     });
     document.getElementById('content').prepend(form);
     input.focus();
   });
 }
 
+let isAsking = false;
+
+/** The gateway was started again, with another word, or the key has ended. */
+async function askAgain() {
+  if (isAsking) return;
+  isAsking = true;
+  const refusal = await readAbout().catch(() => ({}));
+  if (refusal.said !== undefined) await askForToken(refusal);
+  isAsking = false;
+}
+
 const section = (name) => document.getElementById(name);
 
 async function start() {
   startTheme(document.getElementById('theme'));
+  takeWord();
   const first = await readAbout();
-  const about = first.said === undefined ? first : await askForToken(first.said);
+  const about = first.said === undefined ? first : await askForToken(first);
   const link = document.getElementById('link');
   const live = new Live((state) => {
     link.dataset.state = state;
     setText(link, linkWords[state]);
+    if (state === 'refused') void askAgain();
   });
   createOverview(section('overview'), live);
   const sessions = createSessions(section('sessions'), live, about);
@@ -78,6 +98,7 @@ async function start() {
     content.focus();
   });
   addEventListener('hashchange', () => {
+    if (takeWord()) return; // the URL of a new start was opened in the tab of an open page
     const view = show();
     const isDetail = location.hash.split('/').length > 1;
     document.getElementById(isDetail ? 'flow-title' : `${view}-title`).focus();
