@@ -149,7 +149,7 @@ class UndecidedBackend implements Backend {
 
   resume(): void {
     this.#isPaused = false;
-    this.#backend.resume();
+    if (this.#state !== 'asking') this.#backend.resume();
   }
 
   async close(how?: { readonly isForGood?: boolean }): Promise<void> {
@@ -196,6 +196,8 @@ class UndecidedBackend implements Backend {
 
   #ask(refusal: Refusal): void {
     this.#state = 'asking';
+    // It may take a minute to find out, and a server that writes meanwhile must not fill the memory (P8).
+    this.#backend.pause();
     const answer = typeof refusal === 'string' ? undefined : refusal;
     const isDoubted = answer !== undefined && isAsOfModern(answer);
     const seen = isDoubted ? 'modern' : refusal === 'ended' ? 'end' : undefined;
@@ -209,6 +211,7 @@ class UndecidedBackend implements Backend {
         const isLegacy = era === 'legacy' && (answer === undefined || readDiscovery(answer).era === 'legacy');
         if (isDoubted && !isLegacy && !this.#isClosed) return this.#giveUp();
         for (const tell of this.#untold.splice(0)) tell();
+        if (!this.#isPaused) this.#backend.resume();
       }),
     );
   }

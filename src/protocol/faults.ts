@@ -435,6 +435,18 @@ const catalogue = {
   },
 
   // The server behind the gateway
+  initialize_too_large: {
+    status: 400,
+    code: -32600,
+    message:
+      'Invalid request: initialize has more than 64 KiB, or what a request says of its client for it. Say less in clientInfo and capabilities.',
+  },
+  handshake_too_large: {
+    status: 502,
+    code: -32000,
+    message:
+      'The MCP server answered initialize with more than 1 MiB, or with a version or capabilities of a size that nobody reads. Mend the server.',
+  },
   server_start_failed: {
     status: 502,
     code: -32000,

@@ -1,3 +1,4 @@
+import type { Message } from './message-type.ts';
 import { scalarAt, valueAt } from './splice.ts';
 
 /** What a server's answer to `initialize` says that the gateway needs (2025-11-25, basic/lifecycle). */
@@ -10,11 +11,21 @@ export interface Handshake {
 /** A revision is a date. A longer text is none, and would stand in the record of each session (P8). */
 const maxVersionLength = 64;
 
+/** A longer answer is kept by no session (P8): it stands in its record as long as it lives, in Redis too. */
+const maxAnswerBytes = 1024 * 1024;
+
+/** A longer `initialize` opens no session (P8): it is kept with it, and said again to a new process. Those of clients have some hundred bytes. */
+const maxInitializeBytes = 64 * 1024;
+
+/** True for a client's `initialize` that opens no session. */
+export const isTooLarge = ({ text }: Pick<Message, 'text'>): boolean => text.length > maxInitializeBytes;
+
 /** Larger capabilities are not built (P8). Those of real servers have some hundred bytes. */
 const maxCapabilitiesBytes = 64 * 1024;
 
 /** Reads a response to `initialize`; undefined if it is an error, names no revision, or says more than anybody reads. */
 export function readHandshake(response: Buffer): Handshake | undefined {
+  if (response.length > maxAnswerBytes) return undefined;
   const protocolVersion = scalarAt(response, ['result', 'protocolVersion']);
   if (typeof protocolVersion !== 'string' || protocolVersion.length > maxVersionLength) return undefined;
   const capabilities = valueAt(response, ['result', 'capabilities']);
@@ -22,6 +33,13 @@ export function readHandshake(response: Buffer): Handshake | undefined {
   if (capabilities.length > maxCapabilitiesBytes) return undefined;
   return { protocolVersion, capabilities: JSON.parse(capabilities.toString()) ?? {} };
 }
+
+/** True for an answer to `initialize` that is none for its size alone, or for that of a part: a client would take it for one. */
+export const saysTooMuch = (response: Buffer): boolean =>
+  response.length > maxAnswerBytes ||
+  (readHandshake(response) === undefined && valueAt(response, ['result', 'protocolVersion'])?.[0] === quote);
+
+const quote = 0x22;
 
 /** True if a server that said `later` can stand in for one that said `earlier`: same revision, no capability less. */
 export const canReplace = (later: Handshake, earlier: Handshake): boolean =>

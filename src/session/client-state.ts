@@ -16,6 +16,9 @@ export interface ClientKind {
   readonly topic?: string | undefined;
 }
 
+/** A longer notification is not kept as it was (P8). */
+const maxInitializedBytes = 16 * 1024;
+
 const initializedNotification = Buffer.from('{"jsonrpc":"2.0","method":"notifications/initialized"}');
 
 /**
@@ -92,7 +95,8 @@ export class ClientState {
   /** Takes note of a notification that was passed on. Returns true if it changed anything. */
   sent({ method, text }: Message): boolean {
     if (method !== 'notifications/initialized') return false;
-    this.#initialized = ownCopy(text);
+    // It says nothing but that it comes: what else a client adds is told to no later process.
+    this.#initialized = text.length > maxInitializedBytes ? initializedNotification : ownCopy(text);
     return true;
   }
 

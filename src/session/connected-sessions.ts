@@ -18,7 +18,7 @@ export interface ConnectedSessionsOptions {
   readonly storeSignal: AbortSignal;
   readonly quotas: Quotas;
   /** Why no session more is opened, if it is not. */
-  refuses(of: SessionOf): Reason | undefined;
+  refuses(of: SessionOf, initialize: Message): Reason | undefined;
 }
 
 /** Where a session of a connection is kept, and who is told of its end. */
@@ -71,7 +71,7 @@ export class ConnectedSessions {
     { store, maxEventBytes, onEnding }: ConnectedHome,
   ): Session | undefined {
     const { options, observer, storeSignal, quotas, refuses } = this.#options;
-    const refused = refuses({ server, principal });
+    const refused = refuses({ server, principal }, initialize);
     if (refused !== undefined) {
       reply.fault(refused, initialize.id ?? null);
       return undefined;

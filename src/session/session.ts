@@ -1,6 +1,6 @@
 import { detach } from '../boundary.ts';
 import type { EventId } from '../protocol/event-id.ts';
-import { type Handshake, readHandshake } from '../protocol/handshake.ts';
+import { type Handshake, readHandshake, saysTooMuch } from '../protocol/handshake.ts';
 import { type Message, readOwn } from '../protocol/message.ts';
 import { allowsBatches, assumedRevision } from '../protocol/revisions.ts';
 import { errorCodeIn } from '../protocol/splice.ts';
@@ -248,8 +248,13 @@ export class Session implements SessionHandle {
     this.#startTimer = undefined; // which would keep what it was to do
     const handshake = readHandshake(response.text);
     if (handshake === undefined) {
-      call.watch?.answered(response);
-      answer.refused(call.id, response.text);
+      if (saysTooMuch(response.text)) {
+        call.watch?.failed('handshake_too_large');
+        answer.fail(call.id, 'handshake_too_large');
+      } else {
+        call.watch?.answered(response);
+        answer.refused(call.id, response.text);
+      }
       this.#refusedWith = errorCodeIn(response.text);
       await this.end('refused');
       return;

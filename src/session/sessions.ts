@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { contain, detach } from '../boundary.ts';
 import type { EventId } from '../protocol/event-id.ts';
 import type { Reason } from '../protocol/faults.ts';
+import { isTooLarge } from '../protocol/handshake.ts';
 import type { Message } from '../protocol/message.ts';
 import type { WaitingMail } from '../store/instances.ts';
 import type { Principal } from '../store/session-records.ts';
@@ -81,7 +82,7 @@ export class Sessions implements ProcessRoom {
       observer: options.observer,
       storeSignal: this.#closing.signal,
       quotas: this.#quotas,
-      refuses: (of) => this.#refuses(of),
+      refuses: (of, initialize) => this.#refuses(of, initialize),
     });
     this.retirements = new Retirements([this.#byKey, this.#ending, this.connected], cluster !== undefined);
     if (cluster === undefined) return;
@@ -267,14 +268,15 @@ export class Sessions implements ProcessRoom {
   #open(visitor: Visitor, initialize: Message, reply: Reply, headers?: Headers): void {
     const { key, server, principal, isOneStream, isGroup, topic } = visitor;
     const isTaken = this.#byKey.has(key) || this.#ending.has(key);
-    const refused = isTaken ? 'already_initialized' : this.#refuses({ server, principal });
+    const refused = isTaken ? 'already_initialized' : this.#refuses({ server, principal }, initialize);
     if (refused !== undefined) return reply.fault(refused, initialize.id ?? null);
     const start = { epoch: Date.now(), initialize: initialize.text, isOneStream, isGroup, topic };
     this.#create(key, server, principal, start).start(reply, headers);
   }
 
   /** Why no session more is opened here. */
-  #refuses(of: SessionOf): Reason | undefined {
+  #refuses(of: SessionOf, initialize: Message): Reason | undefined {
+    if (isTooLarge(initialize)) return 'initialize_too_large';
     if (this.isDraining) return 'draining';
     if (this.retirements.includes(of.server)) return 'server_reconfigured';
     return this.#quotas.refusesSession(of) ?? this.#lacksRoom();

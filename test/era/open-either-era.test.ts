@@ -107,6 +107,21 @@ describe('a server whose era is not known', () => {
     expect(translated.opened).toEqual([]);
   });
 
+  it('[C-03] is not read while its era is asked for, and is read on as its session wants it', async () => {
+    for (const isPaused of [false, true]) {
+      const { direct, open, find } = createOpener('legacy');
+      const { told, backend } = open();
+      direct.backend.says(errorOf(-32602));
+      expect(direct.backend.isPaused).toBe(true);
+      backend.pause();
+      backend.resume();
+      expect(direct.backend.isPaused).toBe(true);
+      if (isPaused) backend.pause();
+      await find();
+      expect([direct.backend.isPaused, told.length]).toEqual([isPaused, 1]);
+    }
+  });
+
   const modernOnly = errorOf(-32022, { supported: ['2026-07-28'] });
   it.each<[string, object, Era | Reason, unknown]>([
     ['-32022, and is not well', modernOnly, 'server_start_failed', 'failed'],

@@ -58,6 +58,12 @@ describe('what a client told its server', () => {
     expect(replayed().messages.map(({ params }) => params.uri)).toEqual(['a', 'c', '__proto__']);
   });
 
+  it('[S-09] keeps of a large notifications/initialized that it came', () => {
+    const { state, replayed } = createFixture();
+    state.sent(readMessage({ ...initialized, params: { x: 'x'.repeat(20_000) } }));
+    expect(replayed().messages).toEqual([initialized]);
+  });
+
   it('[P1] keeps the text as it was, but for the id', () => {
     const { state } = createFixture();
     const request = Buffer.from(

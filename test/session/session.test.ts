@@ -222,6 +222,36 @@ describe('initialize', () => {
     expect({ living: fake.living, size: sessions.all.length }).toEqual({ living: [], size: 0 });
   });
 
+  it('[S-09] [C-04] has 64 KiB at most, or opens no session and starts nothing', async () => {
+    const { server, sessions, fake } = createFixture();
+    const openWith = (bytes: number) => {
+      const reply = createFakeReply();
+      const [empty] = [{ ...initialize, params: { clientInfo: '' } }];
+      const clientInfo = 'x'.repeat(bytes - JSON.stringify(empty).length);
+      sessions.open(server, nobody, readMessage({ ...initialize, params: { clientInfo } }), reply);
+      return reply;
+    };
+    expect(openWith(64 * 1024 + 1).given).toEqual({ kind: 'fault', reason: 'initialize_too_large', id: 0 });
+    expect(fake.opened).toHaveLength(0);
+    openWith(64 * 1024);
+    expect(fake.opened).toHaveLength(1);
+  });
+
+  it.each([
+    ['more than 1 MiB', { protocolVersion: '2025-11-25', instructions: 'x'.repeat(1024 * 1024) }],
+    ['an error of more than 1 MiB', undefined],
+    ['a version of 65 characters', { protocolVersion: 'v'.repeat(65) }],
+    ['capabilities of more than 64 KiB', { protocolVersion: 'v', capabilities: { x: 'x'.repeat(64 * 1024) } }],
+  ])('[S-09] [C-04] that is answered with %s ends in a fault of its own, and nothing is stored', async (_, result) => {
+    const { fake, begin, ended, create } = createFixture();
+    const reply = begin();
+    const error = { code: 1, message: 'x'.repeat(1024 * 1024) };
+    fake.backend.says(result === undefined ? { jsonrpc: '2.0', id: 0, error } : response(0, result));
+    expect(await reply.answered()).toEqual({ kind: 'fault', reason: 'handshake_too_large', id: 0 });
+    expect([await ended.next(), fake.living]).toEqual(['refused', []]);
+    expect(create).not.toHaveBeenCalled();
+  });
+
   it('[P3] that the server refuses is passed on without a session id, and its backend ends', async () => {
     const { sessions, fake, begin, ended } = createFixture();
     const reply = begin();

@@ -27,6 +27,8 @@ export interface PassedMessage {
 export interface FlowWatcher {
   readonly owner: BackendOwner;
   onMessage(message: PassedMessage): void;
+  /** False while further messages are only counted: what they say is not looked at. */
+  hasRoom?(): boolean;
 }
 
 /** So many requests without an answer are remembered for each watched session (P8). */
@@ -77,12 +79,13 @@ export class Flow {
   passed(owner: BackendOwner, from: Sender, text: Uint8Array): void {
     const watched = this.#byOwner.get(keyOf(owner));
     if (watched === undefined) return;
-    for (const message of this.#read(watched, from, text))
+    const isShown = [...watched.watchers].some((watcher) => watcher.hasRoom?.() ?? true);
+    for (const message of this.#read(watched, from, text, isShown))
       for (const watcher of watched.watchers) watcher.onMessage(message);
   }
 
-  #read({ open }: Watched, from: Sender, bytes: Uint8Array): PassedMessage[] {
-    const common = { at: Date.now(), from, ...(this.#inspects && { text: shownContent(bytes) }) };
+  #read({ open }: Watched, from: Sender, bytes: Uint8Array, isShown: boolean): PassedMessage[] {
+    const common = { at: Date.now(), from, ...(this.#inspects && isShown && { text: shownContent(bytes) }) };
     const noise: PassedMessage = { ...common, kind: 'noise', size: bytes.length };
     if (bytes.length > maxReadBytes) return [noise];
     const body = readBody(Buffer.from(bytes), Number.POSITIVE_INFINITY);

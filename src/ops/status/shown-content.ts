@@ -16,7 +16,7 @@ const member = /"([\w.-]+)"(\s*:\s*)(?:"(?:[^"\\]|\\.)*(?:"|$)|[-\d.eE+]+|true|f
 /** Credentials that are known by their form, wherever they stand: schemes of HTTP, JSON web tokens, keys of well-known services, URLs with a password. */
 const credentialForms: readonly (readonly [form: RegExp, shown: string])[] = [
   [/\b(bearer|basic)\s+[\w.~+/-]{8,}=*/gi, `$1 ${hidden}`],
-  [/\beyJ[\w-]{8,}\.[\w-]+\.[\w-]*/g, hidden],
+  [/(?<![\w-])eyJ[\w-]{8,}\.[\w-]+\.[\w-]*/g, hidden],
   [/\b(?:sk|pk|rk|ghp|gho|ghs|ghu|glpat|xox[abprs]|AKIA|ASIA|AIza|github_pat|npm|hf)[-_]?[\w-]{16,}/g, hidden],
   [/(:\/\/[^\s/:@"]*:)[^\s/@"]+@/g, `$1${hidden}@`],
   [/-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)/g, hidden],

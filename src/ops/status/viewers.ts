@@ -49,6 +49,7 @@ class Viewer {
     if (watched === undefined) return;
     this.#unwatch = flow.watch({
       owner: watched,
+      hasRoom: () => this.#messages.length < maxMessagesPerFlush,
       onMessage: (message) => {
         if (this.#messages.length < maxMessagesPerFlush) this.#messages.push(message);
         else this.#skipped += 1;

@@ -1,5 +1,6 @@
 import { expect, it, test } from 'vitest';
 import { shownContent, withoutCredentials } from '../../../src/ops/status/shown-content.ts';
+import { cpuMsOf } from '../../support/cpu-time.ts';
 
 it.each([
   ['a password', '{"password":"hunter2"}', 'hunter2'],
@@ -31,6 +32,15 @@ test('a credential that the cut would halve is not shown either', () => {
   const start = `{"a":"${'x'.repeat(4_000)}","password":"`;
   const text = `${start}${'hunter2'.repeat(10_000)}"}`;
   expect(shownContent(Buffer.from(text))).not.toContain('hunter2');
+});
+
+test('[S-15] JSON web tokens are looked for in linear time', () => {
+  const cpuMs = (repeats: number): number => cpuMsOf(() => withoutCredentials('-eyJ'.repeat(repeats)));
+  cpuMs(1_000);
+  // 64 times as long, and 4,096 times as much work where each beginning is read to the end.
+  const [short, long] = [cpuMs(4_096), cpuMs(262_144)];
+  expect(long).toBeLessThan(200 + 200 * short);
+  expect(long).toBeLessThan(2_000);
 });
 
 test('reading takes no longer for a text that is made for it', () => {
