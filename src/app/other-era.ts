@@ -17,7 +17,9 @@ export async function explainForcedEra(
   if (openOther === undefined) return error;
   const trial = openTrial(openOther, timeoutMs, other);
   try {
-    await (other === 'modern' ? discover(trial) : initialize(trial));
+    const speaksModern = other === 'modern' && (await discover(trial)) !== undefined;
+    const speaksLegacy = other === 'legacy' && typeof (await initialize(trial)).protocolVersion === 'string';
+    if (!speaksModern && !speaksLegacy) return error;
   } catch {
     return error; // it speaks neither, and that is no matter of the option
   } finally {

@@ -1,7 +1,8 @@
 import type { Backend, BackendEnd, OpenBackend } from '../backend/backend.ts';
 import { helpIfEnded, helpIfSilent } from '../ops/health/start-help.ts';
 import { entryOf } from '../protocol/faults.ts';
-import { readOne, readResponse } from '../protocol/message.ts';
+import { type Message, readOne, readResponse } from '../protocol/message.ts';
+import { readDiscovery } from '../protocol/modern/discovery.ts';
 import { ownRequest } from '../protocol/modern/envelope.ts';
 import { type Era, legacyRevisions, modernRevisions } from '../protocol/revisions.ts';
 import { version } from './version.ts';
@@ -43,16 +44,52 @@ export async function initialize(trial: Trial): Promise<InitializeResult> {
 
 /** What a server of the modern era says of itself. */
 export interface DiscoverResult {
-  readonly supportedVersions?: readonly string[];
+  readonly supportedVersions?: readonly unknown[];
   readonly capabilities?: Readonly<Record<string, unknown>>;
   readonly _meta?: { readonly 'io.modelcontextprotocol/serverInfo'?: ServerInfo };
 }
 
-/** Asks a server of the modern era what it is. Rejects if it serves no revision that the gateway knows. */
+/**
+ * Asks a server of the modern era what it is. One that refuses the version of the question and names it all the same is
+ * asked once more (2026-07-28, basic/versioning). Rejects if it serves no revision that the gateway knows.
+ */
 export async function discover(trial: Trial): Promise<DiscoverResult> {
-  const result = (await trial.request('server/discover', {})) as DiscoverResult;
+  const ask = (): Promise<DiscoverResult> => trial.request('server/discover', {}) as Promise<DiscoverResult>;
+  const result = await ask().catch((error: Error) => {
+    const discovery = error instanceof Refused ? readDiscovery(error.response) : undefined;
+    if (discovery?.era !== 'modern') throw error;
+    return discovery.revisions.length > 0 ? ask() : { supportedVersions: discovery.supported };
+  });
   if (servedRevisions(result).length > 0) return result;
-  throw new Error('It serves no revision of the modern era that this gateway knows.');
+  const versions = versionsIn(result.supportedVersions);
+  throw new Error(
+    `It serves no revision of the modern era that this gateway serves (${modernRevisions.join(', ')}).${versions}`,
+  );
+}
+
+/** The server answered with an error. */
+class Refused extends Error {
+  readonly response: Message;
+
+  constructor(message: string, response: Message) {
+    super(message);
+    this.response = response;
+  }
+}
+
+interface ErrorAnswer {
+  readonly data?: { readonly supported?: unknown } | null;
+}
+
+/** A server could name anything (P8). */
+const maxVersions = 10;
+const versionForm = /^[\w.-]{1,32}$/;
+
+/** Says which versions a server names; empty if it names none. */
+function versionsIn(supported: unknown): string {
+  const named: unknown[] = Array.isArray(supported) ? supported : [];
+  const versions = named.filter((each) => typeof each === 'string' && versionForm.test(each)).slice(0, maxVersions);
+  return versions.length === 0 ? '' : ` It supports ${versions.join(', ')}.`;
 }
 
 /** The revisions of the modern era that both the server and the gateway serve. */
@@ -99,10 +136,13 @@ export function openTrial(open: OpenBackend, timeoutMs: number, era: Era = 'lega
 
   const settle = (line: Buffer): void => {
     noise.note(line);
-    if (readResponse(line)?.id !== lastId || waiting === undefined) return;
+    const response = readResponse(line);
+    if (response === undefined || response.id !== lastId || waiting === undefined) return;
     const { result, error } = JSON.parse(line.toString()) as { result?: unknown; error?: unknown };
-    if (error === undefined) waiting.resolve(result);
-    else waiting.reject(new Error(`It answered ${waiting.method} with ${errorText(error)}`));
+    if (error === undefined) return waiting.resolve(result);
+    const versions = versionsIn((error as ErrorAnswer | null)?.data?.supported);
+    const sentence = `It answered ${waiting.method} with ${errorText(error)}`;
+    waiting.reject(new Refused(versions === '' ? sentence : `${sentence}.${versions}`, response));
   };
 
   const textOf = (method: string, params: object): Buffer => {

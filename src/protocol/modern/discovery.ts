@@ -9,6 +9,8 @@ export type Discovery =
       readonly era: 'modern';
       /** The revisions that both the server and the gateway serve. */
       readonly revisions: readonly string[];
+      /** All that the server names: they are of its text. */
+      readonly supported: readonly unknown[];
       /** The capabilities that the server declares; undefined if it did not say. */
       readonly capabilities: ReadonlySet<string> | undefined;
     }
@@ -21,7 +23,7 @@ export function readDiscovery(response: Message): Discovery {
   const versions = listOf(response);
   if (versions === undefined) return { era: 'legacy' };
   const revisions = modernRevisions.filter((revision) => versions.includes(revision));
-  return { era: 'modern', revisions, capabilities: capabilitiesOf(response) };
+  return { era: 'modern', revisions, supported: versions, capabilities: capabilitiesOf(response) };
 }
 
 function capabilitiesOf(response: Message): ReadonlySet<string> | undefined {
