@@ -90,7 +90,7 @@ async function answers(served: ServedServer): Promise<void> {
   const { probeTimeoutMs } = config;
   const era = await inTime(modern.findEra(undefined, undefined, true), probeTimeoutMs);
   if (era === 'modern' && modern.isShared) return askModern(served);
-  if (era === 'server_start_failed') throw new NotStarted(era);
+  if (era === 'server_start_failed' || era === 'server_unauthorized') throw new NotStarted(era);
   if (era !== 'legacy' && era !== 'modern') throw new Error(`its era could not be found out: ${era}`);
   const trial = openTrial(served.running.openSibling, probeTimeoutMs, era);
   try {

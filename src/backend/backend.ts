@@ -93,6 +93,8 @@ export interface BackendEnd {
   readonly lastOutput?: readonly string[];
   /** It could not be started since its command is not there. */
   readonly isNotFound?: boolean;
+  /** It could not be started since the server refused the credentials that it was sent, or wants some. */
+  readonly isUnauthorized?: boolean;
   /** The server answered as one does that has another transport. */
   readonly isOtherTransport?: boolean;
   /** Messages that were sent and that the server certainly did not take, in order: another backend may have them. */

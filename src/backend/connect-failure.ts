@@ -39,11 +39,18 @@ export function explainRefusal(status: number, where: string): string | undefine
   if (status >= 300 && status < 400) {
     return `${where} answered with a redirect (${status}), and none is followed. Configure the URL that it leads to.`;
   }
-  if (status === 401 || status === 403) {
+  if (isUnauthorized(status)) {
     return `${where} refused access (${status}). Give it credentials with --header 'Authorization: …' or headers, or let each client show its own with --forward-header Authorization.`;
   }
   return undefined;
 }
+
+/** True for a status that refuses credentials, or wants some. */
+export const isUnauthorized = (status = 0): boolean => status === 401 || status === 403;
+
+/** What a client is told of a request that a server refused with this status. */
+export const reasonOfStatus = (status?: number): 'server_unauthorized' | 'server_refused' =>
+  isUnauthorized(status) ? 'server_unauthorized' : 'server_refused';
 
 /** The code of a system, TLS or HTTP client error. */
 export function codeOf(cause: unknown): string {

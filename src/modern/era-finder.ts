@@ -2,6 +2,7 @@ import type { BackendEnd, OpenBackend } from '../backend/backend.ts';
 import type { Reason } from '../protocol/faults.ts';
 import { type ForwardedHeaders, noHeaders } from '../protocol/forwarded-headers.ts';
 import type { Era } from '../protocol/revisions.ts';
+import { reasonOfFailedStart } from '../session/lost-calls.ts';
 import { differsByClient, type Server } from '../session/session-parts.ts';
 import { type EraProbe, type ProbeOutcome, probeEra } from './era-probe.ts';
 import type { ModernObserver } from './observer.ts';
@@ -156,4 +157,4 @@ export class EraFinder {
 type FoundEra = Extract<ProbeOutcome, { era: Era }>;
 
 const reasonOf = ({ end }: Extract<ProbeOutcome, { era: undefined }>): Reason =>
-  end === undefined ? 'server_start_timeout' : 'server_start_failed';
+  end === undefined ? 'server_start_timeout' : reasonOfFailedStart(end);

@@ -151,7 +151,11 @@ export class SharedProcess {
       onUnanswered: (ids, why, isFinal) => this.#options.onUnanswered(ids, why, isFinal),
       onEnd: (end) => {
         const told = detail === undefined ? end : { ...end, detail };
-        this.#ended(told, end.isOtherTransport ? 'server_not_modern' : reason, headers);
+        this.#ended(
+          told,
+          end.isOtherTransport ? 'server_not_modern' : end.isUnauthorized ? 'server_unauthorized' : reason,
+          headers,
+        );
       },
     });
     this.#backend = backend;

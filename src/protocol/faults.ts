@@ -473,6 +473,14 @@ const catalogue = {
     reached: 'maybe',
     message: 'The MCP server refused the POST of this request, or ended it without an answer: there will be none.',
   },
+  // Not 401: that would have clients look for credentials for the gateway.
+  server_unauthorized: {
+    status: 502,
+    code: -32000,
+    reached: 'maybe',
+    message:
+      'The MCP server refused access (401 or 403). Its operator gives it credentials with --header, or has each client send its own with --forward-header.',
+  },
   server_unreachable: {
     status: 502,
     code: -32000,

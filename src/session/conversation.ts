@@ -12,7 +12,7 @@ import { type Call, Calls } from './calls.ts';
 import type { ClientState } from './client-state.ts';
 import type { Refusal } from './event-writer.ts';
 import { Inbound, idOf } from './inbound.ts';
-import { LostCalls, readUntaken, reasonOfLoss, type Untaken } from './lost-calls.ts';
+import { LostCalls, readUntaken, reasonOfFailedStart, reasonOfLoss, type Untaken } from './lost-calls.ts';
 import { type Dropped, type SessionName, type SessionObserver, tellFailure } from './observer.ts';
 import { OneStream } from './one-stream.ts';
 import { Outbound } from './outbound.ts';
@@ -265,7 +265,7 @@ export class Conversation {
     this.calls.tasks.clear();
     this.#place.forget();
     const reason = reasonOfLoss(end);
-    if (this.#handshake === undefined) this.#options.onOver('server_start_failed');
+    if (this.#handshake === undefined) this.#options.onOver(reasonOfFailedStart(end));
     else if (this.#options.parts.server.onBackendExit === 'end') this.#options.onOver(reason);
     else {
       // First, so that a cancellation still finds the stream where its request went.

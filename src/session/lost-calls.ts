@@ -26,6 +26,12 @@ export interface LostCallsOptions {
 export const reasonOfLoss = ({ reason }: BackendEnd): 'line_too_long' | 'memory_limit' | 'server_exited' =>
   reason === 'line_too_long' || reason === 'memory_limit' ? reason : 'server_exited';
 
+/** What a client is told of a server that could not be started. */
+export const reasonOfFailedStart = ({
+  isUnauthorized = false,
+}: BackendEnd): 'server_unauthorized' | 'server_start_failed' =>
+  isUnauthorized ? 'server_unauthorized' : 'server_start_failed';
+
 /** A message that a lost backend did not take. */
 export interface Untaken extends Pick<Parcel, 'headers'> {
   /** As the scan read it: most of its members are getters of its class, which a copy of the object would lose. */

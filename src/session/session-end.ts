@@ -9,6 +9,7 @@ export type SessionEnd =
   | 'client_gone'
   | 'refused'
   | 'server_start_failed'
+  | 'server_unauthorized'
   | 'server_start_timeout'
   | 'server_exited'
   | 'server_changed'
@@ -33,6 +34,7 @@ export const faultAtEnd: Readonly<Record<SessionEnd, Reason>> = {
   client_gone: 'session_ended',
   refused: 'session_ended',
   server_start_failed: 'server_start_failed',
+  server_unauthorized: 'server_unauthorized',
   server_start_timeout: 'server_start_timeout',
   server_exited: 'server_exited',
   server_changed: 'server_exited',

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { type Gateway, root, startGateway } from '../support/gateway.ts';
-import { initialize, open } from '../support/http-client.ts';
+import { initialize, open, post } from '../support/http-client.ts';
 import {
   callModern,
   metaKeys,
@@ -12,6 +12,7 @@ import {
 import { connectModernSdk } from '../support/modern-sdk-client.ts';
 import { connectV1 } from '../support/sdk-clients.ts';
 import { waitFor } from '../support/wait-for.ts';
+import { type Handler, initializeBody, startBehind } from './hostile-server.ts';
 
 /** What foreign suites, real servers and the SDK's own tests found where the eras meet. */
 
@@ -162,3 +163,21 @@ test('[J-07] the reason for a cancellation of a legacy client arrives at a moder
     { method: 'notifications/cancelled', params: { reason: expect.stringContaining('The user pressed stop') } },
   ]);
 });
+
+test.each([
+  ['http', 401],
+  ['http', 403],
+  ['sse', 401],
+] as const)(
+  '[J-08] a server on %s that answers %i refuses credentials, which asks no client for credentials of the gateway',
+  async (transport, status) => {
+    const refuse: Handler = (_, response) => void response.writeHead(status, { 'www-authenticate': 'Bearer' }).end();
+    const { url } = await startBehind(transport, refuse, refuse);
+    const answers = [await post(url, initializeBody), await callModern(url, 'any')];
+    for (const answer of answers) {
+      expect([answer.status, answer.json.error.data.reason]).toEqual([502, 'server_unauthorized']);
+      expect(answer.json.error.message).toContain('refused access');
+      expect(answer.headers['www-authenticate']).toBeUndefined();
+    }
+  },
+);

@@ -65,7 +65,7 @@ describe.each(['sse', 'http'] as const)("a client's headers, with a server of %s
       { jsonrpc: '2.0', id: 'x', method: 'tools/call', params },
       { 'Mcp-Session-Id': session.id },
     );
-    expect(stolen.messages[0]?.error?.data.reason).toBe('server_refused');
+    expect(stolen.messages[0]?.error?.data.reason).toBe('server_unauthorized');
     expect(await tokenOfCall(session)).toBe('mine');
     await Promise.all([session.delete(), other.delete()]);
   });
@@ -90,7 +90,7 @@ describe.each(['sse', 'http'] as const)("a client's headers, with a server of %s
   test('without a token the server refuses the session, and the client is told so', async () => {
     const params = { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'x', version: '1' } };
     const { status, json } = await post(urlOf(), { jsonrpc: '2.0', id: 0, method: 'initialize', params });
-    expect([status, json.error.data.reason]).toEqual([502, 'server_start_failed']);
+    expect([status, json.error.data.reason]).toEqual([502, 'server_unauthorized']);
     expect(gateways[transport].stderr()).toContain('refused access (401)');
   });
 

@@ -22,7 +22,8 @@ function greets(message: { id?: unknown; method?: string }, response: ServerResp
 
 test.each<[string, Handler, number, string]>([
   ['5xx', (_, r) => void r.writeHead(503).end('upstream-secret'), 502, 'server_start_failed'],
-  ['401', (_, r) => void r.writeHead(401).end(), 502, 'server_start_failed'],
+  ['401 [J-08]', (_, r) => void r.writeHead(401).end(), 502, 'server_unauthorized'],
+  ['403 [J-08]', (_, r) => void r.writeHead(403).end(), 502, 'server_unauthorized'],
   ['404, and no stream either', (_, r) => void r.writeHead(404).end(), 502, 'server_start_failed'],
   [
     'a redirect',

@@ -31,7 +31,7 @@ const behind = (onPost: Handler, options: object = {}) =>
 describe('[F28] [S11] a modern server that answers its start with', () => {
   test.each<[string, Handler, string]>([
     ['5xx', (_, r) => void r.writeHead(503).end('upstream-secret'), 'server_start_failed'],
-    ['401', (_, r) => void r.writeHead(401).end(), 'server_start_failed'],
+    ['401 [J-08]', (_, r) => void r.writeHead(401).end(), 'server_unauthorized'],
     ['a redirect', (_, r) => void r.writeHead(307, { location: 'http://127.0.0.1:1/' }).end(), 'server_start_failed'],
     ['404', (_, r) => void r.writeHead(404).end(), 'server_not_modern'],
     ['HTML', (_, r) => void r.writeHead(200, { 'content-type': 'text/html' }).end('<p>'), 'server_start_failed'],
@@ -96,11 +96,11 @@ test('[P11] [S16] headers of a client go with its own requests; who has none sta
   const call = (name: string, token?: string) =>
     callModern(url, name, {}, token === undefined ? {} : { headers: { Authorization: token } });
   const [stranger] = await Promise.all([call('s')]);
-  expect([stranger.status, stranger.json.error.data.reason]).toEqual([502, 'server_start_failed']);
+  expect([stranger.status, stranger.json.error.data.reason]).toEqual([502, 'server_unauthorized']);
   const answers = await Promise.all([call('a', 'Bearer a'), call('b', 'Bearer b')]);
   expect(answers.map(({ status }) => status)).toEqual([200, 200]);
   const late = await call('s');
-  expect([late.status, late.json.error.data.reason]).toEqual([502, 'server_refused']);
+  expect([late.status, late.json.error.data.reason]).toEqual([502, 'server_unauthorized']);
   expect(new Map(seen)).toEqual(
     new Map([
       ['a', 'Bearer a'],

@@ -3,7 +3,7 @@ import type { ForwardedHeaders } from '../../protocol/forwarded-headers.ts';
 import { flattenLineBreaks } from '../../protocol/lines.ts';
 import type { Message } from '../../protocol/message.ts';
 import type { Parcel, RequestIds } from '../backend.ts';
-import { explainConnectFailure } from '../connect-failure.ts';
+import { explainConnectFailure, reasonOfStatus } from '../connect-failure.ts';
 import { type Answer, type Connection, postHeaders } from '../web/connection.ts';
 import { Cut } from '../web/cut.ts';
 import type { Flow } from '../web/flow.ts';
@@ -172,7 +172,12 @@ export function startExchange(what: Outgoing | Resumed, parts: ExchangeParts): E
       const detail = `${where} speaks only the revisions from 2026-07-28 on, which have no initialize.`;
       return { outcome: 'failed', reason: 'server_refused', detail };
     }
-    return { outcome: 'failed', reason: 'server_refused', detail: explainStatus(status, where, isInitialize), status };
+    return {
+      outcome: 'failed',
+      reason: reasonOfStatus(status),
+      detail: explainStatus(status, where, isInitialize),
+      status,
+    };
   };
 
   const takeAnswer = async (answer: Answer): Promise<ExchangeEnd> => {

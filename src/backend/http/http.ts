@@ -2,6 +2,7 @@ import { detach } from '../../boundary.ts';
 import type { RequestId } from '../../protocol/faults.ts';
 import { noHeaders } from '../../protocol/forwarded-headers.ts';
 import type { Backend, BackendEnd, BackendEvents, OpenOptions, RequestIds, Resume } from '../backend.ts';
+import { isUnauthorized } from '../connect-failure.ts';
 import { faulty } from '../contained.ts';
 import { settlesWithin } from '../settles-within.ts';
 import type { UpstreamTls } from '../upstream-tls.ts';
@@ -198,7 +199,10 @@ export function openHttp(
     if (end.outcome === 'forgotten') return forgotten(end.isTaken ? undefined : exchange.parcel);
     if (isInitialize) {
       const isOtherTransport = otherStatuses.has(end.status ?? 0);
-      return detach('backend', finish({ reason: 'failed', detail: end.detail, isOtherTransport }));
+      return detach(
+        'backend',
+        finish({ reason: 'failed', detail: end.detail, isOtherTransport, isUnauthorized: isUnauthorized(end.status) }),
+      );
     }
     const left = [...exchange.open];
     if (left.length === 0) dropped += 1;

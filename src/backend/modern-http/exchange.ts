@@ -1,7 +1,7 @@
 import type { Reason, RequestId } from '../../protocol/faults.ts';
 import { flattenLineBreaks } from '../../protocol/lines.ts';
 import { errorCodeIn, findPlace, scalarAt } from '../../protocol/splice.ts';
-import { explainConnectFailure, explainRefusal } from '../connect-failure.ts';
+import { explainConnectFailure, explainRefusal, reasonOfStatus } from '../connect-failure.ts';
 import { type Answer, type Connection, postHeaders } from '../web/connection.ts';
 import type { Cut } from '../web/cut.ts';
 import { createEventReader } from '../web/event-reader.ts';
@@ -104,7 +104,7 @@ export async function post(
 }
 
 const refused = (detail: string, status?: number): Failure => ({
-  ...{ ok: false, reason: 'server_refused', detail },
+  ...{ ok: false, reason: reasonOfStatus(status), detail },
   ...(status !== undefined && { status }),
 });
 

@@ -4,7 +4,7 @@ import { type ForwardedHeaders, noHeaders } from '../../protocol/forwarded-heade
 import { flattenLineBreaks } from '../../protocol/lines.ts';
 import type { Message } from '../../protocol/message.ts';
 import type { Backend, BackendEnd, BackendEvents } from '../backend.ts';
-import { explainConnectFailure } from '../connect-failure.ts';
+import { explainConnectFailure, isUnauthorized } from '../connect-failure.ts';
 import type { UpstreamTls } from '../upstream-tls.ts';
 import { openConnection } from '../web/connection.ts';
 import { Cut } from '../web/cut.ts';
@@ -126,7 +126,10 @@ export function openModernHttp(options: ModernHttpOptions, events: BackendEvents
     if (!hasAnswered && (!outcome.ok || isUnwell(status))) {
       const detail = outcome.ok ? explainStatus(status, where) : outcome.detail;
       const isOtherTransport = !outcome.ok && isRefusal(status);
-      return detach('backend', finish({ reason: 'failed', detail, isOtherTransport }));
+      return detach(
+        'backend',
+        finish({ reason: 'failed', detail, isOtherTransport, isUnauthorized: isUnauthorized(status) }),
+      );
     }
     hasAnswered = true;
     if (outcome.ok) events.onMessages([outcome.response], [id]);

@@ -1,7 +1,7 @@
 import type { Reason, RequestId } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/forwarded-headers.ts';
 import { flattenLineBreaks } from '../../protocol/lines.ts';
-import { codeOf } from '../connect-failure.ts';
+import { codeOf, reasonOfStatus } from '../connect-failure.ts';
 import { type Answer, type Connection, postHeaders } from '../web/connection.ts';
 import type { Cut } from '../web/cut.ts';
 import { createEventReader } from '../web/event-reader.ts';
@@ -73,7 +73,7 @@ const broken = (cause: unknown): Failure => ({
 async function takeAnswer({ status, mediaType, body }: Answer, parts: PostParts): Promise<Posted> {
   if (status < 200 || status > 299) {
     await body.dump();
-    return { ok: false, reason: 'server_refused', detail: `A POST was answered with status ${status}.` };
+    return { ok: false, reason: reasonOfStatus(status), detail: `A POST was answered with status ${status}.` };
   }
   if (mediaType === 'text/event-stream') {
     const read = readEvents(body, parts);

@@ -1,7 +1,7 @@
 import { detach } from '../../boundary.ts';
 import type { ForwardedHeaders } from '../../protocol/forwarded-headers.ts';
 import type { BackendEnd } from '../backend.ts';
-import { codeOf, explainConnectFailure, explainRefusal } from '../connect-failure.ts';
+import { codeOf, explainConnectFailure, explainRefusal, isUnauthorized } from '../connect-failure.ts';
 import type { Answer, Connection } from '../web/connection.ts';
 import { createEventReader } from '../web/event-reader.ts';
 import { type Flow, Silence } from '../web/flow.ts';
@@ -111,7 +111,10 @@ export function openStream(
       const headers = { ...ofClient, accept: 'text/event-stream', 'cache-control': 'no-store' };
       const answer = await connection.request({ method: 'GET', url, headers, signal: controller.signal });
       const fault = faultOf(answer, where);
-      if (fault !== undefined) return { reason: 'failed', detail: fault, isOtherTransport: isOther(answer) };
+      if (fault !== undefined) {
+        const told = { isOtherTransport: isOther(answer), isUnauthorized: isUnauthorized(answer.status) };
+        return { reason: 'failed', detail: fault, ...told };
+      }
       const late = `${where} named no endpoint within ${endpointTimeoutMs} ms. Is it the URL of an HTTP+SSE server?`;
       limit(endpointTimeoutMs, { reason: 'failed', detail: late, isOtherTransport: true });
       await flow.read(answer.body, takeChunk, idleTimeoutMs);

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { type RawData, WebSocket } from 'ws';
 import { flattenLineBreaks } from '../../protocol/lines.ts';
 import type { Backend, BackendEnd, BackendEvents, OpenOptions } from '../backend.ts';
+import { isUnauthorized } from '../connect-failure.ts';
 import type { UpstreamTls } from '../upstream-tls.ts';
 import { limitsOf, maxUnansweredPings, subprotocol, watchPeer } from '../websocket-peer.ts';
 import { explainAnswer, explainBreak, explainClose, explainFailure } from './explain.ts';
@@ -82,7 +83,7 @@ export function openWebSocket(options: WebSocketOptions, events: BackendEvents, 
     cut({ reason: 'failed', detail: `${where} did not open a WebSocket within ${connectTimeoutMs} ms.` });
   }, connectTimeoutMs);
   peer.once('unexpected-response', (_, { statusCode = 0 }) =>
-    cut({ reason: 'failed', detail: explainAnswer(statusCode, where) }),
+    cut({ reason: 'failed', detail: explainAnswer(statusCode, where), isUnauthorized: isUnauthorized(statusCode) }),
   );
   peer.once('upgrade', ({ headers: answered, socket }: IncomingMessage) => {
     if (answered['sec-websocket-protocol'] !== subprotocol) {

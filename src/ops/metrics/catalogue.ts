@@ -50,7 +50,13 @@ const sessionEnds: Readonly<Record<SessionEnd, true>> = {
     released: true,
     moved: true,
   },
-  ...{ server_start_failed: true, server_start_timeout: true, server_exited: true, server_changed: true },
+  ...{
+    server_start_failed: true,
+    server_unauthorized: true,
+    server_start_timeout: true,
+    server_exited: true,
+    server_changed: true,
+  },
   ...{ crash_loop: true, line_too_long: true, memory_limit: true, reconfigured: true },
   ...{ store_unavailable: true, internal: true },
 };

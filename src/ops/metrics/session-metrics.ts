@@ -1,7 +1,15 @@
 import type { ModernObserver } from '../../modern/observer.ts';
 import type { SessionObserver } from '../../session/observer.ts';
+import type { SessionEnd } from '../../session/session-end.ts';
 import { StoreUnavailable } from '../../store/store-unavailable.ts';
 import type { Metrics } from './metrics.ts';
+
+/** Ends of sessions whose server did not start. */
+const startFailures: ReadonlySet<SessionEnd> = new Set([
+  'server_start_failed',
+  'server_unauthorized',
+  'server_start_timeout',
+]);
 
 /** Counts what happens to sessions. */
 export function countSessions(metrics: Metrics): Partial<SessionObserver> {
@@ -16,7 +24,7 @@ export function countSessions(metrics: Metrics): Partial<SessionObserver> {
     ended({ server }, { reason }) {
       add('sessionEnds', server, reason);
       if (reason === 'crash_loop') add('crashLoops', server);
-      if (reason === 'server_start_failed' || reason === 'server_start_timeout') add('startFailures', server);
+      if (startFailures.has(reason)) add('startFailures', server);
     },
     adopted: ({ server }) => add('takeovers', server),
     restored: ({ server }, { isWaking }) => add(isWaking ? 'wakings' : 'restores', server),

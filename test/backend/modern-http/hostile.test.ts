@@ -32,11 +32,17 @@ describe('[F28] a server that answers its first request with', () => {
       /neither a response nor/,
       false,
     ],
-  ])('%s has not started', async (_, onPost, detail, isOtherTransport) => {
+  ])('[J-08] %s has not started', async (name, onPost, detail, isOtherTransport) => {
     const { send, end, messages, server } = await openModern(({ response }) => onPost(response));
     send(discover);
     const ended = await end();
-    expect(ended).toEqual({ reason: 'failed', detail: expect.stringMatching(detail), isOtherTransport });
+    const isUnauthorized = name === '401' || name === '403';
+    expect(ended).toEqual({
+      reason: 'failed',
+      detail: expect.stringMatching(detail),
+      isOtherTransport,
+      isUnauthorized,
+    });
     expect(ended.detail).not.toContain('url-secret');
     expect([messages.items, server.requests.length]).toEqual([[], 1]);
   });
