@@ -124,8 +124,7 @@ export class Feed {
     const { stream, sink, requests = '', retryMs, slowReaderMs } = this.#options;
     const { epoch, seq } = newest;
     this.#options.onWritten?.(events.length, source);
-    const at = formatEventId(stream, { epoch, seq, requests });
-    const keepsUp = sink.write(encodeEvents(events, retryMs, requests), at);
+    const keepsUp = sink.write(encodeEvents(events, retryMs, requests), formatEventId(stream, { epoch, seq }));
     this.cursor = { epoch, seq };
     if (newest.last) this.close();
     else if (!keepsUp && this.#state !== 'closed') {

@@ -57,7 +57,7 @@ export type Headers = Readonly<Record<string, string>>;
 export interface EventSink {
   /**
    * Writes the text of whole events.
-   * @param at the id of the last event in it that has one
+   * @param at the place of the last event in it that has an id: the id without requests
    * @returns false if the client does not keep up: write no more before `onDrain`
    */
   write(text: Buffer, at?: string): boolean;

@@ -305,8 +305,9 @@ export class Streams {
 
   /** An empty event that gives the client a place to resume from. */
   #prime(sink: EventSink, id: EventId): void {
-    const text = encodeEvents([{ ...id, data: noData }], this.#options.retryMs, id.requests);
-    sink.write(text, formatEventId(id.stream, id));
+    const { stream, epoch, seq, requests } = id;
+    const text = encodeEvents([{ stream, epoch, seq, data: noData }], this.#options.retryMs, requests);
+    sink.write(text, formatEventId(stream, { epoch, seq }));
   }
 
   #measurePressure(): void {

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { detach } from '../../boundary.ts';
-import { type EventId, parseEventId } from '../../protocol/event-id.ts';
+import { type EventId, formatRequests, parseEventId } from '../../protocol/event-id.ts';
 import type { Reason, RequestId } from '../../protocol/faults.ts';
 import type { EventSink, Reply } from '../reply.ts';
 import { isHarmless } from '../rerun.ts';
@@ -28,6 +28,8 @@ export class Exchange {
   readonly #reply: ContinuedReply;
   #wanted: Wanted;
   readonly #ids: readonly RequestId[];
+  /** How the event ids of the client name its requests. */
+  readonly #named: Pick<EventId, 'requests'>;
   /** The names under which owners were asked, oldest first. */
   #asked: readonly string[] = [];
   /** The owner that is to answer; letters of others are out of date. */
@@ -45,6 +47,8 @@ export class Exchange {
     this.#host = host;
     this.#ids = requestIds(wanted);
     this.#reply = new ContinuedReply(reply, this.#ids, wanted.kind === 'listen' ? wanted.after : undefined);
+    const requests = wanted.kind === 'listen' ? wanted.after?.requests : formatRequests(this.#ids);
+    this.#named = requests === undefined ? {} : { requests };
     this.#reply.mayHaveRun = wanted.kind === 'post' && wanted.again === true;
     reply.onGone(() => {
       this.#letOwnerGo();
@@ -257,7 +261,7 @@ export class Exchange {
 
   #write(from: string, bytes: Buffer, at: string | undefined): void {
     const place = at === undefined ? undefined : parseEventId(at);
-    if (place !== undefined) this.#reach(place);
+    if (place !== undefined) this.#reach({ ...place, ...this.#named });
     this.#hasWritten = true;
     const keepsUp = this.#sink?.write(bytes, at);
     this.#unacknowledged += bytes.length;

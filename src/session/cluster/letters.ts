@@ -25,12 +25,15 @@ export type ToOwner =
       readonly lengths: readonly number[];
       readonly group?: GroupWishes;
     })
-  /** A GET; `after` is its Last-Event-ID, or where an earlier owner's part of it ended: then it `continues`. */
+  /**
+   * A GET; `after` and `requests` are its Last-Event-ID, or where an earlier owner's part of it ended: then it `continues`.
+   */
   | (Brought & {
       readonly kind: 'listen';
       readonly n: number;
       readonly key: string;
       readonly after?: string;
+      readonly requests?: string;
       readonly continues: boolean;
     })
   /** A DELETE. */

@@ -48,7 +48,7 @@ export class OwnerDesk {
     }
     if (letter.kind === 'remove') session.remove(this.#replyTo(from, n, { accepts: streamOnly, ...brought }));
     else if (letter.kind === 'listen') {
-      const after = letter.after === undefined ? undefined : parseEventId(letter.after);
+      const after = letter.after === undefined ? undefined : parseEventId(letter.after + (letter.requests ?? ''));
       const asked = { accepts: streamOnly, ...brought, isContinued: letter.continues };
       session.listen(after, this.#replyTo(from, n, asked));
     } else {

@@ -55,7 +55,10 @@ export async function replay(
     }
     if (newest !== undefined) {
       place = { ...after, epoch: newest.epoch, seq: newest.seq };
-      const keepsUp = sink.write(encodeEvents(events, retryMs, requests), formatEventId(stream, place));
+      const keepsUp = sink.write(
+        encodeEvents(events, retryMs, requests),
+        formatEventId(stream, { epoch: place.epoch, seq: place.seq }),
+      );
       onWritten?.(events.length);
       reply.isContinued = true;
       if (!keepsUp && !(await reply.drains(slowReaderMs))) {

@@ -29,6 +29,13 @@ export const requestIds = (wanted: Wanted): readonly RequestId[] =>
 /** An owner is told no more of the names under which it was asked before. */
 export const maxNames = 10;
 
+/** The requests have a member of their own: instances before they had names in event ids read the place alone. */
+function placeIn(after: EventId | undefined): { readonly after?: string; readonly requests?: string } {
+  if (after === undefined) return {};
+  const { stream, epoch, seq, requests } = after;
+  return { after: formatEventId(stream, { epoch, seq }), ...(requests !== undefined && { requests }) };
+}
+
 /** The letter that asks an owner. */
 export function letterOf(
   wanted: Wanted,
@@ -38,11 +45,7 @@ export function letterOf(
   const { accepts, isContinued: continues, mayHaveRun: again } = reply;
   if (wanted.kind === 'remove') return { letter: { kind: 'remove', n, key, ...brought }, body: [] };
   if (wanted.kind === 'listen') {
-    const after = wanted.after && formatEventId(wanted.after.stream, wanted.after);
-    return {
-      letter: { kind: 'listen', n, key, continues, ...(after !== undefined && { after }), ...brought },
-      body: [],
-    };
+    return { letter: { kind: 'listen', n, key, continues, ...placeIn(wanted.after), ...brought }, body: [] };
   }
   const body = wanted.messages.map(({ text }) => text);
   const lengths = body.map(({ length }) => length);

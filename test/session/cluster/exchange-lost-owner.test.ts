@@ -4,6 +4,9 @@ import { bytes, chunk, createExchange, postOf, settled } from './exchange-fixtur
 
 vi.mock('node:timers/promises', () => import('../../support/fake-delay.ts'));
 
+/** How event ids name the request of these tests. */
+const requests = '~%22a%22';
+
 describe('an owner that is lost', () => {
   it('[P3] before this instance was asked: the next one knows that the request may have been run', async () => {
     const wanted = { ...postOf([request('a', 'tools/list', {})]), again: true };
@@ -77,10 +80,10 @@ describe('an owner that is lost', () => {
     chunk(exchange, 'o1', note(2), '3.5-4');
     exchange.lose();
     await settled();
-    expect(replays).toEqual([{ stream: 3, epoch: 5, seq: 4 }]);
+    expect(replays).toEqual([{ stream: 3, epoch: 5, seq: 4, requests }]);
     expect(sent.at(-1)).toEqual({
       to: 'o2',
-      letter: { kind: 'listen', n: exchange.n, key: 'k', after: '3.5-4', continues: true },
+      letter: { kind: 'listen', n: exchange.n, key: 'k', after: '3.5-4', requests, continues: true },
       body: [],
     });
     exchange.take('o2', { kind: 'head', n: exchange.n }, Buffer.alloc(0));
@@ -175,7 +178,7 @@ describe('[P9] an owner that stops', () => {
     await settled();
     expect([sent.length, reply.sink.state]).toEqual([1, 'open']); // all its sessions at once would be too much
     await vi.advanceTimersByTimeAsync(3_000);
-    expect(replays).toEqual([{ stream: 3, epoch: 5, seq: 1 }]);
+    expect(replays).toEqual([{ stream: 3, epoch: 5, seq: 1, requests }]);
     expect(sent.at(-1)).toMatchObject({ to: 'o2', letter: { kind: 'listen', after: '3.5-1', continues: true } });
     chunk(exchange, 'o2', response('a'), '3.9-1');
     exchange.take('o2', { kind: 'finish', n: exchange.n }, Buffer.alloc(0));
