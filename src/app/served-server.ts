@@ -2,13 +2,12 @@ import type { OpenBackend } from '../backend/backend.ts';
 import { Groups } from '../era/groups/groups.ts';
 import { openEitherEra } from '../era/open-either-era.ts';
 import { Translator } from '../era/translator.ts';
-import { ModernServer } from '../modern/modern-server.ts';
+import { ModernServer, type ModernServerOptions } from '../modern/modern-server.ts';
 import type { ModernObserver } from '../modern/observer.ts';
 import type { ServerHealth } from '../ops/health/server-health.ts';
 import type { Server } from '../session/session-parts.ts';
 import type { Sessions } from '../session/sessions.ts';
 import { anonymous } from '../session/visitor.ts';
-import type { Changes } from '../store/changes.ts';
 import type { Store } from '../store/store.ts';
 import { hasAuthentication } from './configuration/authentication.ts';
 import type { GatewayConfig, ServerConfig } from './configuration/config.ts';
@@ -46,7 +45,8 @@ export function serve(running: RunningServer, parts: ServingParts, startAheadMs 
   const { config: gateway, sessions, store, keyed, observer } = parts;
   const { config } = running;
   const changes = gateway.redis === undefined ? undefined : store.changes;
-  const modern = runModern(running, parts, startAheadMs, changes);
+  const owners = gateway.redis === undefined ? undefined : store.owners;
+  const modern = runModern(running, parts, startAheadMs, { changes, owners });
   const onLegacy = (): void => parts.health.eraSeen(config.name, 'legacy');
   const server = { ...running.server, open: openForSessions(running, modern, gateway, onLegacy) };
   const groups = new Groups({
@@ -66,9 +66,9 @@ function runModern(
   { config, server, modern: access }: RunningServer,
   { config: gateway, sessions: room, observer }: ServingParts,
   startAheadMs: number,
-  changes: Changes | undefined,
+  shared: Pick<ModernServerOptions, 'changes' | 'owners'>,
 ): ModernServer {
-  const common = { version, limits: gateway, observer, changes };
+  const common = { version, limits: gateway, observer, ...shared };
   if (access === undefined) return new ModernServer({ ...common, server, era: 'legacy', openSibling: server.open });
   const { open, ...how } = access;
   const isUnused = access.isOverHttp && config.isolation !== 'auto' && config.sessionless !== 'serve';

@@ -9,12 +9,14 @@ import { type Era, modernRevisions } from '../protocol/revisions.ts';
 import type { ProcessRoom } from '../session/quotas/process-room.ts';
 import { anonymous, isSameUser } from '../session/visitor.ts';
 import type { Changes } from '../store/changes.ts';
+import type { Owners } from '../store/owners.ts';
 import type { Answer, CallAnswer } from './answer.ts';
 import type { Cancel, Origin } from './calls.ts';
 import { EraFinder, type EraFinderOptions, type SeenOfEra } from './era-finder.ts';
 import type { Isolation } from './isolation.ts';
 import { SessionAccess } from './session-access.ts';
 import type { SharedLimits } from './shared-limits.ts';
+import { TaskDirectory } from './task-directory.ts';
 import type { Asker } from './task-owners.ts';
 import type { Tenant, TenantHost } from './tenant.ts';
 import { Tenants } from './tenants.ts';
@@ -25,6 +27,8 @@ export interface ModernServerOptions extends EraFinderOptions {
   readonly limits: SharedLimits;
   /** What instances tell each other; undefined if there is one alone. */
   readonly changes?: Changes | undefined;
+  /** What instances that reach one server tell each other of its tasks; undefined if there is one alone. */
+  readonly owners?: Owners | undefined;
   /** Who shares its process, or a connection to it; `shared` where it is not said. */
   readonly isolation?: Isolation;
   /** Counts the processes of users; absent where nothing is counted. */
@@ -66,6 +70,7 @@ export class ModernServer {
     const open = observer.seeBackends?.(server.name, server.open) ?? server.open;
     const host: TenantHost = {
       ...{ server: { ...server, open }, version, limits, observer },
+      directory: this.#directory(),
       revision: () => this.revision,
       onReady: (revisions) => {
         this.#revisions = revisions;
@@ -73,6 +78,16 @@ export class ModernServer {
       onNotModern: () => this.#finder.forget(),
     };
     this.#tenants = new Tenants({ host, isolation, changes: server.isRemote ? undefined : changes, room, idleMs });
+  }
+
+  #directory(): TaskDirectory | undefined {
+    const { server, owners, limits, observer } = this.#options;
+    // The tasks of a process end with it, and no other instance has it.
+    if (owners === undefined || !server.isRemote) return undefined;
+    return new TaskDirectory({
+      ...{ topic: `${server.digest} ${server.name}`, owners, maxMs: limits.requestMaxMs },
+      onFailed: (cause) => observer.failed(server.name, cause),
+    });
   }
 
   get name(): string {

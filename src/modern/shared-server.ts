@@ -55,7 +55,8 @@ export class SharedServer {
   readonly #deliveries: Deliveries;
   readonly #process: SharedProcess;
   readonly #reruns: Reruns;
-  readonly #tasks = new TaskOwners();
+  /** Whose the tasks are that it has begun. */
+  readonly tasks = new TaskOwners();
   readonly #sweep: NodeJS.Timeout;
   /** What the process that runs declares; undefined if it does not say. */
   #capabilities: ReadonlySet<string> | undefined;
@@ -72,7 +73,7 @@ export class SharedServer {
       declares: (capability) => this.#capabilities?.has(capability) ?? true,
       onAnswered: (call, text) => this.#answered(call, text),
       onToolsChanged: options.onToolsChanged,
-      mayHearOfTask: ({ asker }, notification) => asker === undefined || this.#tasks.names(notification, asker),
+      mayHearOfTask: ({ asker }, notification) => asker === undefined || this.tasks.names(notification, asker),
       onDropped: (what, text) => this.#drop(what, text),
       tellServer: (text, headers) => {
         this.#process.send(text, headers);
@@ -115,7 +116,7 @@ export class SharedServer {
     answer: CallAnswer,
     { headers = noHeaders, asker: sender, isOfSession = false, isOfProbe = false }: Origin = {},
   ): Cancel {
-    const refused = this.#refusal(request, isOfSession) ?? (sender && this.#tasks.refusal(request, sender));
+    const refused = this.#refusal(request, isOfSession) ?? (sender && this.tasks.refusal(request, sender));
     if (refused !== undefined) {
       answer.fault(refused);
       return () => undefined;
@@ -124,7 +125,7 @@ export class SharedServer {
     const { text: renumbered, idText, tokenText } = renumber(request, number);
     const method = request.method as string;
     const isListen = method === listen;
-    const text = isListen && sender !== undefined ? this.#tasks.withOwnTasks(renumbered, sender) : renumbered;
+    const text = isListen && sender !== undefined ? this.tasks.withOwnTasks(renumbered, sender) : renumbered;
     const asker = sender !== undefined && (isListen || knowsTasks(request)) ? sender : undefined;
     const asked = { number, method, idText, tokenText, logLevel, text, isListen, answer, headers, asker };
     const call = newCall({ ...asked, isOfSession, isOfProbe });
@@ -174,7 +175,7 @@ export class SharedServer {
 
   /** True if a client waits for something, or the server may still work at a task. */
   get isBusy(): boolean {
-    return this.#calls.all().some(({ isOfProbe }) => !isOfProbe) || this.#tasks.areUnfinished(performance.now());
+    return this.#calls.all().some(({ isOfProbe }) => !isOfProbe) || this.tasks.areUnfinished(performance.now());
   }
 
   /** As `ModernServer.inFlight`. */
@@ -259,7 +260,7 @@ export class SharedServer {
   }
 
   #answered({ method, headers, asker, isListen }: SharedCall, text: Buffer): void {
-    if (asker !== undefined && !isListen) this.#tasks.learn(text, asker, this.#options.limits.requestMaxMs);
+    if (asker !== undefined && !isListen) this.tasks.learn(text, asker, this.#options.limits.requestMaxMs);
     this.#process.noteAnswer();
     this.#reruns.answered(method, text);
     if (method === 'tools/list') this.#options.onTools(text, headers);
@@ -281,7 +282,7 @@ export class SharedServer {
   #lost(end: BackendEnd): void {
     const { server, observer, onLost } = this.#options;
     onLost();
-    if (!server.isRemote) this.#tasks.clear(); // they have ended with it
+    if (!server.isRemote) this.tasks.clear(); // they have ended with it
     const calls = this.#calls.all();
     const again = calls.filter((call) => !call.isSent || call.isListen || this.#mayRunAgain(call));
     const runAgain = again.filter(({ isSent }) => isSent).length;

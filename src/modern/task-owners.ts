@@ -17,7 +17,8 @@ export interface Asker {
 }
 
 /** Whose a task is. */
-interface Owned {
+export interface Owned {
+  /** As `keyOfPrincipal` names him. */
   readonly owner: string;
   readonly needs: readonly string[];
   /** Until then its server may work at it, on the monotonic clock in milliseconds. */
@@ -75,9 +76,7 @@ export class TaskOwners {
     const place = findPlace(text, listedTasks);
     if (typeof place !== 'object') return text;
     const listed = text.subarray(place.start, place.end);
-    const places = listed.length <= maxFilterBytes ? (scanList(listed) ?? []) : [];
-    const ids = places.slice(0, maxFilterIds).map((each) => stringAt(listed, each));
-    const own = ids.filter((id) => this.#isOwn(id, asker));
+    const own = idsIn(listed).filter((id) => this.#isOwn(id, asker));
     return replaceParts(text, [{ ...place, by: JSON.stringify(own) }]);
   }
 
@@ -85,28 +84,19 @@ export class TaskOwners {
    * A request was answered: if it began a task, that is its sender's.
    * @param maxMs how long a task may take, whatever its server says
    */
-  learn(response: Buffer, { principal, needs = [] }: Asker, maxMs: number): void {
-    const result = valueAt(response, ['result']);
-    const members = result && scanObject(result);
-    if (result === undefined || members === undefined || members === 'duplicate_key') return;
-    const placeIn = (key: string): Place | undefined => {
-      const index = memberIndex(members, key);
-      if (index < 0) return undefined;
-      return { start: members.starts[index] as number, end: members.ends[index] as number };
-    };
-    if (stringAt(result, placeIn('resultType')) !== 'task') return;
-    const taskId = stringAt(result, placeIn('taskId'));
-    if (taskId === undefined) return;
-    const owner = keyOfPrincipal(principal);
+  learn(response: Buffer, asker: Asker, maxMs: number): void {
+    const task = readTask(response, asker, maxMs);
+    if (task !== undefined) this.set(task.taskId, task.owned);
+  }
+
+  /** A task is this one's from now on. */
+  set(taskId: string, owned: Owned): void {
     this.#forget(taskId);
+    const { owner } = owned;
     const count = this.#counts.get(owner) ?? 0;
-    if (count >= maxOfOwner) this.#forgetOldest((owned) => owned.owner === owner);
+    if (count >= maxOfOwner) this.#forgetOldest((other) => other.owner === owner);
     else if (this.#byId.size >= maxTasks) this.#forgetOldest(() => true);
-    const ttl = placeIn('ttlMs');
-    const ttlMs =
-      ttl === undefined ? Number.NaN : Number(result.toString('latin1', ttl.start, Math.min(ttl.end, ttl.start + 20)));
-    const untilMs = performance.now() + (ttlMs >= 0 ? Math.min(ttlMs, maxMs) : maxMs);
-    this.#byId.set(taskId, { owner, needs, untilMs });
+    this.#byId.set(taskId, owned);
     this.#counts.set(owner, (this.#counts.get(owner) ?? 0) + 1);
   }
 
@@ -134,6 +124,50 @@ export class TaskOwners {
     if (count > 0) this.#counts.set(owned.owner, count);
     else this.#counts.delete(owned.owner);
   }
+}
+
+/**
+ * The task that a response says was begun, as one of whoever sent the request; undefined if it says nothing of that kind.
+ * @param maxMs how long a task may take, whatever its server says
+ */
+export function readTask(
+  response: Buffer,
+  { principal, needs = [] }: Asker,
+  maxMs: number,
+): { readonly taskId: string; readonly owned: Owned } | undefined {
+  const result = valueAt(response, ['result']);
+  const members = result && scanObject(result);
+  if (result === undefined || members === undefined || members === 'duplicate_key') return undefined;
+  const placeIn = (key: string): Place | undefined => {
+    const index = memberIndex(members, key);
+    if (index < 0) return undefined;
+    return { start: members.starts[index] as number, end: members.ends[index] as number };
+  };
+  if (stringAt(result, placeIn('resultType')) !== 'task') return undefined;
+  const taskId = stringAt(result, placeIn('taskId'));
+  if (taskId === undefined) return undefined;
+  const ttl = placeIn('ttlMs');
+  const ttlMs =
+    ttl === undefined ? Number.NaN : Number(result.toString('latin1', ttl.start, Math.min(ttl.end, ttl.start + 20)));
+  const untilMs = performance.now() + (ttlMs >= 0 ? Math.min(ttlMs, maxMs) : maxMs);
+  return { taskId, owned: { owner: keyOfPrincipal(principal), needs, untilMs } };
+}
+
+/** The tasks that a request names: the one that it is about, or those that a subscription is to tell of. */
+export function taskIdsOf(request: Message): readonly string[] {
+  const { method, text } = request;
+  if (method?.startsWith(ofTasks) === true) {
+    const id = stringAt(text, placeOf(request, 'params', 'taskId'));
+    return id === undefined ? [] : [id];
+  }
+  const listed = method === 'subscriptions/listen' ? valueAt(text, listedTasks) : undefined;
+  return listed === undefined ? [] : idsIn(listed);
+}
+
+function idsIn(listed: Buffer): readonly string[] {
+  const places = listed.length <= maxFilterBytes ? (scanList(listed) ?? []) : [];
+  const ids = places.slice(0, maxFilterIds).map((each) => stringAt(listed, each));
+  return ids.filter((id) => id !== undefined);
 }
 
 /** True if the client of a request says that it knows tasks: only such a request may begin one. */

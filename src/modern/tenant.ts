@@ -13,6 +13,7 @@ import type { ModernObserver } from './observer.ts';
 import { SharedChanges } from './shared-changes.ts';
 import type { SharedLimits } from './shared-limits.ts';
 import { SharedServer } from './shared-server.ts';
+import type { TaskDirectory } from './task-directory.ts';
 import { type ParamFault, ToolHeaders } from './tool-headers.ts';
 
 /** What the tenants of a server have in common. */
@@ -22,6 +23,8 @@ export interface TenantHost {
   readonly version: string;
   readonly limits: SharedLimits;
   readonly observer: ModernObserver;
+  /** Whose its tasks are, where other instances reach the same server; absent where none does. */
+  readonly directory?: TaskDirectory | undefined;
   /** The newest revision of the modern era that the server and the gateway serve. */
   readonly revision: () => string;
   /** A process serves these revisions. */
@@ -123,6 +126,15 @@ export class Tenant {
 
   /** As `SharedServer.request`; a subscription hears of changes at all instances. */
   request(request: Message, logLevel: LogLevel | undefined, answer: CallAnswer, origin: Origin): Cancel {
+    const { directory } = this.#host;
+    const { asker } = origin;
+    if (directory === undefined || asker === undefined) return this.#request(request, logLevel, answer, origin);
+    return directory.request(request, answer, asker, this.#shared.tasks, (to) =>
+      this.#request(request, logLevel, to, origin),
+    );
+  }
+
+  #request(request: Message, logLevel: LogLevel | undefined, answer: CallAnswer, origin: Origin): Cancel {
     const changes = this.#changes;
     const send = (to: CallAnswer): Cancel => this.#shared.request(request, logLevel, to, origin);
     changes?.join();

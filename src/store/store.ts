@@ -2,6 +2,7 @@ import type { Changes } from './changes.ts';
 import type { EventLog } from './event-log.ts';
 import type { Instances } from './instances.ts';
 import type { Outcomes } from './outcomes.ts';
+import type { Owners } from './owners.ts';
 import type { Rates } from './rates.ts';
 import type { Secrets } from './secrets.ts';
 import type { SessionRecords } from './session-records.ts';
@@ -22,6 +23,7 @@ export interface Store {
   readonly secrets: Secrets;
   readonly changes: Changes;
   readonly outcomes: Outcomes;
+  readonly owners: Owners;
   readonly rates: Rates;
   /** For how long the store has answered without a break, in milliseconds; 0 while it does not. */
   healthyForMs(): number;

@@ -1,8 +1,10 @@
-import { describe, expect, test } from 'vitest';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import type { Cluster } from '../support/cluster.ts';
 import { initialize } from '../support/http-client.ts';
 import { type Keeper, keepingFixture, legacyKeeper, modernKeeper, users, usersEnv } from '../support/keepers.ts';
-import { openModern } from '../support/modern-client.ts';
+import { callModern, metaKeys, openModern, postModern } from '../support/modern-client.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { settle, startFastCluster, urlOf } from './fast.ts';
 
@@ -80,5 +82,47 @@ describe('two instances in front of a server that keeps connections in its proce
     const { content } = await waitFor(listed, { what: 'the session at the other instance', deadlineMs: 20_000 });
     expect(JSON.parse(content[0].text).pid).toBe(alice.pid);
     expect(alice.pid).not.toBe(bob.pid);
+  });
+});
+
+describe('two instances in front of a modern server that runs by itself', () => {
+  test('[S-07] know whose its tasks are, whichever of them began one, and after a restart', async () => {
+    const [command, ...args] = [...keepingFixture, '--modern', '--tcp'];
+    const server = spawn(command as string, args, { stdio: ['ignore', 'pipe', 'inherit'] });
+    onTestFinished(() => void server.kill('SIGKILL'));
+    const [port] = (await once(server.stdout, 'data')) as [Buffer];
+    const cluster = await startFastCluster({
+      instances: 2,
+      env: usersEnv,
+      args: ['--era', 'modern', `tcp://127.0.0.1:${port.toString().trim()}`],
+    });
+    await settle(cluster, users.alice);
+    const as = (user: User) => ({
+      headers: users[user],
+      meta: { [metaKeys.clientCapabilities]: { extensions: { 'io.modelcontextprotocol/tasks': {} } } },
+    });
+    const begin = async (instance: number, user: User): Promise<string> =>
+      (await callModern(urlOf(cluster, instance), 'begin', {}, as(user))).json.result.taskId;
+    const get = async (instance: number, user: User, taskId: string) => {
+      const headers = { ...users[user], 'Mcp-Name': taskId };
+      const { json } = await postModern(urlOf(cluster, instance), 'tasks/get', { taskId }, { ...as(user), headers });
+      return json.result?.taskId ?? json.error.code;
+    };
+    const first = await begin(0, 'alice');
+    for (const instance of [0, 1]) {
+      expect(await get(instance, 'alice', first)).toBe(first);
+      expect(await get(instance, 'bob', first)).toBe(-32602);
+    }
+    await cluster.kill(0);
+    await cluster.restart(0);
+    expect(await get(0, 'alice', first)).toBe(first);
+    expect(await get(0, 'bob', first)).toBe(-32602);
+    await begin(1, 'bob');
+    const listening = { notifications: { taskIds: [first] } };
+    const stream = await openModern(urlOf(cluster, 1), 'subscriptions/listen', listening, as('alice'));
+    expect((await stream.nextMessage()).params.notifications).toEqual({ taskIds: [first] });
+    await callModern(urlOf(cluster, 0), 'settle', { taskId: first }, as('alice'));
+    expect((await stream.nextMessage()).params.taskId).toBe(first);
+    stream.drop();
   });
 });

@@ -6,6 +6,7 @@ import { leasesContract } from './leases-contract.ts';
 import { limitsContract } from './limits-contract.ts';
 import { mailboxContract } from './mailbox-contract.ts';
 import { outcomesContract } from './outcomes-contract.ts';
+import { ownersContract } from './owners-contract.ts';
 import { ratesContract } from './rates-contract.ts';
 import { readContract } from './read-contract.ts';
 import { recordsContract } from './records-contract.ts';
@@ -36,6 +37,7 @@ export function storeContract(name: string, makeStore: MakeStore, { modelRuns = 
   secretsContract(name, fixture);
   changesContract(name, fixture);
   outcomesContract(name, fixture);
+  ownersContract(name, fixture);
   ratesContract(name, fixture);
 
   describe(`${name}: the whole store`, () => {

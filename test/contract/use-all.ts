@@ -6,7 +6,7 @@ const callId = 'call-{id}\r\n*';
 
 /** Does everything that a store can do, under these names. */
 export async function useAll(store: Store, id: string): Promise<void> {
-  const { sessions, log, instances, secrets, changes, rates, outcomes } = store;
+  const { sessions, log, instances, secrets, changes, rates, outcomes, owners } = store;
   const text = Buffer.from('{}');
   await secrets.keep(id, text);
   await rates.use(id, 60_000);
@@ -15,6 +15,8 @@ export async function useAll(store: Store, id: string): Promise<void> {
   unfollow();
   await outcomes.keep(id, 1, text, 60_000);
   await outcomes.find(id, 1);
+  await owners.set(id, text, 60_000);
+  await owners.find(id);
   await instances.join(id);
   await instances.post(id, id, 1, [text]);
   const delivery = await instances.receive(id, 100);

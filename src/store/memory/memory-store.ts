@@ -3,6 +3,7 @@ import type { Store } from '../store.ts';
 import { createMemoryChanges } from './memory-changes.ts';
 import { createMemoryInstances } from './memory-instances.ts';
 import { createMemoryOutcomes } from './memory-outcomes.ts';
+import { createMemoryOwners } from './memory-owners.ts';
 import { createMemoryRates } from './memory-rates.ts';
 import { createMemorySecrets } from './memory-secrets.ts';
 import { createMemorySessions } from './memory-sessions.ts';
@@ -45,6 +46,7 @@ export function createMemoryStore(limits: MemoryLimits, now: () => number = () =
   const secrets = createMemorySecrets();
   const changes = createMemoryChanges();
   const outcomes = createMemoryOutcomes(now);
+  const owners = createMemoryOwners(now);
   const rates = createMemoryRates(now);
 
   /** Runs something that changes a log, and keeps the sum of all. */
@@ -75,6 +77,7 @@ export function createMemoryStore(limits: MemoryLimits, now: () => number = () =
     sessions.sweep();
     instances.sweep();
     outcomes.sweep();
+    owners.sweep();
     rates.sweep();
     for (const { log } of sessions.values()) counted(log, () => log.evict(nowMs));
   }, sweepEveryMs(limits));
@@ -101,6 +104,7 @@ export function createMemoryStore(limits: MemoryLimits, now: () => number = () =
     secrets,
     changes,
     outcomes,
+    owners,
     rates,
 
     healthyForMs: () => Number.POSITIVE_INFINITY,
@@ -113,6 +117,7 @@ export function createMemoryStore(limits: MemoryLimits, now: () => number = () =
       secrets.clear();
       changes.clear();
       outcomes.clear();
+      owners.clear();
       rates.clear();
     },
   };

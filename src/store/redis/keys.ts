@@ -35,6 +35,8 @@ export interface Keys {
   secret(name: string): string;
   /** Hash: what the rounds of a call came to. */
   outcomes(call: string): string;
+  /** String: whose a thing is that a server made. */
+  owner(thing: string): string;
   /** String: when what was used of a rate is paid. */
   rate(name: string): string;
   /** Stream: what instances tell each other of changes. */
@@ -74,6 +76,7 @@ export function createKeys(prefix: string): Keys {
     changes: `${prefix}:changes`,
     topic: digestOf,
     outcomes: (call) => `${prefix}:outcomes:${digestOf(call)}`,
+    owner: (thing) => `${prefix}:owner:${digestOf(thing)}`,
     rate: (name) => `${prefix}:rate:${digestOf(name)}`,
     secret: (name) => `${prefix}:secret:${digestOf(name)}`,
   };

@@ -10,6 +10,7 @@ import { createRedisChanges } from './redis-changes.ts';
 import { createRedisInstances } from './redis-instances.ts';
 import { createRedisLog } from './redis-log.ts';
 import { createRedisOutcomes } from './redis-outcomes.ts';
+import { createRedisOwners } from './redis-owners.ts';
 import { createRedisRates } from './redis-rates.ts';
 import { createRedisRecords } from './redis-records.ts';
 import { createRedisSecrets } from './redis-secrets.ts';
@@ -84,6 +85,7 @@ export function createRedisStore(options: RedisStoreOptions): Store {
     secrets: createRedisSecrets({ run, keys, lifetimes }),
     changes,
     outcomes: createRedisOutcomes({ run, runScript, keys }),
+    owners: createRedisOwners({ run, keys }),
     rates: createRedisRates({ runScript, keys }),
     healthyForMs: health.healthyForMs,
     onRecovered: health.onRecovered,

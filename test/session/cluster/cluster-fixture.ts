@@ -95,6 +95,7 @@ function overLine(store: Store): { store: Store; line: Line } {
       instances: guarded(store.instances),
       secrets: guarded(store.secrets),
       outcomes: guarded(store.outcomes),
+      owners: guarded(store.owners),
       rates: guarded(store.rates),
       changes: guarded(store.changes),
       healthyForMs: () => (isCut ? 0 : performance.now() - healthySince),

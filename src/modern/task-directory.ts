@@ -1,0 +1,106 @@
+import { detach } from '../boundary.ts';
+import type { Message } from '../protocol/message.ts';
+import type { Owners } from '../store/owners.ts';
+import { StoreUnavailable } from '../store/store-unavailable.ts';
+import type { CallAnswer } from './answer.ts';
+import type { Cancel } from './calls.ts';
+import { type Asker, knowsTasks, type Owned, readTask, type TaskOwners, taskIdsOf } from './task-owners.ts';
+
+/** What the directory of the tasks of one server needs. */
+export interface TaskDirectoryOptions {
+  /** The server, as all instances name it. */
+  readonly topic: string;
+  readonly owners: Owners;
+  /** How long a task may take, whatever its server says, in milliseconds. */
+  readonly maxMs: number;
+  /** A fault of the gateway itself. */
+  onFailed(cause: unknown): void;
+}
+
+/** A server that says nothing, or more, of how long it keeps a task: its owner is known for so long. */
+const longestMs = 7 * 24 * 3_600_000;
+
+/**
+ * Whose the tasks are of a server that runs by itself, for all instances: any of them may be asked about a task that another one
+ * began. What the store knows counts, since a server may use an id again; while it is away, what is known here (P7).
+ */
+export class TaskDirectory {
+  readonly #options: TaskDirectoryOptions;
+
+  constructor(options: TaskDirectoryOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Sends a request when it is known whose the tasks are that it names, and has its answer come when all instances know of a task
+   * that it began. At once for a request that has nothing to do with tasks.
+   * @param known what is known here, which is brought up to date
+   * @param send hands the request to the server
+   * @returns what to call when its client does not wait any more
+   */
+  request(
+    request: Message,
+    answer: CallAnswer,
+    asker: Asker,
+    known: TaskOwners,
+    send: (answer: CallAnswer) => Cancel,
+  ): Cancel {
+    const ids = taskIdsOf(request);
+    if (ids.length === 0) return send(knowsTasks(request) ? this.#telling(answer, asker) : answer);
+    let cancel: Cancel | undefined;
+    let isGone = false;
+    const go = (): void => {
+      if (!isGone) cancel = send(answer);
+    };
+    detach('request', this.#learn(ids, known).then(go), () => answer.fault('internal'));
+    return (reason) => {
+      isGone = true;
+      cancel?.(reason);
+    };
+  }
+
+  async #learn(ids: readonly string[], known: TaskOwners): Promise<void> {
+    const { owners, maxMs } = this.#options;
+    await this.#ifThere(async () => {
+      const found = await Promise.all(ids.map((id) => owners.find(this.#nameOf(id))));
+      for (const [index, text] of found.entries()) {
+        // What the store does not have may have been begun while it was away.
+        if (text === undefined) continue;
+        const owned = JSON.parse(text.toString()) as Pick<Owned, 'owner' | 'needs'>;
+        known.set(ids[index] as string, { ...owned, untilMs: performance.now() + maxMs });
+      }
+    });
+  }
+
+  #telling(answer: CallAnswer, asker: Asker): CallAnswer {
+    const { owners } = this.#options;
+    return {
+      message: (text) => answer.message(text),
+      response: (text, status, isError) => {
+        const task = readTask(text, asker, longestMs);
+        if (task === undefined) return answer.response(text, status, isError);
+        const { owner, needs, untilMs } = task.owned;
+        const forMs = Math.max(untilMs - performance.now(), 1);
+        const tell = (): Promise<void> =>
+          owners.set(this.#nameOf(task.taskId), Buffer.from(JSON.stringify({ owner, needs })), forMs);
+        const respond = (): void => answer.response(text, status, isError);
+        detach('request', this.#ifThere(tell).then(respond), respond);
+      },
+      fault: (reason, data) => answer.fault(reason, data),
+      awaitsStart: () => answer.awaitsStart?.(),
+      started: () => answer.started?.(),
+    };
+  }
+
+  async #ifThere(ask: () => Promise<void>): Promise<void> {
+    try {
+      await ask();
+    } catch (cause) {
+      if (!(cause instanceof StoreUnavailable)) this.#options.onFailed(cause);
+    }
+  }
+
+  #nameOf(taskId: string): string {
+    return `task ${this.#options.topic} ${taskId}`;
+  }
+}

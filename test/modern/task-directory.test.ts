@@ -1,0 +1,108 @@
+import { describe, expect, it } from 'vitest';
+import type { CallAnswer } from '../../src/modern/answer.ts';
+import { TaskDirectory } from '../../src/modern/task-directory.ts';
+import { type Asker, TaskOwners } from '../../src/modern/task-owners.ts';
+import { createMemoryOwners } from '../../src/store/memory/memory-owners.ts';
+import type { Owners } from '../../src/store/owners.ts';
+import { StoreUnavailable } from '../../src/store/store-unavailable.ts';
+import { metaKeys } from '../support/modern-client.ts';
+import { waitFor } from '../support/wait-for.ts';
+import { call, createClient, readRequest } from './shared-fixture.ts';
+
+const userOf = (subject: string): Asker => ({ principal: { issuer: '', subject, client: '' } });
+const [alice, bob] = [userOf('alice'), userOf('bob')];
+const away: Owners = {
+  set: () => Promise.reject(new StoreUnavailable('unreachable')),
+  find: () => Promise.reject(new StoreUnavailable('unreachable')),
+};
+
+const meta = { [metaKeys.clientCapabilities]: { extensions: { 'io.modelcontextprotocol/tasks': {} } } };
+const begin = readRequest(call(1, 'tools/call', { _meta: meta }));
+const get = (taskId: string) => readRequest(call(1, 'tasks/get', { taskId }));
+const task = (taskId: string): Buffer =>
+  Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 1, result: { resultType: 'task', taskId, ttlMs: 1_000 } }));
+
+/** An instance, whose server begins this task with each call. */
+function createInstance(owners: Owners) {
+  const failures: unknown[] = [];
+  const onFailed = (cause: unknown): void => void failures.push(cause);
+  const directory = new TaskDirectory({ topic: 's', owners, maxMs: 60_000, onFailed });
+  const known = new TaskOwners();
+  return {
+    failures,
+    async begins(taskId: string, asker: Asker): Promise<void> {
+      const { got, answer } = createClient();
+      directory.request(begin, answer, asker, known, (to) => {
+        known.learn(task(taskId), asker, 60_000);
+        to.response(task(taskId), 200);
+        return () => undefined;
+      });
+      await waitFor(() => got.items.length > 0, { what: 'the answer' });
+    },
+    /** Whether a request about a task may go to the server. */
+    async lets(asker: Asker, taskId: string): Promise<boolean> {
+      return new Promise((resolve) => {
+        directory.request(get(taskId), createClient().answer, asker, known, () => {
+          resolve(known.refusal(get(taskId), asker) === undefined);
+          return () => undefined;
+        });
+      });
+    },
+    directory,
+    known,
+  };
+}
+
+describe('the directory of tasks', () => {
+  it('[S-07] has a task known to its owner at another instance, and to nobody else', async () => {
+    const owners = createMemoryOwners(() => 0);
+    const [first, second] = [createInstance(owners), createInstance(owners)];
+    await first.begins('task-1', alice);
+    expect([await second.lets(alice, 'task-1'), await second.lets(bob, 'task-1')]).toEqual([true, false]);
+  });
+
+  it('[S-07] an id that a server uses again is of whoever began the newest task, at every instance', async () => {
+    const owners = createMemoryOwners(() => 0);
+    const [first, second] = [createInstance(owners), createInstance(owners)];
+    await first.begins('task-1', alice);
+    await second.begins('task-1', bob);
+    expect([await first.lets(alice, 'task-1'), await first.lets(bob, 'task-1')]).toEqual([false, true]);
+  });
+
+  it('[S-07] [P7] goes on with what an instance knows while the store is away', async () => {
+    const instance = createInstance(away);
+    await instance.begins('task-1', alice);
+    expect([await instance.lets(alice, 'task-1'), await instance.lets(bob, 'task-1')]).toEqual([true, false]);
+    expect(instance.failures).toEqual([]);
+  });
+
+  it('[S-07] tells of other faults, and answers all the same', async () => {
+    const broken = new Error('broken');
+    const instance = createInstance({ ...away, set: () => Promise.reject(broken) });
+    await instance.begins('task-1', alice);
+    expect(instance.failures).toEqual([broken]);
+  });
+
+  it('sends nothing for a client that has left meanwhile', async () => {
+    const instance = createInstance(createMemoryOwners(() => 0));
+    let isSent = false;
+    const cancel = instance.directory.request(get('x'), createClient().answer, alice, instance.known, () => {
+      isSent = true;
+      return () => undefined;
+    });
+    cancel();
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(isSent).toBe(false);
+  });
+
+  it('leaves requests alone that have nothing to do with tasks', () => {
+    const instance = createInstance(away);
+    const { answer } = createClient();
+    const seen: CallAnswer[] = [];
+    instance.directory.request(readRequest(call(1)), answer, alice, instance.known, (to) => {
+      seen.push(to);
+      return () => undefined;
+    });
+    expect(seen).toEqual([answer]);
+  });
+});
