@@ -104,9 +104,12 @@ export function createModernFace({
         else modern.request(message, envelope.logLevel, answer, origin);
         watch?.sent();
       };
-      if (era === 'legacy') return pass();
-      if (message.method === 'tools/call') checkParams(message, headers, answer, origin, pass);
-      else pass();
+      if (message.method !== 'tools/call') return pass();
+      const outcome =
+        era === 'legacy'
+          ? groups.checkParams(message, headers, { principal, forwarded })
+          : modern.checkParams(message, headers, origin);
+      judgeParams(outcome, headers, answer, pass);
     });
   };
 
@@ -136,20 +139,18 @@ export function createModernFace({
     return removedMethods.has(message.method) ? { reason: 'method_removed' } : undefined;
   };
 
-  const checkParams = (
-    message: Message,
+  const judgeParams = (
+    outcome: ReturnType<ModernServer['checkParams']>,
     headers: RequestHeaders,
     answer: Answer,
-    origin: ClientOrigin,
     pass: () => void,
   ): void => {
-    const judge = (fault: Awaited<ReturnType<ModernServer['checkParams']>>): void => {
+    const judge = (fault: Awaited<typeof outcome>): void => {
       if (answer.isOver) return;
       if (fault === undefined) pass();
       else if (fault === 'duplicate_key') answer.fault('duplicate_key');
       else answer.fault('header_mismatch', mismatchOf(fault.header, headers));
     };
-    const outcome = modern.checkParams(message, headers, origin);
     if (outcome instanceof Promise)
       detach('request', outcome.then(judge), () => answer.isOver || answer.fault('internal'));
     else judge(outcome);

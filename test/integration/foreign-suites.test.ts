@@ -181,3 +181,20 @@ test.each([
     }
   },
 );
+
+describe.each([
+  ['one process for all', ['--isolation', 'shared']],
+  ['a process for each request', ['--isolation', 'request']],
+] as const)('[J-04] mirrored parameters at a legacy server with %s', (_, args) => {
+  test('must say what the body says', async () => {
+    await using gateway = await startGateway({ command: foreign('legacy'), args: ['--era', 'legacy', ...args] });
+    const call = (header?: string) =>
+      callModern(gateway.url, 'region', { region: 'eu' }, { headers: { 'Mcp-Param-Region': header } });
+    const wrong = { status: 400, json: { error: { code: -32020, data: { header: 'Mcp-Param-Region' } } } };
+    expect(await call('us')).toMatchObject(wrong);
+    expect(textOf(await call('eu'))).toBe('in eu');
+    await postModern(gateway.url, 'tools/list');
+    expect(await call()).toMatchObject({ ...wrong, json: { error: { data: { problem: 'missing' } } } });
+    expect((await callModern(gateway.url, 'heard')).status).toBe(200);
+  });
+});

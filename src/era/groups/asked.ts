@@ -20,6 +20,8 @@ export interface CallHost {
   reasonOf(cause: unknown): Reason;
   /** What rounds came to, for clients that send one again. */
   readonly outcomes: Outcomes;
+  /** A list of tools, or a page of one, has come for a client. */
+  onTools(asked: Asked, response: Buffer): void;
   /** The call is over, and not parked. */
   onOver(place: Place): void;
   /** So long a request waits for a turn at one of the places in all, and a parked call for its client, in milliseconds. */

@@ -222,6 +222,7 @@ export class GroupCall {
   #finish(response: Message): void {
     const { request, form } = this.#asked;
     const own = ownFaultOf(response);
+    if (request.method === 'tools/list' && !response.isError) this.#host.onTools(this.#asked, response.text);
     const { serverInfoText, capabilitiesText = '{}' } = this.#opened ?? {};
     const { idText } = this.#sent;
     const of = { request, idText, serverInfoText, capabilitiesText, isRetry: this.#round > 0 };

@@ -9,6 +9,7 @@ import { type Askable, capabilitiesOf, readAskable } from '../../protocol/modern
 import { clientCapabilitiesKey, type Envelope, readClientInfo } from '../../protocol/modern/envelope.ts';
 import { discoveryOf } from '../../protocol/modern/legacy-discovery.ts';
 import { asLegacyNotification } from '../../protocol/modern/legacy-request.ts';
+import type { RequestHeaders } from '../../protocol/modern/mirrored-headers.ts';
 import { type Retry, readRetry } from '../../protocol/modern/retry.ts';
 import { modernRevisions } from '../../protocol/revisions.ts';
 import { canAsk } from '../../session/rerun.ts';
@@ -23,11 +24,12 @@ import type { RequestStates, StateContent } from '../request-state.ts';
 import type { Asked, CallHost } from './asked.ts';
 import { legacyForm, modernForm } from './client-form.ts';
 import { GroupCall } from './group-call.ts';
+import { GroupTools, type ToolsOf } from './group-tools.ts';
 import { Listeners } from './listeners.ts';
 import { needsSession } from './needs-session.ts';
 import type { ParkedCall } from './parked.ts';
 import { type OpenPlace, Place, type PlaceHost, type PlaceOf } from './place.ts';
-import { say } from './say.ts';
+import { ask, say } from './say.ts';
 import { SessionReply } from './session-reply.ts';
 import { bindingOf, topicOf, type Whose } from './whose.ts';
 
@@ -77,6 +79,12 @@ export class Groups {
   readonly #mark = randomBytes(6).toString('base64url');
   #lastId = 0;
   readonly #listeners: Listeners;
+  readonly #tools = new GroupTools((of, cursor) =>
+    this.#listTools(of, cursor).catch((cause: unknown) => {
+      this.#reasonOf(cause); // the call itself is told what is wrong
+      return undefined;
+    }),
+  );
   readonly #host: CallHost;
   /** What the newest request led to: the next one is mostly like it. */
   #newest: (GroupOf & { readonly mayWait: boolean; readonly places: readonly Place[] }) | undefined;
@@ -90,6 +98,15 @@ export class Groups {
   /** Ends the subscriptions in order (P9). */
   close(): void {
     this.#listeners.close();
+  }
+
+  /** Checks the mirrored parameters of a `tools/call` of the modern era. */
+  checkParams(
+    call: Message,
+    headers: RequestHeaders,
+    { principal, forwarded }: Asker,
+  ): ReturnType<GroupTools['check']> {
+    return this.#tools.check(call, headers, { ...this.#sharerOf({ principal, credentials: '' }), forwarded });
   }
 
   /** Serves a request of the modern era, whose envelope and headers are as they should be. */
@@ -217,10 +234,27 @@ export class Groups {
         return states.seal(bindingOf(server, request, by), content);
       },
       reasonOf: (cause) => this.#reasonOf(cause),
+      onTools: ({ by, forwarded }, response) => this.#tools.learn(response, { ...this.#sharerOf(by), forwarded }),
       onOver: (place) => {
         if (isolation === 'request') this.#leave(place);
       },
     };
+  }
+
+  /** Asks for the server's tools in a session of the group that declares nothing. */
+  async #listTools({ principal, forwarded }: ToolsOf, cursor: string | undefined): Promise<Buffer | undefined> {
+    const { credentials } = await this.#whose({ principal, forwarded });
+    const of = { principal, credentials, capabilitiesText: capabilitiesOf(nothing), forwarded };
+    const [place] = this.#placesFor(of, false) as [Place];
+    try {
+      const open = await place.open(forwarded);
+      if (typeof open === 'string') return undefined;
+      const params = cursor === undefined ? {} : { cursor };
+      const request = { jsonrpc: '2.0', id: this.#newId(), method: 'tools/list', params };
+      return await ask(open.handle, readOwn(Buffer.from(JSON.stringify(request))), forwarded);
+    } finally {
+      if (this.#options.isolation === 'request') this.#leave(place);
+    }
   }
 
   #newId(): string {

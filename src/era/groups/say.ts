@@ -17,3 +17,32 @@ export function say(
     handle.post({ messages, isBatch: false, ...(group && { group }) }, reply);
   });
 }
+
+/** A question of the gateway's own that is not answered in this time is given up. */
+const ownTimeoutMs = 10_000;
+
+/** Asks a session, as its client. Resolves with the response; undefined if none came. */
+export function ask(
+  handle: SessionHandle,
+  request: Message,
+  forwarded: ForwardedHeaders | undefined,
+): Promise<Buffer | undefined> {
+  return new Promise((resolve) => {
+    const settle = (response?: Buffer): void => {
+      clearTimeout(timer);
+      resolve(response);
+    };
+    const timer = setTimeout(settle, ownTimeoutMs);
+    const reply = new SessionReply(
+      {
+        message: ({ kind, text }) => {
+          if (kind === 'response') settle(text);
+        },
+        fault: () => settle(),
+        ended: () => settle(),
+      },
+      forwarded,
+    );
+    handle.post({ messages: [request], isBatch: false, group: { turnMs: 0 } }, reply);
+  });
+}

@@ -28,7 +28,7 @@ describe('the answer to server/discover', () => {
     ['the code with legacy versions only', error(-32022, { supported: ['2025-11-25'] })],
     ['versions that are no list', error(-32022, { supported: '2026-07-28' })],
     ['another result', result({ tools: [] })],
-    ['an error that is no object', read('{"jsonrpc":"2.0","id":1,"error":null}')],
+    ['an error that is no object', read('{"jsonrpc":"2.0","id":1,"error":7}')],
   ])('[R6.05] is a legacy server’s with %s', (_, response) => {
     expect(readDiscovery(response)).toEqual({ era: 'legacy' });
   });

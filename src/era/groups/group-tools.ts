@@ -1,0 +1,63 @@
+import { type ParamFault, ToolHeaders } from '../../modern/tool-headers.ts';
+import { type ForwardedHeaders, noHeaders } from '../../protocol/forwarded-headers.ts';
+import { type Message, memberValue } from '../../protocol/message.ts';
+import type { RequestHeaders } from '../../protocol/modern/mirrored-headers.ts';
+import { mayMirror } from '../../protocol/modern/param-headers.ts';
+import type { Principal } from '../../store/session-records.ts';
+
+/** Whose tools they are: a list may be for one client alone (P11). */
+export interface ToolsOf {
+  readonly principal: Principal;
+  readonly forwarded: ForwardedHeaders | undefined;
+}
+
+/** The tools that so many principals see are known; of others the server is asked again (P8). */
+const maxPrincipals = 100;
+
+const paramPrefix = 'mcp-param-';
+
+/**
+ * Checks the mirrored parameters of calls at a legacy server, whose schemas can ask for them as well (2026-07-28,
+ * server/tools, "x-mcp-header"). Hardly any do, and to ask for a list can mean to start a process: the server is asked only
+ * for a call that brings such a header, or once a list with such a tool has passed.
+ */
+export class GroupTools {
+  readonly #list: (of: ToolsOf, cursor: string | undefined) => Promise<Buffer | undefined>;
+  readonly #byPrincipal = new Map<string, ToolHeaders>();
+
+  /** @param list asks the server for a page of its list of tools, as a question of the gateway's own */
+  constructor(list: (of: ToolsOf, cursor: string | undefined) => Promise<Buffer | undefined>) {
+    this.#list = list;
+  }
+
+  /** A list of tools, or a page of one, passes. */
+  learn(response: Buffer, of: ToolsOf): void {
+    const known = this.#byPrincipal.get(keyOf(of));
+    if (known === undefined && !mayMirror(response)) return;
+    (known ?? this.#add(of)).learn(response, of.forwarded);
+  }
+
+  /** Checks a `tools/call`. */
+  check(call: Message, headers: RequestHeaders, of: ToolsOf): ParamFault | Promise<ParamFault> {
+    const isMirrored = Object.keys(headers).some((name) => name.startsWith(paramPrefix));
+    if (!isMirrored && this.#byPrincipal.size === 0) return undefined;
+    const known = this.#byPrincipal.get(keyOf(of));
+    if (known === undefined && !isMirrored) return undefined;
+    return (known ?? this.#add(of)).check(call, memberValue(call, 'params', 'name'), headers, of.forwarded);
+  }
+
+  #add(of: ToolsOf): ToolHeaders {
+    const { principal } = of;
+    const tools = new ToolHeaders({
+      list: (cursor, forwarded) =>
+        this.#list({ principal, forwarded: forwarded === noHeaders ? undefined : forwarded }, cursor),
+    });
+    const [oldest] = this.#byPrincipal.keys();
+    if (this.#byPrincipal.size >= maxPrincipals && oldest !== undefined) this.#byPrincipal.delete(oldest);
+    this.#byPrincipal.set(keyOf(of), tools);
+    return tools;
+  }
+}
+
+const keyOf = ({ principal: { issuer, subject, client } }: ToolsOf): string =>
+  JSON.stringify([issuer, subject, client]);
