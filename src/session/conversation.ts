@@ -236,6 +236,12 @@ export class Conversation {
     this.#options.onOver('internal');
   }
 
+  /** See `Session.strand`. */
+  strand(openForMs: number): void {
+    if (this.#oneStream === undefined) this.outbound.streams.strand(openForMs);
+    else this.#oneStream.giveUp(openForMs);
+  }
+
   drop(what: Dropped, text?: Buffer): void {
     this.dropped[what] = (this.dropped[what] ?? 0) + 1;
     this.#observer.dropped(this.#options.name, what, text, this.#handshake === undefined);

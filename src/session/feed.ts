@@ -42,6 +42,8 @@ export const bytesPerWrite = 256 * 1024;
  */
 export class Feed {
   readonly stream: number;
+  /** On the monotonic clock, in milliseconds. */
+  readonly openedAt = performance.now();
   /** The place of the last event written to the connection. */
   cursor: Position | undefined;
   /** Events and bytes stored since the client stopped keeping up. */

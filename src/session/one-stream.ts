@@ -22,6 +22,8 @@ export class OneStream {
   readonly #limits: Pick<SessionOptions, 'maxEventBytes' | 'requestIdleMs'>;
   /** The newest requests that were accepted, oldest first: asked again, they need no second answer. */
   readonly #accepted = new Set<RequestId>();
+  /** POSTs that wait for the store. */
+  #unconfirmed: { readonly since: number; answer(isStored: boolean): void }[] = [];
 
   constructor(outbound: Outbound, limits: Pick<SessionOptions, 'maxEventBytes' | 'requestIdleMs'>) {
     this.#outbound = outbound;
@@ -52,7 +54,17 @@ export class OneStream {
       else reply.fault('outcome_unknown', ids[0] ?? null);
     });
     const timer = setTimeout(() => answer(false), this.#limits.requestIdleMs).unref();
-    this.#outbound.whenStored(answer);
+    this.#unconfirmed.push({ since: performance.now(), answer });
+    this.#outbound.whenStored((isStored) => {
+      this.#unconfirmed = this.#unconfirmed.filter((one) => one.answer !== answer);
+      answer(isStored);
+    });
+  }
+
+  /** Ends the POSTs that have waited for the store for so long: whether they were accepted is not known. */
+  giveUp(afterMs: number): void {
+    const until = performance.now() - afterMs;
+    for (const { since, answer } of this.#unconfirmed) if (since <= until) answer(false);
   }
 
   /** Requests that were accepted, here or by an earlier owner. */

@@ -146,6 +146,15 @@ export class Session implements SessionHandle {
     this.#parts.observer.hibernated(this.name);
   }
 
+  /**
+   * The store has been away for longer than a lease, and another instance may have the session: clients that wait for answers
+   * here go on elsewhere, or are told what is known (P3).
+   * @param openForMs connections that are younger are left alone
+   */
+  strand(openForMs: number): void {
+    this.#talk.strand(openForMs);
+  }
+
   /** Ends calls that take too long. */
   endOverdueCalls(): void {
     this.#talk.inbound.endOverdue();

@@ -20,6 +20,9 @@ export const getStream = 0;
 /** Clients of an instance that stops come back over this time. */
 export const returnWindowMs = 3_000;
 
+/** Clients of an instance that is cut off from its store go elsewhere over this time. */
+export const strandedReturnMs = 250;
+
 /** Of so many streams it is known which requests they answer. */
 const maxKnownStreams = 1_000;
 
@@ -205,6 +208,21 @@ export class Streams {
       from = to;
     }
     this.#measurePressure();
+  }
+
+  /**
+   * Another instance may have the session, and nothing can be stored here: whoever waits for an answer goes on elsewhere from
+   * the last event that it was sent; who was sent none is told that the outcome of its requests is not known (P3). The GET
+   * stream waits (P7), and a client at another instance is seen to there.
+   * @param openForMs connections that are younger are left alone
+   */
+  strand(openForMs: number): void {
+    const until = performance.now() - openForMs;
+    for (const feed of [...this.#feeds.values()]) {
+      if (feed.stream === getStream || feed.sink.handOver !== undefined || feed.openedAt > until) continue;
+      if (!isPlaceless(feed)) feed.sink.write(encodeRetry(Math.random() * strandedReturnMs));
+      this.#end(feed);
+    }
   }
 
   /**

@@ -66,6 +66,12 @@ export interface Instances {
    * little after `waitMs` at the latest, whatever becomes of connections. One call at a time for each mailbox.
    */
   receive(instance: string, waitMs: number): Promise<Delivery | undefined>;
+  /**
+   * Takes back what a sender has posted to an instance without a lease, as far as it was not given to that yet: then it never
+   * is. Returns the numbers of those letters. One that was posted twice may have been given once all the same; so may one
+   * that was posted before a failover of the store.
+   */
+  withdraw(to: string, from: string): Promise<readonly number[]>;
   /** Frees what a delivery and those before it held of the mailbox. */
   discard(instance: string, receipt: string): Promise<void>;
   /** What is in a mailbox that this store has not handed out of it. */

@@ -98,8 +98,9 @@ describe('an owner', () => {
     );
     // What nobody asked for goes on, with the same server, and by way of the other instance too.
     expect(await kept.client.release(urlOf(cluster, 1))).toBe(200);
-    await answerOn(kept.stream);
-    expect(kept.stream.listened.events.at(-1)?.data).toContain(`"pid":${childOfKept[0]?.pid}`);
+    const goesOn = kept.client.resume(urlOf(cluster, 1));
+    await answerOn(goesOn);
+    expect(goesOn.listened.events.at(-1)?.data).toContain(`"pid":${childOfKept[0]?.pid}`);
     expect(await taken.client.ping(urlOf(cluster, 0))).toBe(200);
     expect(await violations(taken.client, kept.client)).toEqual([]);
   });

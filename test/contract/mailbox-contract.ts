@@ -143,6 +143,32 @@ export function mailboxContract(name: string, { open }: Fixture): void {
       expect(await sender.post('other', 's', 1, bytes('a'))).toBe('gone');
     });
 
+    it('[U-07] gives a sender back what a lost receiver was not given, once, and nothing of anybody else', async () => {
+      const { receiver, sender, advance } = await openMailbox({ leaseMs: 300 });
+      await sender.post('r', 's', 1, bytes('a', 'b'));
+      expect(brief(await receiver.receive('r', 1_000))).toEqual(['s 1 a', 's 2 b']);
+      await sender.post('r', 's', 3, bytes('c', 'd'));
+      await sender.post('r', 't', 1, bytes('e'));
+      await sender.post('r', 's', 5, bytes('f'));
+      expect(await sender.withdraw('r', 's')).toEqual([]); // the receiver lives
+      await advance(350);
+      expect(await sender.withdraw('r', 'u')).toEqual([]);
+      expect(await sender.withdraw('r', 's')).toEqual([3, 4, 5]);
+      expect(await sender.withdraw('r', 's')).toEqual([]);
+      expect(brief(await receiver.receive('r', 1_000))).toEqual(['t 1 e']);
+      expect(await sender.withdraw('r', 't')).toEqual([]);
+      expect(await sender.withdraw('nobody', 's')).toEqual([]);
+    });
+
+    it('[U-07] gives nothing back that was given to a receiver that waited', async () => {
+      const { receiver, sender, advance } = await openMailbox({ leaseMs: 300 });
+      const waiting = receiver.receive('r', 10_000);
+      await sender.post('r', 's', 1, bytes('a'));
+      await advance(350);
+      expect(await sender.withdraw('r', 's')).toEqual([]);
+      expect(brief(await waiting)).toEqual(['s 1 a']);
+    });
+
     it('can be read to its end by who has left, and begins empty under a new name', async () => {
       const { receiver, sender } = await openMailbox();
       await sender.post('r', 's', 1, bytes('a'));

@@ -149,7 +149,8 @@ export function faultSteps(state: State, rules: Rules, add: Add): void {
     const [letter] = letters;
     if (letter === undefined || processes[processOf(box)]?.isUp !== true) return;
     fault('repeatLetter', `letter ${letter.number} to ${box} is repeated`, (next) => {
-      next.redis.mail[box] = [...letters, letter];
+      const again = { ...letter, isRepeat: true };
+      next.redis.mail[box] = [again, ...letters.slice(1), { ...again, isGiven: letter.kind !== 'run' }];
     });
   });
   if (client.at >= 0 && client.cursor > 0 && client.answers === 0) {

@@ -1,7 +1,7 @@
 /** What an ingress does for its client's request: finds the owner, hears from it, reads the log, notices a loss. */
 import { answer, deliver, notFound } from './client.ts';
 import { canSpeak, mayTakeOver, replies } from './conditions.ts';
-import { frontLetters, take } from './mail.ts';
+import { frontLetters, take, withdrawable } from './mail.ts';
 import { handOver, withReader } from './owner.ts';
 import { post, readAfter } from './redis.ts';
 import { has, type Rules } from './rules.ts';
@@ -39,6 +39,15 @@ export function ingressSteps(state: State, index: number, rules: Rules, add: Add
   if (exchange.step === 'sent') {
     const isGone = !isSelf && !isCut && redis.leases[exchange.to] !== 'held';
     if (isGone) step(`finds ${exchange.to} lost`, (next, self) => lost(next, self, rules));
+    const letter = isGone ? withdrawable(state, process, rules) : undefined;
+    if (letter !== undefined) {
+      step(`takes its request back from ${exchange.to}`, (next, self) => {
+        const { to } = self.exchange;
+        // What was given is in the memory of its receiver, too.
+        if (!letter.isGiven) next.redis.mail[to] = (next.redis.mail[to] ?? []).filter((other) => other !== letter);
+        Object.assign(self.exchange, { step: 'unsent', to: 0 });
+      });
+    }
     return;
   }
   // Here, and free to go on: the owner is this instance, as far as it knows.

@@ -23,12 +23,13 @@ function ofRedis(redis: Redis, state: State | null): string {
     if (lease === 'held' && (state === null || isNamed(state, name))) text += `l${name}`;
   });
   mail.forEach((letters, box) => {
-    if (state?.processes[processOf(box)]?.isUp === false) return; // nobody will read them
-    for (const { from, number, kind, asking, cursor, event } of letters) {
+    const isDown = state?.processes[processOf(box)]?.isUp === false;
+    for (const { from, number, kind, asking, cursor, event, isGiven, isRepeat } of letters) {
+      if (isDown && isGiven) continue; // nobody will read it, nor take it back
       // Numbers are only compared with the last one got and the last asking: their differences are enough.
       const count = state === null ? number : number - gotFrom(state, box, from);
       const asked = state === null ? asking : asking - askingOf(state, replies.includes(kind) ? box : from);
-      text += `m${box},${from},${count},${kind},${asked},${cursor},${ofEvent(event)}`;
+      text += `m${box},${from},${count},${kind},${asked},${cursor},${ofEvent(event)},${flags(isGiven, isRepeat)}`;
     }
   });
   return text;

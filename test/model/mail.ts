@@ -11,6 +11,21 @@ export function frontLetters({ redis }: State, { name }: Process): [number, Lett
   return found;
 }
 
+/** Redis gives the next letter of a mailbox to its receiver. */
+export function give({ redis }: State, box: number): void {
+  const [letter, ...others] = redis.mail[box] as [Letter, ...Letter[]];
+  redis.mail[box] = [{ ...letter, isGiven: true }, ...others];
+}
+
+/** The request of an ingress that lies in a mailbox, if its ingress may take it back: it was never given, and lies there once. */
+export function withdrawable({ redis }: State, { name, exchange }: Process, rules: Rules): Letter | undefined {
+  const isOwn = ({ from, kind, asking }: Letter) => from === name && kind === 'run' && asking === exchange.asking;
+  const letter = redis.mail[exchange.to]?.find(isOwn);
+  const isUnseen = letter?.isGiven === false || !has(rules, 'unseen');
+  const isOnce = (letter?.isRepeat === false && !exchange.isUnsure) || !has(rules, 'postedOnce');
+  return isUnseen && isOnce ? letter : undefined;
+}
+
 /** Takes a letter out; says what its number tells. */
 export function take(
   next: State,

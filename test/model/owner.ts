@@ -1,7 +1,7 @@
 /** What an owner does for the session: requests from the mailbox, the backend, answers, the feed of the stream. */
 import { answer, deliver } from './client.ts';
 import { canSpeak, replies } from './conditions.ts';
-import { frontLetters, take } from './mail.ts';
+import { frontLetters, give, take } from './mail.ts';
 import { post, readAfter } from './redis.ts';
 import { has, type Rules } from './rules.ts';
 import type { Event, Letter, Process, Reader, Session, State } from './state.ts';
@@ -35,6 +35,10 @@ export function ownerSteps(state: State, index: number, rules: Rules, add: Add):
   if (!isCut) {
     const isElsewhere = session === null && state.redis.owner !== process.name && process.command === null;
     for (const [box, letter] of frontLetters(state, process)) {
+      if (!letter.isGiven) {
+        step(`is given ${letter.kind} (letter ${letter.number})`, (next) => give(next, box));
+        continue;
+      }
       // Under a new name it says nothing about what came for the old one: that name is lost.
       const mayTake = speaks || (isElsewhere && box === process.name);
       if (replies.includes(letter.kind) || !mayTake) continue;

@@ -144,6 +144,14 @@ const mutants: readonly Mutant[] = [
     isPrompt: true,
     faults: { restartEmpty: 1 },
   },
+  { without: ['unseen'], finds: '[P3] a call was handed', request: 'call', at: 1, faults: { lapse: 1 } },
+  {
+    without: ['postedOnce'],
+    finds: '[P3] a call was handed',
+    request: 'call',
+    at: 1,
+    faults: { repeatLetter: 1, lapse: 1, crash: 1 },
+  },
   { without: ['unsurePost'], finds: '[P3] a call was handed', request: 'call', at: 1, faults: { lose: 1, lapse: 1 } },
   {
     without: ['ownName'],

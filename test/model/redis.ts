@@ -64,12 +64,18 @@ export function readAfter({ redis }: State, cursor: number): Event | 'nothing' |
   return redis.stream.newest < cursor ? 'in_future' : 'nothing';
 }
 
+/** A letter as its sender writes it. */
+type Sent = Omit<Letter, 'from' | 'number' | 'isGiven' | 'isRepeat'>;
+
 /** Puts a letter into a mailbox; false if its owner does not live. */
-export function post(state: State, from: Process, to: number, letter: Omit<Letter, 'from' | 'number'>): boolean {
+export function post(state: State, from: Process, to: number, letter: Sent): boolean {
   const { redis } = state;
   if (redis.leases[to] !== 'held') return false;
   const number = (from.sentTo[to] ?? 0) + 1;
   from.sentTo[to] = number;
-  redis.mail[to] = [...(redis.mail[to] ?? []), { ...letter, from: from.name, number }];
+  redis.mail[to] = [
+    ...(redis.mail[to] ?? []),
+    { ...letter, from: from.name, number, isGiven: letter.kind !== 'run', isRepeat: false },
+  ];
   return true;
 }

@@ -53,6 +53,10 @@ export const amendments = [
   'freshAge',
   /** A reply counts for the term in which it was asked for. */
   'termOfReply',
+  /** A request is taken back from a lost owner only if Redis has not given it to that. */
+  'unseen',
+  /** …and only if it is known to have been posted once. */
+  'postedOnce',
   /** No command is sent again by the client library after a reconnect: a retry meets the conditions again. */
   'noResend',
 ] as const;

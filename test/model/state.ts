@@ -26,6 +26,10 @@ export interface Letter {
   /** `resume`: the last event that the client has. */
   readonly cursor: number;
   readonly event: Event | null;
+  /** Redis has given it to the receiver, which may act on it at any time. Of a `run` alone it matters when. */
+  readonly isGiven: boolean;
+  /** It may lie there twice. */
+  readonly isRepeat: boolean;
 }
 
 /** What of a log an owner and the record know: the newest event of the stream, whether that ended it, the pending table. */

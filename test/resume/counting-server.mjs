@@ -2,10 +2,13 @@
 // `test/count`: progress 1 to `count` in bursts, then the answer. `test/tell`: the answer, then notifications `from` to
 // `to`. `test/large`: an answer of so many bytes, after progress if it `reports`. `test/hold`: is not answered before `test/finish`; `test/emit` makes it report progress meanwhile. `test/lines`
 // answers with the lines that came since the last time. As tools, for SDK clients, they have the same names; a `count`
-// that `fails` is answered by a JSON-RPC error.
+// that `fails` is answered by a JSON-RPC error. Its argument, if there is one, is a file to which it appends the id of each
+// `test/count` before it acts on it.
+import { appendFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
 
+const [, , notes] = process.argv;
 const held = new Map();
 const lines = [];
 const write = (messages) => {
@@ -31,7 +34,8 @@ const methods = {
   ping: () => ({}),
   'tools/list': () => ({ tools: [] }),
   'test/lines': () => ({ lines: lines.splice(0).slice(0, -1) }),
-  async 'test/count'({ count, burst, gapMs, pad, _meta }) {
+  async 'test/count'({ count, burst, gapMs, pad, _meta }, id) {
+    if (notes !== undefined) appendFileSync(notes, `${id}\n`);
     await inBursts({ from: 1, to: count, burst, gapMs }, (n) => progress(_meta.progressToken, n, pad));
     return { counted: count };
   },

@@ -30,7 +30,6 @@ export interface ClusterLimits {
   readonly leaseRenewMs: number;
   readonly leaseMarginMs: number;
   readonly storeWaitMs: number;
-  readonly requestIdleMs: number;
   readonly mailboxMaxBytes: number;
   readonly retryMs: number;
   readonly slowReaderMs: number;
@@ -60,6 +59,12 @@ const watchMs = 500;
 /** So often it is looked whether the instances live that were written to at some time: a dead one is forgotten. */
 const forgetMs = 60_000;
 
+/** What a lost owner or store keeps waiting has an end within a lease and this time (P3). */
+const noticeMs = 2_000;
+
+/** An instance that has not heard of the store for a lease and this time sends its clients away: see `Exchange.strand`. */
+const strandedMs = 1_000;
+
 /** A GET gets its head after this time, whoever will answer it. */
 const earlyStreamMs = 1_000;
 
@@ -78,6 +83,8 @@ export class Cluster {
   readonly #mail: Mail;
   readonly #exchanges = new Map<number, Exchange>();
   readonly #watch: NodeJS.Timeout;
+  /** Lost instances whose letters are being taken back. */
+  readonly #burying = new Set<string>();
   /** The store was away since the start: what it lacks may be what it lost. */
   #hadBreak = false;
   readonly #startedAt = performance.now();
@@ -104,7 +111,7 @@ export class Cluster {
     this.guard = new Guard({
       lease: this.lease,
       storeWaitMs,
-      answerWaitMs: limits.requestIdleMs,
+      answerWaitMs: leaseMs + noticeMs,
       elsewhere: ({ key, server, principal }) => this.handleOf({ key, server, principal }),
     });
     this.directory = new Directory({
@@ -194,7 +201,8 @@ export class Cluster {
     // An owner looks for itself what may be used; who reads the log without one has to know it now.
     const isFresh = wanted.kind === 'listen';
     // A lost owner may seem to live for a lease.
-    const insistence = { waitMs: limits.storeWaitMs + limits.leaseMs, isClosed: () => this.#isClosed };
+    const waitMs = Math.max(limits.storeWaitMs, limits.leaseMs + noticeMs);
+    const insistence = { waitMs, isClosed: () => this.#isClosed };
     const exchange: Exchange = new Exchange(key, wanted, reply, {
       ...{ earlyStreamMs, name: () => this.lease.name },
       retryMsOfPriming: hasPrimingEvent(of.version ?? assumedRevision) ? limits.retryMs : undefined,
@@ -203,7 +211,7 @@ export class Cluster {
         (await askUntilKnown(() => this.directory.admits(visitor, isFresh), exchange, to, insistence)) === 'yes',
       locate: async (to, failed) =>
         (await askUntilKnown(() => this.directory.locate(visitor, failed), exchange, to, insistence)) ?? 'none',
-      send: (to, letter, body) => this.#mail.send(to, letter, body),
+      send: (to, letter, body, onNumber) => this.#mail.send(to, letter, body, onNumber),
       isAlive: (peer) => isAlive(store.instances, peer, limits.leaseMs),
       replay: async (after, to) => {
         const primes = this.directory.primes(key);
@@ -265,15 +273,19 @@ export class Cluster {
   }
 
   /** An instance is lost, or letters were: what waits for it here must not wait any longer. */
-  #lose(instance: string): void {
-    for (const exchange of this.#exchanges.values()) if (exchange.owner === instance) exchange.lose();
+  #lose(instance: string, withdrawn?: ReadonlySet<number>, since?: number): void {
+    for (const exchange of this.#exchanges.values()) {
+      if (exchange.owner === instance) exchange.lose(withdrawn, since);
+    }
   }
 
   async #look(): Promise<void> {
     // One that has just started has waited no longer than it is there.
     const unconfirmedMs = Math.min(this.lease.unconfirmedMs, performance.now() - this.#startedAt);
-    if (unconfirmedMs >= this.#options.limits.requestIdleMs) {
-      for (const exchange of this.#exchanges.values()) exchange.tire();
+    const cutOffMs = this.#options.limits.leaseMs + strandedMs;
+    if (unconfirmedMs >= cutOffMs) {
+      for (const exchange of this.#exchanges.values()) exchange.strand(performance.now() - cutOffMs);
+      for (const session of this.#options.sessions()) session.strand(cutOffMs);
     }
     const owners = [...this.#exchanges.values()].map(({ owner }) => owner).filter((owner) => owner !== undefined);
     const isTimeToForget = performance.now() - this.#forgotAt >= forgetMs;
@@ -284,10 +296,25 @@ export class Cluster {
     const alive = await this.#options.store.instances.areAlive(peers).catch(() => undefined);
     for (const [index, peer] of peers.entries()) {
       if (alive === undefined || alive[index] !== false) continue;
-      this.#lose(peer);
-      this.#desk.lose(peer);
-      this.#mail.forget(peer);
+      await this.#bury(peer);
     }
+  }
+
+  /** An instance is lost: what it was never given goes to the next owner, as new (docs/decisions/0069). */
+  async #bury(peer: string): Promise<void> {
+    if (this.#burying.has(peer)) return;
+    this.#burying.add(peer);
+    const { store, onFailed } = this.#options;
+    const withdrawn = await this.#mail.withdraw(peer).catch((cause: unknown) => {
+      if (!(cause instanceof StoreUnavailable)) onFailed(cause);
+      return undefined;
+    });
+    this.#burying.delete(peer);
+    if (withdrawn === undefined) return; // it is looked for again
+    // A store that failed over may not know what it had given out before.
+    this.#lose(peer, new Set(withdrawn), performance.now() - store.healthyForMs());
+    this.#desk.lose(peer);
+    this.#mail.forget(peer);
   }
 
   /** This instance has another name: nobody answers to the old one, and nobody listens to it. */

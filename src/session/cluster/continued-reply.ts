@@ -114,10 +114,10 @@ export class ContinuedReply extends PassedReply {
     else this.#endWith(this.#lastWords(reason, data));
   }
 
-  /** Ends the stream for its client to go on with another instance, some time within the next seconds. */
-  endForNow(): void {
+  /** Ends the stream for its client to go on with another instance, some time within these milliseconds. */
+  endForNow(withinMs = returnWindowMs): void {
     this.#finish(() => {
-      this.#sink?.write(encodeRetry(Math.random() * returnWindowMs));
+      this.#sink?.write(encodeRetry(Math.random() * withinMs));
       this.#sink?.end();
     });
   }

@@ -21,8 +21,8 @@ export interface ExchangeHost {
    * @param failed the owner that was asked last, and what came of it
    */
   locate(reply: ContinuedReply, failed: Failed | undefined): Promise<Owner>;
-  /** Sends a letter to an owner, and has its replies brought here. */
-  send(to: string, letter: ToOwner, body?: readonly Buffer[]): Promise<Posted>;
+  /** Sends a letter to an owner, and has its replies brought here. `onNumber` as `Mail.send` has it. */
+  send(to: string, letter: ToOwner, body?: readonly Buffer[], onNumber?: (number: number) => void): Promise<Posted>;
   /** False if an instance is lost, or nothing can be known of it. */
   isAlive(instance: string): Promise<boolean>;
   /** Reads from the log what is there of a stream; see `replay.ts`. */
@@ -42,8 +42,8 @@ export interface ExchangeHost {
 
 /**
  * Why an owner's part in an exchange is over. `moved`: it says that it does not have the session. `ending`: it is about to give the
- * session up, or to get it. `gone`: there is no such
- * instance, and the request is as new for the next one. `lost`: it may have had the request.
+ * session up, or to get it. `gone`: there is no such instance, or it has never seen the request, which is as new for the
+ * next one. `lost`: it may have had the request.
  */
 export type Ending = 'answered' | 'moved' | 'ending' | 'gone' | 'lost';
 

@@ -5,12 +5,21 @@ import type { Reason, RequestId } from '../../protocol/faults.ts';
 import type { EventSink, Reply } from '../reply.ts';
 import { isHarmless } from '../rerun.ts';
 import type { SessionHandle } from '../session-handle.ts';
-import { returnWindowMs } from '../streams.ts';
+import { getStream, returnWindowMs, strandedReturnMs } from '../streams.ts';
 import { ContinuedReply } from './continued-reply.ts';
 import type { Ending, ExchangeHost, Failed } from './exchange-host.ts';
 import type { ToIngress } from './letters.ts';
 import { nameOf } from './owner-desk.ts';
 import { letterOf, maxNames, requestIds, type Wanted } from './wanted.ts';
+
+/** A letter in a mailbox, and when it was posted, on the monotonic clock. */
+interface PostedLetter {
+  readonly number: number;
+  readonly at: number;
+}
+
+/** A loss is noticed within a lease; the next owner has this time, which makes lease + 2 s (P3). */
+const afterLossMs = 2_000;
 
 /** So many bytes of a stream are taken before its owner is told. */
 const receiptBytes = 64 * 1024;
@@ -34,7 +43,11 @@ export class Exchange {
   #asked: readonly string[] = [];
   /** The owner that is to answer; letters of others are out of date. */
   #owner: string | undefined;
+  /** What the owner was asked by, while that letter can be taken back. */
+  #letter: PostedLetter | undefined;
   #end: ((why: Ending) => void) | undefined;
+  readonly #beganAt = performance.now();
+  #lostAt = Number.NEGATIVE_INFINITY;
   #sink: EventSink | undefined;
   #cursor: EventId | undefined;
   #unacknowledged = 0;
@@ -116,11 +129,26 @@ export class Exchange {
     this.#reply.fault('store_unavailable', this.requestId);
   }
 
-  /** The store was away for as long as a request may be idle: whoever had it has ended it by now (P7). */
-  tire(): void {
-    if (this.listens || this.#reply.isContinued) return;
-    this.#abandon('store_unavailable');
+  /**
+   * This instance is cut off from the store for longer than a lease, and may not hear of the owner for long (P3): a client
+   * that can go on elsewhere is sent there, and one that waits for an answer is told what is known. A GET stream waits (P7).
+   * @param since requests that came later are left alone: they have their own limit
+   */
+  strand(since: number): void {
+    if (this.#beganAt > since) return;
+    const after = this.#wanted.kind === 'listen' ? this.#wanted.after : undefined;
+    const waitsForAnswer = this.requestId !== null || (after !== undefined && after.stream !== getStream);
+    if (this.listens && (!waitsForAnswer || this.#host.isOneStream)) return;
+    const canGoOn = this.#reply.isContinued || after !== undefined;
+    if (canGoOn && !this.#host.isOneStream) this.#reply.endForNow(strandedReturnMs);
+    else this.#abandon('store_unavailable');
+    this.#letOwnerGo();
     this.#over('answered');
+  }
+
+  /** Until when it may wait for somebody to ask, on the monotonic clock; after the loss of an owner a little longer. */
+  mayWaitUntil(waitMs: number): number {
+    return Math.max(this.#beganAt + waitMs, this.#lostAt + afterLossMs);
   }
 
   /** There is a fault of the gateway. */
@@ -128,9 +156,14 @@ export class Exchange {
     this.#reply.fault('internal', this.requestId);
   }
 
-  /** The owner is lost, or a letter was: what it still says does not count. */
-  lose(): void {
-    this.#over('lost');
+  /**
+   * The owner is lost, or a letter was: what it still says does not count.
+   * @param withdrawn the letters that a lost owner never saw; nothing is known of those posted before `since`
+   */
+  lose(withdrawn?: ReadonlySet<number>, since = 0): void {
+    const letter = this.#letter;
+    const isUnseen = letter !== undefined && withdrawn?.has(letter.number) === true && letter.at >= since;
+    this.#over(isUnseen ? 'gone' : 'lost');
   }
 
   /** The owner has said something that cannot be read here. What it was is not known, nor whether the server did anything. */
@@ -216,7 +249,10 @@ export class Exchange {
     const asking = { n: this.n, key: this.key, earlier: this.#asked, reply: this.#reply };
     const { letter, body } = letterOf(this.#wanted, asking);
     if (letter.kind === 'post') this.#asked = [...this.#asked, nameOf(this.#host.name(), this.n)].slice(-maxNames);
-    const posted = await this.#host.send(owner, letter, body);
+    const at = performance.now();
+    const posted = await this.#host.send(owner, letter, body, (number) => {
+      this.#letter = { number, at };
+    });
     if (posted === 'full') {
       this.#reply.fault('owner_busy', this.requestId);
       return this.#leave('answered');
@@ -247,7 +283,9 @@ export class Exchange {
   }
 
   #leave(why: Ending): Ending {
+    if (why === 'lost' || why === 'gone') this.#lostAt = performance.now();
     this.#owner = undefined;
+    this.#letter = undefined;
     this.#end = undefined;
     this.begin();
     return why;

@@ -5,7 +5,7 @@ import type { Exchange } from './exchange.ts';
 
 /** What asking again and again needs. */
 export interface InsistenceOptions {
-  /** How long a POST may wait for an answer, in milliseconds. */
+  /** How long a POST may wait in all before somebody is asked, in milliseconds. */
   readonly waitMs: number;
   /** True once the instance has stopped. */
   isClosed(): boolean;
@@ -32,7 +32,6 @@ export async function askUntilKnown<T extends object | string>(
   reply: ContinuedReply,
   { waitMs, isClosed }: InsistenceOptions,
 ): Promise<T | undefined> {
-  const until = performance.now() + waitMs;
   for (let pauseMs = firstPauseMs; !reply.isDone; pauseMs = Math.min(1.5 * pauseMs, longestPauseMs)) {
     const said = await ask();
     const isRefused = typeof said === 'object' && 'fault' in said;
@@ -42,7 +41,7 @@ export async function askUntilKnown<T extends object | string>(
       reply.fault(said.fault, exchange.requestId);
       return undefined;
     }
-    const isLate = !exchange.listens && performance.now() >= until;
+    const isLate = !exchange.listens && performance.now() >= exchange.mayWaitUntil(waitMs);
     if (isLate || isClosed()) exchange.refuse();
     else await delay(pauseMs * (0.75 + Math.random() / 2), undefined, { ref: false });
   }

@@ -64,13 +64,21 @@ export class Mail {
     this.#options = options;
   }
 
-  /** Sends a letter. Never rejects. */
-  send(to: string, head: Head, body: readonly Buffer[] = []): Promise<Posted> {
+  /**
+   * Sends a letter. Never rejects.
+   * @param onNumber is told by which number `withdraw` knows the letter; not told if it may have been posted twice
+   */
+  send(to: string, head: Head, body: readonly Buffer[] = [], onNumber?: (number: number) => void): Promise<Posted> {
     // A request waits for room only so long; anything else would leave the other side in the dark.
     const isRequest = head.kind === 'post' || head.kind === 'listen' || head.kind === 'remove';
     const waitMs = isRequest ? this.#options.requestWaitMs : undefined;
     const isNotice = head.kind === 'hole' || head.kind === 'hello';
-    return this.#outboxTo(to).send(partsOf(writeLetter(head, ...body)), waitMs, isNotice);
+    return this.#outboxTo(to).send(partsOf(writeLetter(head, ...body)), waitMs, isNotice, onNumber);
+  }
+
+  /** Takes back what a lost instance was not given of the letters from here; their numbers. */
+  withdraw(to: string): Promise<readonly number[]> {
+    return this.#options.instances.withdraw(to, this.#options.name());
   }
 
   /** Takes a letter as it was delivered: a repeat is dropped, and a hole in the numbers is told to both sides. */

@@ -32,6 +32,7 @@ interface WholeLetter {
   /** On the monotonic clock, until when it may wait for room; for ever if it must not be lost, or is there in part. */
   until: number;
   settle(posted: Posted): void;
+  readonly onNumber: ((number: number) => void) | undefined;
 }
 
 /** One post carries at most this: many letters of one tick, or a few large ones. What comes behind it waits so long. */
@@ -60,14 +61,20 @@ export class Outbox {
    * Sends a letter, which may be in parts that follow each other. Never rejects.
    * @param waitMs how long it may wait for room in the mailbox; without a limit if it must not be lost
    * @param isNotice it says that letters are missing, and must not be missing itself
+   * @param onNumber is told the number of the last part, if that is known to have been posted exactly once
    */
-  send(parts: readonly Buffer[], waitMs = Number.POSITIVE_INFINITY, isNotice = false): Promise<Posted> {
+  send(
+    parts: readonly Buffer[],
+    waitMs = Number.POSITIVE_INFINITY,
+    isNotice = false,
+    onNumber?: (number: number) => void,
+  ): Promise<Posted> {
     if (this.#isGone) return Promise.resolve('gone');
     const bytes = parts.reduce((sum, { length }) => sum + length, 0);
     const isFull = this.#bytes > 0 && this.#bytes + bytes > this.#options.maxBytes;
     if (isFull && !isNotice) return Promise.resolve('full');
     return new Promise((settle) => {
-      const letter = { until: performance.now() + waitMs, settle };
+      const letter = { until: performance.now() + waitMs, settle, onNumber };
       for (const [index, content] of parts.entries()) {
         this.#queue.push({ content, letter, isLast: index === parts.length - 1 });
       }
@@ -106,8 +113,10 @@ export class Outbox {
       const batch = this.#batch();
       this.#underWay = batch.length;
       const contents = batch.map(({ content }) => content);
+      let isPostedOnce = !isUnsure;
       // Once a post has had no answer the letters may be there, whatever later answers say.
       const post = async (): Promise<Posted> => {
+        isPostedOnce &&= !isUnsure;
         const wasUnsure = isUnsure;
         isUnsure = true;
         const answer = await instances.post(to, from, this.#next, contents);
@@ -124,6 +133,9 @@ export class Outbox {
         this.close();
       } else if (posted === 'posted') {
         this.#queue.splice(0, batch.length);
+        for (const [index, { letter, isLast }] of batch.entries()) {
+          if (isLast && isPostedOnce) letter.onNumber?.(this.#next + index);
+        }
         this.#next += batch.length;
         for (const { letter } of batch) letter.until = Number.POSITIVE_INFINITY;
         this.#settle(batch, 'posted');

@@ -7,6 +7,8 @@ export interface Mailbox {
   /** What came after the last letters taken; waits at most `waitMs` for the first. */
   take(waitMs: number): Promise<Delivery | undefined>;
   discard(receipt: string): void;
+  /** Removes what a sender has put in and was not taken; gives the numbers. */
+  withdraw(from: string): readonly number[];
   /** What was not taken yet. */
   waiting(): WaitingMail;
   /** Ends a waiting `take`, with nothing. */
@@ -68,6 +70,14 @@ export function createMailbox(maxBytes: number, now: () => number): Mailbox {
       bytes -= sizeOf(letters.slice(0, count));
       letters = letters.slice(count);
       discarded += count;
+    },
+
+    withdraw(from) {
+      const isTaken = (index: number): boolean => index < handedOut - discarded;
+      const withdrawn = letters.filter((letter, index) => letter.from === from && !isTaken(index));
+      letters = letters.filter((letter) => !withdrawn.includes(letter));
+      bytes -= sizeOf(withdrawn);
+      return withdrawn.map(({ number }) => number);
     },
 
     waiting() {

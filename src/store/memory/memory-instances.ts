@@ -93,6 +93,9 @@ export function createMemoryInstances({ leaseMs, mailboxMaxBytes, now }: MemoryI
       await new Promise((resolve) => setTimeout(resolve, waitMs));
       return undefined;
     },
+    async withdraw(name, from) {
+      return living(name) === undefined ? (instances.get(name)?.mailbox.withdraw(from) ?? []) : [];
+    },
     async discard(name, receipt) {
       instances.get(name)?.mailbox.discard(receipt);
     },

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Delivery, Instances, Renewal } from '../instances.ts';
 import { StoreUnavailable } from '../store-unavailable.ts';
 import { textOf } from './codec.ts';
@@ -7,6 +8,7 @@ import type { Keys } from './keys.ts';
 import { type Post, packContents, parsePost, sizeOf } from './letters.ts';
 import type { Lifetimes } from './lifetimes.ts';
 import type { Readers } from './readers.ts';
+import { codeOf } from './reply-error.ts';
 import type { RunScript, ScriptReply } from './script.ts';
 
 /** What the instances stand on. */
@@ -32,13 +34,50 @@ const postsAtOnce = 8;
 /** The place before the first entry of a mailbox. */
 const nothing = { id: '0-0', totalBytes: '0' };
 
+/** What has arrived of a mailbox. */
+interface Arrived extends Pick<Post, 'id' | 'totalBytes'> {
+  /** Redis may have given out more, in replies that were lost. */
+  readonly isDoubtful: boolean;
+}
+
+/** An entry of a stream: its id, and its fields with their values. */
+type Entry = [ScriptReply, ScriptReply[]];
+
 const postOutcomes = ['posted', 'full', 'gone'] as const;
 
 /** Leases as keys that expire, and a Redis Stream for each mailbox. */
 export function createRedisInstances(parts: RedisInstancesParts): RedisInstances {
   const { run, runScript, readers, keys, lifetimes, leaseMs, mailboxMaxBytes } = parts;
   /** The last entry that was handed out of each mailbox, and the bytes ever posted up to it. */
-  const handedOut = new Map<string, Pick<Post, 'id' | 'totalBytes'>>();
+  const handedOut = new Map<string, Arrived>();
+  const arrivedOf = (name: string): Arrived => handedOut.get(name) ?? { ...nothing, isDoubtful: true };
+
+  /**
+   * Reads what Redis has not given out yet, and marks it as given in the same step: `withdraw` relies on that. Undefined if
+   * nothing came, or the mailbox was lost and has been made again.
+   */
+  const readNew = async (name: string, waitMs: number): Promise<readonly Post[]> => {
+    const { lease, mailbox } = keys.instance(name);
+    const until = performance.now() + waitMs;
+    try {
+      const entries = await readers.run(waitMs, (client, leftMs) => {
+        const place = ['GROUP', 'r', 'r', 'COUNT', postsAtOnce, 'BLOCK', leftMs, 'NOACK', 'STREAMS', mailbox, '>'];
+        return client.callBuffer('xreadgroup', ...place) as Promise<[Buffer, Entry[]][] | null>;
+      });
+      return (entries?.[0]?.[1] ?? []).map(parsePost);
+    } catch (error) {
+      handedOut.set(name, { ...arrivedOf(name), isDoubtful: true });
+      if (!(error instanceof StoreUnavailable) || codeOf(error.cause) !== 'NOGROUP') throw error;
+      const isOpen = await runScript('open-mailbox', [lease, mailbox], [lifetimes.mailboxMs]);
+      if (isOpen !== 1) await delay(Math.max(0, until - performance.now()));
+      return [];
+    }
+  };
+
+  const readAgain = async (name: string, after: string): Promise<readonly Post[]> => {
+    const entries = await runScript('redeliver', [keys.instance(name).mailbox], [after, postsAtOnce]);
+    return (entries as Entry[]).map(parsePost);
+  };
 
   const lifeOfData = async (): Promise<Omit<Renewal, 'held'>> => {
     const word = randomBytes(12).toString('base64url');
@@ -54,7 +93,11 @@ export function createRedisInstances(parts: RedisInstancesParts): RedisInstances
 
   return {
     async join(name) {
-      const [held, life] = await Promise.all([runScript('join', [keys.instance(name).lease], [leaseMs]), lifeOfData()]);
+      const { lease, mailbox } = keys.instance(name);
+      const [held, life] = await Promise.all([
+        runScript('join', [lease, mailbox], [leaseMs, lifetimes.mailboxMs]),
+        lifeOfData(),
+      ]);
       return { held: held === 1, ...life };
     },
 
@@ -83,23 +126,33 @@ export function createRedisInstances(parts: RedisInstancesParts): RedisInstances
     async post(to, from, first, contents) {
       const { lease, mailbox, posted, freed } = keys.instance(to);
       const limits = [mailboxMaxBytes, lifetimes.mailboxMs];
-      const args = [...limits, from, first, sizeOf(contents), packContents(contents)];
+      const args = [...limits, from, first, sizeOf(contents), packContents(contents), contents.length];
       const code = (await runScript('post', [lease, mailbox, posted, freed], args)) as number;
       return postOutcomes[code - 1] ?? 'gone';
     },
 
     async receive(name, waitMs) {
-      const { mailbox } = keys.instance(name);
-      const after = (handedOut.get(name) ?? nothing).id;
-      const entries = await readers.run(waitMs, (client, leftMs) =>
-        client.xreadBuffer('COUNT', postsAtOnce, 'BLOCK', leftMs, 'STREAMS', mailbox, after),
-      );
-      const posts = ((entries?.[0]?.[1] ?? []) as [ScriptReply, ScriptReply[]][]).map(parsePost);
+      const arrived = arrivedOf(name);
+      const again = arrived.isDoubtful ? await readAgain(name, arrived.id) : [];
+      const isDoubtful = again.length > 0; // there may be more
+      if (!isDoubtful) handedOut.set(name, { ...arrived, isDoubtful });
+      const posts = isDoubtful ? again : await readNew(name, waitMs);
       const last = posts.at(-1);
       if (last === undefined) return undefined;
       const { id, totalBytes } = last;
-      handedOut.set(name, { id, totalBytes });
+      handedOut.set(name, { id, totalBytes, isDoubtful });
       return { letters: posts.flatMap(({ letters }) => letters), receipt: `${id} ${totalBytes}` } as Delivery;
+    },
+
+    async withdraw(name, from) {
+      const { lease, mailbox } = keys.instance(name);
+      const entries = (await runScript('withdraw', [lease, mailbox], [from])) as readonly number[];
+      const numbers: number[] = [];
+      for (let at = 0; at < entries.length; at += 2) {
+        const [first = 0, count = 0] = entries.slice(at, at + 2);
+        for (let number = first; number < first + count; number += 1) numbers.push(number);
+      }
+      return numbers;
     },
 
     async discard(name, receipt) {
@@ -110,14 +163,14 @@ export function createRedisInstances(parts: RedisInstancesParts): RedisInstances
 
     async waiting(name) {
       const { mailbox, posted } = keys.instance(name);
-      const { id, totalBytes } = handedOut.get(name) ?? nothing;
+      const { id, totalBytes } = arrivedOf(name);
       const reply = await runScript('waiting', [mailbox, posted], [id, totalBytes]);
       const [bytes, oldestMs] = reply as [number, number];
       return { bytes, oldestMs };
     },
 
     rewind() {
-      handedOut.clear();
+      for (const name of handedOut.keys()) handedOut.set(name, { ...nothing, isDoubtful: true });
     },
   };
 }

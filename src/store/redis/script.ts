@@ -18,6 +18,9 @@ const names = [
   ...(['append', 'read', 'create', 'amend', 'release', 'progress', 'register', 'take-over', 'renew', 'end'] as const),
   ...([
     'join',
+    'open-mailbox',
+    'redeliver',
+    'withdraw',
     'prolong',
     'birth',
     'declare-dead',

@@ -21,6 +21,8 @@ interface ExchangeFixtureOptions {
   /** What a replay reaches; where it began if not said. */
   readonly replayed?: EventId | 'complete';
   readonly isOneStream?: boolean;
+  /** It is not known of letters how often they were posted; else the first one sent has the number 101. */
+  readonly isPostedTwice?: boolean;
 }
 
 /** One exchange, number 5, with everything around it in the test's hand. */
@@ -33,6 +35,7 @@ export function createExchange(
     posts = [],
     replayed,
     isOneStream = false,
+    isPostedTwice = false,
   }: ExchangeFixtureOptions = {},
 ) {
   const reply = createFakeReply();
@@ -59,10 +62,12 @@ export function createExchange(
       if (owner === 'none') return owner;
       return owner === 'here' ? { here: handle } : { instance: owner, epoch: 1 };
     },
-    async send(to, letter, body = []) {
+    async send(to, letter, body = [], onNumber) {
       sent.push({ to, letter, body: body.map((part) => part.toString()) });
       const isRequest = letter.kind === 'post' || letter.kind === 'listen' || letter.kind === 'remove';
-      return (isRequest ? outcomes.shift() : undefined) ?? 'posted';
+      const outcome = (isRequest ? outcomes.shift() : undefined) ?? 'posted';
+      if (outcome === 'posted' && !isPostedTwice) onNumber?.(100 + sent.length);
+      return outcome;
     },
     async replay(after) {
       replays.push(after);

@@ -113,6 +113,38 @@ describe('an owner that is lost', () => {
     }
   });
 
+  it('[U-07] goes to the next owner as new if the lost one was never given it, whatever it is', async () => {
+    const { exchange, reply, sent, asked, run } = createExchange(postOf([request('a', 'tools/call')]), {
+      owners: ['o1', 'o2'],
+    });
+    const done = run();
+    await settled();
+    exchange.lose(new Set([100, 101]), performance.now() - 1_000);
+    await settled();
+    expect(asked.at(-1)).toMatchObject({ instance: 'o1', why: 'gone' });
+    expect(sent.at(-1)).toMatchObject({ to: 'o2', letter: { kind: 'post', again: false } });
+    exchange.take('o2', { kind: 'json', n: exchange.n }, bytes(response('a')));
+    await done;
+    expect(reply.given).toMatchObject({ kind: 'json' });
+  });
+
+  it.each([
+    ['another letter was taken back', new Set([100, 102]), 0, false],
+    ['the store has failed over since it was posted', new Set([101]), 1_000, false],
+    ['it may have been posted twice', new Set([101]), 0, true],
+    ['nothing is known', undefined, 0, false],
+  ] as const)('[U-07] is told that the outcome is not known if %s', async (_, withdrawn, laterMs, isPostedTwice) => {
+    const { exchange, reply, run } = createExchange(postOf([request('a', 'tools/call')]), {
+      owners: ['o1', 'o2'],
+      isPostedTwice,
+    });
+    const done = run();
+    await settled();
+    exchange.lose(withdrawn, laterMs === 0 ? 0 : performance.now() + laterMs);
+    await done;
+    expect(reply.given).toMatchObject({ kind: 'fault', reason: 'outcome_unknown' });
+  });
+
   it('cannot say anything any more, at once', async () => {
     const { exchange, reply, run } = createExchange(postOf([request('a')]), { owners: ['o1', 'o2'] });
     const done = run();

@@ -76,6 +76,7 @@ export function createFakeInstances(): FakeInstances {
       wake = undefined;
       return taken();
     },
+    withdraw: async () => [],
     waiting: async () => ({ bytes: 0, oldestMs: 0 }),
     async discard(_name, receipt) {
       discarded.push(receipt);

@@ -53,9 +53,8 @@ describe('[F01] a session whose owner is lost', () => {
     expect(read.given).toMatchObject({ kind: 'json', json: response('l') });
   });
 
-  it('[P7] is not waited for without end while the store is away: the outcome is unknown when a request may be idle no longer', async () => {
-    const requestIdleMs = 60_000;
-    const { a, b, open, pass } = await createCluster({ cluster: { ...cluster, requestIdleMs } });
+  it('[U-06] [P3] [P7] is not waited for without end by an ingress that is cut off: a client goes elsewhere, or is told', async () => {
+    const { a, b, open, pass } = await createCluster();
     const id = await open(a);
     const call = b.post(id, request('c'), createFakeReply(acceptsJson));
     const stream = b.post(id, request('d'));
@@ -63,11 +62,47 @@ describe('[F01] a session whose owner is lost', () => {
     a.fake.backend.says(note(1));
     await pass();
     b.line.cut();
-    await pass(requestIdleMs - 3_000);
-    expect(call.given).toBeUndefined();
-    await pass(3_000);
+    const get = b.get(id);
+    const early = b.post(id, request('e'), createFakeReply(acceptsJson));
+    await pass(cluster.leaseMs - 1_500);
+    expect([call.given, stream.sink.state]).toEqual([undefined, 'open']);
+    await pass(3_500);
     expect(call.given).toEqual({ kind: 'fault', reason: 'outcome_unknown', id: 'c' });
-    expect([stream.sink.messages, stream.sink.state]).toEqual([[note(1)], 'open']); // its client has a place in the log
+    expect([stream.sink.messages, stream.sink.state]).toEqual([[note(1)], 'ended']); // its client has a place in the log
+    expect(early.given).toMatchObject({ kind: 'fault', reason: 'outcome_unknown' });
+    expect(get.sink.state).toBe('open');
+    const late = [b.post(id, request('f')), b.get(id, stream.sink.ids.at(-1))];
+    await pass(cluster.leaseMs + 2_500);
+    expect(late[0]?.given).toEqual({ kind: 'fault', reason: 'store_unavailable', id: 'f' });
+    expect([late[1]?.sink.messages, late[1]?.sink.state]).toEqual([[], 'ended']);
+  });
+
+  it('[U-06] [P3] [P7] lets no client wait at an owner that is cut off: it goes elsewhere, or is told', async () => {
+    const { a, open, pass } = await createCluster({ upgradeAfterMs: 100 });
+    const id = await open(a);
+    const json = a.post(id, request('c'), createFakeReply(acceptsJson));
+    const stream = a.post(id, request('d'));
+    await pass(200);
+    a.fake.backend.says(note(1));
+    await pass();
+    const get = a.get(id);
+    a.line.cut();
+    const unstored = a.post(id, request('e'));
+    await pass(cluster.leaseMs - 1_000);
+    a.fake.backend.says(response('c'), response('d'), response('e'));
+    await pass(500);
+    expect([json.given, stream.sink.state, unstored.sink.state]).toEqual([undefined, 'open', 'open']);
+    await pass(2_000);
+    expect([stream.sink.messages.at(-1), stream.sink.state]).toEqual([note(1), 'ended']);
+    expect([unstored.sink.messages.at(-1), unstored.sink.state]).toEqual([errorTo('e', 'outcome_unknown'), 'ended']);
+    await pass(cluster.leaseMs + 500);
+    expect(json.given).toEqual({ kind: 'fault', reason: 'outcome_unknown', id: 'c' });
+    expect(get.sink.state).toBe('open');
+    a.line.mend();
+    await pass(1_000);
+    const resumed = a.get(id, stream.sink.ids.at(-1));
+    await pass();
+    expect([resumed.sink.messages, resumed.sink.state]).toEqual([[response('d')], 'ended']);
   });
 
   it('[P4] goes on with the streams of clients, on the connections that they have', async () => {

@@ -70,6 +70,35 @@ describe('letters to another instance', () => {
     ]);
   });
 
+  it('[U-07] tell the number of their last part, unless they may have been posted twice', async () => {
+    const { outbox, post, pass, answer } = createFixture();
+    const numbers: [string, number][] = [];
+    const send = (...parts: string[]) =>
+      void outbox.send(
+        parts.map((part) => Buffer.from(part)),
+        undefined,
+        false,
+        (number) => numbers.push([parts.join(), number]),
+      );
+    send('a');
+    send('b', 'c');
+    await pass();
+    await answer(0, 'posted');
+    expect(numbers).toEqual([
+      ['a', 1],
+      ['b,c', 3],
+    ]);
+    send('d');
+    await pass();
+    post(1).fail(away());
+    await pass(10_000);
+    await answer(2, 'posted');
+    send('e');
+    await pass();
+    await answer(3, 'posted');
+    expect(numbers.slice(2)).toEqual([['e', 5]]);
+  });
+
   it('[P7] are posted again under the same numbers while the store is away', async () => {
     const { send, outcomes, post, posts, pass, answer } = createFixture();
     send('a');

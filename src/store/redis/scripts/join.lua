@@ -1,7 +1,7 @@
 -- Gives a new name its first lease.
 --
--- KEYS  1 lease
--- ARGV  1 lease in ms
+-- KEYS  1 lease, 2 mailbox
+-- ARGV  1 lease in ms, 2 TTL of the mailbox in ms
 -- Returns 1 held, 0 the name was declared dead
 
 local state = redis.call('GET', KEYS[1])
@@ -9,4 +9,7 @@ if state == 'dead' then return 0 end
 -- First what a full Redis does not refuse; it refuses nothing after that, and without a lease no session goes on.
 redis.call('PEXPIRE', KEYS[1], ARGV[1])
 redis.call('SET', KEYS[1], 'alive', 'PX', ARGV[1])
+-- The group remembers what was given out of the mailbox. Asked again, it is there.
+redis.pcall('XGROUP', 'CREATE', KEYS[2], 'r', '0', 'MKSTREAM')
+redis.call('PEXPIRE', KEYS[2], ARGV[2])
 return 1

@@ -2,7 +2,7 @@
 --
 -- KEYS  1 lease, 2 mailbox, 3 bytes ever posted, 4 bytes ever freed
 -- ARGV  1 most bytes that a mailbox holds, 2 TTL in ms, 3 sender, 4 number of the first letter, 5 bytes that the letters
---       count, 6 their contents
+--       count, 6 their contents, 7 how many they are
 -- Returns 1 posted, 2 full, 3 gone
 
 local state = redis.call('MGET', KEYS[1], KEYS[3], KEYS[4])
@@ -14,7 +14,7 @@ if held > 0 and held + ARGV[5] > tonumber(ARGV[1]) then return 2 end
 -- The first write of the script: a full Redis refuses it, and then nothing was done; it does not refuse the others.
 local posted = redis.call('INCRBY', KEYS[3], ARGV[5])
 -- 'z' counts the bytes ever posted, so that a receipt says what it frees without a look at the letters.
-redis.call('XADD', KEYS[2], '*', 'f', ARGV[3], 'n', ARGV[4], 'z', posted, 'd', ARGV[6])
+redis.call('XADD', KEYS[2], '*', 'f', ARGV[3], 'n', ARGV[4], 'z', posted, 'c', ARGV[7], 'd', ARGV[6])
 -- Whose mailbox it is renews its time, with the lease (`prolong`): a post, for which somebody waits, does as little as it can.
 if isNew then
   redis.call('DEL', KEYS[4])
