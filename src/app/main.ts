@@ -23,18 +23,12 @@ import type { ConfigurationSource } from './configuration-reload.ts';
 import { findDocsFolder } from './docs-folder.ts';
 import { statesOf } from './file-watch.ts';
 import { type Gateway, startGateway } from './gateway.ts';
-import { limitYoungSpace, spareFullCollections } from './heap.ts';
 import { makeKey } from './make-key.ts';
 import { version } from './version.ts';
 
 /** Exit codes: 0 all is well, 1 it could not be done, 2 the configuration is wrong. */
 const failed = 1;
 const misconfigured = 2;
-
-/** Half of what Node.js 24 takes: no call and no stream is slower for it, and thousands of idle sessions share less that is not used. */
-const youngSpaceMaxBytes = 64 * 1024 * 1024;
-/** As much as V8 lets buffers outside the heap grow by. */
-const heapGrowthBytes = 64 * 1024 * 1024;
 
 /** What ends the program from outside. */
 const endSignals = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
@@ -93,8 +87,6 @@ export async function main(): Promise<void> {
     return;
   }
   const log = logOf(config);
-  limitYoungSpace(youngSpaceMaxBytes);
-  spareFullCollections(heapGrowthBytes);
   for (const warning of warnings) log.app.warn(warning);
   await serve(config, { file, states: statesOf(file === undefined ? [] : [file]), read }, log);
 }

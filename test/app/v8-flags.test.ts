@@ -1,0 +1,29 @@
+import { execFileSync } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { root } from '../support/gateway.ts';
+
+const read = (path: string): string => readFileSync(join(root, path), 'utf8');
+
+describe('[E-07] the flags of V8', () => {
+  it('are set by no part of the program, since Node.js promises nothing of those that are set while it runs', () => {
+    const files = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' }).filter((path) =>
+      path.endsWith('.ts'),
+    );
+    expect(files.length).toBeGreaterThan(100);
+    expect(files.filter((path) => read(join('src', path)).includes('setFlagsFromString'))).toEqual([]);
+  });
+
+  it('are the same in the image and in the unit, and are taken by this Node.js as arguments and as NODE_OPTIONS', () => {
+    const [, ofImage] = /^ENTRYPOINT .*"node", "(--[^"]+)"/m.exec(read('Dockerfile')) ?? [];
+    const [, ofUnit] = /^Environment=NODE_OPTIONS=(.+)$/m.exec(read('deploy/systemd/mcp-gangway.service')) ?? [];
+    expect(ofImage).toBe(ofUnit);
+    const flag = ofImage ?? '';
+    const program = ['-p', 'process.execArgv.concat(process.env.NODE_OPTIONS ?? []).join()'];
+    const env = { ...process.env, NODE_OPTIONS: '' };
+    expect(execFileSync(process.execPath, [flag, ...program], { env, encoding: 'utf8' })).toContain(flag);
+    const withOptions = { ...env, NODE_OPTIONS: flag };
+    expect(execFileSync(process.execPath, program, { env: withOptions, encoding: 'utf8' })).toContain(flag);
+  });
+});
