@@ -132,6 +132,5 @@ async function tokenAuthenticators(config: GatewayConfig, logger: Logger): Promi
     clockSkewMs: authClockSkewMs,
     hierarchy: new Map(Object.entries(impliedScopes)),
     now: Date.now,
-    onRefused: (why) => logger.debug({ why }, 'an access token was refused'),
   });
 }

@@ -13,8 +13,10 @@ import { readinessReport } from '../ops/health/readiness-report.ts';
 import { failureOf } from '../ops/health/server-failure.ts';
 import { ServerHealth } from '../ops/health/server-health.ts';
 import type { Log } from '../ops/log.ts';
+import { OnceASecond } from '../ops/once-a-second.ts';
 import { logRequests } from '../ops/request-log.ts';
 import { makeWord } from '../ops/status/door.ts';
+import { createStrangerLog } from '../ops/stranger-log.ts';
 import { Sessions } from '../session/sessions.ts';
 import { anyChange, ChangeTeller } from '../store/change-teller.ts';
 import { createAccess } from './access.ts';
@@ -137,8 +139,10 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   const readinessNow = () => readinessReport(sessions.readiness, health.statuses);
   const readiness = () => readinessNow().status;
   const access = await createAccess(config, authentication.authenticators, log.auth);
+  const strangers = createStrangerLog(log.auth);
   const routeParts: RouteParts = {
     ...{ sessions, keyed, originRules, identityHeaders, quotas, watch, calls, trafficOf },
+    onRefused: strangers.onRefused,
     tracePosts: tracing?.tracePosts,
     accessTo: access.to,
     health: { readiness: readinessNow, servers: health, showsServers: !hasAuthentication(config) },
@@ -167,9 +171,16 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
     });
   const web = createWebServer({ ...config, certificate }, logged());
   webSockets.attach(web.server);
-  web.server.on('drop', () =>
-    log.http.warn({ maxConnections: config.maxConnections }, 'closed a connection: too many are open'),
+  const drops = new OnceASecond<number>((maxConnections, leftOut) =>
+    log.http.warn(
+      { maxConnections, ...(leftOut > 0 && { leftOut }) },
+      'closed a connection: --max-connections are open',
+    ),
   );
+  web.server.on('drop', () => {
+    if (metrics) metrics.tallies('droppedConnections').of().value += 1;
+    drops.note('connections', config.maxConnections);
+  });
   const port = await listen(web.server, config).catch(async (error: unknown) => {
     await closeParts();
     throw error;
@@ -255,6 +266,8 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
       await closeParts();
       watch.close();
       authentication.close();
+      strangers.close();
+      drops.flush();
       await Promise.all([webSockets.close(connectionGraceMs), web.close(connectionGraceMs)]);
       await page?.close();
       await Promise.all([audit?.close(), admin?.close(connectionGraceMs), tracing?.flush()]);

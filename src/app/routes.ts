@@ -26,6 +26,7 @@ export interface RouteParts {
   readonly quotas: Quotas;
   readonly watch: CredentialWatch;
   readonly calls: CallObserver | undefined;
+  readonly onRefused: AdmissionOptions['onRefused'];
   readonly tracePosts: TracePosts | undefined;
   trafficOf(server: string): Traffic | undefined;
   readonly accessTo: AccessTo;

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { detach } from '../boundary.ts';
 import type { CredentialMarks } from '../era/credential-marks.ts';
 import { type Brought, bringCredentials } from '../protocol/credentials.ts';
+import { entryOf, type Reason } from '../protocol/faults.ts';
 import type { ForwardedHeaders } from '../protocol/forwarded-headers.ts';
 import type { CallObserver } from '../session/call-observer.ts';
 import { noQuotas, type Quotas } from '../session/quotas/quotas.ts';
@@ -9,7 +10,14 @@ import type { Visit } from '../session/quotas/visit.ts';
 import type { Principal } from '../store/session-records.ts';
 import { StoreUnavailable } from '../store/store-unavailable.ts';
 import type { Authorization } from './auth/authorization.ts';
-import { type Authenticate, type Challenge, type Identity, isChallenge } from './auth/identity.ts';
+import {
+  type Authenticate,
+  type Because,
+  type Challenge,
+  type Identity,
+  isChallenge,
+  shownText,
+} from './auth/identity.ts';
 import { createGuard, type GuardOptions } from './guard.ts';
 import { logServer } from './logged-request.ts';
 import { noteRequest, noteSender } from './refused-calls.ts';
@@ -33,6 +41,8 @@ export interface AdmissionOptions extends GuardOptions {
   readonly calls?: CallObserver | undefined;
   /** Is told of what stays open; absent if nobody wants to know. */
   readonly traffic?: Traffic | undefined;
+  /** Is told of each request that is not let in; absent if nobody wants to know. */
+  readonly onRefused?: ((server: string, challenge: Challenge) => void) | undefined;
   /** Makes spans of requests that could be read; absent where nobody traces. */
   readonly tracePosts?: TracePosts | undefined;
 }
@@ -73,9 +83,13 @@ export function createAdmission(options: AdmissionOptions): (incoming: IncomingM
     logServer(incoming, server.name);
     if (calls !== undefined) noteRequest(incoming, calls, server.name);
     const forwarded = guard(incoming);
-    if (typeof forwarded === 'string') return doors.refused({ reason: forwarded });
+    const turnAway = (challenge: Challenge): void => {
+      options.onRefused?.(server.name, challenge);
+      doors.refused(challenge);
+    };
+    if (typeof forwarded === 'string') return turnAway({ reason: forwarded, because: seenIn(incoming, forwarded) });
     const judge = (outcome: Identity | Challenge): void => {
-      if (isChallenge(outcome)) return doors.refused(outcome);
+      if (isChallenge(outcome)) return turnAway(outcome);
       const { principal } = outcome;
       if (calls !== undefined) noteSender(incoming, principal);
       const admit = (owner: Principal, values: ForwardedHeaders): void => {
@@ -108,6 +122,13 @@ export function createAdmission(options: AdmissionOptions): (incoming: IncomingM
   };
 }
 
+/** The header for which the guard refuses a request. */
+function seenIn({ headers }: IncomingMessage, reason: Reason): Because | undefined {
+  if (reason === 'origin_not_allowed') return { why: 'Origin', seen: shownText(headers.origin) };
+  if (reason === 'bad_host' || reason === 'host_not_allowed') return { why: 'Host', seen: shownText(headers.host) };
+  return undefined;
+}
+
 /** Keys and proxies name a user and have no claims: who it is they say all the same. */
 const claimsOf = ({ principal, claims }: Identity): Identity['claims'] =>
   principal.subject === '' ? claims : { sub: principal.subject, ...claims };
@@ -116,6 +137,21 @@ function challengeOf(brought: Exclude<Brought, { ok: true }>): Challenge {
   if (brought.lacks === 'room') return { reason: 'forwarded_too_large' };
   const { lacks, name } = brought;
   return { reason: lacks === 'header' ? 'credential_missing' : 'claim_missing', data: { [lacks]: name } };
+}
+
+/** Seconds for which a connection of somebody who was not let in stays open without another request. */
+const strangerIdleS = 5;
+
+/**
+ * A stranger must not hold a place among the connections for as long as a client does. The connection is not closed at once: what is
+ * left of a body would make it a reset, and the client would not read why it was refused.
+ */
+function releaseSoon(outgoing: ServerResponse): void {
+  if (!outgoing.shouldKeepAlive) return;
+  outgoing.setHeader('connection', 'keep-alive');
+  outgoing.setHeader('keep-alive', `timeout=${strangerIdleS}`);
+  // Node.js has set its own time by then, and clears either with the next request.
+  outgoing.once('finish', () => outgoing.req.socket.setTimeout(strangerIdleS * 1_000));
 }
 
 /** An endpoint that serves those who are let in. */
@@ -130,7 +166,10 @@ export function behindAdmission(
         endWith(outgoing, sender.visit);
         serve(incoming, outgoing, sender);
       },
-      refused: (challenge) => respondWithChallenge(outgoing, challenge),
+      refused(challenge) {
+        if (entryOf(challenge.reason).status < 500) releaseSoon(outgoing);
+        respondWithChallenge(outgoing, challenge);
+      },
       failed: () => endAsInternal(outgoing),
     });
 }

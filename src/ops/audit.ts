@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import type { CallObserver, CallOutcome, EndedCall } from '../session/call-observer.ts';
 import type { Principal } from '../store/session-records.ts';
 import { LineFile, type LineTarget } from './line-file.ts';
+import { OnceASecond } from './once-a-second.ts';
 
 /** What audit lines are written with. */
 export interface AuditOptions {
@@ -36,9 +37,17 @@ export function createAudit({ target, instance, logger }: AuditOptions): Audit {
     onUnstuck: (lost) => logger.warn({ lost }, 'audit lines can be written again'),
     gapLine: (lost) => JSON.stringify({ ...stamp(), lost }),
   });
+  const write = (call: EndedCall, leftOut = 0): void =>
+    file.write(JSON.stringify({ ...stamp(), ...lineOf(call), ...(leftOut > 0 && { leftOut }) }));
+  const strangers = new OnceASecond<EndedCall>(write);
   return {
     wantsNames: true,
-    ended: (call) => file.write(JSON.stringify({ ...stamp(), ...lineOf(call) })),
+    ended(call) {
+      const { origin, outcome } = call;
+      // Of those whom nobody knows there can be any number; metrics count them all.
+      if (origin.principal === undefined && outcome.kind === 'fault') strangers.note(outcome.reason, call);
+      else write(call);
+    },
     refused: () => undefined, // its calls are told of
     reopen() {
       try {
@@ -48,6 +57,7 @@ export function createAudit({ target, instance, logger }: AuditOptions): Audit {
       }
     },
     async close() {
+      strangers.flush();
       const lost = await file.close();
       if (lost > 0) logger.error({ lost }, 'audit lines could not be written and are lost');
     },

@@ -40,8 +40,12 @@ const initializing = message('initialize', {
   capabilities: {},
   clientInfo: { name: 'raw', version: '1' },
 });
-const challenge = (path: string, { error, scope }: { error?: string; scope: string }): string =>
-  `Bearer realm="mcp-gangway", ${error === undefined ? '' : `error="${error}", `}scope="${scope}", resource_metadata="${publicUrl}${wellKnown}${path}"`;
+const challenge = (path: string, parameters: { error?: string; error_description?: string; scope: string }): string => {
+  const all = { realm: 'mcp-gangway', ...parameters, resource_metadata: `${publicUrl}${wellKnown}${path}` };
+  return `Bearer ${Object.entries(all)
+    .map(([key, value]) => `${key}="${value}"`)
+    .join(', ')}`;
+};
 const get = async (url: string, headers: object = {}): Promise<Answer> =>
   (await open(url, { method: 'GET', headers: { accept: 'text/event-stream', ...headers } })).answer();
 
@@ -71,7 +75,9 @@ describe('a request without a token that holds', () => {
     const wrong = [undefined, 'Bearer abc', `Bearer ${await issuer.token({ claims: { aud: publicUrl } })}`];
     for (const authorization of wrong) {
       const headers = authorization === undefined ? {} : { authorization };
-      const error = authorization === undefined ? {} : { error: 'invalid_token' };
+      const isToken = authorization?.includes('.') === true;
+      const said = isToken ? { error_description: 'The access token was issued for another resource' } : {};
+      const error = authorization === undefined ? {} : { error: 'invalid_token', ...said };
       const at = (path: string) => gateway.baseUrl + path;
       const refused = (path: string) => ({
         status: 401,

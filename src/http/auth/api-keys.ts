@@ -57,9 +57,12 @@ export class ApiKeys {
 
   /** Who shows a key. A token of another kind, such as one of an authorization server, is no key. */
   readonly authenticator: Authenticator = (_incoming, token) => {
-    const identity = token === undefined ? undefined : this.#known.get(token.sha256)?.identity;
-    if (identity?.expiresAtMs === undefined) return identity;
-    return identity.expiresAtMs > Date.now() ? identity : { reason: 'credentials_invalid' };
+    const known = token === undefined ? undefined : this.#known.get(token.sha256);
+    if (known === undefined) return undefined;
+    const { key, identity } = known;
+    if (identity.expiresAtMs === undefined || identity.expiresAtMs > Date.now()) return identity;
+    const seen = { name: key.name, expired: new Date(identity.expiresAtMs).toISOString() };
+    return { reason: 'credentials_invalid', because: { why: 'expired key', seen, description: 'The key has expired' } };
   };
 }
 

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { entryOf, type Reason } from '../../protocol/faults.ts';
 import { type BearerToken, bearerOf } from './bearer.ts';
 import { challengeWith } from './challenges.ts';
-import { type Authenticate, type Challenge, type Identity, isChallenge } from './identity.ts';
+import { type Authenticate, type Because, type Challenge, type Identity, isChallenge } from './identity.ts';
 
 /**
  * One kind of credentials: who shows them, or why they are not good; undefined for a request that has none of this kind. As
@@ -28,15 +28,19 @@ export interface AuthenticateOptions {
  * has: it stands in logs on the way (2025-11-25, basic/authorization, "Token Requirements").
  */
 export function createAuthenticate({ authenticators, parametersFor }: AuthenticateOptions): Authenticate {
-  const refusal = (reason: Reason, incoming: IncomingMessage, error?: string): Challenge => ({
-    reason,
-    wwwAuthenticate: challengeWith(error, parametersFor?.(incoming)),
-  });
+  const refusal = (reason: Reason, incoming: IncomingMessage, error?: string, because?: Because): Challenge => {
+    const { description } = because ?? {};
+    const described = description === undefined ? [] : [`error_description="${description}"`];
+    const wwwAuthenticate = challengeWith(error, [...described, ...(parametersFor?.(incoming) ?? [])]);
+    return because === undefined ? { reason, wwwAuthenticate } : { reason, wwwAuthenticate, because };
+  };
 
   /** Authenticators need not say what all 401 have in common. */
   const complete = (outcome: Identity | Challenge, incoming: IncomingMessage): Identity | Challenge => {
     if (!isChallenge(outcome) || outcome.wwwAuthenticate !== undefined) return outcome;
-    return entryOf(outcome.reason).status === 401 ? refusal(outcome.reason, incoming, 'invalid_token') : outcome;
+    return entryOf(outcome.reason).status === 401
+      ? refusal(outcome.reason, incoming, 'invalid_token', outcome.because)
+      : outcome;
   };
 
   return (incoming) => {
@@ -51,9 +55,12 @@ export function createAuthenticate({ authenticators, parametersFor }: Authentica
         : complete(outcome, incoming);
     }
     if (authorization === undefined) return refusal('credentials_required', incoming);
-    return refusal('credentials_invalid', incoming, 'invalid_token');
+    return refusal('credentials_invalid', incoming, 'invalid_token', token === undefined ? noBearer : unknownKey);
   };
 }
+
+const noBearer: Because = { why: 'not Authorization: Bearer' };
+const unknownKey: Because = { why: 'unknown key', description: 'The key is not known here' };
 
 /** RFC 6750, section 2.3. */
 function hasTokenInQuery(url: string): boolean {

@@ -17,6 +17,24 @@ export interface Identity {
   readonly claims: Readonly<Record<string, unknown>>;
 }
 
+/** Why exactly somebody is not let in; for the log of the operator. */
+export interface Because {
+  /** One of few words: the kind of fault, and nothing that a peer has written. */
+  readonly why: string;
+  readonly expected?: unknown;
+  /** No secret, and cut; see `shownText`. */
+  readonly seen?: unknown;
+  /** The `error_description` for the client (RFC 6750, section 3), where it gives nothing away. */
+  readonly description?: string;
+}
+
+/** Longer texts of a peer are of no use in a line of the log. */
+const maxShownLength = 120;
+
+/** A text of a peer as a log may have it: cut, and without what a terminal or a reader could take for something else. */
+export const shownText = (text: string | undefined): string | undefined =>
+  text?.slice(0, maxShownLength).replace(/[^\x20-\x7e]/g, '?');
+
 /** Why a request has no identity, and what its sender is told to do about it. */
 export interface Challenge {
   readonly reason: Reason;
@@ -24,6 +42,7 @@ export interface Challenge {
   readonly wwwAuthenticate?: string | undefined;
   /** What the fault names beside its reason. */
   readonly data?: Record<string, unknown>;
+  readonly because?: Because | undefined;
 }
 
 /**

@@ -237,6 +237,10 @@ export const catalogue = {
   ),
 
   connections: gauge('http_connections', 'Connections of clients that are open.'),
+  droppedConnections: counter(
+    'http_connections_dropped_total',
+    'Connections that were closed at once, since --max-connections were open.',
+  ),
   internalErrors: counter('internal_errors_total', 'Faults of the gateway itself. The log has the stack of each.', [
     { name: 'seam', values: seams },
   ]),

@@ -31,7 +31,10 @@ describe('API keys', () => {
     const keys = new ApiKeys([key('alice', 'one', { expiresAtMs: Date.now() + 1_000 })]);
     expect(shown(keys, 'one')).toMatchObject({ principal: { subject: 'alice' } });
     vi.advanceTimersByTime(1_000);
-    expect(shown(keys, 'one')).toEqual({ reason: 'credentials_invalid' });
+    expect(shown(keys, 'one')).toMatchObject({
+      reason: 'credentials_invalid',
+      because: { why: 'expired key', seen: { name: 'alice' }, description: 'The key has expired' },
+    });
   });
 
   it('[S03] end at once for who showed one that is removed or changed, and nobody else', () => {

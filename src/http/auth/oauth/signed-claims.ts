@@ -13,18 +13,20 @@ export type SignedClaims =
 /** Types of a JWT that can be an access token: as RFC 9068, section 4, has it, and as it was before. */
 const accessTokenTypes: ReadonlySet<unknown> = new Set([undefined, 'jwt', 'at+jwt', 'application/at+jwt']);
 
+/** Told why a token is invalid, by the name of what is wrong, and the claims if its signature is good. */
+export type OnInvalid = (why: string, claims?: JWTPayload) => void;
+
 /**
  * The claims of a token that one of these keys has signed, checked by what is required of them. Never rejects.
- * @param onInvalid told why a token is invalid, by the names of what is wrong alone
  */
 export async function signedClaims(
   token: string,
   keyFor: JWTVerifyGetKey,
   required: JWTVerifyOptions,
-  onInvalid: (why: string) => void,
+  onInvalid: OnInvalid,
 ): Promise<SignedClaims> {
-  const invalid = (why: string): 'invalid' => {
-    onInvalid(why);
+  const invalid = (why: string, claims?: JWTPayload): 'invalid' => {
+    onInvalid(why, claims);
     return 'invalid';
   };
   let namesKey = true;
@@ -43,7 +45,9 @@ export async function signedClaims(
     if (error instanceof errors.JWKSNoMatchingKey) return 'unknown_key';
     if (error instanceof errors.JWSSignatureVerificationFailed) return namesKey ? invalid('signature') : 'unknown_key';
     if (error instanceof errors.JWKSInvalid || !(error instanceof errors.JOSEError)) return 'unusable_key';
-    return invalid('claim' in error ? String(error.claim) : error.code);
+    if (error instanceof errors.JWTExpired || error instanceof errors.JWTClaimValidationFailed)
+      return invalid(error.claim, error.payload);
+    return invalid(error.code);
   }
 }
 
@@ -52,7 +56,7 @@ async function claimsByAny(
   token: string,
   keys: errors.JWKSMultipleMatchingKeys,
   required: JWTVerifyOptions,
-  onInvalid: (why: string) => void,
+  onInvalid: OnInvalid,
 ): Promise<SignedClaims> {
   for await (const key of keys) {
     const claims = await signedClaims(token, async () => key, required, onInvalid);

@@ -1,8 +1,11 @@
 import type { Authenticator } from '../authenticate.ts';
 import type { BearerToken } from '../bearer.ts';
-import type { Challenge, Identity } from '../identity.ts';
+import { type Challenge, type Identity, shownText } from '../identity.ts';
 import { VerifiedTokens } from './verified-tokens.ts';
 import { type TokenFault, type VerifiedToken, type VerifyOptions, verifyToken } from './verify-token.ts';
+
+/** More audiences of a token are not told. */
+const maxShownAudiences = 5;
 
 /**
  * Access tokens as credentials, the same for all servers of a gateway, each of which takes only what was issued for it
@@ -14,17 +17,18 @@ export function createTokenAuthenticators(options: VerifyOptions): (audiences: R
 
   const verify = async (token: BearerToken): Promise<VerifiedToken | TokenFault> => {
     const outcome = await verifyToken(token.text, options);
-    if (typeof outcome !== 'string') verified.add(token, outcome);
+    if (!('reason' in outcome)) verified.add(token, outcome);
     return outcome;
   };
 
   return (audiences) => {
     const judge = (outcome: VerifiedToken | TokenFault): Identity | Challenge => {
-      if (typeof outcome === 'string') return { reason: outcome };
+      if ('reason' in outcome) return outcome;
       const isMeant = outcome.audiences.some((audience) => audiences.has(audience));
       if (isMeant) return outcome.identity;
-      options.onRefused('aud');
-      return { reason: 'credentials_invalid' };
+      const seen = outcome.audiences.slice(0, maxShownAudiences).map(shownText);
+      const description = 'The access token was issued for another resource';
+      return { reason: 'credentials_invalid', because: { why: 'aud', expected: [...audiences], seen, description } };
     };
     return (_incoming, token) => {
       if (token === undefined) return undefined;

@@ -1,5 +1,5 @@
 import { decodeJwt, type JWTPayload } from 'jose';
-import type { Identity } from '../identity.ts';
+import { type Because, type Challenge, type Identity, shownText } from '../identity.ts';
 import { type ScopeHierarchy, splitScopes, withImplied } from '../scopes.ts';
 import type { IssuerKeys, KeySet } from './issuer-keys.ts';
 import { signedClaims } from './signed-claims.ts';
@@ -26,12 +26,12 @@ export interface VerifyOptions {
   readonly hierarchy: ScopeHierarchy;
   /** The time, in milliseconds since 1970. */
   readonly now: () => number;
-  /** Told why a token is refused, by the name of the claim or of what else is wrong; nothing of the token is in it (P12). */
-  readonly onRefused: (why: string) => void;
 }
 
 /** Why there is no proof: the token is none that holds here, or it could not be found out. */
-export type TokenFault = 'credentials_invalid' | 'token_not_checked';
+export type TokenFault = Pick<Challenge, 'because'> & { readonly reason: 'credentials_invalid' | 'token_not_checked' };
+
+const notChecked: TokenFault = { reason: 'token_not_checked' };
 
 /** Longer tokens are refused unread: what is verified is kept, so that this bounds the memory. Usual are 1 to 4 KiB. */
 export const maxTokenLength = 8 * 1024;
@@ -47,14 +47,19 @@ const clientClaims = ['client_id', 'azp', 'cid', 'appid'];
  * whom it was issued is told, not judged: see `VerifiedToken.audiences`. Never rejects.
  */
 export async function verifyToken(token: string, options: VerifyOptions): Promise<VerifiedToken | TokenFault> {
-  const { algorithms, clockSkewMs, now, onRefused } = options;
-  const refused = (why: string): 'credentials_invalid' => {
-    onRefused(why);
-    return 'credentials_invalid';
+  const { algorithms, clockSkewMs, now } = options;
+  const refused = (why: string, claims?: JWTPayload): TokenFault => ({
+    reason: 'credentials_invalid',
+    because: explain(why, claims, options),
+  });
+  let invalid: TokenFault | undefined;
+  const onInvalid = (why: string, claims?: JWTPayload): void => {
+    invalid = refused(why, claims);
   };
   const issuer = issuerOf(token);
   const keys = issuer === undefined ? undefined : options.issuers.get(issuer);
-  if (issuer === undefined || keys === undefined) return refused('iss');
+  if (issuer === undefined || keys === undefined)
+    return refused('iss', issuer === undefined ? undefined : { iss: issuer });
   const required = {
     issuer,
     algorithms: [...algorithms],
@@ -64,22 +69,42 @@ export async function verifyToken(token: string, options: VerifyOptions): Promis
   };
 
   let used = keys.current ?? (await keys.refresh());
-  if (used === undefined) return 'token_not_checked';
-  let claims = await signedClaims(token, used.keyFor, required, onRefused);
+  if (used === undefined) return notChecked;
+  let claims = await signedClaims(token, used.keyFor, required, onInvalid);
   if (claims === 'unknown_key') {
     // It may be a new one (OpenID Connect Core, section 10.1.1).
     const newer = await keys.refresh();
-    if (newer === undefined || keys.isFailing) return 'token_not_checked';
+    if (newer === undefined || keys.isFailing) return notChecked;
     if (newer === used) return refused('kid');
     used = newer;
-    claims = await signedClaims(token, used.keyFor, required, onRefused);
+    claims = await signedClaims(token, used.keyFor, required, onInvalid);
   }
-  if (claims === 'unusable_key') return 'token_not_checked';
+  if (claims === 'unusable_key') return notChecked;
   if (claims === 'unknown_key') return refused('kid');
-  if (claims === 'invalid') return 'credentials_invalid';
+  if (claims === 'invalid') return invalid ?? refused('signature');
   const bearer = bearerIn(claims, issuer, options);
   return typeof bearer === 'string' ? refused(bearer) : { ...bearer, issuer: keys, keys: used };
 }
+
+/** What is wrong with a token. Issuer, audience and times are no secrets; nothing else of it is told (P12). */
+function explain(why: string, claims: JWTPayload | undefined, { issuers, now }: VerifyOptions): Because {
+  const { iss, exp } = claims ?? {};
+  if (why === 'iss') {
+    const expected = [...issuers.keys()];
+    if (typeof iss !== 'string') return { why, expected };
+    const description = 'The access token is of an issuer that is not trusted here';
+    return { why, expected, seen: shownText(iss), description };
+  }
+  if (why === 'exp' && typeof exp === 'number') {
+    const seen = timeText(exp * 1_000);
+    return { why, expected: `later than ${timeText(now())}`, seen, description: 'The access token has expired' };
+  }
+  if (why === 'nbf') return { why, description: 'The access token is not valid yet' };
+  return { why };
+}
+
+/** A time of a claim can be no time. */
+const timeText = (ms: number): string | undefined => (Math.abs(ms) <= 8.64e15 ? new Date(ms).toISOString() : undefined);
 
 /** Whom a token names as its issuer, not yet proven: by whose keys it is to be verified. */
 function issuerOf(token: string): string | undefined {

@@ -56,7 +56,6 @@ const authenticateFor = (issuers: readonly Issuer[], scopes: readonly string[] =
         ['write', ['read']],
       ]),
       now,
-      onRefused: (why: string) => void reasons.push(why),
     },
   });
   const authenticators = [tokens(new Set([usualAudience]))];
@@ -69,8 +68,11 @@ const authenticateFor = (issuers: readonly Issuer[], scopes: readonly string[] =
 const send = (authorization?: string, by = ask) =>
   by(requestWith(authorization === undefined ? {} : { authorization }));
 
-const bearing = async (token: string | Promise<string>, by = ask): Promise<Identity & Challenge> =>
-  (await send(`Bearer ${await token}`, by)) as Identity & Challenge;
+const bearing = async (token: string | Promise<string>, by = ask): Promise<Identity & Challenge> => {
+  const outcome = (await send(`Bearer ${await token}`, by)) as Identity & Challenge;
+  if (outcome.because !== undefined) reasons.push(outcome.because.why);
+  return outcome;
+};
 
 beforeEach(async () => {
   aheadMs = 0;
@@ -87,7 +89,10 @@ afterEach(async () => {
 
 const refused = {
   reason: 'credentials_invalid',
-  wwwAuthenticate: `Bearer realm="mcp-gangway", error="invalid_token", resource_metadata="${metadataUrl}"`,
+  wwwAuthenticate: expect.stringMatching(
+    /^Bearer realm="mcp-gangway", error="invalid_token", (?:error_description="[\w ]+", )?resource_metadata="[^"]+"$/,
+  ),
+  because: expect.objectContaining({ why: expect.any(String) }),
 };
 
 describe('a token', () => {
@@ -148,6 +153,37 @@ describe('a token', () => {
     const iss = 'iss' in claims && claims.iss === 'slash' ? { iss: `${issuer.url}/` } : {};
     expect(await bearing(issuer.token({ claims: { ...claims, ...iss } }))).toEqual(refused);
     expect(reasons).toEqual(Object.keys(claims));
+  });
+
+  it('[P-05] is refused with what was expected and seen, and the client is told what gives nothing away', async () => {
+    const nowS = Math.floor(Date.now() / 1_000);
+    const seenFor = async (claims: object) => {
+      const { because, wwwAuthenticate } = await bearing(issuer.token({ claims: claims as never }));
+      return { ...because, header: /error_description="([^"]*)"/.exec(wwwAuthenticate ?? '')?.[1] };
+    };
+    expect(await seenFor({ exp: nowS - 60 })).toMatchObject({
+      why: 'exp',
+      expected: expect.stringMatching(/^later than 20/),
+      seen: new Date((nowS - 60) * 1_000).toISOString(),
+      header: 'The access token has expired',
+    });
+    expect(await seenFor({ aud: ['https://a.example', 'b\u001b[31m'] })).toMatchObject({
+      why: 'aud',
+      expected: [usualAudience],
+      seen: ['https://a.example', 'b?[31m'],
+      header: 'The access token was issued for another resource',
+    });
+    expect(await seenFor({ iss: `https://evil.example/${'x'.repeat(500)}` })).toMatchObject({
+      why: 'iss',
+      expected: [issuer.url],
+      seen: expect.stringMatching(/^https:\/\/evil\.example\/x{99}$/),
+      header: 'The access token is of an issuer that is not trusted here',
+    });
+    expect(await seenFor({ sub: 'secret'.repeat(400) })).toEqual({
+      why: 'sub',
+      header: undefined,
+      description: undefined,
+    });
   });
 
   it('is taken if one of several audiences is meant, and within the tolerance for clocks', async () => {
