@@ -5,6 +5,7 @@ import { maxSubscriptions } from '../protocol/modern/subscription-filter.ts';
 import { ownCopy } from '../protocol/own-copy.ts';
 import { SparseMap } from '../protocol/sparse.ts';
 import { scalarAt, spliceId, valueAt } from '../protocol/splice.ts';
+import type { SessionRecord } from '../store/session-records.ts';
 
 /** Which kind of client a session has; one of an ordinary session of its own is neither. */
 export interface ClientKind {
@@ -43,14 +44,17 @@ export class ClientState {
   #logLevel: Buffer | undefined;
   readonly #subscriptions = new SparseMap<string, Buffer>();
 
+  /** What was said of `clientSaid` last; undefined once that is another one. */
+  #said: Buffer | undefined;
+
   /**
    * @param initialize the client's request; copied, so that it does not keep a larger buffer alive
    * @param saved what `save` said of an earlier owner's state
    * @param kind of a new client; of an earlier owner's it is saved
    */
-  constructor(initialize: Buffer, saved?: Buffer, kind: ClientKind = {}) {
+  constructor(initialize: Buffer, saved?: SavedClient, kind: ClientKind = {}) {
     this.initialize = ownCopy(initialize);
-    const state = saved === undefined || saved.length === 0 ? undefined : parse(saved);
+    const state = saved && parse(saved.clientState);
     const { isOneStream = false, isGroup = false, topic } = state ?? kind;
     this.isOneStream = isOneStream;
     this.isGroup = isGroup;
@@ -58,13 +62,13 @@ export class ClientState {
     this.usedScopes = new Set(state?.usedScopes);
     // Said in any case, also where the instance that opened the session for its group was lost before it said so.
     if (isGroup) this.#initialized = initializedNotification;
-    if (state === undefined) return;
-    const { initialized, logLevel, subscriptions, getCursor, backend } = state;
+    this.getCursor = state?.getCursor;
+    this.backend = state?.backend;
+    if (saved === undefined || saved.clientSaid.length === 0) return;
+    const { initialized, logLevel, subscriptions } = JSON.parse(saved.clientSaid.toString()) as Said;
     if (initialized !== undefined) this.#initialized = ownCopy(initialized);
     if (logLevel !== undefined) this.#logLevel = ownCopy(logLevel);
     for (const [uri, text] of subscriptions) this.#subscriptions.set(uri, ownCopy(text));
-    this.getCursor = getCursor;
-    this.backend = backend;
   }
 
   /** The client has said which log messages it wants. */
@@ -79,17 +83,27 @@ export class ClientState {
     return typeof members === 'object' && members.keys.length > 0;
   }
 
-  /** For the session's record, so that another owner can go on from here. */
-  save(): Buffer {
-    const subscriptions = [...this.#subscriptions].map(([uri, text]) => [uri, text.toString()] as const);
-    const [initialized, logLevel] = [this.#initialized?.toString(), this.#logLevel?.toString()];
-    const isOneStream = this.isOneStream || undefined;
-    const isGroup = this.isGroup || undefined;
-    const usedScopes = this.usedScopes.size > 0 ? [...this.usedScopes] : undefined;
+  /**
+   * For the session's record, so that another owner can go on from here. `clientSaid` is the same object as long as it says the
+   * same: it can be large, and is written again only if it is another one.
+   */
+  save(): SavedClient {
     const { topic, getCursor, backend } = this;
-    const kind = { isOneStream, isGroup, topic };
-    const state: Saved = { initialized, logLevel, subscriptions, getCursor, ...kind, backend, usedScopes };
-    return ownCopy(JSON.stringify(state));
+    const kind = { isOneStream: this.isOneStream || undefined, isGroup: this.isGroup || undefined, topic };
+    const usedScopes = this.usedScopes.size > 0 ? [...this.usedScopes] : undefined;
+    const state: SavedState = { getCursor, ...kind, backend, usedScopes };
+    this.#said ??= this.#saySaid();
+    return { clientState: ownCopy(JSON.stringify(state)), clientSaid: this.#said };
+  }
+
+  #saySaid(): Buffer {
+    const subscriptions = [...this.#subscriptions].map(([uri, text]) => [uri, text.toString()] as const);
+    const said: Said = {
+      initialized: this.#initialized?.toString(),
+      logLevel: this.#logLevel?.toString(),
+      subscriptions,
+    };
+    return ownCopy(JSON.stringify(said));
   }
 
   /** Takes note of a notification that was passed on. Returns true if it changed anything. */
@@ -97,6 +111,7 @@ export class ClientState {
     if (method !== 'notifications/initialized') return false;
     // It says nothing but that it comes: what else a client adds is told to no later process.
     this.#initialized = text.length > maxInitializedBytes ? initializedNotification : ownCopy(text);
+    this.#said = undefined;
     return true;
   }
 
@@ -112,12 +127,14 @@ export class ClientState {
 
   /** The server is about to be told to tell no more of this resource. */
   unsubscribing(uri: string): void {
+    this.#said = undefined;
     this.#subscriptions.delete(uri);
   }
 
   /** Takes note of a request that the server answered. Returns true if it changed anything. */
   answered(method: string, request: Buffer, { isError }: Pick<Message, 'isError'>): boolean {
     if (!isStateful(method) || isError) return false;
+    this.#said = undefined;
     if (method === 'logging/setLevel') {
       this.#logLevel = ownCopy(request);
       return true;
@@ -141,16 +158,33 @@ export class ClientState {
   }
 }
 
-interface Saved extends ClientKind {
-  readonly initialized?: string | undefined;
-  readonly logLevel?: string | undefined;
-  readonly subscriptions: readonly (readonly [string, string])[];
+/** A client as a record has it. */
+export type SavedClient = Pick<SessionRecord, 'clientState' | 'clientSaid'>;
+
+/** What changes with the use of the session. */
+interface SavedState extends ClientKind {
   readonly getCursor?: Position | undefined;
   readonly backend?: BackendPlace | undefined;
   readonly usedScopes?: readonly string[] | undefined;
 }
 
-const parse = (saved: Buffer): Saved => JSON.parse(saved.toString()) as Saved;
+/** What changes with what the client tells its server. */
+interface Said {
+  readonly initialized?: string | undefined;
+  readonly logLevel?: string | undefined;
+  readonly subscriptions: readonly (readonly [string, string])[];
+}
+
+/** What was read of records that are remembered: an instance asks for it with each request that it passes on. */
+const parsed = new WeakMap<Buffer, SavedState>();
+
+function parse(saved: Buffer): SavedState {
+  const known = parsed.get(saved);
+  if (known !== undefined) return known;
+  const state = saved.length === 0 ? {} : (JSON.parse(saved.toString()) as SavedState);
+  parsed.set(saved, state);
+  return state;
+}
 
 /** Where a backend stood, for the next owner of the session to go on with its server (DESIGN decision 5). */
 export interface BackendPlace {
@@ -163,12 +197,10 @@ export interface BackendPlace {
 }
 
 /** Where the backend of a session stood that an earlier owner had; undefined if nothing can be gone on with. */
-export const backendPlaceIn = (clientState: Buffer): BackendPlace | undefined =>
-  clientState.length === 0 ? undefined : parse(clientState).backend;
+export const backendPlaceIn = (clientState: Buffer): BackendPlace | undefined => parse(clientState).backend;
 
 /** What requests of a session needed whose record has this client state. */
-export const usedScopesIn = (clientState: Buffer): readonly string[] =>
-  clientState.length === 0 ? [] : (parse(clientState).usedScopes ?? []);
+export const usedScopesIn = (clientState: Buffer): readonly string[] => parse(clientState).usedScopes ?? [];
 
 /** True for the requests that change what a server keeps for its client. */
 export const isStateful = (method: string): boolean =>

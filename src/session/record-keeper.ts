@@ -27,6 +27,8 @@ export class RecordKeeper {
   readonly #parts: RecordParts;
   #initialized: Buffer | undefined;
   #protocolVersion = '';
+  /** The `clientSaid` that the record is known to have; another one is written with the next amendment. */
+  #said: Buffer | undefined;
   #amending: Promise<Amendment> | undefined;
   /** The amendment after that one, if it is needed. */
   #nextAmendment: Promise<Amendment> | undefined;
@@ -48,6 +50,7 @@ export class RecordKeeper {
     const { sessions, key, client, signal } = this.#parts;
     const record = this.#record();
     await patiently(() => sessions.create(key, record, { followsEnded: client.isGroup }), signal);
+    this.#said = record.clientSaid;
   }
 
   /** Notes that the client's state has changed: the record follows, as soon as it can. The newest state wins. */
@@ -68,6 +71,7 @@ export class RecordKeeper {
   /** Says again what is owned here: in a new term, or to a store that lost it. */
   register(tail: number, log: LogState): Promise<Registration> {
     const { sessions, key, signal, instance } = this.#parts;
+    this.#said = undefined; // the store may have lost it, or have it from this very call
     return patiently(() => sessions.register(key, this.#record(), tail, log, instance().term), signal);
   }
 
@@ -91,15 +95,20 @@ export class RecordKeeper {
 
   #write(): Promise<Amendment> {
     const { sessions, key, epoch, client, signal, onFailed } = this.#parts;
-    const state = client.save();
+    const { clientState, clientSaid } = client.save();
+    const changes = { clientState, ...(clientSaid !== this.#said && { clientSaid }) };
     this.#nextAmendment = undefined;
     // Whoever fenced it off has what was there; one without a record is registered with the next event or term.
-    const writing = patiently(() => sessions.amend(key, epoch, state), signal);
+    const writing = patiently(() => sessions.amend(key, epoch, changes), signal);
     this.#amending = writing;
     const over = (): void => {
       if (this.#amending === writing) this.#amending = undefined;
     };
-    writing.then(over, (cause: unknown) => {
+    const done = (said: Amendment): void => {
+      over();
+      if (said === 'done') this.#said = clientSaid;
+    };
+    writing.then(done, (cause: unknown) => {
       over();
       onFailed(cause);
     });
@@ -117,7 +126,7 @@ export class RecordKeeper {
       initialize: client.initialize,
       initialized: this.#initialized as Buffer,
       protocolVersion: this.#protocolVersion,
-      clientState: client.save(),
+      ...client.save(),
     };
   }
 }

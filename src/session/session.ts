@@ -76,7 +76,7 @@ export class Session implements SessionHandle {
     this.server = server;
     this.name = nameOf(key, server.name);
     this.#parts = parts;
-    this.#client = new ClientState(initialize, adoption?.record.clientState, start);
+    this.#client = new ClientState(initialize, adoption?.record, start);
     this.isOfGroup = this.#client.isGroup;
     this.#record = new RecordKeeper({
       ...{ sessions: store.sessions, key, server, principal, epoch, client: this.#client, instance },

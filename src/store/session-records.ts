@@ -21,9 +21,14 @@ export interface SessionRecord {
   readonly initialized: Buffer;
   /** The revision that the server chose. */
   readonly protocolVersion: string;
-  /** What else the client has told its server, for a restore; the session's own format. */
+  /** What changes while the session is used, and is small; the session's own format. */
   readonly clientState: Buffer;
+  /** What else the client has told its server, for a restore. It can be large and seldom changes; the session's own format. */
+  readonly clientSaid: Buffer;
 }
+
+/** The parts of a record that its owner replaces; what is absent stays. */
+export type RecordChanges = Partial<Pick<SessionRecord, 'clientState' | 'clientSaid'>>;
 
 /** Which event of a stream is its newest, kept or not. */
 export interface StreamTail {
@@ -77,8 +82,8 @@ export interface SessionRecords {
   create(key: string, record: SessionRecord, how?: { readonly followsEnded?: boolean }): Promise<void>;
   /** The record, or undefined for a session that is unknown or has ended. */
   find(key: string): Promise<SessionRecord | undefined>;
-  /** Replaces `clientState`. `fenced` and `no_record` as for `append`. */
-  amend(key: string, epoch: number, clientState: Buffer): Promise<'done' | 'fenced' | 'no_record'>;
+  /** Replaces parts of the record. `fenced` and `no_record` as for `append`. */
+  amend(key: string, epoch: number, changes: RecordChanges): Promise<'done' | 'fenced' | 'no_record'>;
   /**
    * Says again what the caller owns: after its lease lapsed, under a new owner's name, and after the store lost data. The
    * higher epoch wins: over an older record or none the caller's is stored with its log's state (`tail` is the number of

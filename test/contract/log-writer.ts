@@ -35,6 +35,7 @@ export const aRecord = (fields: Partial<SessionRecord> = {}): SessionRecord => (
   initialized: Buffer.from('{"jsonrpc":"2.0","id":0,"result":{}}'),
   protocolVersion: '2025-11-25',
   clientState: Buffer.alloc(0),
+  clientSaid: Buffer.alloc(0),
   ...fields,
 });
 

@@ -36,11 +36,17 @@ export function recordsContract(name: string, { open, openSession }: Fixture): v
       expect(await store.sessions.find('s')).toEqual(next);
     });
 
-    it('replaces the state of the client, byte for byte, and nothing else', async () => {
+    it('[C-16] replaces each part of the client, byte for byte, and nothing else', async () => {
       const { store, other } = await openSession();
       const clientState = Buffer.from([0, 255, 13, 10, 0]);
-      expect(await store.sessions.amend('s', epoch, clientState)).toBe('done');
+      expect(await store.sessions.amend('s', epoch, { clientState })).toBe('done');
       expect(await other.sessions.find('s')).toEqual(aRecord({ clientState }));
+      const clientSaid = Buffer.from([1, 254, 13, 10, 0]);
+      expect(await store.sessions.amend('s', epoch, { clientSaid })).toBe('done');
+      expect(await other.sessions.find('s')).toEqual(aRecord({ clientState, clientSaid }));
+      expect(await store.sessions.amend('s', epoch, {})).toBe('done');
+      const taken = await store.sessions.takeOver('s', { owner: aRecord().owner, epoch }, 'next');
+      expect(taken).toMatchObject({ outcome: 'taken', record: { clientState, clientSaid } });
     });
 
     it('releases a session: its owner becomes empty, its epoch stays', async () => {
@@ -52,7 +58,7 @@ export function recordsContract(name: string, { open, openSession }: Fixture): v
     it('[P6] refuses changes under an older epoch, of an ended session and of one that it does not know', async () => {
       const { store } = await openSession();
       const outcomesOf = async (key: string, given: number) => [
-        await store.sessions.amend(key, given, Buffer.from('x')),
+        await store.sessions.amend(key, given, { clientState: Buffer.from('x') }),
         await store.sessions.release(key, given),
       ];
       expect(await outcomesOf('s', epoch - 1)).toEqual(['fenced', 'fenced']);
@@ -162,7 +168,7 @@ export function recordsContract(name: string, { open, openSession }: Fixture): v
       for (let round = 0; round < 2; round += 1) {
         await advance(700);
         await store.sessions.renew(['renewed', 'unknown']);
-        expect(await store.sessions.amend('amended', epoch, Buffer.from('x'))).toBe('done');
+        expect(await store.sessions.amend('amended', epoch, { clientState: Buffer.from('x') })).toBe('done');
         expect(await writer.append({ stream: 1, text: 'a' })).toBe('stored');
       }
       const found = await Promise.all(keys.map((key) => store.sessions.find(key)));

@@ -213,7 +213,9 @@ describe('the Redis store, when Redis', () => {
     await mine.sessions.create('t', aRecord());
     const [key = ''] = (await redis.cli('KEYS', `${prefix}:*:record`)).split('\n');
     await redis.cli('SET', key, 'not a hash');
-    const error = await mine.sessions.amend('t', epoch, Buffer.from('secret')).catch((cause: unknown) => cause);
+    const error = await mine.sessions
+      .amend('t', epoch, { clientState: Buffer.from('secret') })
+      .catch((cause: unknown) => cause);
     expect(error).toBeInstanceOf(StoreUnavailable);
     expect(error).toMatchObject({ reason: 'refused', cause: { message: expect.stringContaining('WRONGTYPE') } });
     expect((error as Error).cause).not.toHaveProperty('command');

@@ -34,7 +34,7 @@ export function takeoverContract(name: string, { openSession }: Fixture): void {
       const { record, log } = takenOf(await other.sessions.takeOver('s', from, 'b'));
       expect(await store.log.append('s', epoch, 2, batch)).toEqual({ outcome: 'fenced' });
       expect(await writer.append({ stream: 1, text: 'later' })).toBe('fenced');
-      expect(await store.sessions.amend('s', epoch, Buffer.from('x'))).toBe('fenced');
+      expect(await store.sessions.amend('s', epoch, { clientState: Buffer.from('x') })).toBe('fenced');
       expect(log.tails).toEqual(new Map([[1, { newest: writer.at(2), ended: false }]]));
       const next = { stream: 1, seq: 1, previous: writer.at(2), data: Buffer.from('c'), last: false };
       expect(await other.log.append('s', record.epoch, 0, [next])).toEqual({ outcome: 'stored' });

@@ -32,7 +32,7 @@ export async function useAll(store: Store, id: string): Promise<void> {
   if (event === undefined) throw new Error('unreachable');
   await log.append(id, epoch, 0, [{ ...event, opens }]);
   await log.read(id, 1, undefined, 10);
-  await sessions.amend(id, epoch, text);
+  await sessions.amend(id, epoch, { clientState: text, clientSaid: text });
   const taken = await sessions.takeOver(id, { owner: id, epoch }, `${id} next`);
   if (taken.outcome !== 'taken') throw new Error(taken.outcome);
   await sessions.register(id, { ...taken.record, epoch: taken.record.epoch + 1 }, 0, taken.log);

@@ -108,7 +108,7 @@ const records = createFuzzer({
       initialize: bytes,
       initialized: bytes,
     },
-    ...{ protocolVersion: text, clientState: bytes },
+    ...{ protocolVersion: text, clientState: bytes, clientSaid: bytes },
   }),
   check(record) {
     assert.deepEqual(parseRecord(recordArguments(record).map(stored)), record);

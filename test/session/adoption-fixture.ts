@@ -40,15 +40,16 @@ export async function adopt({
   const { server, fake } = fixture.createServer(fields);
   const observer = fixture.createObserver();
   const { state, after: seq, isFirst = true } = place ?? { state: '', after: 0 };
-  const saved = {
+  const said = {
     subscriptions: subscriptions.map((uri) => [
       uri,
       JSON.stringify(fixture.request(uri, 'resources/subscribe', { uri })),
     ]),
-    ...(place && { backend: { state, at: { epoch, seq }, isFirst } }),
   };
+  const saved = { ...(place && { backend: { state, at: { epoch, seq }, isFirst } }) };
   const record = aRecord({
     clientState: text(saved),
+    clientSaid: text(said),
     initialize: text(fixture.initialize),
     initialized: text(response(0, { ...fixture.handshake, protocolVersion })),
     protocolVersion,

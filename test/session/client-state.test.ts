@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ClientState, isStateful } from '../../src/session/client-state.ts';
+import { ClientState, isStateful, usedScopesIn } from '../../src/session/client-state.ts';
 import { readMessage } from '../support/fake-backend.ts';
 
 const text = (value: unknown): Buffer => Buffer.from(JSON.stringify(value));
@@ -139,12 +139,34 @@ describe('what a client told its server, for another owner', () => {
 
   it.each([
     ['nothing', undefined],
-    ['no bytes', Buffer.alloc(0)],
+    ['no bytes', { clientState: Buffer.alloc(0), clientSaid: Buffer.alloc(0) }],
   ])('is nothing where %s was saved', (_, saved) => {
     const state = new ClientState(text({}), saved);
     expect([state.replay(() => 'r').texts, state.getCursor]).toEqual([[], undefined]);
     const empty = new ClientState(text({}), state.save());
     expect([empty.replay(() => 'r').texts, empty.getCursor]).toEqual([[], undefined]);
+  });
+
+  it('[C-16] keeps what changes with each GET apart from what is large, which is the same object until it changes', () => {
+    const { state, answered } = createFixture();
+    answered('resources/subscribe', { uri: `test://${'x'.repeat(10_000)}` });
+    const before = state.save();
+    expect(before.clientSaid.length).toBeGreaterThan(10_000);
+    state.getCursor = { epoch: 5, seq: 7 };
+    const after = state.save();
+    expect(after.clientSaid).toBe(before.clientSaid);
+    expect(after.clientState.toString()).not.toBe(before.clientState.toString());
+    expect(after.clientState.length).toBeLessThan(100);
+    answered('logging/setLevel', { level: 'error' });
+    expect(state.save().clientSaid).not.toBe(before.clientSaid);
+  });
+
+  it('[C-16] reads the scopes of a remembered record once, however many requests ask', () => {
+    const { state } = createFixture();
+    state.usedScopes.add('write');
+    const { clientState } = state.save();
+    expect(usedScopesIn(clientState)).toEqual(['write']);
+    expect(usedScopesIn(clientState)).toBe(usedScopesIn(clientState));
   });
 
   it('tells whether a message changed anything, so that the record is written only then', () => {

@@ -80,7 +80,7 @@ function createFixture(options: Partial<SessionOptions> = {}) {
     tellsRequests: () => false,
     primes: () => false,
     onDropped: (what) => void dropped.push(what),
-    onClientChanged: () => void changes.push(client.save()),
+    onClientChanged: () => void changes.push(client.save().clientSaid),
   });
   const post = (messages: readonly unknown[], isBatch = false, again = false, accepts = acceptsJson) => {
     const reply = createFakeReply(accepts);
@@ -158,7 +158,7 @@ describe('messages of the client', () => {
     post([note()]);
     expect(changes).toEqual([]);
     post([note('notifications/initialized')]);
-    expect(changes).toEqual([client.save()]); // it is told, after the change, so that the record follows
+    expect(changes).toEqual([client.save().clientSaid]); // it is told, after the change, so that the record follows
     expect(client.replay(() => 'r').texts.map((text) => JSON.parse(text.toString()).method)).toEqual([
       'notifications/initialized',
     ]);

@@ -108,7 +108,7 @@ describe('the record of a session', () => {
       initialize: text(initialize),
       initialized,
       protocolVersion: '2025-11-25',
-      clientState: client.save(),
+      ...client.save(),
     };
     expect([nth(0).method, ...nth(0).args]).toEqual(['create', key, record, { followsEnded: false }]);
   });
@@ -150,7 +150,7 @@ describe('the record of a session', () => {
     expect(await registered).toBe('fenced');
     const [of, record, tail, log] = nth(1).args;
     expect([of, tail, log]).toEqual([key, 12, nothing]);
-    expect(record).toMatchObject({ owner: 'two', epoch, initialized, clientState: client.save() });
+    expect(record).toMatchObject({ owner: 'two', epoch, initialized, ...client.save() });
   });
 
   it('of an adopted session says of its server what it said before', async () => {
@@ -205,6 +205,22 @@ describe('a change of what the client told its server', () => {
     expect(nth(3).args[2]).toEqual(client.save());
   });
 
+  it('[C-16] writes what is large again only if it has changed', async () => {
+    const { client, nth, create, change, keeper } = createFixture();
+    await create();
+    change('a:1');
+    await nth(1).answer('done');
+    client.getCursor = { epoch, seq: 7 };
+    keeper.amend();
+    const { clientState, clientSaid } = client.save();
+    expect(nth(2).args[2]).toEqual({ clientState });
+    await nth(2).answer('no_record'); // it may be registered without what was said last
+    change('a:2');
+    await nth(3).answer('done');
+    expect(nth(3).args[2]).toEqual(client.save());
+    expect(client.save().clientSaid).not.toBe(clientSaid);
+  });
+
   it('[P7] waits for a store that is away, and the newest state is there in the end', async () => {
     const { client, nth, asked, create, change, pass } = createFixture();
     await create();
@@ -222,7 +238,7 @@ describe('a change of what the client told its server', () => {
     change('a:1');
     expect(asked).toEqual([]);
     await create();
-    expect(nth(0).args[1].clientState).toEqual(client.save());
+    expect(nth(0).args[1]).toMatchObject(client.save());
   });
 
   it('that fails is told, and the next one is tried', async () => {

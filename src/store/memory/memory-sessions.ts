@@ -144,8 +144,12 @@ export function createMemorySessions({ limits, recordTtlMs, now, onRemoved }: Me
       return get(key)?.record;
     },
 
-    async amend(key, epoch, clientState) {
-      return change(key, epoch, { clientState: ownBytes(clientState) });
+    async amend(key, epoch, { clientState, clientSaid }) {
+      const changes = {
+        ...(clientState && { clientState: ownBytes(clientState) }),
+        ...(clientSaid && { clientSaid: ownBytes(clientSaid) }),
+      };
+      return change(key, epoch, changes);
     },
 
     async register(key, record, tail, state, term = 0) {
@@ -228,4 +232,5 @@ const ownRecord = (record: SessionRecord): SessionRecord => ({
   initialize: ownBytes(record.initialize),
   initialized: ownBytes(record.initialized),
   clientState: ownBytes(record.clientState),
+  clientSaid: ownBytes(record.clientSaid),
 });

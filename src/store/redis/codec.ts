@@ -71,9 +71,9 @@ export function recordArguments(record: SessionRecord): ScriptArgument[] {
   return [record.epoch, record.owner, head, record.initialize, record.initialized, record.clientState];
 }
 
-/** A record from the same fields. */
+/** A record from the same fields, and `clientSaid` behind them. */
 export function parseRecord(fields: readonly ScriptReply[]): SessionRecord {
-  const [epoch, owner, head, initialize, initialized, clientState] = fields as Buffer[];
+  const [epoch, owner, head, initialize, initialized, clientState, clientSaid] = fields as Buffer[];
   return {
     ...(JSON.parse(textOf(head)) as Pick<SessionRecord, 'server' | 'serverDigest' | 'principal' | 'protocolVersion'>),
     owner: textOf(owner),
@@ -81,8 +81,11 @@ export function parseRecord(fields: readonly ScriptReply[]): SessionRecord {
     initialize: initialize as Buffer,
     initialized: initialized as Buffer,
     clientState: clientState as Buffer,
+    clientSaid: clientSaid ?? nothing,
   };
 }
+
+const nothing = Buffer.alloc(0);
 
 /** A reply's text. */
 export const textOf = (reply: ScriptReply | undefined): string => (reply ?? '').toString();

@@ -35,25 +35,35 @@ export function createRedisRecords({ run, runScript, keys, lifetimes }: RedisRec
 
   return {
     async create(key, record, { followsEnded = false } = {}) {
-      const args = [...recordArguments(record), recordMs, Number(followsEnded)];
+      const args = [...recordArguments(record), recordMs, Number(followsEnded), record.clientSaid];
       const code = await runScript('create', allOf(keys.session(key)), args);
       // Going on would give the events of one session to another (P11).
       if (code !== 1) throw new SessionExists();
     },
 
     async find(key) {
-      const fields = ['epoch', 'owner', 'head', 'initialize', 'initialized', 'state'];
+      const fields = ['epoch', 'owner', 'head', 'initialize', 'initialized', 'state', 'said'];
       const found = await run((client) => client.hmgetBuffer(keys.session(key).record, ...fields));
       return found[0] == null ? undefined : parseRecord(found as ScriptReply[]);
     },
 
-    async amend(key, epoch, clientState) {
+    async amend(key, epoch, { clientState, clientSaid }) {
       const { record, tails, pending } = keys.session(key);
-      return changeOf(await runScript('amend', [record, tails, pending], [epoch, clientState, recordMs]));
+      const changed = [...(clientState ? ['state', clientState] : []), ...(clientSaid ? ['said', clientSaid] : [])];
+      return changeOf(await runScript('amend', [record, tails, pending], [epoch, recordMs, ...changed]));
     },
 
     async register(key, record, tail, log, term = 0) {
-      const args = [...recordArguments(record), tail, log.newestStream, logMs, recordMs, ...stateArguments(log), term];
+      const args = [
+        ...recordArguments(record),
+        tail,
+        log.newestStream,
+        logMs,
+        recordMs,
+        ...stateArguments(log),
+        record.clientSaid,
+        term,
+      ];
       const code = await runScript('register', allOf(keys.session(key)), args);
       return registrations[(code as number) - 1] ?? 'fenced';
     },
@@ -67,7 +77,7 @@ export function createRedisRecords({ run, runScript, keys, lifetimes }: RedisRec
       if (code === 3) return { outcome: 'unknown' };
       if (code === 4) return { outcome: 'worn_out' };
       if (code === 5) return { outcome: 'paused', pauseMs: fields[0] as number };
-      const [newest = null, tails = null, pending = null] = fields.slice(6);
+      const [newest = null, tails = null, pending = null] = fields.slice(7);
       return { outcome: 'taken', record: parseRecord(fields), log: parseState(newest, tails, pending) };
     },
 

@@ -86,7 +86,7 @@ describe('who may use a session', () => {
     const scopes = new Set(['read']);
     expect(await directory.admits({ ...visitor, scopes })).toBe('yes');
     const state = Buffer.from(JSON.stringify({ subscriptions: [], usedScopes: ['write'] }));
-    expect(await store.sessions.amend(key, aRecord().epoch, state)).toBe('done');
+    expect(await store.sessions.amend(key, aRecord().epoch, { clientState: state })).toBe('done');
     expect(await directory.admits({ ...visitor, scopes })).toBe('yes'); // the owner knows better, and is asked
     expect(await directory.admits({ ...visitor, scopes }, true)).toEqual({ fault: 'unknown_session' });
     find.mockClear();

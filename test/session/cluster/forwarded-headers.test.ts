@@ -138,7 +138,7 @@ describe('a session that is taken over', () => {
     const record = await store.sessions.find(createHash('sha256').update(id).digest('base64url'));
     expect(record).toBeDefined();
     expect(JSON.stringify(record)).not.toContain('secret');
-    const texts = [record?.clientState, record?.initialize, record?.initialized].map(String).join();
+    const texts = [record?.clientState, record?.clientSaid, record?.initialize, record?.initialized].map(String).join();
     expect(texts).not.toMatch(/Bearer|secret/);
   });
 

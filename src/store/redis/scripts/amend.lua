@@ -1,13 +1,13 @@
--- Replaces what the client has told its server.
+-- Replaces parts of a record.
 --
 -- KEYS  1 record, 2 tails, 3 pending
--- ARGV  1 epoch, 2 clientState, 3 TTL in ms
+-- ARGV  1 epoch, 2 TTL in ms, then the name and value of each part
 -- Returns 1 done, 3 fenced, 4 no_record
 
 local known = redis.call('HMGET', KEYS[1], 'epoch', 'ended')
 if known[2] then return 3 end
 if not known[1] or tonumber(known[1]) < tonumber(ARGV[1]) then return 4 end
 if tonumber(known[1]) > tonumber(ARGV[1]) then return 3 end
-redis.call('HSET', KEYS[1], 'state', ARGV[2])
-for _, key in ipairs(KEYS) do redis.call('PEXPIRE', key, ARGV[3]) end
+if #ARGV > 2 then redis.call('HSET', KEYS[1], unpack(ARGV, 3)) end
+for _, key in ipairs(KEYS) do redis.call('PEXPIRE', key, ARGV[2]) end
 return 1

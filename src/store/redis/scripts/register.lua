@@ -3,7 +3,7 @@
 -- KEYS  1 record, 2 log, 3 tails, 4 pending
 -- ARGV  1 epoch, 2 owner, 3 head, 4 initialize, 5 initialized, 6 clientState, 7 tail, 8 newest stream,
 --       9 TTL of the log in ms, 10 of the rest in ms, 11 number of tails, then stream and value of each,
---       then number of pending requests, then id and value of each, then the caller's term
+--       then number of pending requests, then id and value of each, then clientSaid and the caller's term
 -- Returns 1 registered, 2 fenced, 3 ended, 4 outdated
 
 local record, log, tails, pending = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
@@ -29,7 +29,7 @@ if not known[1] and redis.call('EXISTS', log) == 1 then
 end
 
 redis.call('HSET', record, 'epoch', ARGV[1], 'owner', ARGV[2], 'head', ARGV[3], 'initialize', ARGV[4],
-  'initialized', ARGV[5], 'state', ARGV[6], 'tail', ARGV[7], 'newest', ARGV[8],
+  'initialized', ARGV[5], 'state', ARGV[6], 'said', ARGV[#ARGV - 1], 'tail', ARGV[7], 'newest', ARGV[8],
   'term', term)
 if not known[1] then
   -- What is left of a log whose record is lost cannot be counted any more.

@@ -4,10 +4,10 @@
 -- ARGV  1 owner and 2 epoch that the caller knows, 3 the new owner, 4 most takeovers without progress, 5 those that need no
 --       pause, 6 the first pause and 7 the longest one in ms, 8 the window in ms, 9 TTL of the log in ms, 10 of the rest in ms
 -- Returns {code}: 2 moved, 3 unknown, 4 worn_out; {5 paused, pause in ms}; or {1 taken, epoch, owner, head, initialize, initialized, clientState,
---       newest stream, {stream, tail, …}, {id, pending, …}}
+--       clientSaid, newest stream, {stream, tail, …}, {id, pending, …}}
 
 local record, log, tails, pending = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local fields = {'epoch', 'owner', 'head', 'initialize', 'initialized', 'state', 'newest'}
+local fields = {'epoch', 'owner', 'head', 'initialize', 'initialized', 'state', 'said', 'newest'}
 
 local function taken()
   local reply = redis.call('HMGET', record, unpack(fields))
