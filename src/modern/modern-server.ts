@@ -146,7 +146,7 @@ export class ModernServer {
     const { principal, forwarded } = origin;
     const cancel = this.#request(request, logLevel, answer, principal, {
       headers: forwarded,
-      asker: isSameUser(principal, anonymous) ? undefined : origin,
+      asker: principal === anonymous || isSameUser(principal, anonymous) ? undefined : origin,
     });
     answer.onGone((why) => {
       cancel();

@@ -136,9 +136,10 @@ export class Tenant {
 
   #request(request: Message, logLevel: LogLevel | undefined, answer: CallAnswer, origin: Origin): Cancel {
     const changes = this.#changes;
-    const send = (to: CallAnswer): Cancel => this.#shared.request(request, logLevel, to, origin);
     changes?.join();
-    if (changes === undefined || request.method !== 'subscriptions/listen') return send(answer);
+    if (changes === undefined || request.method !== 'subscriptions/listen')
+      return this.#shared.request(request, logLevel, answer, origin);
+    const send = (to: CallAnswer): Cancel => this.#shared.request(request, logLevel, to, origin);
     // A session's calls must not overtake its subscription, and go to the process of this instance.
     return changes.listen(request, answer, origin.isOfSession !== true, send);
   }

@@ -1,9 +1,10 @@
-import { describe, expect, it, test } from 'vitest';
+import { describe, expect, it, onTestFinished, test } from 'vitest';
 import { type Gateway, type GatewayOptions, startGateway } from '../support/gateway.ts';
 import { initialize } from '../support/http-client.ts';
 import { type Keeper, keepingFixture, legacyKeeper, modernKeeper, users, usersEnv } from '../support/keepers.ts';
 import { callModern, openModern } from '../support/modern-client.ts';
 import { waitFor } from '../support/wait-for.ts';
+import { startRemoteServer } from './remote-server.ts';
 
 const start = (args: readonly string[] = [], flags: readonly string[] = [], more: GatewayOptions = {}) =>
   startGateway({
@@ -91,6 +92,23 @@ describe('users of a server that keeps connections in its process', () => {
     expect((await modernKeeper(url, users.alice, 'my-editor').list()).client).toBe(name);
     expect((await (await legacyKeeper(url, users.alice)).list()).client).toBe('raw-test-client');
   });
+
+  test.each([
+    ['principal', true],
+    ['auto', false],
+  ])(
+    '[M-06] with --isolation %s at a URL whose server turns out to be modern: a warning is %s',
+    async (isolation, isWarned) => {
+      const server = await startRemoteServer('modern');
+      onTestFinished(() => server.stop());
+      const args = ['--log-format', 'json', '--isolation', isolation, server.url];
+      const gateway = await startGateway({ env: usersEnv, args });
+      expect((await callModern(gateway.url, 'echo', { text: 'x' }, { headers: users.alice })).status).toBe(200);
+      const warning = expect.objectContaining({ msg: '--isolation keeps no modern clients apart at this server' });
+      if (isWarned) expect(warningsOf(gateway)).toContainEqual(warning);
+      else expect(warningsOf(gateway)).not.toContainEqual(warning);
+    },
+  );
 
   it('share one process where nobody is known, as before', async () => {
     const gateway = await start([], ['--modern'], { env: {} });
