@@ -9,8 +9,8 @@ import { version } from './version.ts';
 
 /** What the gateway says to a server by itself, to see whether it works. */
 export interface Trial {
-  /** The result; rejects with a sentence for the operator if there is an error, no answer in time, or the server ends. */
-  request(method: string, params: object): Promise<unknown>;
+  /** The result, an object; rejects with a sentence for the operator if there is an error, no answer in time, or the server ends. */
+  request(method: string, params: object): Promise<object>;
   notify(method: string): void;
   /** The first lines that the server wrote to stdout and that are no MCP messages, cut. */
   readonly noise: readonly string[];
@@ -18,17 +18,11 @@ export interface Trial {
   close(): Promise<void>;
 }
 
-/** What a server says of itself. */
+/** What a server says of itself. Nothing of it is checked: any value may stand anywhere. */
 export interface InitializeResult {
-  readonly protocolVersion: string;
-  readonly capabilities?: Readonly<Record<string, unknown>>;
-  readonly serverInfo?: ServerInfo;
-}
-
-/** Who a server says it is. */
-export interface ServerInfo {
-  readonly name?: string;
-  readonly version?: string;
+  readonly protocolVersion?: unknown;
+  readonly capabilities?: unknown;
+  readonly serverInfo?: unknown;
 }
 
 /** Opens a session as a client does. */
@@ -44,9 +38,9 @@ export async function initialize(trial: Trial): Promise<InitializeResult> {
 
 /** What a server of the modern era says of itself. */
 export interface DiscoverResult {
-  readonly supportedVersions?: readonly unknown[];
-  readonly capabilities?: Readonly<Record<string, unknown>>;
-  readonly _meta?: { readonly 'io.modelcontextprotocol/serverInfo'?: ServerInfo };
+  readonly supportedVersions?: unknown;
+  readonly capabilities?: unknown;
+  readonly _meta?: { readonly 'io.modelcontextprotocol/serverInfo'?: unknown } | null;
 }
 
 /**
@@ -94,7 +88,9 @@ function versionsIn(supported: unknown): string {
 
 /** The revisions of the modern era that both the server and the gateway serve. */
 export const servedRevisions = ({ supportedVersions }: DiscoverResult): readonly string[] =>
-  modernRevisions.filter((revision) => supportedVersions?.includes(revision));
+  Array.isArray(supportedVersions)
+    ? modernRevisions.filter((revision) => (supportedVersions as readonly unknown[]).includes(revision))
+    : [];
 
 /** So much of the noise is kept: enough to recognize a menu, a prompt or a log. */
 const maxNoiseLines = 5;
@@ -119,7 +115,7 @@ export class Noise {
 
 interface Waiting {
   readonly method: string;
-  resolve(result: unknown): void;
+  resolve(result: object): void;
   reject(error: Error): void;
 }
 
@@ -139,7 +135,10 @@ export function openTrial(open: OpenBackend, timeoutMs: number, era: Era = 'lega
     const response = readResponse(line);
     if (response === undefined || response.id !== lastId || waiting === undefined) return;
     const { result, error } = JSON.parse(line.toString()) as { result?: unknown; error?: unknown };
-    if (error === undefined) return waiting.resolve(result);
+    if (error === undefined) {
+      if (typeof result === 'object' && result !== null && !Array.isArray(result)) return waiting.resolve(result);
+      return waiting.reject(new Error(`It answered ${waiting.method} with a result that is no object.`));
+    }
     const versions = versionsIn((error as ErrorAnswer | null)?.data?.supported);
     const sentence = `It answered ${waiting.method} with ${errorText(error)}`;
     waiting.reject(new Refused(versions === '' ? sentence : `${sentence}.${versions}`, response));

@@ -1,5 +1,6 @@
-import { afterAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it, vi } from 'vitest';
 import { environmentNumber } from '../support/environment-number.ts';
+import { fuzzers as answers } from './answers.ts';
 import { fuzzers as configuration } from './configuration.ts';
 import { fuzzers as eventIds } from './event-ids.ts';
 import { fuzzers as headers } from './headers.ts';
@@ -10,7 +11,13 @@ import { fuzzers as requestState } from './request-state.ts';
 import { fuzzers as splice } from './splice.ts';
 import { fuzzers as sse } from './sse.ts';
 
+// Hostile servers answer where sockets would be, and nobody waits for long.
+vi.mock('../../src/backend/web/connection.ts', () => import('./fake-sockets.ts'));
+vi.mock('node:timers/promises', () => import('./short-pauses.ts'));
+vi.mock('ws', async () => ({ WebSocket: (await import('./fake-sockets.ts')).FakeWebSocket }));
+
 const fuzzers = [
+  ...answers,
   ...json,
   ...splice,
   ...lines,

@@ -10,12 +10,10 @@ import {
   discover,
   explainEnd,
   explainSilence,
-  type InitializeResult,
   initialize,
   NoAnswer,
   Noise,
   openTrial,
-  type ServerInfo,
   servedRevisions,
   type Trial,
 } from '../trial.ts';
@@ -152,13 +150,21 @@ async function examineModern(trial: Trial): Promise<Findings> {
 
 const noiseOf = ({ noise: [first] }: Trial): Pick<Findings, 'noise'> => (first === undefined ? {} : { noise: first });
 
-const nameOf = ({ name = 'unnamed', version: itsVersion = '' }: ServerInfo = {}): string =>
-  `${name} ${itsVersion}`.trim();
+/** So much is told of what a server calls itself, or what it lists. */
+const maxName = 1_000;
 
-async function listAll(
-  trial: Trial,
-  capabilities: InitializeResult['capabilities'] = {},
-): Promise<Pick<Findings, 'lists' | 'declares'>> {
+const textOr = (value: unknown, other: string): string => (typeof value === 'string' ? value.slice(0, maxName) : other);
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null;
+
+function nameOf(serverInfo: unknown): string {
+  const { name, version: itsVersion } = isObject(serverInfo) ? serverInfo : {};
+  return `${textOr(name, 'unnamed')} ${textOr(itsVersion, '')}`.trim();
+}
+
+async function listAll(trial: Trial, declared: unknown): Promise<Pick<Findings, 'lists' | 'declares'>> {
+  const capabilities = isObject(declared) ? declared : {};
   const found: Partial<Record<Listed, readonly string[]>> = {};
   for (const [what, method, key] of lists) {
     if (capabilities[what] !== undefined) found[what] = await listOne(trial, what, method, key);
@@ -173,7 +179,8 @@ async function listOne(trial: Trial, what: Listed, method: string, key: string):
     const result = (await trial.request(method, cursor === undefined ? {} : { cursor })) as Record<string, unknown>;
     const items = result[what];
     if (!Array.isArray(items)) throw new Error(`It answered ${method} without a list of ${what}.`);
-    names.push(...items.map((item: Record<string, unknown> | null) => String(item?.[key] ?? 'unnamed')));
+    for (const item of items as readonly unknown[])
+      names.push(textOr(isObject(item) ? item[key] : undefined, 'unnamed'));
     cursor = result['nextCursor'];
     if (typeof cursor !== 'string') break;
   }

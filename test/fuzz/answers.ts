@@ -1,0 +1,409 @@
+import assert from 'node:assert/strict';
+import fc from 'fast-check';
+import { examineEras } from '../../src/app/check/examine.ts';
+import type { OpenBackend } from '../../src/backend/backend.ts';
+import { reportFaultsTo } from '../../src/boundary.ts';
+import { CredentialMarks } from '../../src/era/credential-marks.ts';
+import { Groups } from '../../src/era/groups/groups.ts';
+import { openEitherEra } from '../../src/era/open-either-era.ts';
+import { RequestStates } from '../../src/era/request-state.ts';
+import type { ServerSide } from '../../src/era/server-side.ts';
+import { configuredKeys } from '../../src/era/state-keys.ts';
+import { Translator } from '../../src/era/translator.ts';
+import { Answer } from '../../src/modern/answer.ts';
+import { probeEra } from '../../src/modern/era-probe.ts';
+import type { ModernObserver } from '../../src/modern/observer.ts';
+import { SharedServer } from '../../src/modern/shared-server.ts';
+import { readOne } from '../../src/protocol/message.ts';
+import { type Envelope, readEnvelope } from '../../src/protocol/modern/envelope.ts';
+import { decodeEvents } from '../../src/protocol/sse.ts';
+import type { SessionObserver } from '../../src/session/observer.ts';
+import type { EventSink, Reply } from '../../src/session/reply.ts';
+import { Session } from '../../src/session/session.ts';
+import { keyOfId } from '../../src/session/session-key.ts';
+import type { Server } from '../../src/session/session-parts.ts';
+import { Sessions } from '../../src/session/sessions.ts';
+import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
+import { never, nobody, wideLimits } from '../session/session-fixture.ts';
+import { readMessage } from '../support/fake-backend.ts';
+import { metaKeys, modernBody } from '../support/modern-client.ts';
+import { record } from './corpus.ts';
+import { createFuzzer, type Fuzzer } from './fuzzer.ts';
+import { createHostile, type Kind } from './hostile-edges.ts';
+import { type Step, steps } from './hostile-texts.ts';
+
+/** Faults that a boundary had to stop, and answers that came twice. None may be there after a case. */
+const slips: unknown[] = [];
+reportFaultsTo((seam, cause) => slips.push(new Error(`a fault was stopped at ${seam}`, { cause })));
+
+function expectNoSlip(): void {
+  const [first] = slips.splice(0);
+  if (first !== undefined) throw first;
+}
+
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+/** More than anything needs that ends at all; pauses take a millisecond here. */
+const manyTurns = 20_000;
+
+/** As many turns of the event loop as what is under way may need, until nothing waits any more. */
+async function settle(isDone: () => boolean, turns = 12): Promise<void> {
+  for (let n = 0; n < turns && !isDone(); n++) await turn();
+}
+
+/** A client of one request, which counts what it is answered with. */
+class CountingReply implements Reply {
+  readonly accepts = { json: true, sse: true };
+  readonly forwarded = undefined;
+  readonly isGone = false;
+  answers = 0;
+  headers: Readonly<Record<string, string>> = {};
+  isRefused = false;
+  readonly #id: unknown;
+
+  constructor(id: unknown) {
+    this.#id = id;
+  }
+
+  json(text: Buffer, headers = {}): void {
+    JSON.parse(text.toString());
+    this.headers = headers;
+    this.#count();
+  }
+
+  fault(): void {
+    this.isRefused = true;
+    this.#count();
+  }
+
+  accepted(): void {
+    this.#count();
+  }
+
+  removed(): void {
+    this.#count();
+  }
+
+  nothing(): void {
+    this.#count();
+  }
+
+  readonly onGone = (): void => undefined;
+
+  stream(): EventSink {
+    return {
+      write: (text) => {
+        for (const { data } of decodeEvents(text)) {
+          if (data === undefined || data.length === 0) continue;
+          const message = readOne(data);
+          if (message?.kind === 'response' && message.id === this.#id) this.#count();
+        }
+        return true;
+      },
+      onDrain: () => undefined,
+      onClose: () => undefined,
+      end: () => undefined,
+      cut: () => undefined,
+    };
+  }
+
+  #count(): void {
+    this.answers += 1;
+    if (this.answers > 1) slips.push(new Error(`the request ${this.#id} was answered twice`));
+  }
+}
+
+/** Each request has one answer, or one fault, once its server is gone. */
+function expectAnswered(replies: readonly CountingReply[]): void {
+  for (const [index, { answers }] of replies.entries()) assert.equal(answers, 1, `answers of request ${index}`);
+}
+
+const nothing = (): undefined => undefined;
+const failed = (_name: unknown, cause: unknown): void => void slips.push(cause);
+
+const sessionObserver: SessionObserver = {
+  ...{ started: nothing, ended: nothing, adopted: nothing, wornOut: nothing, backendEnded: nothing },
+  ...{ hibernated: nothing, restored: nothing, dropped: nothing, clusterJoined: nothing },
+  failed,
+  clusterFailed: (cause) => void slips.push(cause),
+};
+
+const modernObserver: ModernObserver = {
+  ...{ eraFound: nothing, isolationUnused: nothing, ready: nothing, ended: nothing, wroteAtStart: nothing },
+  ...{ startFailed: nothing, crashLoop: nothing, clientCut: nothing, wishesCut: nothing, closed: nothing },
+  dropped: nothing,
+  failed,
+};
+
+const store = createMemoryStore({ maxEvents: 100, maxBytes: 1_000_000, maxAgeMs: never });
+const sessions = new Sessions({
+  ...{ ...wideLimits, store, observer: sessionObserver, maxSessions: 1_000 },
+  ...{ recordTtlMs: never, sessionIdleMs: never, sseLingerMs: never },
+  onGroupChange: nothing,
+});
+
+const serverOf = (open: OpenBackend, onBackendExit: Server['onBackendExit'] = 'end'): Server => ({
+  ...{ name: 's', digest: 'd', open, startTimeoutMs: never, isRemote: false, onBackendExit, rerun: 'hints' },
+});
+
+const requests: readonly (readonly [method: string, params: object])[] = [
+  ['tools/list', {}],
+  ['tools/call', { name: 'x', arguments: { region: 'r' }, _meta: { progressToken: 'token' } }],
+  ['resources/read', { uri: 'a:b' }],
+  ['resources/subscribe', { uri: 'a:b' }],
+  ['prompts/list', {}],
+  ['logging/setLevel', { level: 'debug' }],
+  ['tasks/list', {}],
+  ['ping', {}],
+];
+
+/** One session of a legacy client, over all that a client does in it. */
+async function runSession(open: OpenBackend, end: () => Promise<void>, chosen: readonly number[]): Promise<void> {
+  const opening = new CountingReply(0);
+  const replies = [opening];
+  const params = {
+    protocolVersion: '2025-11-25',
+    capabilities: { sampling: {}, elicitation: {}, roots: {} },
+    clientInfo: { name: 'c', version: '1' },
+  };
+  const server = serverOf(open);
+  const initialize = readMessage({ jsonrpc: '2.0', id: 0, method: 'initialize', params });
+  sessions.open(server, nobody, initialize, opening);
+  await settle(() => opening.answers > 0);
+  const id = opening.headers['mcp-session-id'];
+  const session = id === undefined ? undefined : sessions.at(keyOfId(id), server, nobody, undefined);
+  if (session instanceof Session) {
+    session.listen(undefined, new CountingReply(undefined));
+    const initialized = readMessage({ jsonrpc: '2.0', method: 'notifications/initialized' });
+    session.post({ messages: [initialized], isBatch: false }, new CountingReply(undefined));
+    for (const [index, which] of chosen.entries()) {
+      const [method, given] = requests[which % requests.length] as (typeof requests)[number];
+      const reply = new CountingReply(index + 1);
+      replies.push(reply);
+      const message = readMessage({ jsonrpc: '2.0', id: index + 1, method, params: given });
+      session.post({ messages: [message], isBatch: false }, reply);
+    }
+    await settle(() => replies.every(({ answers }) => answers > 0));
+    await session.end('operator');
+  }
+  await end();
+  for (const left of [...sessions.all]) await left.end('operator');
+  await settle(() => replies.every(({ answers }) => answers > 0), manyTurns);
+  expectAnswered(replies);
+}
+
+const newShared = (open: OpenBackend): SharedServer =>
+  new SharedServer({
+    server: serverOf(open, 'restore'),
+    version: '1',
+    limits: { maxSharedCalls: 100, maxQueuedBytes: 1e6, cancelGraceMs: 1, requestIdleMs: never, requestMaxMs: never },
+    observer: modernObserver,
+    ...{ onReady: nothing, onLost: nothing, onNotModern: nothing, onTools: nothing, onToolsChanged: nothing },
+  });
+
+/** A modern server, as a translator uses it. */
+const sideOf = (shared: SharedServer): ServerSide => ({
+  ...{ name: 's', revision: '2026-07-28', leave: nothing },
+  ask: (request, logLevel, answer) => shared.request(request, logLevel, answer, { isOfSession: true }),
+  notify: (message) => shared.notify(message),
+});
+
+const modernRequests: readonly (readonly [method: string, params: object])[] = [
+  ['tools/list', {}],
+  ['tools/call', { name: 'x', arguments: { region: 'r' }, _meta: { progressToken: 'token' } }],
+  ['resources/read', { uri: 'a:b' }],
+  ['server/discover', {}],
+  ['subscriptions/listen', { notifications: { toolsListChanged: true, resourceSubscriptions: ['a:b'] } }],
+];
+
+/** Modern clients with one request each. */
+function askAll(
+  chosen: readonly number[],
+  ask: (request: ReturnType<typeof readMessage>, answer: Answer) => void,
+): CountingReply[] {
+  return chosen.map((which, index) => {
+    const [method, params] = modernRequests[which % modernRequests.length] as (typeof modernRequests)[number];
+    const meta = { [metaKeys.clientCapabilities]: index % 2 === 0 ? { elicitation: {}, sampling: {} } : {} };
+    const request = readMessage(modernBody(method, params, { id: index, meta }));
+    const reply = new CountingReply(index);
+    ask(request, new Answer({ reply, id: index, commitAfterMs: never, slowReaderMs: never }));
+    return reply;
+  });
+}
+
+const keys = configuredKeys(['k'.repeat(32)]);
+
+interface Given {
+  readonly script: readonly Step[];
+  readonly chosen: readonly number[];
+  readonly kind: Kind;
+  readonly isHonestAtFirst: boolean;
+}
+
+const givenOf = (...kinds: readonly Kind[]): fc.Arbitrary<Given> =>
+  record<Given>({
+    script: steps,
+    chosen: fc.array(fc.nat({ max: 20 }), { minLength: 1, maxLength: 4 }),
+    kind: fc.constantFrom(...kinds),
+    isHonestAtFirst: fc.boolean(),
+  });
+
+function subject(name: string, share: number, kinds: readonly Kind[], check: (given: Given) => Promise<void>): Fuzzer {
+  return createFuzzer<Given>({
+    name: `answers: ${name}`,
+    share,
+    cases: givenOf(...kinds),
+    async check(given) {
+      await check(given);
+      expectNoSlip();
+    },
+  });
+}
+
+const legacyKinds: readonly Kind[] = ['lines', 'http', 'sse', 'websocket'];
+
+const inSession = subject(
+  'a legacy session ends every request once, at each kind of backend',
+  8,
+  legacyKinds,
+  async (given) => {
+    const { kind, script, isHonestAtFirst, chosen } = given;
+    const { open, end } = createHostile(kind, script, isHonestAtFirst ? 'tools/list' : undefined);
+    await runSession(open, end, isHonestAtFirst ? [0, ...chosen] : chosen);
+  },
+);
+
+const inShared = subject(
+  'a shared modern process ends every request once',
+  6,
+  ['lines', 'modern-http'],
+  async (given) => {
+    const { open, end } = createHostile(given.kind, given.script, given.isHonestAtFirst ? 'tools/list' : undefined);
+    const shared = newShared(open);
+    const first = given.isHonestAtFirst ? [0, ...given.chosen] : given.chosen;
+    const replies = askAll(first, (request, answer) => {
+      const cancel = shared.request(request, 'debug', answer);
+      answer.onGone(cancel);
+    });
+    await settle(() => replies.every(({ answers }) => answers > 0));
+    await shared.drain(0);
+    await end();
+    expectAnswered(replies);
+  },
+);
+
+const translated = subject(
+  'a legacy session on a modern server ends every request once',
+  6,
+  ['lines', 'modern-http'],
+  async (given) => {
+    const { kind, script, isHonestAtFirst, chosen } = given;
+    const { open, end } = createHostile(kind, script, isHonestAtFirst ? 'tools/list' : undefined);
+    const shared = newShared(open);
+    const openTranslated: OpenBackend = (events, options) =>
+      new Translator({ server: sideOf(shared), isOverHttp: kind !== 'lines', maxQueuedBytes: 1e6 }, events, options);
+    await runSession(openTranslated, () => shared.drain(0), isHonestAtFirst ? [0, ...chosen] : chosen);
+    await end();
+  },
+);
+
+const ofEitherEra = subject(
+  'a session whose server is of any era ends every request once',
+  4,
+  ['lines'],
+  async (given) => {
+    const { open, end } = createHostile('lines', given.script);
+    const shared = newShared(open);
+    const translate: OpenBackend = (events, options) =>
+      new Translator({ server: sideOf(shared), isOverHttp: false, maxQueuedBytes: 1e6 }, events, options);
+    const findEra = async (): Promise<'modern' | 'legacy'> => {
+      const probe = probeEra({ open, version: '1', timeoutMs: never });
+      await settle(nothing as never, 2);
+      await probe.close();
+      return (await probe.outcome).era ?? 'legacy';
+    };
+    const either = openEitherEra({
+      direct: open,
+      translated: translate,
+      eras: { findEra },
+      isOverHttp: false,
+      onLegacy: nothing,
+      silentMs: never,
+    });
+    await runSession(either, () => shared.drain(0), given.chosen);
+    await end();
+  },
+);
+
+const inGroup = subject(
+  'modern clients of a legacy server have every request ended once',
+  6,
+  legacyKinds,
+  async (given) => {
+    const { open, end } = createHostile(given.kind, given.script, given.isHonestAtFirst ? 'tools/list' : undefined);
+    const groups = new Groups({
+      ...{ sessions, records: store.sessions, changes: store.changes, outcomes: store.outcomes },
+      ...{ server: serverOf(open), isolation: 'request', poolMax: 2, version: '1' },
+      states: new RequestStates(keys, () => 0),
+      marks: new CredentialMarks(keys),
+      ...{ requestIdleMs: never, settleMs: 1, maxListeners: 100 },
+      onFailed: (cause) => void slips.push(cause),
+    });
+    const replies = askAll(given.isHonestAtFirst ? [0, ...given.chosen] : given.chosen, (request, answer) => {
+      const { envelope } = readEnvelope(request) as { envelope: Envelope };
+      groups.request(request, envelope, { principal: nobody, forwarded: undefined }, answer);
+    });
+    await settle(() => replies.every(({ answers }) => answers > 0));
+    groups.close();
+    await end();
+    for (const left of [...sessions.all]) await left.end('operator');
+    await settle(() => replies.every(({ answers }) => answers > 0), manyTurns);
+    expectAnswered(replies);
+  },
+);
+
+const probed = subject(
+  'the question for the era is answered, whatever a server says',
+  3,
+  ['lines', 'modern-http'],
+  async (given) => {
+    const { open, end } = createHostile(given.kind, given.script);
+    const probe = probeEra({ open, version: '1', timeoutMs: never, isOverHttp: given.kind !== 'lines' });
+    await turn();
+    await turn();
+    await end();
+    await probe.close();
+    const { era } = await probe.outcome;
+    assert.ok(era === undefined || era === 'modern' || era === 'legacy');
+  },
+);
+
+const examined = subject(
+  'check and probes find what a server is or say why not',
+  4,
+  ['lines', 'http', 'modern-http'],
+  async (given) => {
+    const { kind, script, chosen, isHonestAtFirst } = given;
+    const { open, end } = createHostile(kind, script, isHonestAtFirst ? 'tools/list' : undefined);
+    const era = (['auto', 'legacy', 'modern'] as const)[(chosen[0] as number) % 3] as 'auto';
+    const openers = { open, openModern: kind === 'http' ? undefined : open, isOverHttp: kind !== 'lines' };
+    let isOver = false;
+    const outcome = examineEras({ era, startTimeoutMs: never }, openers)
+      .then(
+        (findings) => JSON.stringify(findings),
+        (error: Error) => {
+          // What went wrong in the gateway itself is no sentence for the operator.
+          if (error instanceof TypeError || error instanceof RangeError || error instanceof SyntaxError)
+            slips.push(error);
+        },
+      )
+      .finally(() => {
+        isOver = true;
+      });
+    await settle(() => isOver);
+    await end();
+    await outcome;
+  },
+);
+
+export const fuzzers = [inSession, inShared, translated, ofEitherEra, inGroup, probed, examined];

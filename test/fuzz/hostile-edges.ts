@@ -1,0 +1,101 @@
+import type { Backend, OpenBackend } from '../../src/backend/backend.ts';
+import { contained } from '../../src/backend/contained.ts';
+import { openHttp } from '../../src/backend/http/http.ts';
+import { openModernHttp } from '../../src/backend/modern-http/modern-http.ts';
+import { openSse } from '../../src/backend/sse/sse.ts';
+import { openWebSocket } from '../../src/backend/websocket/websocket.ts';
+import { flattenLineBreaks, LineSplitter } from '../../src/protocol/lines.ts';
+import { type React, reactNow, reactWith, read } from './fake-sockets.ts';
+import { honest, type Step, textOf } from './hostile-texts.ts';
+
+/** The kinds of backends, each as far as the socket or pipe below it. */
+export type Kind = 'lines' | 'http' | 'sse' | 'modern-http' | 'websocket';
+
+/** A hostile server that does what its steps say. */
+export interface Hostile {
+  readonly open: OpenBackend;
+  /** Ends all that was opened, and all that is opened from now on. */
+  end(): Promise<void>;
+}
+
+/** A server that does these steps at the messages that it gets. Until `honestUntil` is among them, it does what is right. */
+export function createHostile(kind: Kind, steps: readonly Step[], honestUntil?: string): Hostile {
+  let next = 0;
+  let isHonest = honestUntil !== undefined;
+  const react: React = (heard, say) => {
+    if (heard.method === undefined) return;
+    if (heard.method === honestUntil) isHonest = false;
+    const step = isHonest ? honest : (steps[next++ % steps.length] as Step);
+    if (isHonest && heard.id === undefined) return;
+    say(
+      step.sayings.map((saying) => textOf(saying, heard)),
+      step.way,
+    );
+  };
+  reactWith(react);
+  const opened: Backend[] = [];
+  let isOver = false;
+  const open = contained((events, options) => {
+    const backend = openers[kind](events, options);
+    opened.push(backend);
+    if (isOver) queueMicrotask(() => void backend.close());
+    return backend;
+  });
+  return {
+    open,
+    async end() {
+      isOver = true;
+      for (let n = 0; n < opened.length; n++) await opened[n]?.close();
+    },
+  };
+}
+
+/** A pipe, as STDIO servers and those on sockets have it. */
+const openLines: OpenBackend = (events) => {
+  const splitter = new LineSplitter({ maxLineBytes: 100_000 });
+  const react = reactNow();
+  let isOver = false;
+  const end = (detail: string): void => {
+    if (isOver) return;
+    isOver = true;
+    events.onEnd({ reason: detail === 'closed' ? 'closed' : 'exited', detail });
+  };
+  return {
+    pid: undefined,
+    send(message) {
+      if (isOver) return 'ended';
+      const heard = read(message);
+      queueMicrotask(() =>
+        react(heard, (texts, way) => {
+          if (isOver) return;
+          const bytes = Buffer.concat(texts.flatMap((text) => [text, Buffer.from('\n')]));
+          const at = way % (bytes.length + 1);
+          for (const chunk of [bytes.subarray(0, at), bytes.subarray(at)]) {
+            const lines = splitter.push(chunk);
+            if (lines.length > 0 && !isOver) events.onMessages(lines.map((line) => flattenLineBreaks(line)));
+          }
+          if (way % 50 === 49) end('exited');
+        }),
+      );
+      return 'sent';
+    },
+    pause: () => undefined,
+    resume: () => undefined,
+    async close() {
+      await null;
+      end('closed');
+    },
+  };
+};
+
+const limits = { maxLineBytes: 100_000, connectTimeoutMs: 2 ** 30, postTimeoutMs: 2 ** 30 };
+const url = new URL('http://hostile.test/mcp');
+
+const openers: Readonly<Record<Kind, OpenBackend>> = {
+  lines: openLines,
+  http: (events, options) => openHttp({ ...limits, url }, events, options),
+  sse: (events, options) => openSse({ ...limits, url, endpointTimeoutMs: 2 ** 30 }, events, options),
+  'modern-http': (events) => openModernHttp({ ...limits, url, version: '1' }, events),
+  websocket: (events, options) =>
+    openWebSocket({ ...limits, url: new URL('ws://hostile.test/'), keepAliveMs: 2 ** 30 }, events, options),
+};

@@ -1,0 +1,77 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import type { ServerResponse } from 'node:http';
+import { text } from 'node:stream/consumers';
+import { expect, onTestFinished, test } from 'vitest';
+import { changingFile } from '../support/changing-file.ts';
+import { everythingFixture, root, startGateway } from '../support/gateway.ts';
+import { initialize } from '../support/http-client.ts';
+import { callModern, postModern } from '../support/modern-client.ts';
+import { waitFor } from '../support/wait-for.ts';
+import { startHostile } from './hostile-server.ts';
+
+const [file = '', ...words] = process.env['GATEWAY_PROGRAM']?.split(' ') ?? [process.execPath, `${root}dist/main.js`];
+
+/** Servers whose one answer was the end of a gateway, and one that is honest. */
+const [command, ...args] = everythingFixture;
+const honest = { command, args };
+const answersAll = (answer: string) => ({
+  command: process.execPath,
+  args: [
+    '-e',
+    `require('node:readline').createInterface({ input: process.stdin }).on('line', (line) => {
+      const { id } = JSON.parse(line);
+      if (id !== undefined) console.log(${JSON.stringify(answer)}.replace('ID', JSON.stringify(id)));
+    });`,
+  ],
+});
+const nullError = { ...answersAll('{"jsonrpc":"2.0","id":ID,"error":null}'), startTimeoutMs: 500 };
+
+const odd = '"inputSchema":{"properties":{"a":{"type":"number","x-mcp-header":"A"}}}';
+const badNames = [`{"name":{"toString":1},${odd}}`, `{"name":${'['.repeat(900)}${']'.repeat(900)},${odd}}`];
+
+test('[S-01] [S-02] [C-09] one answer of a hostile server ends no more than what it answers', async () => {
+  const { origin } = await startHostile(async (request, response: ServerResponse) => {
+    const { id, method } = JSON.parse(Buffer.concat(await request.toArray()).toString() || '{}');
+    const result =
+      method === 'server/discover'
+        ? '"supportedVersions":["2026-07-28"],"capabilities":{"tools":{}}'
+        : `"tools":[${badNames.join()}]`;
+    response.writeHead(200, { 'content-type': 'application/json' });
+    response.end(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":{"resultType":"complete",${result}}}`);
+  });
+  const hostile = { url: `${origin}/mcp`, transport: 'http', era: 'modern' };
+  const probed = { ...nullError, probeEveryMs: 50, probeTimeoutMs: 500 };
+  const config = await changingFile('gangway.json', JSON.stringify({ mcpServers: { honest, hostile, probed } }));
+  const gateway = await startGateway({ args: ['--config', config.path] });
+  const session = await initialize(`${gateway.baseUrl}/honest/mcp`);
+  const list = await postModern(`${gateway.baseUrl}/hostile/mcp`, 'tools/list');
+  expect([list.status, list.json.result.tools]).toEqual([200, []]);
+  await callModern(`${gateway.baseUrl}/hostile/mcp`, 'x'); // has the gateway list the tools by itself
+  await waitFor(() => gateway.logs().some(({ msg }) => msg === 'server is down, by its probes'), {
+    deadlineMs: 20_000,
+    what: 'probes of the hostile server',
+  });
+  const { status } = await session.request('tools/list');
+  expect(status).toBe(200);
+  expect(gateway.logs().filter(({ level }) => (level as number) >= 50)).toEqual([]);
+});
+
+test('[S-02] check says what is wrong with servers whose answers are of no use', async () => {
+  const servers = {
+    nullError,
+    noObject: answersAll('{"jsonrpc":"2.0","id":ID,"result":[]}'),
+    badError: answersAll('{"jsonrpc":"2.0","id":ID,"error":{"message":{"toString":1}}}'),
+  };
+  const config = await changingFile('gangway.json', JSON.stringify({ mcpServers: servers }));
+  const child = spawn(file, [...words, 'check', '--config', config.path, '--era', 'legacy'], {
+    env: { ...process.env, REDIS_URL: '' },
+  });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')]);
+  expect(code).toBe(1);
+  expect(stdout).toContain('It did not answer initialize within 500 ms');
+  expect(stdout).toContain('It answered initialize with a result that is no object.');
+  expect(stdout).toContain('It answered initialize with an error without a message.');
+  expect(stderr).not.toMatch(/TypeError|fault of the gateway/);
+});
