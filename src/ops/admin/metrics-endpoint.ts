@@ -1,19 +1,17 @@
-import { detach } from '../../boundary.ts';
+import { byHono, whole } from '../../http/by-hono.ts';
 import type { Endpoint } from '../../http/endpoint.ts';
-import { endAsInternal } from '../../http/respond.ts';
 import { readable } from '../../http/router.ts';
 import type { Exposition } from '../metrics/exposition.ts';
 
 /** `/metrics`, in Prometheus' text format. */
 export function createMetricsEndpoint(load: () => Promise<Exposition>): Endpoint {
-  return readable((_incoming, outgoing) => {
-    const show = async (): Promise<void> => {
-      const exposition = await load();
-      const text = await exposition.render();
-      const length = Buffer.byteLength(text);
-      const type = { 'content-type': exposition.contentType, 'x-content-type-options': 'nosniff' };
-      outgoing.writeHead(200, { ...type, 'content-length': length }).end(text);
-    };
-    detach('admin', show(), () => endAsInternal(outgoing));
-  });
+  return readable(
+    byHono('admin', (app) => {
+      app.get('*', async () => {
+        const exposition = await load();
+        const text = await exposition.render();
+        return whole(text, 200, { 'content-type': exposition.contentType });
+      });
+    }),
+  );
 }

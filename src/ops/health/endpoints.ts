@@ -1,5 +1,5 @@
+import { byHono, wholeJson } from '../../http/by-hono.ts';
 import type { Endpoint } from '../../http/endpoint.ts';
-import { respondWithJson } from '../../http/respond.ts';
 import { readable } from '../../http/router.ts';
 import { type ReadinessReport, shownServer } from './readiness-report.ts';
 import type { ServerHealth } from './server-health.ts';
@@ -19,16 +19,19 @@ export interface HealthOptions {
  * that all instances share must not empty the load balancer. Neither says anything about sessions.
  */
 export function healthEndpoints({ readiness, servers, showsServers }: HealthOptions): ReadonlyMap<string, Endpoint> {
-  return new Map([
-    ['/healthz', readable((_incoming, outgoing) => respondWithJson(outgoing, 200, '{"status":"ok"}'))],
-    [
-      '/readyz',
-      readable((_incoming, outgoing) => {
+  const answer = readable(
+    byHono('request', (app) => {
+      app.get('/healthz', () => wholeJson({ status: 'ok' }));
+      app.get('/readyz', () => {
         const report = readiness();
         const { status } = report;
         const body = showsServers ? { ...report, servers: servers.statuses.map(shownServer) } : report;
-        respondWithJson(outgoing, status === 'ready' || status === 'degraded' ? 200 : 503, JSON.stringify(body));
-      }),
-    ],
+        return wholeJson(body, status === 'ready' || status === 'degraded' ? 200 : 503);
+      });
+    }),
+  );
+  return new Map([
+    ['/healthz', answer],
+    ['/readyz', answer],
   ]);
 }

@@ -1,5 +1,5 @@
+import { byHono, wholeJson } from '../../by-hono.ts';
 import type { Endpoint } from '../../endpoint.ts';
-import { respondWithJson } from '../../respond.ts';
 import { byMethod } from '../../router.ts';
 
 /** For clients in browsers, of any origin: nothing in it is secret, and it is asked for without credentials. */
@@ -18,12 +18,9 @@ const preflight = {
 
 /** Serves the metadata of a protected resource (RFC 9728, section 3). */
 export function createMetadataEndpoint(document: object): Endpoint {
-  const text = JSON.stringify(document);
-  const read: Endpoint = (_incoming, outgoing) =>
-    respondWithJson(outgoing, 200, text, { ...cors, 'cache-control': cacheControl });
-  return byMethod({
-    GET: read,
-    HEAD: read,
-    OPTIONS: (_incoming, outgoing) => outgoing.writeHead(204, preflight).end(),
+  const answer = byHono('request', (app) => {
+    app.get('*', () => wholeJson(document, 200, { ...cors, 'cache-control': cacheControl }));
+    app.options('*', (context) => context.body(null, 204, preflight));
   });
+  return byMethod({ GET: answer, HEAD: answer, OPTIONS: answer });
 }
