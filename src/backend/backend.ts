@@ -63,6 +63,7 @@ export interface BackendEvents {
    * said of them. Only of transports that can lose one answer and not all.
    * @param isFinal sending them again would not help: the backend has done so where that may be, or the server was away for
    *   as long as a request waits. Of all that could run a call again one does, or their times would add up
+   *   (docs/decisions/0075)
    */
   onUnanswered(ids: RequestIds, reason: Reason, isFinal?: boolean): void;
 

@@ -174,3 +174,21 @@ test('[J-03] a server that dies in a read and stays away is reported to a legacy
   // 15 s, as README says; what a busy machine adds is less than another wait.
   expect(performance.now() - startedAt).toBeLessThan(28_000);
 }, 90_000);
+
+test('[J-01] a request of a modern HTTP server is answered with -32601, and the call that it came beside goes on', async () => {
+  let asking: { readonly id: unknown; readonly stream: ServerResponse } | undefined;
+  const { url } = await behind(
+    modern((message, response) => {
+      if (message.method !== undefined) {
+        asking = { id: message.id, stream: beginStream(response) };
+        asking.stream.write('data: {"jsonrpc":"2.0","id":"q","method":"roots/list"}\n\n');
+        return;
+      }
+      response.writeHead(202).end();
+      const text = JSON.stringify([message.id, message.error.code]);
+      const answer = result(asking?.id, { content: [{ type: 'text', text }] });
+      asking?.stream.end(`data: ${JSON.stringify(answer)}\n\n`);
+    }),
+  );
+  expect((await callModern(url, 'asks')).json.result.content[0].text).toBe('["q",-32601]');
+});
