@@ -52,8 +52,13 @@ describe.each(names)('%s', (name) => {
     for (const { uses } of jobs) if (uses !== undefined) accessSync(`${root}${uses}`);
   });
 
-  it('takes nothing from elsewhere but actions of GitHub, at a major version', () => {
-    for (const { uses } of steps) if (uses !== undefined) expect(uses).toMatch(/^actions\/[a-z-]+@v\d+$/);
+  it('[S-16] takes nothing from elsewhere but actions of GitHub, each at one commit, whose version stands beside it', () => {
+    for (const { uses } of steps) if (uses !== undefined) expect(uses).toMatch(/^actions\/[a-z-]+@[0-9a-f]{40}$/);
+    const lines = text(name)
+      .split('\n')
+      .filter((line) => line.includes('uses: actions/'));
+    expect(lines).toHaveLength(steps.filter(({ uses }) => uses !== undefined).length);
+    for (const line of lines) expect(line).toMatch(/ # v\d+\.\d+\.\d+$/);
     expect(text(name)).not.toMatch(/npmjs|ghcr|docker\.io|registry-url/);
   });
 
@@ -94,7 +99,7 @@ describe('release.yml', () => {
 
   it('publishes what passed the check, from a tag that is the version', () => {
     expect(jobs['check']?.uses).toBe('./.github/workflows/check.yml');
-    for (const name of ['package', 'image']) expect(jobs[name]?.needs).toEqual(['check', 'version']);
+    for (const name of ['pack', 'image']) expect(jobs[name]?.needs).toEqual(['check', 'version']);
     const command = jobs['version']?.steps?.at(-1)?.run ?? '';
     const run = (tag: string) =>
       execFileSync('bash', ['-c', command], { cwd: root, env: { ...process.env, GITHUB_REF_NAME: tag } });
@@ -102,9 +107,33 @@ describe('release.yml', () => {
     expect(() => run('v0.0.0-other')).toThrow();
   });
 
-  it('publishes the package with provenance', () => {
-    expect(jobs['package']?.steps?.at(-1)?.run).toBe('npm publish --provenance --access public');
-    expect(jobs['package']?.permissions).toHaveProperty('id-token', 'write');
+  it('[S-16] publishes the package with provenance, from a job in which no dependency runs', () => {
+    const { pack, package: publish } = jobs;
+    expect(pack?.steps?.map(({ run }) => run)).toEqual(expect.arrayContaining(['npm ci', 'npm pack']));
+    expect(pack?.permissions).toBeUndefined();
+    expect(publish?.needs).toBe('pack');
+    expect(publish?.permissions).toHaveProperty('id-token', 'write');
+    const commands = publish?.steps?.flatMap(({ run }) => run ?? []);
+    expect(commands).toEqual(['npm publish ./*.tgz --provenance --access public --ignore-scripts']);
+    const used = publish?.steps?.flatMap(({ uses }) => uses?.replace(/@.*/, '') ?? []);
+    expect(used).toEqual(['actions/setup-node', 'actions/download-artifact']);
+    const others = Object.entries(jobs).filter(([name]) => name !== 'package');
+    for (const [, job] of others) expect(job.permissions).toBeUndefined();
+  });
+
+  it('[S-16] the lock file has the hash of all that runs in production, and lacks it only for platforms that SECURITY.md names', () => {
+    const { packages } = JSON.parse(readFileSync(`${root}package-lock.json`, 'utf8')) as {
+      packages: Record<string, { integrity?: string; dev?: boolean; optional?: boolean; resolved?: string }>;
+    };
+    const entries = Object.entries(packages).filter(([at]) => at !== '');
+    const lacking = entries.filter(([, { integrity }]) => integrity === undefined);
+    for (const [at, { dev, optional }] of lacking) {
+      expect(at).toMatch(/^node_modules\/(?:@biomejs\/cli-|@rollup\/rollup-)/);
+      expect([dev, optional]).toEqual([true, true]);
+    }
+    const security = readFileSync(`${root}SECURITY.md`, 'utf8');
+    if (lacking.length > 0) expect(security).toContain('platform packages of Biome and Rollup');
+    for (const [, { resolved }] of entries) expect(resolved).toBeUndefined();
   });
 
   it('gives the image the labels that its Dockerfile asks for', () => {

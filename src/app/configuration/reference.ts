@@ -62,7 +62,7 @@ A \`<url>\` is a server that runs by itself:
 A URL must not hold a user name or password; credentials are headers. A server that refuses whoever has none is not to be tried with
 \`check\` or at the start where only \`--forward-header\` brings them, and a client without them is told that the server could not be started: its 401,
 and what it says of authorization, do not reach the client.
-\`mcp-gangway --header 'Authorization: Bearer …' https://mcp.example.com/sse\`
+\`mcp-gangway --header 'X-Team: tools' https://mcp.example.com/sse\`
 
 With \`--config\`, each server of the file is at \`/<name>\` followed by \`path\`, and a single one also at \`path\` itself.
 Clients that speak only HTTP+SSE (2024-11-05) find it in the same way at \`ssePath\`, those on WebSocket at \`wsPath\`
