@@ -1,6 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import { firstTakeoverPauseMs } from '../../src/store/takeover-limit.ts';
 import type { OpenCall } from '../support/journaled-client.ts';
 import { instancesOf } from './fast.ts';
 import { leaseMs, mayTakeOver, untilPassed, urlOf } from './patience.ts';
@@ -42,7 +41,8 @@ describe(`a call that is posted right after its owner was killed, ${runs} times`
 
 describe(`a session whose owner is lost three times while the network flaps, ${runs} times`, () => {
   const stage = useJournaledCluster({ isPartitionable: true });
-  const pausedMs = firstTakeoverPauseMs + 2 * limitMs;
+  /** Longer than the test: these calls end with their session. */
+  const leftMs = 170_000;
 
   test.each(rounds)(
     '[U-01] [P3] round %i: calls that have started are never called unknown, and with progress it goes on',
@@ -59,19 +59,22 @@ describe(`a session whose owner is lost three times while the network flaps, ${r
         const held = clients.map((client) => client.call(next, { tool: 'hold', ...options }));
         await Promise.all(held.map(({ mark }) => journal.hasStarted(mark, { deadlineMs: limitMs })));
         await cluster.partition(owner);
-        expectOnly(['outcome_unknown'], await endsOf(held));
-        // Progress: the new owner's server answers. The others make none.
-        const work = working.map((client) => client.call(next, { tool: 'work', ...options }));
-        const last = stuck.map((client) => client.call(next, { tool: 'hold', ...options, deadlineMs: pausedMs }));
-        expectOnly(['answered'], await endsOf(work));
-        if (owner === 2) expectOnly(['takeover_paused'], await endsOf(last));
-        else left.push(...last);
-        if (owner < 2) await Promise.all(last.map(({ mark }) => journal.hasStarted(mark, { deadlineMs: limitMs })));
-        await cluster.heal(owner);
+        try {
+          expectOnly(['outcome_unknown'], await endsOf(held));
+          // Progress: the new owner's server answers. The others make none.
+          const work = working.map((client) => client.call(next, { tool: 'work', ...options }));
+          const last = stuck.map((client) => client.call(next, { tool: 'hold', ...options, deadlineMs: leftMs }));
+          left.push(...last);
+          expectOnly(['answered'], await endsOf(work));
+          if (owner < 2) await Promise.all(last.map(({ mark }) => journal.hasStarted(mark, { deadlineMs: limitMs })));
+        } finally {
+          await cluster.heal(owner);
+        }
         await mayTakeOver(cluster);
       }
       await stage.end(clients, urlOf(cluster, 0));
-      expectOnly(['outcome_unknown', 'session_ended'], await endsOf(left));
+      // The third takeover without progress waits, unless the machine was so slow that its pause was over.
+      expectOnly(['outcome_unknown', 'session_ended', 'takeover_paused'], await endsOf(left));
       expect(stage.violations(clients)).toEqual([]);
     },
     180_000,
