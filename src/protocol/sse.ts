@@ -12,12 +12,14 @@ export const noData = Buffer.alloc(0);
 /** An event to write: `data` is one line of JSON text, or empty for a priming event. */
 export interface SseEvent extends Omit<EventId, 'requests'> {
   readonly data: Buffer;
+  /** The stream ends with it: whoever has its id has all responses, so that it names no request. */
+  readonly last?: boolean;
 }
 
 /**
  * The text of several events as one buffer, so that a burst is one write. A priming event (empty data) carries `retry`,
  * the reconnection time in milliseconds.
- * @param requests what all ids of the events end with; see `EventId.requests`
+ * @param requests what the ids of the events end with; see `EventId.requests`
  */
 export function encodeEvents(events: readonly SseEvent[], retryMs: number, requests = ''): Buffer {
   const head = headBehind(requests);
@@ -30,7 +32,7 @@ export function encodeEvents(events: readonly SseEvent[], retryMs: number, reque
   let beginning = 0; // of what the id of an event shares with that of the one before
   let sharedLength = 0;
   for (const event of events) {
-    const { stream, epoch, seq, data } = event;
+    const { stream, epoch, seq, data, last } = event;
     if (before?.stream === stream && before.epoch === epoch) {
       text.copyWithin(at, beginning, beginning + sharedLength);
       beginning = at;
@@ -42,8 +44,9 @@ export function encodeEvents(events: readonly SseEvent[], retryMs: number, reque
     at = writeDigits(text, at + sharedLength, seq);
     if (data.length === 0) at += text.write(primingHead, at, 'latin1');
     else {
-      text.set(head, at);
-      at += head.length;
+      const between = last === true ? messageHead : head;
+      text.set(between, at);
+      at += between.length;
       text.set(data, at);
       at += data.length;
     }

@@ -638,6 +638,7 @@ describe('bad inputs', () => {
         expect([400, 404]).toContain(answer.status);
         expect(answer.text).not.toContain('secret');
         expect(answer.json.error.data.reason).toBe('unknown_event_id');
+        if (!id.includes('~')) continue;
         const named = await (await fresh.getStream(id)).answer();
         expect(named.text).not.toContain('secret');
         expect(named.messages).toEqual([expect.objectContaining({ id: 1, error: expect.anything() })]);

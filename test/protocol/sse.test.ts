@@ -17,6 +17,12 @@ const id = (seq: number) => formatEventId(3, place(seq));
 const event = (seq: number, data: string) => ({ ...place(seq), data: Buffer.from(data) });
 
 describe('encodeEvents', () => {
+  it('[U-05] names the requests in all ids of a stream but the last', () => {
+    const last = { ...event(3, '{"b":2}'), last: true };
+    const { ids } = readByTheRules(encodeEvents([event(1, ''), event(2, '{"a":1}'), last], 500, '~7,8'));
+    expect(ids).toEqual([`${id(1)}~7,8`, `${id(2)}~7,8`, id(3)]);
+  });
+
   it('writes a message as one event with its id and type', () => {
     const text = encodeEvents([event(1, '{"jsonrpc":"2.0"}')], 2_000);
     expect(text.toString()).toBe('id: 3.1763634000000-1\nevent: message\ndata: {"jsonrpc":"2.0"}\n\n');

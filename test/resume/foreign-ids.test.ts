@@ -70,7 +70,9 @@ describe('an id of a stream that is not the session’s', () => {
       ...(await speak(elsewhere, 'elsewhere-open', false)),
     ];
     expect(ids).toHaveLength(13);
-    for (const id of ids) {
+    const naming = ids.filter((id) => id.includes('~')); // but for that of the answer
+    expect(naming).toHaveLength(12);
+    for (const id of naming) {
       const { status, events } = await bytesAfter(mine, urlOf('one'), id);
       const said = events.map(({ data = '' }) => JSON.parse(data));
       const error = expect.objectContaining({ data: { reason: 'history_lost' } });

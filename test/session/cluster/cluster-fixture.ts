@@ -144,13 +144,18 @@ export type Instance = ReturnType<typeof createInstance>;
 /**
  * Gateways in one process that share a memory store, on a clock that the test moves. All have joined, and the store is old
  * enough for what it does not know not to exist.
+ * @param maxEvents so many events of a session are kept
  */
-export async function createCluster(options: Partial<SessionsOptions> = {}, fields: Partial<Server> = {}) {
+export async function createCluster(
+  options: Partial<SessionsOptions> = {},
+  fields: Partial<Server> = {},
+  maxEvents = 1_000,
+) {
   vi.useFakeTimers({
     toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'performance', 'Date'],
   });
   onTestFinished(() => void vi.useRealTimers());
-  const store = createMemoryStore({ maxEvents: 1_000, maxBytes: 10_000_000, maxAgeMs: never, leaseMs });
+  const store = createMemoryStore({ maxEvents, maxBytes: 10_000_000, maxAgeMs: never, leaseMs });
   const [a, b] = [createInstance(store, options, fields), createInstance(store, options, fields)];
   const instances = [a, b];
   const pass = async (ms = 300): Promise<void> => void (await vi.advanceTimersByTimeAsync(ms));
