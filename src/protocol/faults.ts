@@ -74,6 +74,12 @@ const catalogue = {
     code: -32600,
     message: 'Invalid request: the message, its params or params._meta have more than 4096 members.',
   },
+  too_many_values: {
+    status: 400,
+    code: -32600,
+    message:
+      'Invalid request: the JSON has more than 1,048,576 values, or four times as many escapes. Send less at once.',
+  },
   key_too_long: {
     status: 400,
     code: -32600,

@@ -7,7 +7,17 @@ export type ScanFault =
   | 'duplicate_key'
   | 'too_many_members'
   | 'batch_too_large'
-  | 'key_too_long';
+  | 'key_too_long'
+  | 'too_many_values';
+
+/**
+ * So many values in lists and objects are read of one text. No message needs nearly as many. A line of 64 MiB could hold thirty times as
+ * many, and would hold up everybody else for more than half a second while they are read (P8).
+ */
+const maxValues = 2 ** 20;
+
+/** The same for escapes in strings, which are read in a quarter of the time. */
+const maxEscapes = 4 * maxValues;
 
 export const quote = 0x22;
 export const comma = 0x2c;
@@ -49,6 +59,8 @@ export class JsonReader {
   at = 0;
   fault: ScanFault = 'not_json';
   #runs: PlainRuns | undefined;
+  #values = 0;
+  #escapes = 0;
 
   /**
    * Begins with a text.
@@ -60,6 +72,8 @@ export class JsonReader {
     this.at = 0;
     this.fault = 'not_json';
     this.#runs = undefined;
+    this.#values = 0;
+    this.#escapes = 0;
   }
 
   /** Lets go of the text, which would be kept alive else. */
@@ -84,7 +98,10 @@ export class JsonReader {
     let stack = shallowOpen;
     let open = 0;
     let at = this.at;
+    let values = this.#values;
     for (;;) {
+      values += 1;
+      if (values > maxValues) return this.#tooMany();
       const byte = text[at] as number;
       if (byte === openBrace || byte === openBracket) {
         if (depth + open + 1 > maxDepth) return this.tooDeep() !== undefined;
@@ -105,6 +122,7 @@ export class JsonReader {
       for (;;) {
         if (open === 0) {
           this.at = at;
+          this.#values = values;
           return true;
         }
         at = spaceEnd(text, at);
@@ -154,11 +172,21 @@ export class JsonReader {
       const byte = text[at];
       if (byte === quote) return at + 1;
       if (byte !== backslash) return -1;
+      this.#escapes += 1;
+      if (this.#escapes > maxEscapes) {
+        this.fault = 'too_many_values';
+        return -1;
+      }
       const escaped = text[at + 1] as number;
       if (isEscape[escaped] === 1) at += 2;
       else if (escaped === 0x75 && hexAt(text, at + 2)) at += 6;
       else return -1;
     }
+  }
+
+  #tooMany(): false {
+    this.fault = 'too_many_values';
+    return false;
   }
 
   tooDeep(): undefined {

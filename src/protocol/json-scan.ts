@@ -113,6 +113,7 @@ const faulty = {
   too_many_members: { ok: false, fault: 'too_many_members' },
   batch_too_large: { ok: false, fault: 'batch_too_large' },
   key_too_long: { ok: false, fault: 'key_too_long' },
+  too_many_values: { ok: false, fault: 'too_many_values' },
 } as const;
 
 /**

@@ -54,18 +54,33 @@ export const maxServerDepth = 1_000;
  * @param maxDepth how deeply the JSON may be nested
  */
 export function readBody(text: Buffer, maxDepth: number, limits = defaultLimits): ReadBody {
-  if (text === newest?.text && isWithin(newest, maxDepth, limits)) return newest.body;
+  const isLarge = text.length > maxKeptBytes;
+  const known = isLarge ? large.get(text) : newest;
+  if (known?.text === text && isWithin(known, maxDepth, limits)) return known.body;
   const body = scanBody(text, maxDepth, limits);
-  if (body.ok && text.length <= maxKeptBytes) newest = { text, maxDepth, limits, body };
+  if (!body.ok) return body;
+  const read = { text, maxDepth, limits, body };
+  if (isLarge) large.set(text, read);
+  else newest = read;
   return body;
 }
 
+interface KnownBody {
+  readonly text: Buffer;
+  readonly maxDepth: number;
+  readonly limits: ScanLimits;
+  readonly body: ReadBody;
+}
+
 /** What was read last: a transport that reads a message before the session does hands over the same one. */
-let newest: { text: Buffer; maxDepth: number; limits: ScanLimits; body: ReadBody } | undefined;
+let newest: KnownBody | undefined;
 const maxKeptBytes = 256 * 1024;
 
+/** Larger texts are read once, as long as they are there: a line of 64 MiB takes most of 100 ms. */
+const large = new WeakMap<Buffer, KnownBody>();
+
 /** True if what was read within some limits is also within these. */
-const isWithin = (read: { maxDepth: number; limits: ScanLimits }, maxDepth: number, limits: ScanLimits): boolean =>
+const isWithin = (read: KnownBody, maxDepth: number, limits: ScanLimits): boolean =>
   read.maxDepth <= maxDepth &&
   (read.limits === limits ||
     (read.limits.maxBatch <= limits.maxBatch &&

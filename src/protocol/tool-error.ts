@@ -12,11 +12,16 @@ const whiteSpace: ReadonlySet<number | undefined> = new Set([0x20, 0x09, 0x0a, 0
  * escapes, as no server does, is not found.
  */
 export function isToolError(response: Buffer): boolean {
+  const isLarge = response.length > maxReadBytes;
   for (let at = response.indexOf(key); at !== -1; at = response.indexOf(key, at + key.length)) {
-    if (canBeTrue(response, at + key.length)) return valueAt(response, ['result', 'isError'])?.toString() === 'true';
+    if (canBeTrue(response, at + key.length))
+      return isLarge || valueAt(response, ['result', 'isError'])?.toString() === 'true';
   }
   return false;
 }
+
+/** In a larger response the bytes decide: reading it again holds up everybody else. They can belong to something inside of the result. */
+const maxReadBytes = 1024 * 1024;
 
 function canBeTrue(text: Buffer, from: number): boolean {
   let at = from;
