@@ -9,6 +9,7 @@ import { readPosted } from '../../src/http/posted.ts';
 import { respondWithJson } from '../../src/http/respond.ts';
 import { createWebServer } from '../../src/http/web-server.ts';
 import { createFaultReporter, shownFault } from '../../src/ops/fault-log.ts';
+import { Flow } from '../../src/ops/status/flow.ts';
 import { OwnerDesk } from '../../src/session/cluster/owner-desk.ts';
 import { Router } from '../../src/session/router.ts';
 import { Sweep } from '../../src/session/sweep.ts';
@@ -331,6 +332,15 @@ describe('a message of another instance', () => {
     desk.refuse('in', 7, 'internal');
     expect(sent).toEqual([{ to: 'in', kind: 'fault', n: 7, reason: 'internal', id: null }]);
     expect([...desk.ingresses]).toEqual([]);
+  });
+});
+
+describe('a watcher of the status page', () => {
+  it('[C-08] that throws harms no message that passes', () => {
+    const flow = new Flow(false);
+    flow.watch({ owner: { server: 's' }, onMessage: throwSlip });
+    flow.passed({ server: 's' }, 'server', Buffer.from('{"jsonrpc":"2.0","method":"x"}'));
+    expectFaults('admin');
   });
 });
 

@@ -84,7 +84,7 @@ const answers: Readonly<Record<string, Json>> = {
     cacheScope: 'public',
     _meta: { 'io.modelcontextprotocol/serverInfo': serverInfo },
   }),
-  'tools/list': result({ resultType: 'complete', tools: [tool, { name: 'y', inputSchema: {} }], nextCursor: 'c' }),
+  'tools/list': result({ resultType: 'complete', tools: [tool, { name: 'y', inputSchema: {} }] }),
   'prompts/list': result({ resultType: 'complete', prompts: [{ name: 'p', arguments: [] }] }),
   'resources/list': result({ resultType: 'complete', resources: [{ uri: 'a:b', name: 'r' }] }),
   'tools/call': result({ resultType: 'complete', content: [{ type: 'text', text: 'x' }], isError: false }),
@@ -99,6 +99,7 @@ const answers: Readonly<Record<string, Json>> = {
 const others: readonly Json[] = [
   ...Object.values(answers),
   result({}),
+  result({ tools: [tool], nextCursor: 'c' }),
   { jsonrpc: '2.0', id: idMark, error: { code: -32022, message: 'no', data: { supported: ['2026-07-28'] } } },
   { jsonrpc: '2.0', id: idMark, error: { code: -32020, message: 'header', data: { header: 'x', reason: 'y' } } },
   { jsonrpc: '2.0', id: idMark, error: { code: -32002, message: 'not found', data: { uri: 'a:b' } } },

@@ -1,3 +1,4 @@
+import { contain } from '../../boundary.ts';
 import type { RequestId } from '../../protocol/faults.ts';
 import { type Message, placeOf, readBody } from '../../protocol/message.ts';
 import { type BackendOwner, keyOf } from './backend-owner.ts';
@@ -79,6 +80,11 @@ export class Flow {
   passed(owner: BackendOwner, from: Sender, text: Uint8Array): void {
     const watched = this.#byOwner.get(keyOf(owner));
     if (watched === undefined) return;
+    // Whoever looks must not harm what is looked at.
+    contain('admin', () => this.#tell(watched, from, text));
+  }
+
+  #tell(watched: Watched, from: Sender, text: Uint8Array): void {
     const isShown = [...watched.watchers].some((watcher) => watcher.hasRoom?.() ?? true);
     for (const message of this.#read(watched, from, text, isShown))
       for (const watcher of watched.watchers) watcher.onMessage(message);
