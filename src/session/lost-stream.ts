@@ -2,11 +2,15 @@ import { type EventId, requestsOf } from '../protocol/event-id.ts';
 import { faultMessage, type Reason } from '../protocol/faults.ts';
 import { encodeLastWord } from '../protocol/sse.ts';
 
-/** Why a stream can never be resumed, and what the requests that it answers are told. */
+/**
+ * Why a stream can never be resumed, or not for so long that its client is not to wait (P3); and what the requests that it
+ * answers are told.
+ */
 const lasting: ReadonlyMap<Reason, Reason> = new Map([
   ['unknown_session', 'session_ended'],
   ['unknown_event_id', 'history_lost'],
   ['bad_event_id', 'history_lost'],
+  ['takeover_paused', 'outcome_unknown'],
 ]);
 
 /**

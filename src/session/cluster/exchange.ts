@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { detach } from '../../boundary.ts';
-import { type EventId, formatRequests, parseEventId } from '../../protocol/event-id.ts';
+import { type EventId, formatRequests, parseEventId, requestsOf } from '../../protocol/event-id.ts';
 import type { Reason, RequestId } from '../../protocol/faults.ts';
 import type { EventSink, Reply } from '../reply.ts';
 import { isHarmless } from '../rerun.ts';
@@ -77,6 +77,12 @@ export class Exchange {
   /** The first request that is to be answered; null if there is none. */
   get requestId(): RequestId | null {
     return this.#ids[0] ?? null;
+  }
+
+  /** True if the client waits for the answer to a request, with which it came or which its event id names. */
+  get awaitsAnswer(): boolean {
+    const { after } = this.#wanted.kind === 'listen' ? this.#wanted : {};
+    return this.requestId !== null || (after !== undefined && requestsOf(after).length > 0);
   }
 
   /** True for a stream that may wait for ever. */

@@ -35,7 +35,7 @@ export async function askUntilKnown<T extends object | string>(
   for (let pauseMs = firstPauseMs; !reply.isDone; pauseMs = Math.min(1.5 * pauseMs, longestPauseMs)) {
     const said = await ask();
     const isRefused = typeof said === 'object' && 'fault' in said;
-    const waits = said === 'later' || (isRefused && said.isPassing && exchange.requestId === null);
+    const waits = said === 'later' || (isRefused && said.isPassing && !exchange.awaitsAnswer);
     if (!waits) {
       if (!isRefused) return said as T;
       reply.fault(said.fault, exchange.requestId);
