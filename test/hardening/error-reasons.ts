@@ -14,7 +14,7 @@ export function expectFromCatalogue(error: Message, status: number): Reason {
   const { reason } = error.data;
   if (!isReason(reason)) throw new Error(`${reason} is not of the catalogue`);
   const entry = entryOf(reason);
-  expect(error.message).toBe(entry.message);
+  expect(error.message).toBe(entry.explain?.(error.data) ?? entry.message);
   expect([200, entry.status]).toContain(status);
   expect(Object.keys(error).toSorted()).toEqual(['code', 'data', 'message']);
   expect(JSON.stringify(error)).not.toMatch(disclosing);
@@ -37,7 +37,8 @@ export const elsewhere: Readonly<Record<string, readonly Reason[]>> = {
   'integration/credentials': ['credential_missing'],
   'integration/forwarded-headers': ['forwarded_too_large'],
   'integration/groups': ['bad_request_state'],
-  'integration/http-faults': ['server_refused', 'server_unreachable'],
+  'integration/foreign-suites': ['bad_filter'],
+  'integration/http-faults': ['server_refused', 'server_unauthorized', 'server_unreachable'],
   'integration/legacy-on-modern': ['server_not_modern', 'input_refused'],
   'integration/lifecycle': ['outcome_unknown', 'draining'],
   'integration/metrics': ['no_such_admin_path'],
@@ -47,7 +48,7 @@ export const elsewhere: Readonly<Record<string, readonly Reason[]>> = {
   'integration/websocket-ends': ['not_initialized', 'not_text', 'initialize_timeout', 'client_silent'],
   'backend/modern-http/hostile': ['server_silent'],
   'modern/change-feed': ['subscription_refused', 'too_many_subscriptions'],
-  'modern/shared-server': ['server_full'],
+  'modern/shared-server': ['server_full', 'no_server_requests'],
   'session/answer': ['event_too_large'],
   'session/cluster/directory': ['other_configuration'],
   'session/cluster/exchange': ['internal'],

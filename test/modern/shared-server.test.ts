@@ -94,7 +94,7 @@ describe('one process for all clients', () => {
     server.backend.says({ jsonrpc: '2.0', id: 'q', method: 'roots/list' });
     server.backend.saysBeside([server.backend.sent.items[1].id], { jsonrpc: '2.0', id: 7, method: 'ping' });
     expect(server.backend.sent.items.slice(2)).toMatchObject([
-      { id: 'q', error: { code: -32601 } },
+      { id: 'q', error: { code: -32601, data: { reason: 'no_server_requests' } } },
       { id: 7, error: { code: -32601 } },
     ]);
     expect(server.backend.headers.at(-1)).toBe(headers);
