@@ -17,7 +17,7 @@ describe('[E-07] the flags of V8', () => {
 
   it('are the same in the image and in the unit, and are taken by this Node.js as arguments and as NODE_OPTIONS', () => {
     const [, ofImage] = /^ENTRYPOINT .*"node", "(--[^"]+)"/m.exec(read('Dockerfile')) ?? [];
-    const [, ofUnit] = /^Environment=NODE_OPTIONS=(.+)$/m.exec(read('deploy/systemd/mcp-gangway.service')) ?? [];
+    const [, ofUnit] = /^Environment=.*NODE_OPTIONS=(\S+)$/m.exec(read('deploy/systemd/mcp-gangway.service')) ?? [];
     expect(ofImage).toBe(ofUnit);
     const flag = ofImage ?? '';
     const program = ['-p', 'process.execArgv.concat(process.env.NODE_OPTIONS ?? []).join()'];
