@@ -25,6 +25,7 @@ export function expectFromCatalogue(error: Message, status: number): Reason {
 /** Reasons that need more than `errors.test.ts` has, by the test that provokes them or asserts when they are said. */
 export const elsewhere: Readonly<Record<string, readonly Reason[]>> = {
   'cluster/fault-redis-net': ['owner_busy'],
+  'era/groups/store-away': ['input_not_taken'],
   'era/rounds': ['input_too_large', 'too_many_rounds', 'unserved_result'],
   'era/translator': ['method_of_other_era', 'bad_log_level', 'bad_uri', 'slow_reader'],
   'fault/hangs': ['request_timeout', 'cancelled'],
@@ -37,7 +38,7 @@ export const elsewhere: Readonly<Record<string, readonly Reason[]>> = {
   'integration/credentials': ['credential_missing'],
   'integration/forwarded-headers': ['forwarded_too_large'],
   'integration/groups': ['bad_request_state'],
-  'integration/foreign-suites': ['bad_filter'],
+  'integration/foreign-suites': ['bad_filter', 'filter_too_large'],
   'integration/http-faults': ['server_refused', 'server_unauthorized', 'server_unreachable'],
   'integration/legacy-on-modern': ['server_not_modern', 'input_refused'],
   'integration/lifecycle': ['outcome_unknown', 'draining'],
@@ -48,11 +49,14 @@ export const elsewhere: Readonly<Record<string, readonly Reason[]>> = {
   'integration/websocket-ends': ['not_initialized', 'not_text', 'initialize_timeout', 'client_silent'],
   'backend/modern-http/hostile': ['server_silent'],
   'modern/change-feed': ['subscription_refused', 'too_many_subscriptions'],
+  'modern/task-owners': ['unknown_task'],
+  'protocol/json-scan': ['key_too_long', 'too_many_values'],
   'modern/shared-server': ['server_full', 'no_server_requests'],
   'session/answer': ['event_too_large'],
-  'session/cluster/directory': ['other_configuration'],
+  'session/cluster/directory': ['other_configuration', 'takeover_paused'],
   'session/cluster/exchange': ['internal'],
-  'session/cluster/two-instances': ['server_busy', 'session_ended'],
+  'session/cluster/two-instances': ['instances_differ', 'server_busy', 'session_ended'],
+  'session/session': ['handshake_too_large', 'initialize_too_large'],
   'session/server-requests': ['server_request_refused'],
   'session/turns': ['group_busy'],
 };

@@ -232,7 +232,7 @@ describe('[S15] an error of a limit', () => {
     ['quota_processes', ['--principal-processes', '1']],
     ['quota_starts', ['--principal-starts-per-minute', '1']],
     ['quota_requests', ['--principal-requests-per-s', '1', '--principal-request-burst', '1']],
-    ['too_many_sessions', ['--max-sessions', '1']],
+    ['too_many_sessions', ['--max-sessions', '1', '--principal-sessions', '5']],
     ['too_many_starts', ['--max-starts-per-minute', '1']],
     ['gateway_busy', ['--max-requests-per-s', '1']],
   ];

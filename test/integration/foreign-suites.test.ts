@@ -46,6 +46,14 @@ describe.each([
     expect((await postModern(gateway.url, 'no/such')).status).toBe(404);
   });
 
+  test('[S-06] is told at once that a filter names too many resources', async () => {
+    await using gateway = await start();
+    const resourceSubscriptions = Array.from({ length: 501 }, (_, index) => `file:///${index}`);
+    const params = { notifications: { resourceSubscriptions } };
+    const { status, json } = await postModern(gateway.url, 'subscriptions/listen', params);
+    expect([status, json.error.data.reason]).toEqual([400, 'filter_too_large']);
+  });
+
   test('[M-02] is told at once that subscriptions/listen needs notifications', async () => {
     await using gateway = await start();
     for (const params of [{}, { notifications: [] }, { notifications: 'all' }]) {
