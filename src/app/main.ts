@@ -163,8 +163,7 @@ async function cleanUp(logger: Logger): Promise<boolean> {
     for (const file of ignored) logger.warn({ file }, 'ignored a file of notes that is not to be trusted; remove it');
     const isClean = groups.survived.length + groups.unknown.length === 0;
     const text = 'cleaned up after gateways that were killed: process groups of their servers';
-    const isNothing = isClean && groups.ended.length + groups.killed.length === 0;
-    if (gateways > 0) logger[isNothing ? 'debug' : isClean ? 'info' : 'warn']({ gateways, ...groups }, text);
+    if (gateways > 0) logger[isClean ? 'info' : 'warn']({ gateways, ...groups }, text);
     return true;
   } catch (error) {
     logger.warn({ why: (error as Error).message }, 'cannot clean up what a killed gateway left behind');

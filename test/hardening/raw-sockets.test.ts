@@ -449,7 +449,8 @@ describe('HTTP that no client should send', () => {
   it('is survived by the gateway and all its sessions', async () => {
     expect((await session.request('ping')).status).toBe(200);
     const problems = gateway.logs().filter(({ level }) => Number(level) >= 40);
-    expect(problems).toEqual([]);
+    // Requests that name a foreign host are told of, once a second.
+    expect(problems.filter(({ msg }) => msg !== 'refused a request')).toEqual([]);
   });
 });
 
