@@ -36,6 +36,9 @@ function expectedOf(fault: Fault, place: Place, phase: Phase, method: Method): E
   if (fault === 'SIGTERM') return answered;
   // Its client has no event id to come again with; if the instance wakes up, it hears from it what is known then.
   if (phase === 'JSON' && isIngressStruck && fault === 'kill -9') return { outcomes: ['broken'], runs: [1] };
+  // An instance that hears nothing of the store says so after a lease and a second (docs/decisions/0069).
+  const isElsewhere = places[place].owner !== places[place].ingress;
+  if (phase === 'JSON' && isIngressStruck && isElsewhere && fault === 'partition') return unknown;
   // An answer that came while there was no way to the client is not kept: it has no place in the log.
   if (!isOwnerStruck && phase === 'JSON') return isTool ? perhapsUnknown : perhapsAgain;
   // What an owner that lives still owes is asked for again, if it could be asked whether it lives.

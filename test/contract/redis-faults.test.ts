@@ -99,6 +99,12 @@ describe('the Redis store, when Redis', () => {
       expect(await store.sessions.register('s', aRecord({ owner: 'me' }), 1, state)).toBe('registered');
       expect(await store.instances.renew('me')).toMatchObject({ held: true, birth: before.birth });
       expect(await store.instances.join('new name')).toMatchObject({ held: true });
+      // A mailbox that was lost is made again although there is no room: whoever reads it waits as long as it is told.
+      for (const key of (await redis.cli('KEYS', '*:mailbox')).split('\n')) await redis.cli('DEL', key);
+      expect(await store.instances.receive('me', 10)).toBeUndefined();
+      const waits = performance.now();
+      expect(await store.instances.receive('me', 200)).toBeUndefined();
+      expect(performance.now() - waits).toBeGreaterThanOrEqual(190);
       expect(textsOf(await store.log.read('s', 1, undefined, 10))).toEqual(['a']);
       await store.sessions.end('ends');
       await store.sessions.renew(['s']);

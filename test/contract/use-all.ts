@@ -26,6 +26,10 @@ export async function useAll(store: Store, id: string): Promise<void> {
   await instances.renew(id);
   await instances.areAlive([id]);
   await instances.declareDead(`${id} dead`);
+  await instances.join(`${id} lost`);
+  await instances.post(`${id} lost`, id, 1, [text]);
+  await instances.leave(`${id} lost`);
+  await instances.withdraw(`${id} lost`, id);
   await sessions.create(id, aRecord({ owner: id }));
   const opens = [{ stream: 1, id: callId, method: 'tools/call', text }];
   const [event] = createLogWriter(store, id).make({ stream: 1, text: 'a' });
@@ -36,6 +40,7 @@ export async function useAll(store: Store, id: string): Promise<void> {
   const taken = await sessions.takeOver(id, { owner: id, epoch }, `${id} next`);
   if (taken.outcome !== 'taken') throw new Error(taken.outcome);
   await sessions.register(id, { ...taken.record, epoch: taken.record.epoch + 1 }, 0, taken.log);
+  await sessions.progress(id, taken.record.epoch + 1);
   await sessions.release(id, taken.record.epoch + 1);
   await sessions.renew([id]);
   await sessions.create(`${id} ended`, aRecord());

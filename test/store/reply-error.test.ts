@@ -23,6 +23,15 @@ describe('an error of Redis', () => {
     expect(JSON.stringify({ ...(fault.cause as Error) })).not.toContain('secret');
   });
 
+  it('says that a right is missing, also of a script in Redis 7.0, which gives no code', () => {
+    const inScript =
+      "ERR The user executing the script can't run this command or subcommand script: 7, on @user_script:1.";
+    expect([inScript, 'NOPERM this user has no permissions'].map((text) => codeOf(reply(text)))).toEqual([
+      'NOPERM',
+      'NOPERM',
+    ]);
+  });
+
   it('is unreachable where there is no reply', () => {
     expect(toUnavailable(new Error('OOM Command timed out')).reason).toBe('unreachable');
     expect(codeOf(new Error('NOSCRIPT'))).toBeUndefined();

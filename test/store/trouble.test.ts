@@ -19,7 +19,28 @@ describe('what is wrong with Redis', () => {
     ['a command whose connection was lost', new Error('Connection is closed.'), /no connection to it\.$/],
     ['another password', new ReplyError('WRONGPASS invalid username-password pair'), /user or password/],
     ['a missing password', new ReplyError('NOAUTH Authentication required.'), /user or password/],
-    ['a missing right', new ReplyError("NOPERM User ada has no permissions to run the 'get' command"), /lacks a right/],
+    [
+      'a missing right',
+      new ReplyError("NOPERM User ada has no permissions to run the 'xgroup|create' command"),
+      /lacks the right to run xgroup\|create\.$/,
+    ],
+    [
+      'a missing right of a script in Redis 7.2',
+      new ReplyError("NOPERM ACL failure in script: User ada has no permissions to run the 'xdel' command"),
+      /lacks the right to run xdel\.$/,
+    ],
+    [
+      'a missing right of a script in Redis 7.0',
+      new ReplyError(
+        "ERR The user executing the script can't run this command or subcommand script: 76, on @user_script:1.",
+      ),
+      /lacks a right/,
+    ],
+    [
+      'a key of others',
+      new ReplyError('NOPERM this user has no permissions to access one of the keys used as arguments'),
+      /lacks a right/,
+    ],
     ['no memory', new ReplyError('OOM command not allowed'), /memory is full/],
     ['a replica', new ReplyError("READONLY You can't write against a read only replica."), /replica/],
     ['another error', new ReplyError("ERR unknown command 'x', with args beginning with: 'ada'"), /an error: ERR\.$/],

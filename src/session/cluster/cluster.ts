@@ -65,6 +65,9 @@ const noticeMs = 2_000;
 /** An instance that has not heard of the store for a lease and this time sends its clients away: see `Exchange.strand`. */
 const strandedMs = 1_000;
 
+/** At most this counts of the time between two looks: a process that was frozen could not have heard of the store then. */
+const heardMs = 1_000;
+
 /** A GET gets its head after this time, whoever will answer it. */
 const earlyStreamMs = 1_000;
 
@@ -87,7 +90,9 @@ export class Cluster {
   readonly #burying = new Set<string>();
   /** The store was away since the start: what it lacks may be what it lost. */
   #hadBreak = false;
-  readonly #startedAt = performance.now();
+  #lookedAt = performance.now();
+  /** For how long the store could have been heard of, and was not. */
+  #unheardMs = 0;
   #forgotAt = performance.now();
   #isClosed = false;
   #lastExchange = 0;
@@ -280,11 +285,12 @@ export class Cluster {
   }
 
   async #look(): Promise<void> {
-    // One that has just started has waited no longer than it is there.
-    const unconfirmedMs = Math.min(this.lease.unconfirmedMs, performance.now() - this.#startedAt);
+    const now = performance.now();
+    this.#unheardMs = Math.min(this.lease.unconfirmedMs, this.#unheardMs + Math.min(now - this.#lookedAt, heardMs));
+    this.#lookedAt = now;
     const cutOffMs = this.#options.limits.leaseMs + strandedMs;
-    if (unconfirmedMs >= cutOffMs) {
-      for (const exchange of this.#exchanges.values()) exchange.strand(performance.now() - cutOffMs);
+    if (this.#unheardMs >= cutOffMs) {
+      for (const exchange of this.#exchanges.values()) exchange.strand(now - cutOffMs);
       for (const session of this.#options.sessions()) session.strand(cutOffMs);
     }
     const owners = [...this.#exchanges.values()].map(({ owner }) => owner).filter((owner) => owner !== undefined);
@@ -294,10 +300,7 @@ export class Cluster {
     const peers = [...new Set([...owners, ...this.#desk.ingresses, ...idle])];
     if (peers.length === 0) return;
     const alive = await this.#options.store.instances.areAlive(peers).catch(() => undefined);
-    for (const [index, peer] of peers.entries()) {
-      if (alive === undefined || alive[index] !== false) continue;
-      await this.#bury(peer);
-    }
+    for (const [index, peer] of peers.entries()) if (alive?.[index] === false) await this.#bury(peer);
   }
 
   /** An instance is lost: what it was never given goes to the next owner, as new (docs/decisions/0069). */
@@ -306,8 +309,9 @@ export class Cluster {
     this.#burying.add(peer);
     const { store, onFailed } = this.#options;
     const withdrawn = await this.#mail.withdraw(peer).catch((cause: unknown) => {
-      if (!(cause instanceof StoreUnavailable)) onFailed(cause);
-      return undefined;
+      if (cause instanceof StoreUnavailable && cause.reason !== 'refused') return undefined;
+      onFailed(cause);
+      return []; // nothing is known of the letters, and nobody is to wait until somebody mends that
     });
     this.#burying.delete(peer);
     if (withdrawn === undefined) return; // it is looked for again

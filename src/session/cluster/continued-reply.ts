@@ -74,6 +74,12 @@ export class ContinuedReply extends PassedReply {
     }, ms);
   }
 
+  /** True if the client was sent this very place. Events are behind the place that is asked for: only priming events name it. */
+  isAt({ stream, epoch, seq }: EventId): boolean {
+    const { isContinued, place } = this;
+    return isContinued && place?.stream === stream && place.epoch === epoch && place.seq === seq;
+  }
+
   /** True once the head of an event stream was sent. */
   get isStream(): boolean {
     return this.#sink !== undefined;

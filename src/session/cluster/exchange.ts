@@ -305,10 +305,12 @@ export class Exchange {
 
   #write(from: string, bytes: Buffer, at: string | undefined): void {
     const place = at === undefined ? undefined : parseEventId(at);
+    this.#unacknowledged += bytes.length;
+    // Its stream was opened and primed here while the owner was being asked: the owner's own priming event comes too late.
+    if (place !== undefined && this.#reply.isAt(place)) return;
     if (place !== undefined) this.#reach({ ...place, ...this.#named });
     this.#hasWritten = true;
     const keepsUp = this.#sink?.write(bytes, at);
-    this.#unacknowledged += bytes.length;
     if (keepsUp && this.#unacknowledged >= receiptBytes) this.#acknowledge(from);
   }
 

@@ -20,9 +20,13 @@ const unreachableCodes = new Set([
 /** Redis 6.2 puts a frame around what a command inside of a script was answered; the code is in it, as the command had it. */
 const framed = /^(?:ERR Error running script |@user_script: ).*?: -([A-Z]+)\s/;
 
+/** Redis 7.0 gives no code where a script does what its user may not. */
+const denied = /^ERR The user executing the script can't /;
+
 /** The protocol code at the beginning of an error reply; undefined for what is no reply: no connection, or a time-out. */
 export function codeOf(error: unknown): string | undefined {
   if (!(error instanceof Error) || !(error instanceof ReplyError)) return undefined;
+  if (denied.test(error.message)) return 'NOPERM';
   return framed.exec(error.message)?.[1] ?? /^[A-Z]+(?=\s|$)/.exec(error.message)?.[0] ?? 'ERR';
 }
 

@@ -1,3 +1,5 @@
+import { codeOf } from './reply-error.ts';
+
 /** Why a Redis cannot be used, and what to do about it: the same words in `check` and in the log. */
 export interface RedisTrouble {
   readonly detail: string;
@@ -13,13 +15,6 @@ const byCode: ReadonlyMap<string, RedisTrouble> = new Map([
   ['EAI_AGAIN', { detail: 'The name of its host cannot be looked up now.', help: 'See whether DNS answers.' }],
   ...['ETIMEDOUT', 'EHOSTUNREACH', 'ENETUNREACH'].map((code) => [code, silent()] as const),
   ...['WRONGPASS', 'NOAUTH'].map((code) => [code, otherCredentials()] as const),
-  [
-    'NOPERM',
-    {
-      detail: 'Its user lacks a right.',
-      help: 'See docs/scaling.md for the rights that are needed; --log-level info,store=debug says which is missing.',
-    },
-  ],
   ['OOM', { detail: 'Its memory is full.', help: 'Give it more memory, with the policy noeviction.' }],
   [
     'READONLY',
@@ -43,6 +38,7 @@ export function explainTrouble(cause: unknown): RedisTrouble {
   const code = codeIn(error);
   const known = byCode.get(code ?? '');
   if (known !== undefined) return known;
+  if (code === 'NOPERM') return missingRight(error?.message ?? '');
   if (error?.name === 'ReplyError') {
     if (/^ERR invalid (?:username-)?password/.test(error.message)) return otherCredentials();
     return { detail: `It answers with an error: ${code}.`, help: '--log-level info,store=debug says the rest.' };
@@ -71,6 +67,18 @@ function otherCredentials(): RedisTrouble {
   return { detail: 'It does not take the user or password of the URL.', help: 'Correct them in --redis or REDIS_URL.' };
 }
 
+/** What gateways of earlier versions did not need: users that were made for those lack it (docs/decisions/0069). */
+const newestRights = '+xreadgroup +xgroup|create +xinfo|groups +xdel';
+
+/** Redis names the command, but for one inside of a script (7.0). The names are its own words, and no arguments. */
+function missingRight(text: string): RedisTrouble {
+  const command = / permissions to run the '([a-z|]{1,40})' command/.exec(text)?.[1];
+  return {
+    detail: command === undefined ? 'Its user lacks a right.' : `Its user lacks the right to run ${command}.`,
+    help: `Give it the rights that docs/scaling.md names. The newest are ${newestRights}.`,
+  };
+}
+
 /** What everything else came of: of several nodes of a cluster the newest says what is wrong. */
 function deepest(cause: unknown): Error | undefined {
   let error: unknown = cause;
@@ -84,6 +92,5 @@ function deepest(cause: unknown): Error | undefined {
 }
 
 function codeIn(error: Error | undefined): string | undefined {
-  if (error?.name === 'ReplyError') return /^[A-Z]+(?=\s|$)/.exec(error.message)?.[0] ?? 'ERR';
-  return error !== undefined && 'code' in error ? String(error.code) : undefined;
+  return codeOf(error) ?? (error !== undefined && 'code' in error ? String(error.code) : undefined);
 }

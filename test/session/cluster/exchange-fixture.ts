@@ -21,6 +21,10 @@ interface ExchangeFixtureOptions {
   /** What a replay reaches; where it began if not said. */
   readonly replayed?: EventId | 'complete';
   readonly isOneStream?: boolean;
+  /** A GET gets its head after this time; never if not said. */
+  readonly earlyStreamMs?: number;
+  /** As the host has it. */
+  readonly retryMsOfPriming?: number | undefined;
   /** It is not known of letters how often they were posted; else the first one sent has the number 101. */
   readonly isPostedTwice?: boolean;
 }
@@ -35,6 +39,8 @@ export function createExchange(
     posts = [],
     replayed,
     isOneStream = false,
+    earlyStreamMs = 2 ** 30,
+    retryMsOfPriming,
     isPostedTwice = false,
   }: ExchangeFixtureOptions = {},
 ) {
@@ -52,8 +58,8 @@ export function createExchange(
     remove: (to) => to.removed(),
   };
   const exchange = new Exchange('k', wanted, reply, {
-    earlyStreamMs: 2 ** 30,
-    retryMsOfPriming: undefined,
+    earlyStreamMs,
+    retryMsOfPriming,
     isOneStream,
     admit: async () => admits,
     async locate(_reply, failed): Promise<Owner> {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { encodeEvents, noData } from '../../../src/protocol/sse.ts';
 import { Exchange } from '../../../src/session/cluster/exchange.ts';
 import { acceptsBoth } from '../../support/fake-reply.ts';
 import { note, request, response } from '../session-fixture.ts';
@@ -149,6 +150,24 @@ describe('a GET for a stream of a session elsewhere', () => {
     expect(sent.map(({ letter }) => letter)).toEqual([
       { kind: 'listen', n: 5, key: 'k', after: '3.5-7', continues: false },
     ]);
+    reply.leave();
+    await done;
+  });
+
+  it.each([
+    ['here', 1_000],
+    ['by the owner, where it is not known here that it has to be', undefined],
+  ])('[P5] that waited for its owner is primed once, before all else: %s', async (_, retryMsOfPriming) => {
+    const { exchange, reply, sent, run } = createExchange(listenAfter(), { earlyStreamMs: 1, retryMsOfPriming });
+    const done = run();
+    await settled();
+    expect(sent.map(({ letter }) => letter)).toMatchObject([{ kind: 'listen', continues: false }]);
+    await reply.answered();
+    exchange.take('o1', { kind: 'head', n: 5 }, Buffer.alloc(0));
+    const priming = encodeEvents([{ stream: 3, epoch: 5, seq: 1, data: noData }], 1_000);
+    exchange.take('o1', { kind: 'chunk', n: 5, at: '3.5-1' }, priming);
+    chunk(exchange, 'o1', note(1), '3.5-2');
+    expect([reply.sink.ids, reply.sink.messages]).toEqual([['3.5-1', '3.5-2'], [note(1)]]);
     reply.leave();
     await done;
   });

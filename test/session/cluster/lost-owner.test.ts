@@ -1,5 +1,6 @@
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { keyOfId } from '../../../src/session/session-key.ts';
+import { StoreUnavailable } from '../../../src/store/store-unavailable.ts';
 import { acceptsJson, createFakeReply } from '../../support/fake-reply.ts';
 import { errorTo, note, request, response } from '../session-fixture.ts';
 import { cluster, createCluster, leaseMs, takeoverMs } from './cluster-fixture.ts';
@@ -207,6 +208,32 @@ describe('[F01] a session whose owner is lost', () => {
     a.line.mend();
     await pass(takeoverMs);
     expect(reply.given).toMatchObject({ kind: 'json', json: response('r') });
+  });
+
+  it('[P3] is not told more of it because this instance stood still: it asks first, and for no longer than another one would', async () => {
+    const { a, b, open, pass } = await createCluster();
+    const id = await open(a);
+    const reply = b.post(id, request('r'));
+    await pass();
+    b.line.cut();
+    const now = performance.now.bind(performance);
+    vi.spyOn(performance, 'now').mockImplementation(() => now() + 5 * leaseMs);
+    onTestFinished(() => void vi.restoreAllMocks());
+    await pass(leaseMs - 2_000);
+    expect(reply.given).toBeUndefined();
+    await pass(4_000);
+    expect(reply.given).toEqual({ kind: 'fault', reason: 'outcome_unknown', id: 'r' });
+  });
+
+  it('[P3] has its request ended, too, where Redis lets nobody take letters back', async () => {
+    const { a, b, store, open, pass } = await createCluster();
+    const id = await open(a);
+    vi.spyOn(store.instances, 'withdraw').mockRejectedValue(new StoreUnavailable('refused'));
+    const reply = b.post(id, request('r'));
+    await pass();
+    a.line.cut();
+    await pass(takeoverMs);
+    expect(reply.given).toEqual({ kind: 'fault', reason: 'outcome_unknown', id: 'r' });
   });
 
   it('is told at once that a request cannot be taken while its owner is without the store', async () => {

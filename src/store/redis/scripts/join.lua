@@ -10,6 +10,7 @@ if state == 'dead' then return 0 end
 redis.call('PEXPIRE', KEYS[1], ARGV[1])
 redis.call('SET', KEYS[1], 'alive', 'PX', ARGV[1])
 -- The group remembers what was given out of the mailbox. Asked again, it is there.
-redis.pcall('XGROUP', 'CREATE', KEYS[2], 'r', '0', 'MKSTREAM')
+local made = redis.pcall('XGROUP', 'CREATE', KEYS[2], 'r', '0', 'MKSTREAM')
+if made.err and string.sub(made.err, 1, 9) ~= 'BUSYGROUP' then return made end
 redis.call('PEXPIRE', KEYS[2], ARGV[2])
 return 1

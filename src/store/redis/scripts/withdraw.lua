@@ -5,8 +5,9 @@
 -- Returns {number of the first letter of an entry that was taken back, how many letters it has, …}
 
 if redis.call('GET', KEYS[1]) == 'alive' then return {} end
-local groups = redis.pcall('XINFO', 'GROUPS', KEYS[2])
-if groups.err or not groups[1] then return {} end
+if redis.call('EXISTS', KEYS[2]) == 0 then return {} end
+local groups = redis.call('XINFO', 'GROUPS', KEYS[2])
+if not groups[1] then return {} end
 local given
 for i = 1, #groups[1], 2 do
   if groups[1][i] == 'last-delivered-id' then given = groups[1][i + 1] end
