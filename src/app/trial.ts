@@ -134,7 +134,7 @@ export function openTrial(open: OpenBackend, timeoutMs: number, era: Era = 'lega
     noise.note(line);
     const response = readResponse(line);
     if (response === undefined || response.id !== lastId || waiting === undefined) return;
-    const { result, error } = JSON.parse(line.toString()) as { result?: unknown; error?: unknown };
+    const { result, error } = JSON.parse(response.text.toString()) as { result?: unknown; error?: unknown };
     if (error === undefined) {
       if (typeof result === 'object' && result !== null && !Array.isArray(result)) return waiting.resolve(result);
       return waiting.reject(new Error(`It answered ${waiting.method} with a result that is no object.`));

@@ -4,7 +4,7 @@ import type { Message } from '../protocol/message.ts';
 import { putTraceContext, readTraceContext, traceHeaders } from '../protocol/trace-context.ts';
 import type { OpenBackend } from './backend.ts';
 import { endWithError, endWithResponse, startCallSpan } from './call-span.ts';
-import { messagesIn } from './web/messages.ts';
+import { messagesFor, messagesIn } from './web/messages.ts';
 
 /** The span of a request that the server has not answered. */
 interface OpenSpan {
@@ -76,7 +76,7 @@ export function traced(open: OpenBackend, tracer: Tracer, server: string): OpenB
         return backend.pid;
       },
       send(text, headers) {
-        const [message] = messagesIn(text);
+        const [message] = messagesFor(text);
         if (message?.cancels !== undefined) fail(message.cancels, 'cancelled');
         const begun = message?.kind === 'request' ? begin(message) : undefined;
         if (message === undefined || begun === undefined) return backend.send(text, headers);

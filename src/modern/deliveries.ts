@@ -110,6 +110,7 @@ export class Deliveries {
   #answer(call: SharedCall, response: Message): void {
     const { declares, onAnswered } = this.#options;
     onAnswered(call, response.text);
+    if (response.isUnread) return call.answer.fault('response_too_complex');
     const restore = call.isListen ? restoreListenResponse : restoreId;
     const text = restore(response, call.idText);
     const told = call.method === 'server/discover' ? withServedVersions(text) : text;

@@ -550,6 +550,13 @@ const catalogue = {
     reached: 'maybe',
     message: 'The answer is larger than an event may be. Ask for it with Accept: application/json.',
   },
+  response_too_complex: {
+    status: 502,
+    code: -32000,
+    reached: 'maybe',
+    message:
+      'The answer of the MCP server was not read: it has more than 1,048,576 values, four times as many escapes, 1,000 levels or 8,192 own members. Ask for less at once, or in pages.',
+  },
   server_request_refused: {
     status: 502,
     code: -32000,

@@ -23,6 +23,11 @@ export interface Message {
   readonly isModern: boolean;
   /** True for a response that is an error. */
   readonly isError: boolean;
+  /**
+   * True for what stands in for a message of a server that breaks a bound: an error in place of a response, or a request
+   * without its params, which is to be refused.
+   */
+  readonly isUnread?: boolean;
   /** Where the members of the routing levels lie. */
   readonly places: Places;
 }

@@ -6,6 +6,7 @@ import { placesIn } from './places-in.ts';
 import { progressMethod, RepeatedProgress } from './repeated-progress.ts';
 import { maxScalarBytes, type Scalar, scalarIn } from './scalar.ts';
 import { shortTexts } from './short-texts.ts';
+import { standInFor } from './stand-in.ts';
 
 export type { Level, Message, Place, Places } from './message-type.ts';
 
@@ -93,7 +94,29 @@ function scanBody(text: Buffer, maxDepth: number, limits: ScanLimits): ReadBody 
   if (progress !== undefined) return { ok: true, batch: false, messages: [{ ok: true, message: progress }] };
   const messages: ReadMessage[] = [];
   const scan = scanMessages(text, maxDepth, (scanned) => messages.push(readMessage(text, scanned)), limits);
-  return scan.ok ? { ok: true, batch: scan.batch, messages } : { ok: false, reason: scan.fault };
+  if (scan.ok) return { ok: true, batch: scan.batch, messages };
+  const unread = limits.foldsKeys || !boundFaults.has(scan.fault) ? undefined : readUnread(text);
+  return unread === undefined ? { ok: false, reason: scan.fault } : { ok: true, batch: false, messages: [unread] };
+}
+
+/** What is wrong with a message that is JSON, and larger than it may be. */
+const boundFaults: ReadonlySet<Reason> = new Set<Reason>([
+  'too_deep',
+  'too_many_members',
+  'too_many_values',
+  'key_too_long',
+]);
+
+/** What stands in for a message of a server that breaks a bound, if it is known for which: no call waits for its answer in vain. */
+function readUnread(text: Buffer): ReadMessage | undefined {
+  const standIn = standInFor(text);
+  if (standIn === undefined) return undefined;
+  let read: ReadMessage | undefined;
+  const whole = Buffer.from(standIn);
+  scanMessages(whole, maxServerDepth, (scanned) => {
+    read = readMessage(whole, scanned, true);
+  });
+  return read?.ok ? read : undefined;
 }
 
 /**
@@ -164,7 +187,12 @@ class ScannedMessage implements Message {
   }
 }
 
-function readMessage(whole: Buffer, scanned: Scanned): ReadMessage {
+/** What stands in for a message that was not read. */
+class UnreadMessage extends ScannedMessage {
+  readonly isUnread = true;
+}
+
+function readMessage(whole: Buffer, scanned: Scanned, isUnread = false): ReadMessage {
   const { message, params } = scanned;
   const hasId = hasMember(message, 'id');
   const id = hasId ? decodeId(whole, message, 'id') : undefined;
@@ -182,7 +210,7 @@ function readMessage(whole: Buffer, scanned: Scanned): ReadMessage {
   if (hasId && (id === undefined || (id === null && hasMethod))) return refuse('bad_id');
 
   const kind = !hasMethod ? 'response' : hasId ? 'request' : 'notification';
-  const read = new ScannedMessage(whole, scanned, kind, id, method);
+  const read = new (isUnread ? UnreadMessage : ScannedMessage)(whole, scanned, kind, id, method);
   if (method === progressMethod) repeatedProgress.note(whole, scanned, read.progressToken);
   return { ok: true, message: read };
 }

@@ -1,6 +1,6 @@
 import type { RequestIds } from '../backend/backend.ts';
 import { type Message, maxServerDepth, readBody } from '../protocol/message.ts';
-import type { Call, Calls, Destination } from './calls.ts';
+import { type Call, type Calls, type Destination, failCall } from './calls.ts';
 import { destinationInGroup } from './group-destination.ts';
 import type { Line } from './intake.ts';
 import type { Dropped } from './observer.ts';
@@ -74,6 +74,7 @@ export class Router {
     call?.watch?.heard();
     if (call === undefined) onDropped('unknown_response', text);
     else if (call.method === 'initialize') onInitialized(call, response);
+    else if (response.isUnread) failCall(call, 'response_too_complex');
     else {
       if (call.taskNews !== undefined) calls.tasks.answered(call.taskNews, call.taskId, text);
       onAnswered(call, response);
@@ -87,6 +88,11 @@ export class Router {
 
   #route(message: Message, of: RequestIds | undefined): void {
     const { calls, serverRequests, isGroup, hasGetStream, toServer, onDropped } = this.#options;
+    if (message.isUnread) {
+      onDropped('oversized', message.text);
+      toServer(ServerRequests.refusal(message));
+      return;
+    }
     if (isGroup && message.kind === 'request' && message.method === 'ping') {
       toServer(ServerRequests.pong(message)); // there is no client to ask
       return;

@@ -46,6 +46,7 @@ export const elsewhere: Readonly<Record<string, readonly Reason[]>> = {
   'integration/modern-starts': ['server_crash_loop'],
   'integration/reload': ['server_reconfigured'],
   'integration/sse-face': ['duplicate_id', 'modern_not_served', 'used_token'],
+  'integration/complex-answers': ['response_too_complex'],
   'integration/websocket-ends': ['not_initialized', 'not_text', 'initialize_timeout', 'client_silent'],
   'backend/modern-http/hostile': ['server_silent'],
   'modern/change-feed': ['subscription_refused', 'too_many_subscriptions'],

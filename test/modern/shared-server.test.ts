@@ -61,6 +61,32 @@ describe('one process for all clients', () => {
     await shared.drain(0);
   });
 
+  it('[P3] [S-05] a response that is too complex ends its request at once, and no other one', async () => {
+    const { server, send, shared, dropped, observed } = createShared();
+    const [first, second] = [send(call('a')), send(call('b'))];
+    await observed.next(([what]) => what === 'ready');
+    const [, { id }, { id: other }] = server.backend.sent.items;
+    const nested = '['.repeat(1_001) + ']'.repeat(1_001);
+    server.backend.says(`{"result":{"a":${nested}},"jsonrpc":"2.0","id":${id}}`);
+    expect(first.got.items).toEqual(['response_too_complex']);
+    server.backend.says(`{"jsonrpc":"2.0","result":{"a":${nested}}}`, { jsonrpc: '2.0', id: other, result: {} });
+    expect(second.got.items).toEqual([{ status: 200, jsonrpc: '2.0', id: 'b', result: {} }]);
+    expect(dropped).toMatchObject(['noise']);
+    await shared.drain(0);
+  });
+
+  it('[P3] [S-05] an answer to server/discover that is too complex ends the start at once', async () => {
+    const nested = '['.repeat(1_001) + ']'.repeat(1_001);
+    const server = createFakeServer(({ id }, backend) => {
+      backend.says(`{"result":{"a":${nested}},"jsonrpc":"2.0","id":${id}}`);
+    });
+    const { send, shared } = sharedOf(server);
+    const { got } = send(call('a'));
+    await got.next(() => true);
+    expect(got.items).toEqual(['server_not_modern']);
+    await shared.drain(0);
+  });
+
   it('[R6.12] [R6.02b] [F17] what is not for a client goes to nobody, and is counted', async () => {
     const { server, send, shared, dropped, observed } = createShared();
     const { got } = send(call(1, 'tools/call', { _meta: { progressToken: 1 } }));

@@ -116,6 +116,35 @@ describe('[R6.03] [F17] what the server writes that is no message', () => {
     expect({ dropped, toGet, texts }).toEqual({ dropped: ['unknown_response'], toGet: [], texts: [] });
   });
 
+  const nested = '['.repeat(1_001) + ']'.repeat(1_001);
+
+  it('[P3] [S-05] a response that is too complex ends its call at once', () => {
+    const { receive, call, dropped } = createFixture();
+    const [first, second] = [call(1, 'tools/call', { isStream: true }), call('b', 'tools/call', { isStream: true })];
+    receive(`{"result":{"a":${nested}},"jsonrpc":"2.0","id":1}`, `{"jsonrpc":"2.0","id":"b","result":${nested}}`);
+    for (const texts of [first, second])
+      expect(errorTo(texts.at(-1)).error.data).toEqual({ reason: 'response_too_complex' });
+    receive(`{"jsonrpc":"2.0","id":9,"result":${nested}}`);
+    expect(dropped).toEqual(['unknown_response']);
+    receive(`{"jsonrpc":"2.0","result":${nested}}`);
+    expect(dropped).toEqual(['unknown_response', 'noise']);
+  });
+
+  it('[P3] [S-05] initialize that is answered so is refused', () => {
+    const { receive, call, initialized } = createFixture();
+    call(1, 'initialize');
+    receive(`{"result":{"a":${nested}},"jsonrpc":"2.0","id":1}`);
+    expect(errorTo(initialized[0]).error.data).toEqual({ reason: 'response_too_complex' });
+  });
+
+  it('[P3] [S-05] a request of the server that is too complex is refused, though its id is that of a call', () => {
+    const { receive, call, calls, toServer, dropped } = createFixture();
+    const texts = call(1);
+    receive(`{"jsonrpc":"2.0","id":1,"method":"sampling/createMessage","params":{"a":${nested}}}`);
+    expect({ dropped, texts, inFlight: calls.has(1) }).toEqual({ dropped: ['oversized'], texts: [], inFlight: true });
+    expect(errorTo(toServer[0])).toMatchObject({ id: 1, error: { data: { reason: 'server_request_refused' } } });
+  });
+
   it('the second response to one request is dropped', () => {
     const { receive, call, dropped } = createFixture();
     call(1);

@@ -9,7 +9,7 @@ import type { UpstreamTls } from '../upstream-tls.ts';
 import { openConnection } from '../web/connection.ts';
 import { Cut } from '../web/cut.ts';
 import { createFlow } from '../web/flow.ts';
-import { messagesIn } from '../web/messages.ts';
+import { messagesFor } from '../web/messages.ts';
 import { explainStatus, type Outcome, post } from './exchange.ts';
 import { createRequester, headersOf } from './request.ts';
 import { isAsOfLegacyServer, isRefusal, isUnwell, saysLegacy } from './signs-of-era.ts';
@@ -206,7 +206,7 @@ export function openModernHttp(options: ModernHttpOptions, events: BackendEvents
     pid: undefined,
     send(text, forwarded = noHeaders) {
       if (isOver) return 'ended';
-      const [message] = messagesIn(flattenLineBreaks(text));
+      const [message] = messagesFor(flattenLineBreaks(text));
       if (message?.method === 'notifications/cancelled') cancel(message.cancels);
       else if (message !== undefined && isPosted(message)) {
         const isFull = heldBytes > 0 && heldBytes + text.length > maxQueuedBytes;

@@ -1,12 +1,17 @@
 import type { RequestId } from '../../protocol/faults.ts';
-import { type Message, readBody } from '../../protocol/message.ts';
+import { type Message, maxServerDepth, readBody } from '../../protocol/message.ts';
 
-/** The messages in a text, which can be a batch; none if it is something else. */
-export function messagesIn(text: Uint8Array): readonly Message[] {
+/** The messages in a text of a server, which can be a batch; none if it is something else. */
+export const messagesIn = (text: Uint8Array): readonly Message[] => read(text, maxServerDepth);
+
+/** The same in a text for a server, which a client may have nested more deeply. */
+export const messagesFor = (text: Uint8Array): readonly Message[] => read(text, Number.POSITIVE_INFINITY);
+
+function read(text: Uint8Array, maxDepth: number): readonly Message[] {
   const bytes = Buffer.isBuffer(text) ? text : Buffer.from(text.buffer, text.byteOffset, text.byteLength);
-  const read = readBody(bytes, Number.POSITIVE_INFINITY);
-  if (!read.ok) return [];
-  return read.messages.flatMap((each) => (each.ok ? [each.message] : []));
+  const body = readBody(bytes, maxDepth);
+  if (!body.ok) return [];
+  return body.messages.flatMap((each) => (each.ok ? [each.message] : []));
 }
 
 /** The ids of the requests, or of the responses, among messages. */

@@ -3,7 +3,7 @@ import type { ForwardedHeaders } from '../../protocol/forwarded-headers.ts';
 import { flattenLineBreaks } from '../../protocol/lines.ts';
 import type { Message } from '../../protocol/message.ts';
 import type { Parcel } from '../backend.ts';
-import { messagesIn } from './messages.ts';
+import { messagesFor } from './messages.ts';
 
 /** A text on its way, and the messages in it: none if it is something else. */
 export interface Sending extends Parcel {
@@ -63,7 +63,7 @@ export function createSender(maxQueuedBytes: number, onFault: (cause: unknown) =
   return {
     send(text, headers) {
       const message = flattenLineBreaks(text);
-      const messages = messagesIn(message);
+      const messages = messagesFor(message);
       const isRequest = messages.some(({ kind }) => kind === 'request');
       const { length } = message;
       if (heldBytes > 0 && heldBytes + length > (isRequest ? maxQueuedBytes : 2 * maxQueuedBytes)) return 'full';
