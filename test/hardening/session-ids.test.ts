@@ -188,7 +188,7 @@ describe('what the gateway writes at info', () => {
       await session.send({ jsonrpc: '2.0', id: 1, method: 'ping' }, { 'Mcp-Session-Id': canary('unknown-session') })
     ).answer();
     await (
-      await session.send({ jsonrpc: '2.0', id: 1, method: 'ping' }, { Origin: `https://${canary('origin')}.example` })
+      await session.send({ jsonrpc: '2.0', id: 1, method: 'ping' }, { Origin: 'https://refused.example' })
     ).answer();
     await (await open(`${gateway.baseUrl}/${canary('path')}`, { body: '{}' })).answer();
     // The server says things that nobody can use, and ends in the middle of a call.

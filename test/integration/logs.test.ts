@@ -109,8 +109,9 @@ describe('the log at info', () => {
       { 'MCP-Protocol-Version': canary('version') },
       { 'Content-Type': canary('type') },
       { Accept: canary('accept') },
-      { Origin: `http://${canary('origin')}.example` },
-      { Host: `${canary('host')}.example` },
+      // No secrets: the line of a refused request names them, so that the operator can allow them.
+      { Origin: 'http://refused.example' },
+      { Host: 'refused.example' },
       { 'Content-Encoding': canary('encoding') },
     ];
     for (const headers of refusals) {
@@ -121,9 +122,7 @@ describe('the log at info', () => {
       expect(stream.status).toBe(400);
     }
     expect((await open(`${gateway.baseUrl}/${canary('path')}`, { method: 'GET' })).status).toBe(404);
-    expect((await post(gateway.url, initializeBody('x'), { ...json, Origin: `null${canary('origin')}` })).status).toBe(
-      403,
-    );
+    expect((await post(gateway.url, initializeBody('x'), { ...json, Origin: 'nullrefused' })).status).toBe(403);
     // A session whose server dies, after it was told secrets.
     await session.request('tools/call', { name: 'exit', arguments: { code: 5, x: canary('last') } }, { id: 99 });
     await waitForLog(gateway, 'session ended');
