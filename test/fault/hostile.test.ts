@@ -6,7 +6,7 @@ import { type Exchange, initialize, type Session } from '../support/http-client.
 import { isFull, rssMiB } from './memory.ts';
 import { makeFolder, shortGrace } from './moody.ts';
 
-const eventId = /^\d{1,10}\.\d{13}-\d{1,10}$/;
+const eventId = /^\d{1,10}\.\d{13}-\d{1,10}(~[\w%.-]+)?$/;
 const json = { Accept: 'application/json' };
 const sse = { Accept: 'text/event-stream' };
 

@@ -46,7 +46,7 @@ afterAll(async () => {
   expect(exit?.code).toBe(0);
 });
 
-const eventId = /^\d{1,10}\.\d{13}-\d{1,10}$/;
+const eventId = /^\d{1,10}\.\d{13}-\d{1,10}(~[\w%.-]+)?$/;
 
 /** Whatever the server wrote: there is one message in each event, and ids and times are those of the gateway. */
 function expectOwnEvents({ events }: Exchange): void {
