@@ -10,7 +10,7 @@ import { root } from '../support/gateway.ts';
 import { startRedis } from '../support/redis-server.ts';
 import { waitFor } from '../support/wait-for.ts';
 
-const requests = 4_000;
+const requests = 8_000;
 /** In the line of each request; with it they are more than the reader and the gateway hold. */
 const requestId = 'r'.repeat(120);
 

@@ -66,11 +66,12 @@ test.each<[string, RequestListener, RegExp]>([
   ['refuses access', (_, r) => void r.writeHead(401).end('upstream-secret'), /refused access/],
   ['redirects', (_, r) => void r.writeHead(302, { location: 'ws://127.0.0.1:1/upstream-secret' }).end(), /redirect/],
   ['never answers', () => undefined, /did not open a WebSocket within 500 ms/],
-])('[F28] [S11] a server that %s in the handshake: initialize gets 502', async (_, onRequest, detail) => {
+])('[F28] [S11] a server that %s in the handshake: initialize gets 502', async (what, onRequest, detail) => {
   // Node.js ignores the wish for an upgrade where nobody listens for it.
   const { gateway, url } = await startBehind({ onRequest });
   const answer = await post(url, initializeBody);
-  expect([answer.status, answer.json.error.data.reason]).toEqual([502, 'server_start_failed']);
+  const reason = what === 'refuses access' ? 'server_unauthorized' : 'server_start_failed';
+  expect([answer.status, answer.json.error.data.reason]).toEqual([502, reason]);
   expect(gateway.stderr()).toMatch(detail);
   expectNoSecret(gateway, answer.text);
 });
