@@ -143,6 +143,13 @@ export function mailboxContract(name: string, { open }: Fixture): void {
       expect(await sender.post('other', 's', 1, bytes('a'))).toBe('gone');
     });
 
+    it('keeps its letters where its instance joins again: the reply to the first time was lost', async () => {
+      const { receiver, sender } = await openMailbox();
+      await sender.post('r', 's', 1, bytes('a'));
+      await receiver.join('r');
+      expect(brief(await receiver.receive('r', 1_000))).toEqual(['s 1 a']);
+    });
+
     it('[U-07] gives a sender back what a lost receiver was not given, once, and nothing of anybody else', async () => {
       const { receiver, sender, advance } = await openMailbox({ leaseMs: 300 });
       await sender.post('r', 's', 1, bytes('a', 'b'));

@@ -98,6 +98,12 @@ export function createRedisInstances(parts: RedisInstancesParts): RedisInstances
         runScript('join', [lease, mailbox], [leaseMs, lifetimes.mailboxMs]),
         lifeOfData(),
       ]);
+      // Only one that can read its mailbox is ready: an instance whose user lacks a right must not pass for the next one.
+      if (held === 1) {
+        await readAgain(name, nothing.id);
+        await readNew(name, 1);
+      }
+      handedOut.set(name, { ...arrivedOf(name), isDoubtful: true }); // a letter that came by this is given again
       return { held: held === 1, ...life };
     },
 
