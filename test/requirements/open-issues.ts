@@ -3,8 +3,6 @@
  * deferred to it then fails.
  */
 export const openIssues = {
-  floor:
-    'The floor: one slip ends one thing, every answer is true, and nothing from a peer stalls or fills the gateway',
   pleasure: 'A pleasure to run: seen, measured, looked at',
   proof: 'Proof: as fast as a pipe, nothing lost, and what a machine can hold, shown by runs that anyone can repeat',
 } as const;
