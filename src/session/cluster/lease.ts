@@ -151,7 +151,9 @@ export class Lease {
         // A connection that is being made, or made again, is no news yet.
         failingSince ??= performance.now();
         if (performance.now() - failingSince >= toleratedMs) this.#options.onFailed(cause);
-        await delay(pauseMs, undefined, { ref: false });
+        // A missing right is not granted within a moment, and each attempt to join leaves a mailbox behind for a while.
+        const isRefused = cause instanceof StoreUnavailable && cause.reason === 'refused';
+        await delay(isRefused ? renewMs : pauseMs, undefined, { ref: false });
       }
     }
   }

@@ -191,6 +191,21 @@ describe('an instance that lost its lease', () => {
 });
 
 describe('a term', () => {
+  it('asks to join less often where it is refused: each attempt leaves something behind', async () => {
+    const { instances, failures, settle, pass, lease } = createFixture();
+    lease.start();
+    for (const count of [1, 2, 3]) {
+      expect(instances.joins).toHaveLength(count);
+      await settle(instances.joins.at(-1), new StoreUnavailable('refused'));
+      await pass(renewMs - 1);
+      expect(instances.joins).toHaveLength(count);
+      await pass(1);
+    }
+    expect(failures).toHaveLength(2);
+    await settle(instances.joins.at(-1));
+    expect(lease.isHeld).toBe(true);
+  });
+
   it('[F06] ends when the store has other data than before, although the lease holds', async () => {
     const { lease, instances, told, settle, join, pass } = createFixture();
     await join();
