@@ -78,7 +78,7 @@ const catalogue = {
     status: 400,
     code: -32600,
     message:
-      'Invalid request: the JSON has more than 1,048,576 values, or four times as many escapes. Send less at once.',
+      'Invalid request: the JSON has more than 8 MiB and more than 1,048,576 values, or twice as many escapes. Send less at once.',
   },
   key_too_long: {
     status: 400,
@@ -555,7 +555,7 @@ const catalogue = {
     code: -32000,
     reached: 'maybe',
     message:
-      'The answer of the MCP server was not read: it has more than 1,048,576 values, four times as many escapes, 1,000 levels or 8,192 own members. Ask for less at once, or in pages.',
+      'The answer of the MCP server was not read: it has more than 1,048,576 values in over 8 MiB, twice as many escapes, 1,000 levels or 8,192 own members. Ask for less at once, or in pages.',
   },
   server_request_refused: {
     status: 502,

@@ -1,3 +1,4 @@
+import { digits, endOfFar, plain, releasePairs, spaces } from './pairs.ts';
 import { endsRun, PlainRuns, shortRun } from './plain-run.ts';
 
 /** Why a text was refused; names of the catalogue of faults. */
@@ -11,13 +12,17 @@ export type ScanFault =
   | 'too_many_values';
 
 /**
- * So many values in lists and objects are read of one text. No message needs nearly as many. A line of 64 MiB could hold thirty times as
- * many, and would hold up everybody else for more than half a second while they are read (P8).
+ * So many values in lists and objects are read of a text of any size: a text of 64 MiB could hold thirty times as many, and would
+ * hold up everybody else for more than half a second (P8). The smaller a text, the more of them, up to any number in 8 MiB:
+ * what it costs to read a text is in its bytes as well (docs/decisions/0060). A value takes the time of two escapes.
  */
-const maxValues = 2 ** 20;
+const leastValues = 2 ** 20;
+const unboundedBytes = 8 * 2 ** 20;
+const escapesOfValue = 2;
 
-/** The same for escapes in strings, which are read in a quarter of the time. */
-const maxEscapes = 4 * maxValues;
+/** How many values may be in a text, in escapes. */
+const mostIn = (bytes: number): number =>
+  escapesOfValue * Math.max(leastValues, Math.floor((unboundedBytes / bytes) * (unboundedBytes / 2)));
 
 export const quote = 0x22;
 export const comma = 0x2c;
@@ -41,6 +46,14 @@ for (const byte of Buffer.from('0123456789abcdefABCDEF')) isHex[byte] = 1;
 const isDigit = new Uint8Array(256);
 for (const byte of Buffer.from('0123456789')) isDigit[byte] = 1;
 
+/** So much white space, or so many digits, are looked at one by one. More are hardly ever met. */
+const nearRun = 8;
+
+/** In a text of more bytes than this, strings are read by pairs and words from this place on. It is not worth it in a small one. */
+const largeBytes = 64 * 1024;
+const nearOfLarge = 16;
+const pairedRun = 128;
+
 const nothing: Buffer = Buffer.alloc(0);
 
 /** For brackets still open inside a value; deeper values get memory of their own. Used within one call at a time. */
@@ -59,8 +72,11 @@ export class JsonReader {
   at = 0;
   fault: ScanFault = 'not_json';
   #runs: PlainRuns | undefined;
+  /** So many bytes of a string are looked at one by one. */
+  #near = shortRun;
   #values = 0;
   #escapes = 0;
+  #most = 0;
 
   /**
    * Begins with a text.
@@ -72,14 +88,17 @@ export class JsonReader {
     this.at = 0;
     this.fault = 'not_json';
     this.#runs = undefined;
+    this.#near = text.length > largeBytes ? nearOfLarge : shortRun;
     this.#values = 0;
     this.#escapes = 0;
+    this.#most = text.length <= unboundedBytes ? Number.MAX_SAFE_INTEGER : mostIn(text.length);
   }
 
   /** Lets go of the text, which would be kept alive else. */
   release(): void {
     this.text = nothing;
     this.#runs = undefined;
+    releasePairs();
   }
 
   skipSpace(): void {
@@ -89,7 +108,7 @@ export class JsonReader {
   skipColon(): boolean {
     const at = spaceEnd(this.text, this.at);
     this.at = spaceEnd(this.text, at + 1);
-    return this.text[at] === colon;
+    return byteAt(this.text, at) === colon;
   }
 
   /** Skips one value of any kind that has `depth` arrays and objects around it. Iterative: depth costs no stack. */
@@ -101,13 +120,13 @@ export class JsonReader {
     let values = this.#values;
     for (;;) {
       values += 1;
-      if (values > maxValues) return this.#tooMany();
-      const byte = text[at] as number;
+      if (escapesOfValue * values + this.#escapes > this.#most) return this.#tooMany();
+      const byte = byteAt(text, at);
       if (byte === openBrace || byte === openBracket) {
         if (depth + open + 1 > maxDepth) return this.tooDeep() !== undefined;
         const close = byte + 2; // in ASCII, `}` is `{` + 2 and `]` is `[` + 2
         at = spaceEnd(text, at + 1);
-        if (text[at] === close) at += 1;
+        if (byteAt(text, at) === close) at += 1;
         else {
           if (open === stack.length) stack = grown(stack);
           stack[open++] = close;
@@ -126,7 +145,7 @@ export class JsonReader {
           return true;
         }
         at = spaceEnd(text, at);
-        const next = text[at++];
+        const next = byteAt(text, at++);
         if (next === comma) {
           at = spaceEnd(text, at);
           if (stack[open - 1] === closeBrace) at = this.#keyEnd(at);
@@ -149,11 +168,11 @@ export class JsonReader {
   /** The place of the value behind a key and its colon, or -1. */
   #keyEnd(start: number): number {
     const { text } = this;
-    if (text[start] !== quote) return -1;
+    if (byteAt(text, start) !== quote) return -1;
     let at = this.#stringEnd(start);
     if (at < 0) return -1;
     at = spaceEnd(text, at);
-    return text[at] === colon ? spaceEnd(text, at + 1) : -1;
+    return byteAt(text, at) === colon ? spaceEnd(text, at + 1) : -1;
   }
 
   /** The place behind the string whose opening quote is at `start`, or -1. */
@@ -161,23 +180,25 @@ export class JsonReader {
     const { text } = this;
     let at = start + 1;
     for (;;) {
-      const far = at + shortRun;
-      while (endsRun[text[at] as number] === 0) {
-        at += 1;
-        if (at !== far) continue;
-        this.#runs ??= new PlainRuns(text);
-        at = this.#runs.endOf(at);
-        break;
+      const far = Math.min(at + this.#near, text.length);
+      while (at < far && endsRun[text[at] as number] === 0) at += 1;
+      if (at === far && far < text.length) {
+        const limit = this.#near === shortRun ? at : at + pairedRun;
+        if (limit > at) at = endOfFar(text, at, plain, limit);
+        if (at >= limit) {
+          this.#runs ??= new PlainRuns(text);
+          at = this.#runs.endOfFar(at);
+        }
       }
-      const byte = text[at];
+      const byte = byteAt(text, at);
       if (byte === quote) return at + 1;
       if (byte !== backslash) return -1;
       this.#escapes += 1;
-      if (this.#escapes > maxEscapes) {
+      if (this.#escapes > this.#most) {
         this.fault = 'too_many_values';
         return -1;
       }
-      const escaped = text[at + 1] as number;
+      const escaped = byteAt(text, at + 1);
       if (isEscape[escaped] === 1) at += 2;
       else if (escaped === 0x75 && hexAt(text, at + 2)) at += 6;
       else return -1;
@@ -195,10 +216,17 @@ export class JsonReader {
   }
 }
 
+/**
+ * A byte, or none that any JSON has where the text is over. A read past the end would have V8 make all reads of this place slow
+ * from then on: one text that is cut in a string made strings take three times as long.
+ */
+const byteAt = (text: Buffer, at: number): number => (at < text.length ? (text[at] as number) : 0);
+
 function spaceEnd(text: Buffer, start: number): number {
   let at = start;
-  while (at < text.length && isSpace[text[at] as number] === 1) at += 1;
-  return at;
+  const far = Math.min(start + nearRun, text.length);
+  while (at < far && isSpace[text[at] as number] === 1) at += 1;
+  return at < far || at === text.length ? at : endOfFar(text, at, spaces);
 }
 
 /** The place behind a number, `true`, `false` or `null`, or -1. */
@@ -218,12 +246,12 @@ function literalEnd(text: Buffer, at: number, literal: Buffer): number {
 
 /** `-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?`; the value does not matter, it passes as text. -1 if there is none. */
 export function numberEnd(text: Buffer, start: number): number {
-  let at = text[start] === 0x2d ? start + 1 : start;
-  at = text[at] === 0x30 ? at + 1 : digitsEnd(text, at);
-  if (at >= 0 && text[at] === 0x2e) at = digitsEnd(text, at + 1);
-  if (at >= 0 && (text[at] === 0x65 || text[at] === 0x45)) {
+  let at = byteAt(text, start) === 0x2d ? start + 1 : start;
+  at = byteAt(text, at) === 0x30 ? at + 1 : digitsEnd(text, at);
+  if (at >= 0 && byteAt(text, at) === 0x2e) at = digitsEnd(text, at + 1);
+  if (at >= 0 && (byteAt(text, at) === 0x65 || byteAt(text, at) === 0x45)) {
     at += 1;
-    if (text[at] === 0x2b || text[at] === 0x2d) at += 1;
+    if (byteAt(text, at) === 0x2b || byteAt(text, at) === 0x2d) at += 1;
     at = digitsEnd(text, at);
   }
   return at;
@@ -232,12 +260,14 @@ export function numberEnd(text: Buffer, start: number): number {
 /** The place behind one or more digits, or -1. */
 function digitsEnd(text: Buffer, start: number): number {
   let at = start;
-  while (isDigit[text[at] as number] === 1) at += 1;
+  const far = Math.min(start + nearRun, text.length);
+  while (at < far && isDigit[text[at] as number] === 1) at += 1;
+  if (at === far && at < text.length) return endOfFar(text, at, digits);
   return at > start ? at : -1;
 }
 
 function hexAt(text: Buffer, at: number): boolean {
-  for (let i = at; i < at + 4; i++) if (isHex[text[i] as number] !== 1) return false;
+  for (let i = at; i < at + 4; i++) if (isHex[byteAt(text, i)] !== 1) return false;
   return true;
 }
 

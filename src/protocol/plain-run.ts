@@ -41,10 +41,11 @@ export class PlainRuns {
       if (endsRun[text[i] as number] === 1) return i;
       i += 1;
     }
-    return i === text.length ? i : this.#endByWords(i);
+    return i === text.length ? i : this.endOfFar(i);
   }
 
-  #endByWords(from: number): number {
+  /** The same for a run that has gone on for some bytes. */
+  endOfFar(from: number): number {
     const text = this.#text;
     this.#words ??= this.#view();
     const words = this.#words;

@@ -47,7 +47,7 @@ const requests: readonly (readonly [string, string, number | undefined, Record<s
     400,
     modern('subscriptions/listen'),
   ],
-  ['[S-05] values without end', request('ping', `{"a":[${'0,'.repeat(size / 2)}0]}`), 400, undefined],
+  ['[S-05] values without end', request('ping', `{"a":[${'0,'.repeat(size / 2)}0]}`), 200, undefined],
 ];
 
 describe.runIf(process.platform === 'linux')('ten peers that are made to cost much', () => {

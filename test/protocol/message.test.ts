@@ -144,11 +144,12 @@ describe('readBody refuses', () => {
     expect(readBody(Buffer.from(text), 100)).toEqual({ ok: false, reason: 'duplicate_key' });
   });
 
-  it('[B04] JSON that is too deep', () => {
+  it('[B04] JSON of a client that is too deep', () => {
+    const limits = { maxBatch: 10, maxMembers: 10, foldsKeys: true };
     const nested = (count: number) =>
       `{"jsonrpc":"2.0","id":1,"method":"m","params":{"a":${'['.repeat(count)}${']'.repeat(count)}}}`;
-    expect(readBody(Buffer.from(nested(98)), 100)).toMatchObject({ ok: true });
-    expect(readBody(Buffer.from(nested(99)), 100)).toEqual({ ok: false, reason: 'too_deep' });
+    expect(readBody(Buffer.from(nested(98)), 100, limits)).toMatchObject({ ok: true });
+    expect(readBody(Buffer.from(nested(99)), 100, limits)).toEqual({ ok: false, reason: 'too_deep' });
   });
 
   it('takes params that are null for absent', () => {
