@@ -52,7 +52,7 @@ export function createObservers(config: GatewayConfig, log: Log, health: ServerH
   const audit = auditOf(config, log);
   const processes = new ProcessNames();
   const redis = config.redis && addressOf(config.redis);
-  const isAtTerminal = process.stderr.isTTY === true;
+  const isAtTerminal = process.stderr.isTTY === true && config.logFormat !== 'json';
   const explainOutage = (cause: StoreUnavailable): object => ({ redis, ...explainTrouble(cause) });
   const status = config.adminPort === 0 ? undefined : new StatusRecord(config.inspect);
   const noise = new NoiseNotices({

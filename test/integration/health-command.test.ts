@@ -36,6 +36,11 @@ describe('mcp-gangway health', () => {
     expect(await health(...options)).toMatchObject({ code: 1, said: expect.stringContaining('does not answer') });
   });
 
+  it('needs no server to be named', async () => {
+    const gateway = await startGateway({ command });
+    expect(await health('--port', `${gateway.port}`)).toMatchObject({ code: 0 });
+  });
+
   it('says what is wrong with its options', async () => {
     expect(await health('--port', 'x', '--', ...command)).toEqual({ code: 2, said: '' });
   });

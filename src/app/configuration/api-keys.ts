@@ -73,7 +73,7 @@ export interface KeysOfEnvironment {
 }
 
 /**
- * The keys that the environment has, as `name:sha256:hash` or `name:key`, parted by commas; they allow everything, and do not
+ * The keys that the environment has, as `name:sha256:hash` or `name:key`, separated by commas; they allow everything, and do not
  * expire.
  */
 export function readKeysOfEnvironment(env: Environment, report: Report): KeysOfEnvironment {

@@ -30,7 +30,7 @@ export const authOptions = {
   proxyScopesHeader: text<string | undefined>(
     undefined,
     identityHeader,
-    'Header in which that proxy says what its user may do, as scopes parted by blanks or commas; without it, everything.',
+    'Header in which that proxy says what its user may do, as scopes separated by blanks or commas; without it, everything.',
   ),
   trustedProxy: {
     ...list(network, 'Address or network (CIDR) of a proxy whose identity header counts; from others it is refused.'),

@@ -140,7 +140,8 @@ export function readConfiguration({
 const pathOptions = ['wsPath', 'ssePath', 'messagesPath', 'path'] as const;
 
 /** The file to read; also reports when not exactly one form is given. */
-function fileNameOf({ configFile, serverCommand, url, hasStrayWord }: CommandLine, env: Environment, report: Report) {
+function fileNameOf(line: CommandLine, env: Environment, report: Report) {
+  const { command, configFile, serverCommand, url, hasStrayWord } = line;
   const given = [
     serverCommand !== undefined && '--',
     url !== undefined && 'a URL',
@@ -149,7 +150,8 @@ function fileNameOf({ configFile, serverCommand, url, hasStrayWord }: CommandLin
   if (given.length > 1) report('command line', `has ${given.join(' and ')}; give one of them`);
   const isEmpty = given.length === 0 && !hasStrayWord;
   const fileName = configFile ?? (isEmpty ? env[configFileVariable] || undefined : undefined);
-  if (isEmpty && fileName === undefined) {
+  // Who asks for the health of a gateway need not name its servers.
+  if (isEmpty && fileName === undefined && command !== 'health') {
     report(
       'command line',
       `names no server; give one in one of these forms:\n${forms.map((form) => `  ${form}`).join('\n')}`,

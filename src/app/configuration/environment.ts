@@ -10,7 +10,7 @@ export const configFileVariable = 'GANGWAY_CONFIG';
 /** What hosting platforms call the URL of a Redis; the same as `--redis`. */
 const redisVariable = 'REDIS_URL';
 
-/** API keys, as `name:sha256:hash` or `name:key`, parted by commas. There is no such flag: other users of a machine see its arguments. */
+/** API keys, as `name:sha256:hash` or `name:key`, separated by commas. There is no such flag: other users of a machine see its arguments. */
 export const apiKeysVariable = 'GANGWAY_API_KEYS';
 
 const options = Object.entries({ ...globalOptions, ...serverOptions });

@@ -91,7 +91,7 @@ export const globalOptions = {
       /^(?:\*|(?:\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::\d{1,5})?)$/i,
       'must be * or a host name such as mcp.example.com, with or without a port',
     ).toLowerCase(),
-    'Host name allowed besides local; * for all; repeatable.',
+    'Host name allowed; on loopback local ones are. * for all.',
   ),
   tlsCert: text<string | undefined>(
     undefined,

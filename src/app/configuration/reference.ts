@@ -104,7 +104,7 @@ server stand in place of those for all servers. The endpoint that an HTTP+SSE se
 
 Each option is a variable, named in the tables above. Lists and \`env\` are separated by commas there, so that a value of
 \`${environmentNameOf('env')}\` cannot contain one; headers are separated by line breaks. An empty variable counts as not set. \`${configFileVariable}\` names the file when the command
-line names no server. \`${apiKeysVariable}\` holds API keys as \`name:sha256:hash\` or \`name:key\`, parted by commas. \`REDIS_URL\` is read as \`GANGWAY_REDIS\` where that is not set.
+line names no server. \`${apiKeysVariable}\` holds API keys as \`name:sha256:hash\` or \`name:key\`, separated by commas. \`REDIS_URL\` is read as \`GANGWAY_REDIS\` where that is not set.
 
 In Kubernetes, a service named \`gangway\` makes \`${environmentNameOf('port')}=tcp://…\` appear in every pod: set \`enableServiceLinks: false\`.
 

@@ -8,7 +8,7 @@ import { type ScopeHierarchy, splitScopes, withImplied } from './scopes.ts';
 export interface ProxyIdentityOptions {
   /** The header, in small letters. The proxy has to remove what its clients send under that name. */
   readonly header: string;
-  /** The header with what the user may do, parted by blanks or commas; absent where all may do everything. */
+  /** The header with what the user may do, separated by blanks or commas; absent where all may do everything. */
   readonly scopesHeader?: string | undefined;
   /** Addresses and networks (CIDR) from which the headers count. */
   readonly trusted: readonly string[];
