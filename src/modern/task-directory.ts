@@ -17,6 +17,9 @@ export interface TaskDirectoryOptions {
   onFailed(cause: unknown): void;
 }
 
+/** A subscription is cut to the tasks that are known to be its client's. */
+const listen = 'subscriptions/listen';
+
 /** A server that says nothing, or more, of how long it keeps a task: its owner is known for so long. */
 const longestMs = 7 * 24 * 3_600_000;
 
@@ -49,8 +52,12 @@ export class TaskDirectory {
     if (ids.length === 0) return send(knowsTasks(request) ? this.#telling(answer, asker) : answer);
     let cancel: Cancel | undefined;
     let isGone = false;
-    const go = (): void => {
-      if (!isGone) cancel = send(answer);
+    const go = (isStoreThere: boolean): void => {
+      if (isGone) return;
+      // An instance that cannot ask must not call a task unknown that others know: its client would give the task up.
+      const isInDoubt = !isStoreThere && request.method !== listen && ids.some((id) => !known.has(id));
+      if (isInDoubt) answer.fault('store_unavailable');
+      else cancel = send(answer);
     };
     detach('request', this.#learn(ids, known).then(go), () => answer.fault('internal'));
     return (reason) => {
@@ -59,9 +66,10 @@ export class TaskDirectory {
     };
   }
 
-  async #learn(ids: readonly string[], known: TaskOwners): Promise<void> {
+  /** @returns false if the store could not be asked */
+  async #learn(ids: readonly string[], known: TaskOwners): Promise<boolean> {
     const { owners, maxMs } = this.#options;
-    await this.#ifThere(async () => {
+    return this.#ifThere(async () => {
       const found = await Promise.all(ids.map((id) => owners.find(this.#nameOf(id))));
       for (const [index, text] of found.entries()) {
         // What the store does not have may have been begun while it was away.
@@ -92,11 +100,13 @@ export class TaskDirectory {
     };
   }
 
-  async #ifThere(ask: () => Promise<void>): Promise<void> {
+  async #ifThere(ask: () => Promise<void>): Promise<boolean> {
     try {
       await ask();
+      return true;
     } catch (cause) {
       if (!(cause instanceof StoreUnavailable)) this.#options.onFailed(cause);
+      return false;
     }
   }
 

@@ -89,6 +89,11 @@ export class TaskOwners {
     if (task !== undefined) this.set(task.taskId, task.owned);
   }
 
+  /** True if it is known here whose the task is. */
+  has(taskId: string): boolean {
+    return this.#byId.has(taskId);
+  }
+
   /** A task is this one's from now on. */
   set(taskId: string, owned: Owned): void {
     this.#forget(taskId);

@@ -69,6 +69,16 @@ describe('the directory of tasks', () => {
     expect([await first.lets(alice, 'task-1'), await first.lets(bob, 'task-1')]).toEqual([false, true]);
   });
 
+  it('[S-07] [P7] does not call a task unknown while it cannot ask whose the task is', async () => {
+    const { directory, known } = createInstance(away);
+    const { got, answer } = createClient();
+    directory.request(get('task-elsewhere'), answer, alice, known, () => {
+      throw new Error('the server was asked');
+    });
+    await waitFor(() => got.items.length > 0, { what: 'the answer' });
+    expect(JSON.stringify(got.items)).toContain('store_unavailable');
+  });
+
   it('[S-07] [P7] goes on with what an instance knows while the store is away', async () => {
     const instance = createInstance(away);
     await instance.begins('task-1', alice);
