@@ -4,6 +4,7 @@ import type { Reason, RequestId } from '../protocol/faults.ts';
 import type { ScanLimits } from '../protocol/json-scan.ts';
 import { isJsonContentType } from '../protocol/media-types.ts';
 import { type Message, readBody } from '../protocol/message.ts';
+import { isLarge, readInOwnTurn } from '../protocol/one-a-turn.ts';
 import { namesModernRevision } from '../protocol/revisions.ts';
 import { type Body, readRequestBody } from './body.ts';
 import { headerOf } from './guard.ts';
@@ -67,13 +68,16 @@ export function readPosted(
       done(posted);
     } else if (body.reason !== 'aborted') done(refusal(body.reason));
   };
-  readRequestBody(incoming, limits.maxBodyBytes, (body) =>
-    contain(
-      'request',
-      () => take(body),
-      () => endAsInternal(outgoing, id),
-    ),
-  );
+  readRequestBody(incoming, limits.maxBodyBytes, (body) => {
+    const read = (): void =>
+      contain(
+        'request',
+        () => take(body),
+        () => endAsInternal(outgoing, id),
+      );
+    if (body.ok && isLarge(body.bytes.length)) readInOwnTurn(read);
+    else read();
+  });
 }
 
 const refusal = (reason: Reason, id: RequestId | null = null, data?: Record<string, unknown>): Posted => ({

@@ -62,14 +62,19 @@ describe.runIf(process.platform === 'linux')('ten peers that are made to cost mu
 
   const each = (send: (id: string) => Promise<unknown>): Promise<unknown> => Promise.all(sessions.map(send));
   /** @param bytes what each peer sends: all together, the gateway grows by twice as much at most */
-  const expectFine = async (what: string, bytes: number, work: () => Promise<unknown>): Promise<void> => {
+  const expectFine = async (
+    what: string,
+    bytes: number,
+    work: () => Promise<unknown>,
+    healthMs = maxHealthMs,
+  ): Promise<void> => {
     const maxGrownMiB = (2 * peers * bytes) / mebibyte;
-    const isFine = (seen: Seen): boolean => seen.maxMs < maxHealthMs && seen.grownMiB < maxGrownMiB;
+    const isFine = (seen: Seen): boolean => seen.maxMs < healthMs && seen.grownMiB < maxGrownMiB;
     const before = rssMiB(gateway.pid);
     const seen = await measureTwice(() => watch(gateway, Promise.all([work(), delay(1_500)])), isFine);
     if (isStrict) report(what, { ...seen, keptMiB: Math.round(rssMiB(gateway.pid) - before) });
     expect(seen.probes).toBeGreaterThan(0);
-    expect(seen.maxMs).toBeLessThan(maxHealthMs);
+    expect(seen.maxMs).toBeLessThan(healthMs);
     expect(seen.grownMiB).toBeLessThan(maxGrownMiB);
     // What stays is what V8 keeps for the next ones.
     expect(rssMiB(gateway.pid) - before).toBeLessThan(2 * maxGrownMiB); // it may have been measured twice
@@ -105,9 +110,9 @@ describe.runIf(process.platform === 'linux')('ten peers that are made to cost mu
     const call = request('tools/call', JSON.stringify({ name, arguments: { bytes: 8 * mebibyte } }), 7);
     const send = async (id: string): Promise<void> =>
       expect((await post(gateway.url, call, { 'Mcp-Session-Id': id })).status).toBe(200);
-    // Each takes 30 to 70 ms to read, which add up where several come in one turn (docs/decisions/0060).
-    const isSlow = isStrict && (name === 'values' || name === 'escapes');
-    await expectFine(what, 8 * mebibyte, () => (isSlow ? send(sessions[0] as string) : each(send)));
+    // One such line takes 70 ms to read, and is looked through once more for its result (docs/decisions/0060).
+    const healthMs = name === 'values' && isStrict ? 250 : maxHealthMs;
+    await expectFine(what, 8 * mebibyte, () => each(send), healthMs);
   });
 });
 

@@ -1,5 +1,6 @@
 import { detach } from '../../boundary.ts';
 import { flattenLineBreaks, LineSplitter } from '../../protocol/lines.ts';
+import { isLarge, readInOwnTurn } from '../../protocol/one-a-turn.ts';
 import type { Backend, BackendEnd, BackendEvents } from '../backend.ts';
 import { unopened } from '../unopened.ts';
 import { drained } from './drained.ts';
@@ -131,16 +132,34 @@ function liveBackend(
   const deliver = (lines: Buffer[]) => {
     if (lines.length > 0) events.onMessages(hasWrittenCr ? lines.map((line) => flattenLineBreaks(line)) : lines);
   };
+  const take = (lines: Buffer[]) => {
+    deliver(lines);
+    if (!splitter.overflowed) return;
+    tellEnd({ reason: 'line_too_long', detail: `The server wrote a line of more than ${maxLineBytes} bytes.` });
+    detach('backend', end());
+  };
+  /** Resolves when all that was read is delivered. */
+  let delivered = Promise.resolve();
+  /** Nothing more is read before these lines are delivered, so that the order stays. */
+  const deliverInOwnTurn = (lines: Buffer[]) => {
+    reading.hold();
+    delivered = new Promise((resolve) => {
+      readInOwnTurn(() => {
+        if (!isDeaf) take(lines);
+        reading.release();
+        resolve();
+      });
+    });
+  };
   stdout.on('data', (chunk: Buffer) => {
     reading.took(chunk.length);
     if (hasExited) bytesAfterExit += chunk.length;
     if (bytesAfterExit > maxBytesAfterExit) isDeaf = true;
     if (isDeaf) return;
     hasWrittenCr ||= chunk.includes(carriageReturn);
-    deliver(splitter.push(chunk));
-    if (!splitter.overflowed) return;
-    tellEnd({ reason: 'line_too_long', detail: `The server wrote a line of more than ${maxLineBytes} bytes.` });
-    detach('backend', end());
+    const lines = splitter.push(chunk);
+    if (lines.some(({ length }) => isLarge(length))) deliverInOwnTurn(lines);
+    else take(lines);
   });
   stdout.once('end', () => endIfCut('stdout'));
   stdout.on('error', () => endIfCut('stdout'));
@@ -150,7 +169,9 @@ function liveBackend(
     const detail =
       cut && group.lastSignal ? `The server closed its ${cut} but went on running; it was ended.` : describeExit(exit);
     reading.resume();
+    await delivered;
     await drained([stdout, stderr], drainAfterExitMs);
+    await delivered;
     const lastLine = isDeaf ? undefined : splitter.flush();
     if (lastLine) deliver([lastLine]);
     const cause = isLaunched ? launchFailure(exit.exitCode, recentLines()) : undefined;

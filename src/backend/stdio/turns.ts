@@ -1,13 +1,16 @@
 import type { Readable } from 'node:stream';
 import { atEndOfTurn } from './end-of-turn.ts';
 
-/** Reading that can be stopped, by two parties: who reads, and the turns themselves. */
+/** Reading that can be stopped for three reasons: by the reader, by the turns themselves, and for what is not delivered yet. */
 export interface Turns {
   /** So many bytes were read. */
   took(bytes: number): void;
   /** Stops and starts reading for a reason of the caller. */
   pause(): void;
   resume(): void;
+  /** Stops reading until `release`, whatever else resumes it: what was read has to be delivered first. */
+  hold(): void;
+  release(): void;
 }
 
 /**
@@ -19,11 +22,15 @@ export function takeTurns(stream: Readable, maxBytesPerTurn: number): Turns {
   let bytes = 0;
   let isPaused = false;
   let hasTurn = true;
+  let isHeld = false;
+  const goOn = (): void => {
+    if (hasTurn && !isPaused && !isHeld) stream.resume();
+  };
   const begin = (): void => {
     bytes = 0;
     if (hasTurn) return;
     hasTurn = true;
-    if (!isPaused) stream.resume();
+    goOn();
   };
   return {
     took(more) {
@@ -39,7 +46,15 @@ export function takeTurns(stream: Readable, maxBytesPerTurn: number): Turns {
     },
     resume() {
       isPaused = false;
-      if (hasTurn) stream.resume();
+      goOn();
+    },
+    hold() {
+      isHeld = true;
+      stream.pause();
+    },
+    release() {
+      isHeld = false;
+      goOn();
     },
   };
 }

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { waitFor, withDeadline } from '../../support/wait-for.ts';
-import { endAfterTest, isRunning, openChild, stopped } from './harness.ts';
+import { endAfterTest, isRunning, openChild, openProgram, stopped } from './harness.ts';
 
 const bytes = (text: string) => new TextEncoder().encode(text);
 
@@ -64,6 +64,17 @@ describe('messages of the server', () => {
     await messages.next();
     expect(bursts[0]).toBeGreaterThan(100);
     await backend.close();
+  });
+
+  it('[P8] a large one is read in a turn of its own, and the order stays, also where the server ends behind it', async () => {
+    const program = `
+      const large = JSON.stringify({ large: 'x'.repeat(2 ** 20) });
+      process.stdout.write('{"n":1}\\n' + large + '\\n{"n":2}\\n' + large + '\\n{"n":3}\\n');
+    `;
+    const opened = openProgram({ command: process.execPath, args: ['-e', program] });
+    await opened.end();
+    expect(opened.messages.items.map(({ length }) => length)).toEqual([7, 2 ** 20 + 12, 7, 2 ** 20 + 12, 7]);
+    expect(opened.messages.items.filter((text) => text.includes('n'))).toEqual(['{"n":1}', '{"n":2}', '{"n":3}']);
   });
 
   it('the last one needs no line end', async () => {
