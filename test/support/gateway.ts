@@ -139,9 +139,10 @@ export async function startGateway({
     // Where audit lines have stdout for themselves, the URLs are on stderr.
     for (const output of [stdout, stderr]) {
       output.onText(() => {
-        const [, url] = /^ {2}.*?(https?:\/\/127\.0\.0\.1:\d+\/\S*)/m.exec(output.wholeLines()) ?? [];
-        if (url === undefined) return;
-        resolve(url);
+        // Where hosts are named, the URL has one of them; it is asked for on this machine all the same.
+        const [, scheme, tail] = /^ {2}.*?(https?:\/\/)[^\s/]+(:\d+\/\S*)/m.exec(output.wholeLines()) ?? [];
+        if (scheme === undefined) return;
+        resolve(`${scheme}127.0.0.1${tail}`);
         // In a long run the whole of it would be read again for each line.
         for (const each of [stdout, stderr]) each.offText();
       });
