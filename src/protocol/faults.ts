@@ -1,43 +1,41 @@
 import { type Era, legacyRevisions, modernRevisions } from './revisions.ts';
 
 /**
- * The catalogue of everything that can go wrong and be said to a client: one entry per reason, with its HTTP status,
- * its JSON-RPC code and whether trying again can help. `http/respond.ts` is the one place that turns an entry into a
- * response, and `session/` the one that turns it into an event.
+ * The catalogue of all errors that the gateway sends to clients: one entry per reason, with its HTTP status, its JSON-RPC
+ * code and whether a retry can help. `http/respond.ts` turns an entry into a response, and `session/` into an event.
+ * `docs/reference/errors.md` is generated from it.
  *
- * Codes: -32700, -32600 and -32601 as JSON-RPC 2.0 defines them; -32000 and -32001 are what the official SDK's server
- * sends on the legacy face and what today's clients therefore see; -32020 and -32022 are defined by the specification
- * (2026-07-28), which keeps the rest of -32000 to -32099 from new uses: see `gatewayErrorCode`.
- * Clients that want to tell cases apart read `error.data.reason`, which is the entry's key.
+ * Codes: JSON-RPC 2.0 defines -32700, -32600 and -32601. The official SDK's server sends -32000 and -32001 to legacy
+ * clients. The specification (2026-07-28) defines -32020 to -32022 and reserves the rest of -32000 to -32099: see
+ * `gatewayErrorCode`. Clients that distinguish cases read `error.data.reason`, which is the entry's key.
  */
 interface CatalogueEntry {
   /** HTTP status, where the answer has not begun; in band the code alone is sent. */
   readonly status: number;
   /** JSON-RPC error code; in the modern era see `gatewayErrorCode`. */
   readonly code: number;
-  /** What happened and what to do about it, in one or two sentences, without ids, paths or contents. */
+  /** The problem, its cause and the remedy, in at most 200 characters, without ids, paths or contents. */
   readonly message: string;
   /**
-   * `maybe` if the request may have reached the server. Every other entry promises that no request beside `initialize`
-   * has, so that a client may send it again. Tests compare this promise with what servers really ran.
+   * `maybe` if the request may have reached the server. Every other entry promises that no request except `initialize`
+   * reached it, so that a client may send it again. Tests compare this promise with the calls that servers ran.
    */
   readonly reached?: 'maybe';
   /**
-   * The message where `data` says more. Users of an SDK see nothing but the message. Undefined if it says nothing.
-   * @param data holds names and versions of the gateway's own lists only
+   * The message with details from `data`, since an SDK shows its users only the message. Undefined without details.
+   * @param data only names and versions from the gateway's own lists
    */
   readonly explain?: (data: Readonly<Record<string, unknown>>) => string | undefined;
-  /** Seconds after which the same request can succeed; absent where a retry does not help. */
+  /** Seconds after which the same request can succeed; absent if a retry does not help. */
   readonly retryAfterS?: number;
-  /** The methods that there are, where another one was used (RFC 9110, section 15.5.6). */
+  /** The allowed methods, for a status 405 (RFC 9110, section 15.5.6). */
   readonly allow?: string;
 }
 
-/** Says which header it is: `data.header`, and whether it is there: `data.problem`. */
+/** Names the header (`data.header`) and says whether it is missing (`data.problem`). */
 const explainHeader = ({ header, problem }: Readonly<Record<string, unknown>>): string | undefined => {
   if (typeof header !== 'string') return undefined;
-  const what = problem === 'missing' ? 'is missing' : 'does not say what the body says';
-  return `Header mismatch: ${header} ${what}.`;
+  return `Header mismatch: ${header} ${problem === 'missing' ? 'is missing' : 'differs from the body'}.`;
 };
 
 /** Adds the revisions of `data.supported` to a sentence. */
@@ -47,12 +45,16 @@ const withVersions =
     Array.isArray(supported) ? `${sentence} Supported: ${supported.join(', ')}.` : undefined;
 
 const notServedSentence =
-  'This protocol version is not served here. Open a session with initialize at one of the supported versions.';
-const otherVersionSentence = 'Unsupported protocol version: send the request at one of the supported versions.';
+  'This endpoint does not support this protocol version. Open a session with initialize at a supported version.';
+const otherVersionSentence = 'Unsupported protocol version. Send the request with a supported version.';
 
 const catalogue = {
   // The body
-  not_json: { status: 400, code: -32700, message: 'Parse error: the body is not valid JSON in UTF-8.' },
+  not_json: {
+    status: 400,
+    code: -32700,
+    message: 'Parse error: the body is not valid JSON in UTF-8. Send one JSON text.',
+  },
   not_json_rpc: {
     status: 400,
     code: -32600,
@@ -61,104 +63,125 @@ const catalogue = {
   bad_id: {
     status: 400,
     code: -32600,
-    message: 'Invalid request: an id is a string of at most 256 characters or an integer between -(2^53-1) and 2^53-1.',
+    message:
+      'Invalid request: the id is not allowed. Use a string of at most 256 characters or an integer between -(2^53-1) and 2^53-1.',
   },
   duplicate_key: {
     status: 400,
     code: -32600,
     message:
-      'Invalid request: a key by which the message is read stands twice, or differs in case alone from another key or from the one that MCP defines. Write it once, as MCP spells it.',
+      "Invalid request: the message has a key twice, or a key that differs from another key or from MCP's spelling only in case. Write each key once, as MCP spells it.",
   },
   too_many_members: {
     status: 400,
     code: -32600,
-    message: 'Invalid request: the message, its params or params._meta have more than 4096 members.',
+    message: 'Invalid request: the message, its params or params._meta has more than 4096 members. Send fewer.',
   },
   too_many_values: {
     status: 400,
     code: -32600,
     message:
-      'Invalid request: the JSON has more than 8 MiB and more than 1,048,576 values, or twice as many escapes. Send less at once.',
+      'Invalid request: the JSON is over 8 MiB and has more than 1,048,576 values or 2,097,152 escapes. Split it into smaller requests.',
   },
   key_too_long: {
     status: 400,
     code: -32600,
-    message: 'Invalid request: a key of the message, its params or params._meta has more than 4096 bytes.',
+    message:
+      'Invalid request: a key of the message, its params or params._meta is longer than 4096 bytes. Use a shorter key.',
   },
-  too_deep: { status: 400, code: -32600, message: 'Invalid request: the JSON is nested too deeply.' },
+  too_deep: {
+    status: 400,
+    code: -32600,
+    message: 'Invalid request: the JSON is nested too deeply. Send it with fewer levels.',
+  },
   duplicate_id: {
     status: 400,
     code: -32600,
-    message: 'Invalid request: a request with this id is already in flight in this session. Use a fresh id.',
+    message: 'Invalid request: a request with this id is already in flight in this session. Use a new id.',
   },
   batch_not_allowed: {
     status: 400,
     code: -32600,
-    message: 'Invalid request: batches exist only in protocol revision 2025-03-26. Send one message per POST.',
+    message: 'Invalid request: only protocol revision 2025-03-26 has batches. Send one message per POST.',
   },
-  empty_batch: { status: 400, code: -32600, message: 'Invalid request: the batch is empty.' },
-  batch_too_large: { status: 400, code: -32600, message: 'Invalid request: the batch has too many messages.' },
-  body_too_large: { status: 413, code: -32000, message: 'The body is larger than this gateway accepts.' },
+  empty_batch: {
+    status: 400,
+    code: -32600,
+    message: 'Invalid request: the batch is empty. Send at least one message.',
+  },
+  batch_too_large: {
+    status: 400,
+    code: -32600,
+    message: 'Invalid request: the batch has too many messages. Split it into smaller batches.',
+  },
+  body_too_large: {
+    status: 413,
+    code: -32000,
+    message:
+      'The body is larger than this gateway accepts. Send less; the operator can raise the limit with --max-body-bytes.',
+  },
   encoded_body: {
     status: 415,
     code: -32000,
-    message: 'Content-Encoding is not accepted. Send the body as plain JSON.',
+    message: 'Unsupported media type: Content-Encoding is not accepted. Send the body as plain JSON.',
   },
 
   // The headers
   bad_content_type: {
     status: 415,
     code: -32000,
-    message: 'Unsupported media type: send the message with Content-Type: application/json.',
+    message:
+      'Unsupported media type: the Content-Type is not JSON. Send the message with Content-Type: application/json.',
   },
   not_acceptable: {
     status: 406,
     code: -32000,
     message:
-      'Not acceptable: Accept must allow application/json or text/event-stream, and text/event-stream for a GET.',
+      'Not acceptable: Accept allows no type that the gateway can send. Use Accept: application/json, text/event-stream; a GET needs text/event-stream.',
   },
   duplicate_header: {
     status: 400,
     code: -32000,
     message:
-      'Bad request: a header that may be sent only once was sent twice, or has a value with characters that are not visible ASCII. Send it once; encode other characters.',
+      'Bad request: a header that is allowed once was sent twice, or its value has characters outside visible ASCII. Send it once and encode other characters.',
   },
   forwarded_too_large: {
     status: 431,
     code: -32000,
-    message: 'The headers of this request that go on to the MCP server are larger than this gateway accepts.',
+    message:
+      'The headers that this gateway forwards to the MCP server are too large: more than 8 KiB together. Send shorter values.',
   },
   credential_missing: {
     status: 400,
     code: -32000,
     message:
-      'The MCP server needs credentials of its client, which this gateway keeps nowhere: send the header that error.data.header names with every request.',
+      "The MCP server needs the client's credentials, and a header is missing. Send the header that error.data.header names with every request.",
   },
   claim_missing: {
     status: 403,
     code: -32000,
     message:
-      'The MCP server needs to know more of its client: the claim that error.data.claim names is missing in its token, or cannot be used.',
+      'The MCP server needs a claim that your token lacks or that cannot be used. Get a token with the claim that error.data.claim names.',
   },
   origin_not_allowed: {
     status: 403,
     code: -32000,
-    message: 'This Origin is not allowed. The operator can allow it with --allow-origin.',
+    message: 'Forbidden: requests from this Origin are not allowed. The operator can allow it with --allow-origin.',
   },
   bad_host: {
     status: 400,
     code: -32000,
-    message: 'Bad request: Host must be a name or address, with or without a port.',
+    message: 'Bad request: the Host header is missing or malformed. Send a name or an address, with or without a port.',
   },
   host_not_allowed: {
     status: 403,
     code: -32000,
-    message: 'This Host is not allowed. The operator can allow it with --allow-host.',
+    message: 'Forbidden: this Host is not allowed. The operator can allow it with --allow-host.',
   },
   unsupported_version: {
     status: 400,
     code: -32000,
-    message: `Bad request: MCP-Protocol-Version names a revision that is not served here. Served are ${[...legacyRevisions, ...modernRevisions].join(', ')}.`,
+    message: `Bad request: MCP-Protocol-Version names a revision that this gateway does not support. Supported: ${[...legacyRevisions, ...modernRevisions].join(', ')}.`,
   },
   modern_not_served: {
     status: 400,
@@ -170,12 +193,13 @@ const catalogue = {
     status: 400,
     code: -32602,
     message:
-      'Invalid params: a request of this protocol version must have its version and the client capabilities in params._meta.',
+      'Invalid params: params._meta lacks the protocol version or the client capabilities. This protocol version requires both in every request.',
   },
   header_mismatch: {
     status: 400,
     code: -32020,
-    message: 'Header mismatch: a header that mirrors the body is missing, or does not say what the body says.',
+    message:
+      'Header mismatch: a header that repeats a value of the body is missing or differs from the body. Send both with the same value.',
     explain: explainHeader,
   },
   missing_capability: {
@@ -183,7 +207,7 @@ const catalogue = {
     code: -32021,
     reached: 'maybe',
     message:
-      'Missing required client capability: the MCP server asks for something that the client did not declare with this request.',
+      'Missing required client capability: the MCP server needs a capability that the client did not declare with this request.',
   },
   version_not_served: {
     status: 400,
@@ -194,49 +218,58 @@ const catalogue = {
   method_removed: {
     status: 404,
     code: -32601,
-    message: 'Method not found: this protocol version has no such method any more.',
+    message: 'Method not found: this protocol version no longer has this method.',
   },
   modern_batch: {
     status: 400,
     code: -32600,
     message:
-      'Invalid request: a request of this protocol version must be alone in its POST, without an array around it.',
+      'Invalid request: this protocol version has no batches. Send one request per POST, without an array around it.',
   },
   modern_response: {
     status: 400,
     code: -32600,
-    message: 'Invalid request: in this protocol version a client answers no requests. Send the input with a retry.',
+    message:
+      'Invalid request: in this protocol version a client does not send responses. Send the input with a retry of the request.',
   },
   post_only: {
     status: 405,
     code: -32000,
-    message: 'Method not allowed: this protocol version has POST only.',
+    message: 'Method not allowed: this protocol version uses only POST.',
     allow: 'POST',
   },
   sessionless_post_only: {
     status: 405,
     code: -32000,
-    message: 'Method not allowed: without Mcp-Session-Id there is POST only. Send initialize to get a session.',
+    message: 'Method not allowed: without Mcp-Session-Id only POST is possible. Send initialize to get a session.',
     allow: 'POST',
   },
-  bad_http: { status: 400, code: -32000, message: 'Bad request: what was sent is not HTTP/1.1.' },
+  bad_http: { status: 400, code: -32000, message: 'Bad request: the request is not valid HTTP/1.1.' },
   plain_http: {
     status: 400,
     code: -32000,
-    message: 'Plain HTTP was sent to an HTTPS port. Use https:// in the URL.',
+    message: 'Bad request: plain HTTP was sent to an HTTPS port. Use https:// in the URL.',
   },
   headers_too_large: {
     status: 431,
     code: -32000,
-    message: 'The headers of this request are larger than this gateway accepts: 16 KiB in all.',
+    message: 'The headers of this request are larger than 16 KiB together. Send fewer or shorter headers.',
   },
   request_too_slow: {
     status: 408,
     code: -32000,
-    message: 'The request did not arrive in time. Send its headers and its body without a break.',
+    message: 'The request did not arrive in time. Send the headers and the body without a pause.',
   },
-  bad_expectation: { status: 417, code: -32000, message: 'Expect may only be 100-continue.' },
-  bad_target: { status: 400, code: -32000, message: 'Bad request: the request target must be a path.' },
+  bad_expectation: {
+    status: 417,
+    code: -32000,
+    message: 'Expectation failed: the Expect header has another value than 100-continue. Remove the header.',
+  },
+  bad_target: {
+    status: 400,
+    code: -32000,
+    message: 'Bad request: the request target is not a path. Send an absolute path, such as /mcp.',
+  },
   method_not_allowed: {
     status: 405,
     code: -32000,
@@ -246,113 +279,116 @@ const catalogue = {
   wrong_method: {
     status: 405,
     code: -32000,
-    message: 'Method not allowed: the header Allow names the methods of this path.',
+    message: 'Method not allowed: the Allow header lists the methods of this path.',
   },
   only_a_stream: {
     status: 405,
     code: -32000,
     message:
-      'Method not allowed: this is the event stream of HTTP+SSE (2024-11-05), opened by GET. Streamable HTTP has an endpoint of its own.',
+      'Method not allowed: this path is the event stream of HTTP+SSE (2024-11-05) and accepts only GET. For Streamable HTTP use the other endpoint, by default /mcp.',
     allow: 'GET',
   },
   only_messages: {
     status: 405,
     code: -32000,
-    message: 'Method not allowed: HTTP+SSE (2024-11-05) clients POST their messages here.',
+    message: 'Method not allowed: this path takes the messages of HTTP+SSE (2024-11-05) clients. Use POST.',
     allow: 'POST',
   },
   no_such_path: {
     status: 404,
     code: -32000,
     message:
-      'There is no MCP endpoint at this path. The gateway prints its endpoints when it starts; a server that was taken out of its configuration has none any more.',
+      'Not found: no MCP endpoint has this path. The gateway prints its endpoints when it starts; a server that was removed from the configuration has none.',
   },
   no_such_admin_path: {
     status: 404,
     code: -32000,
     message:
-      'There is nothing at this path. The port for operators has the status page at /, and /metrics, /healthz and /readyz; MCP endpoints are at the port for clients.',
+      'Not found: nothing has this path. The operator port serves the status page at /, /metrics, /healthz and /readyz. MCP endpoints are on the client port.',
   },
 
   // Who sends it
   credentials_required: {
     status: 401,
     code: -32000,
-    message: 'Unauthorized: send Authorization: Bearer with a key or token of this gateway with every request.',
+    message:
+      'Unauthorized: the request has no credentials. Send Authorization: Bearer with a key or token of this gateway with every request.',
   },
   credentials_invalid: {
     status: 401,
     code: -32000,
-    message: 'Unauthorized: the credentials of this request are not valid here, or are no more.',
+    message:
+      'Unauthorized: the key or token is not valid here. It was not issued for this endpoint, was revoked or has expired. Send a valid one.',
   },
   credentials_in_query: {
     status: 401,
     code: -32000,
-    message: 'Unauthorized: credentials in a URL are not accepted. Send them as Authorization: Bearer.',
+    message:
+      'Unauthorized: the URL contains credentials, which is not accepted. Send them in the header Authorization: Bearer.',
   },
   untrusted_proxy: {
     status: 403,
     code: -32000,
     message:
-      'Forbidden: a header of this request says who its user is, and it does not come from a proxy that may say so.',
+      'Forbidden: the request has a header that names its user, but does not come from a trusted proxy. The operator lists proxies in --trusted-proxy.',
   },
   credentials_expired: {
     status: 403,
     code: -32000,
     reached: 'maybe',
     message:
-      'The credentials of this request ended before it was answered; whether it took effect is unknown. Go on with new ones.',
+      'The credentials of this request expired before the answer. Whether the request took effect is unknown. Continue with new credentials.',
   },
   token_not_checked: {
     status: 503,
     code: -32000,
-    message:
-      'The token could not be checked, because its issuer cannot be reached at the moment. Try again with the same one.',
+    message: 'The token could not be verified because its issuer cannot be reached. Retry with the same token.',
     retryAfterS: 10,
   },
   insufficient_scope: {
     status: 403,
     code: -32000,
     message:
-      'Forbidden: this needs a token with more scopes. WWW-Authenticate, or error.data.scope, names all of them.',
+      'Forbidden: the token lacks scopes for this request. Get a token with all scopes that WWW-Authenticate or error.data.scope lists.',
   },
 
   // What a principal may have in use
   quota_sessions: {
     status: 429,
     code: -32000,
-    message: 'You have as many sessions open here as you may. End one of them, or try again later.',
+    message: 'You have reached your limit of open sessions. End a session or retry later.',
     retryAfterS: 10,
   },
   quota_processes: {
     status: 429,
     code: -32000,
-    message: 'As many server processes run for you as may. End a session, or try again later.',
+    message: 'You have reached your limit of running server processes. End a session or retry later.',
     retryAfterS: 10,
   },
   quota_starts: {
     status: 429,
     code: -32000,
-    message:
-      'Too many server processes were started for you lately. Try again later, and keep sessions open for longer.',
+    message: 'You have reached your limit of server starts per minute. Retry later, and keep sessions open longer.',
     retryAfterS: 10,
   },
   quota_streams: {
     status: 429,
     code: -32000,
-    message: 'You have as many streams and unanswered requests open here as you may. Close one, or wait for an answer.',
+    message:
+      'You have reached your limit of open streams and unanswered requests. Close a stream or wait for an answer.',
     retryAfterS: 1,
   },
   quota_requests: {
     status: 429,
     code: -32000,
-    message: 'You send more requests than you may. Nothing of this one reached the server; wait before the next.',
+    message:
+      'You have reached your limit of requests per second. This request did not reach the MCP server. Wait before you retry.',
     retryAfterS: 1,
   },
   quota_bytes: {
     status: 429,
     code: -32000,
-    message: 'Your unanswered requests hold as many bytes as they may. Wait for answers before sending more.',
+    message: 'You have reached your limit of bytes in unanswered requests. Wait for answers before you send more.',
     retryAfterS: 1,
   },
 
@@ -361,36 +397,46 @@ const catalogue = {
     status: 426,
     code: -32000,
     message:
-      'Upgrade required: this path is for WebSocket. Connect to it with ws:// or wss:// and the subprotocol mcp.',
+      'Upgrade required: this path accepts only WebSocket connections. Connect with ws:// or wss:// and the subprotocol mcp.',
   },
   bad_handshake: {
     status: 400,
     code: -32000,
-    message: 'Bad request: a WebSocket handshake is a GET with Sec-WebSocket-Key and Sec-WebSocket-Version: 13.',
+    message:
+      'Bad request: the WebSocket handshake is malformed. It must be a GET with Sec-WebSocket-Key and Sec-WebSocket-Version: 13.',
   },
   subprotocol_required: {
     status: 400,
     code: -32000,
-    message: 'Bad request: mcp is the only WebSocket subprotocol here. Offer it, or none.',
+    message: 'Bad request: the only WebSocket subprotocol here is mcp. Offer mcp or no subprotocol.',
   },
   not_initialized: {
     status: 400,
     code: -32600,
-    message: 'Invalid request: send initialize first on this connection, and the rest after its answer.',
+    message: 'Invalid request: this connection is not initialized. Send initialize first and wait for its answer.',
   },
-  not_text: { status: 415, code: -32000, message: 'Only text frames are accepted, each with one JSON text.' },
-  initialize_timeout: { status: 408, code: -32000, message: 'The connection was not initialized in time.' },
+  not_text: {
+    status: 415,
+    code: -32000,
+    message: 'Unsupported data: a binary frame was received. Send each message as one text frame with one JSON text.',
+  },
+  initialize_timeout: {
+    status: 408,
+    code: -32000,
+    message:
+      'The connection was closed because initialize did not arrive in time. Connect again and send initialize first.',
+  },
   client_silent: {
     status: 408,
     code: -32000,
     reached: 'maybe',
-    message: 'The client sent nothing and answered no ping.',
+    message: 'The connection was closed because the client sent nothing and did not answer pings.',
   },
   slow_reader: {
     status: 408,
     code: -32000,
     reached: 'maybe',
-    message: 'The client did not read what was sent to it in time.',
+    message: 'The connection was closed because the client did not read messages fast enough.',
   },
 
   // The session
@@ -398,46 +444,52 @@ const catalogue = {
     status: 400,
     code: -32000,
     message:
-      'Bad request: send initialize first, then its Mcp-Session-Id with each message. A request of 2026-07-28 has params._meta instead; one that needs no session is served with --sessionless serve.',
+      'Bad request: Mcp-Session-Id is missing. Send initialize first, then its Mcp-Session-Id with each message. For clients without sessions, the operator can set --sessionless serve.',
   },
-  bad_session_id: { status: 400, code: -32000, message: 'Bad request: Mcp-Session-Id is malformed.' },
+  bad_session_id: {
+    status: 400,
+    code: -32000,
+    message: 'Bad request: Mcp-Session-Id is malformed. Send the id from the response to initialize unchanged.',
+  },
   unknown_session: {
     status: 404,
     code: -32001,
-    message: 'Session not found: it has ended or never existed. Start a new one with initialize.',
+    message: 'Session not found: the session has ended or never existed. Start a new session with initialize.',
   },
   unknown_token: {
     status: 404,
     code: -32001,
     message:
-      'No session has this endpoint token. Open the event stream, send initialize to the endpoint that it names, and then the rest.',
+      'Session not found: no session has this endpoint URL. Open the event stream again and send initialize to the endpoint that it names.',
   },
   used_token: {
     status: 400,
     code: -32600,
     message:
-      'Invalid request: initialize was sent to this endpoint before. Open another event stream for another session.',
+      'Invalid request: initialize was already sent to this endpoint. Open another event stream to start another session.',
   },
   already_initialized: {
     status: 400,
     code: -32600,
-    message: 'Invalid request: this session is already initialized. Send initialize without Mcp-Session-Id.',
+    message:
+      'Invalid request: this session is already initialized. For a new session, send initialize without Mcp-Session-Id.',
   },
   bad_event_id: {
     status: 400,
     code: -32000,
-    message: 'Bad request: Last-Event-ID is not an event id of this gateway.',
+    message: 'Bad request: Last-Event-ID is not an event id of this gateway. Send the id of the last event unchanged.',
   },
   unknown_event_id: {
     status: 404,
     code: -32001,
-    message: 'Last-Event-ID names no stream of this session.',
+    message: 'Not found: Last-Event-ID does not belong to a stream of this session.',
   },
   history_lost: {
     status: 200,
     code: -32000,
     reached: 'maybe',
-    message: 'The events of this stream from Last-Event-ID on are no longer kept, so its answer cannot be collected.',
+    message:
+      'The events after Last-Event-ID are no longer stored, so the answer cannot be delivered. Whether the request took effect is unknown.',
   },
 
   // The server behind the gateway
@@ -445,39 +497,39 @@ const catalogue = {
     status: 400,
     code: -32600,
     message:
-      'Invalid request: initialize has more than 64 KiB, or what a request says of its client for it. Say less in clientInfo and capabilities.',
+      'Invalid request: initialize, or what the request says about its client, is larger than 64 KiB. Shorten clientInfo and capabilities.',
   },
   handshake_too_large: {
     status: 502,
     code: -32000,
     message:
-      'The MCP server answered initialize with more than 1 MiB, or with a version or capabilities of a size that nobody reads. Mend the server.',
+      "The MCP server's answer to initialize is too large: more than 1 MiB, or an oversized version or capabilities. Its author must fix the server.",
   },
   server_start_failed: {
     status: 502,
     code: -32000,
     message:
-      "The MCP server could not be started. The gateway's log has the reason, and mcp-gangway check shows it too.",
+      "The MCP server could not be started. The gateway's log has the reason, and the operator can run mcp-gangway check to see it.",
     retryAfterS: 5,
   },
   server_start_timeout: {
     status: 504,
     code: -32000,
     message:
-      "The MCP server did not answer initialize or server/discover in time. mcp-gangway check shows what it writes, as does the gateway's log at level debug.",
+      'The MCP server did not answer initialize or server/discover in time. The operator can run mcp-gangway check, or log at level debug, to see its output.',
     retryAfterS: 5,
   },
   server_exited: {
     status: 502,
     code: -32000,
     reached: 'maybe',
-    message: 'The MCP server ended before it answered; whether the request took effect is unknown.',
+    message: 'The MCP server exited before it answered. Whether the request took effect is unknown.',
   },
   server_refused: {
     status: 502,
     code: -32000,
     reached: 'maybe',
-    message: 'The MCP server refused the POST of this request, or ended it without an answer: there will be none.',
+    message: 'The MCP server refused the POST of this request, or closed it without an answer. No answer will follow.',
   },
   // Not 401: that would have clients look for credentials for the gateway.
   server_unauthorized: {
@@ -485,123 +537,127 @@ const catalogue = {
     code: -32000,
     reached: 'maybe',
     message:
-      'The MCP server refused access (401 or 403). Its operator gives it credentials with --header, or has each client send its own with --forward-header.',
+      'The MCP server refused access (401 or 403). The operator can set its credentials with --header, or let clients send their own with --forward-header.',
   },
   server_unreachable: {
     status: 502,
     code: -32000,
     reached: 'maybe',
-    message:
-      'The connection to the MCP server failed while this request was sent or answered; whether it took effect is unknown.',
+    message: 'The connection to the MCP server failed during this request. Whether the request took effect is unknown.',
   },
   server_silent: {
     status: 504,
     code: -32000,
     reached: 'maybe',
-    message:
-      'The MCP server said nothing for too long while it answered this request; whether it took effect is unknown.',
+    message: 'The MCP server stopped sending data before it answered. Whether the request took effect is unknown.',
   },
   server_busy: {
     status: 503,
     code: -32000,
-    message: 'The MCP server does not read its input fast enough. Nothing of this request reached it.',
+    message: 'The MCP server does not read its input fast enough. This request did not reach it. Retry.',
     retryAfterS: 1,
   },
   group_busy: {
     status: 503,
     code: -32000,
     message:
-      'All processes of the server that may serve the request wait for the input of other ones. Try again, or have the gateway use more of them.',
+      'All processes of this MCP server are waiting for input for other requests. Retry; the operator can allow more processes with --pool-max.',
     retryAfterS: 2,
   },
   server_not_modern: {
     status: 502,
     code: -32000,
-    message: 'The MCP server did not answer server/discover as one that serves this protocol version does.',
+    message:
+      'The MCP server did not answer server/discover as protocol version 2026-07-28 requires. The operator can run mcp-gangway check, or set --era.',
     retryAfterS: 5,
   },
   server_crash_loop: {
     status: 503,
     code: -32000,
-    message: 'The MCP server ended again and again. The gateway starts it once more after a pause.',
+    message: 'The MCP server exited repeatedly. The gateway starts it again after a pause. Retry then.',
     retryAfterS: 30,
   },
   server_full: {
     status: 503,
     code: -32000,
-    message: 'As many requests are in flight at this MCP server as may be. Nothing of this request reached it.',
+    message:
+      'This MCP server has reached its limit of requests in flight. This request did not reach it. Retry; the operator can raise --max-shared-calls.',
     retryAfterS: 1,
   },
   line_too_long: {
     status: 502,
     code: -32000,
     reached: 'maybe',
-    message: 'The MCP server wrote a line longer than the limit, so its answer was lost.',
+    message:
+      'The MCP server sent a message longer than the limit, so its answer was lost. The operator can raise --max-line-bytes.',
   },
   memory_limit: {
     status: 502,
     code: -32000,
     reached: 'maybe',
-    message: 'The MCP server used more memory than it may and was ended; whether the request took effect is unknown.',
+    message:
+      'The MCP server was stopped because it used more memory than --max-memory-bytes allows. Whether the request took effect is unknown.',
   },
   event_too_large: {
     status: 502,
     code: -32000,
     reached: 'maybe',
-    message: 'The answer is larger than an event may be. Ask for it with Accept: application/json.',
+    message:
+      'The answer is too large for an event stream. Repeat the request with Accept: application/json if that does no harm.',
   },
   response_too_complex: {
     status: 502,
     code: -32000,
     reached: 'maybe',
     message:
-      'The answer of the MCP server was not read: it has more than 1,048,576 values in over 8 MiB, twice as many escapes, 1,000 levels or 8,192 own members. Ask for less at once, or in pages.',
+      'The answer is too complex: over 8 MiB with 1,048,576 values or twice as many escapes, over 1,000 levels, or over 8,192 own members. Request less at once, or use pages.',
   },
   server_request_refused: {
     status: 502,
     code: -32000,
     reached: 'maybe',
     message:
-      'The gateway cannot pass this request on: it is too large, too many are unanswered, or no client can be asked for it.',
+      'The gateway cannot forward this request to a client: it is too large, too many are unanswered, or no client can answer it.',
   },
   request_timeout: {
     status: 504,
     code: -32000,
     reached: 'maybe',
-    message: 'The MCP server did not answer in time and was told to stop. Whether the request took effect is unknown.',
+    message:
+      'The MCP server did not answer in time, and the request was cancelled. Whether it took effect is unknown. The operator can raise --request-idle-ms or --request-max-ms.',
   },
   too_many_calls: {
     status: 429,
     code: -32000,
-    message: 'Too many requests of this session are in flight. Wait for answers before sending more.',
+    message: 'Too many requests of this session are in flight. Wait for answers before you send more.',
     retryAfterS: 1,
   },
-  cancelled: { status: 200, code: -32000, reached: 'maybe', message: 'The request was cancelled by the client.' },
+  cancelled: { status: 200, code: -32000, reached: 'maybe', message: 'The client cancelled the request.' },
 
   // A server of another era than its client
   bad_request_state: {
     status: 400,
     code: -32602,
     message:
-      'Invalid params: requestState is of another gateway, request or client, of before a restart, used with other answers, or expired. Send the newest one, or the request without it.',
+      'Invalid params: requestState is not valid. It has expired, was used with other answers, or is for another request. Send the newest one, or the request without it.',
   },
   no_server_requests: {
     status: 404,
     code: -32601,
     message:
-      'Method not found: in this protocol version servers send no requests. Ask for input with a result of type input_required.',
+      'Method not found: in this protocol version a server sends no requests. Return a result of type input_required to request input.',
   },
   unknown_task: {
     status: 200,
     code: -32602,
     message:
-      'Invalid params: there is no such task. It is over and forgotten, was lost with its server, or never existed.',
+      'Invalid params: the task does not exist. It has ended, was lost when its server exited, or never existed.',
   },
   method_of_other_era: {
     status: 200,
     code: -32601,
     message:
-      'Method not found: the MCP server is of the modern era, and this method is not translated between the eras.',
+      'Method not found: the MCP server speaks protocol version 2026-07-28, and the gateway cannot translate this method for it.',
   },
   bad_log_level: {
     status: 200,
@@ -611,56 +667,56 @@ const catalogue = {
   bad_filter: {
     status: 200,
     code: -32602,
-    message: 'Invalid params: notifications must be an object that says what to listen to.',
+    message: 'Invalid params: notifications is missing or not an object. List there the notifications that you want.',
   },
   bad_uri: { status: 200, code: -32602, message: 'Invalid params: uri must be the URI of a resource.' },
   subscription_refused: {
     status: 200,
     code: -32602,
-    message: 'The MCP server does not tell of changes of this resource.',
+    message: 'The MCP server does not send notifications about changes to this resource.',
   },
   too_many_subscriptions: {
     status: 429,
     code: -32000,
-    message: 'This session is subscribed to as many resources as it may be. Unsubscribe from some first.',
+    message: 'This session has reached its limit of resource subscriptions. Unsubscribe from some resources first.',
   },
   filter_too_large: {
     status: 400,
     code: -32602,
     message:
-      'Invalid params: one subscription names more than 500 resources, or URIs of more than 256 KiB. Open several subscriptions.',
+      'Invalid params: the subscription names more than 500 resources, or URIs of more than 256 KiB together. Split it into several subscriptions.',
   },
   input_refused: {
     status: 200,
     code: -32000,
     reached: 'maybe',
     message:
-      'The MCP server needed input that could not be had: the client answered with an error, or could not be asked.',
+      'The MCP server needed input that the client did not provide: the client answered with an error, or cannot answer such requests.',
   },
   input_too_large: {
     status: 413,
     code: -32000,
     reached: 'maybe',
-    message: 'The answers to what the MCP server needed to know are larger than this gateway can hold.',
+    message: 'The input that you supplied to the MCP server is too large for this gateway. Supply less.',
   },
   too_many_rounds: {
     status: 502,
     code: -32000,
     reached: 'maybe',
-    message: 'The MCP server asked for input again and again, so that its request was given up.',
+    message: 'The MCP server requested input too many times, so the gateway ended the request.',
   },
   unserved_result: {
     status: 502,
     code: -32000,
     reached: 'maybe',
-    message: 'The MCP server answered with a result that its protocol version does not have for this request.',
+    message: 'The MCP server answered with a type of result that its protocol version does not allow for this request.',
   },
   session_ended: {
     status: 404,
     code: -32001,
     reached: 'maybe',
     message:
-      'The session of this request has ended before its answer was had; whether the request took effect is unknown. Start a new session with initialize.',
+      'The session ended before this request was answered. Whether the request took effect is unknown. Start a new session with initialize.',
   },
 
   // Several instances
@@ -669,12 +725,12 @@ const catalogue = {
     code: -32000,
     reached: 'maybe',
     message:
-      'The gateway instance that ran the request stopped, was lost or was cut off before its answer was had; whether it took effect is unknown.',
+      'The gateway instance that ran this request stopped or was cut off before the answer. Whether the request took effect is unknown.',
   },
   store_unavailable: {
     status: 503,
     code: -32000,
-    message: 'The gateway cannot reach its store at the moment. Nothing of this request reached the server; try again.',
+    message: 'The gateway cannot reach its store. This request did not reach the MCP server. Retry.',
     retryAfterS: 2,
   },
   input_not_taken: {
@@ -682,34 +738,33 @@ const catalogue = {
     code: -32000,
     reached: 'maybe',
     message:
-      'The gateway cannot reach its store at the moment, so these answers did not reach the server. Its request goes on waiting for them: send them again with the same requestState.',
+      'The gateway cannot reach its store, so these answers did not reach the MCP server. Its request still waits. Send the answers again with the same requestState.',
     retryAfterS: 2,
   },
   owner_busy: {
     status: 503,
     code: -32000,
-    message:
-      'The gateway instance that holds this session does not keep up. Nothing of this request reached the server.',
+    message: 'The gateway instance of this session is overloaded. This request did not reach the MCP server. Retry.',
     retryAfterS: 1,
   },
   takeover_paused: {
     status: 503,
     code: -32000,
     message:
-      'The gateway instances that held this session were lost again and again, so the next one waits before it takes over. Try again.',
+      'The gateway instances of this session were lost repeatedly, so the gateway waits before the next takeover. Retry later.',
     retryAfterS: 10,
   },
   other_configuration: {
     status: 503,
     code: -32000,
     message:
-      'The session belongs to instances with another configuration of this server or another version. Try again, or start a new session.',
+      'This session belongs to gateway instances with another version or another configuration of the server. Retry, or start a new session.',
     retryAfterS: 2,
   },
   server_reconfigured: {
     status: 503,
     code: -32000,
-    message: 'The configuration of this server has just been changed, or it was taken out. Try again.',
+    message: 'The configuration of this server has just changed, or the server was removed. Retry.',
     retryAfterS: 1,
   },
 
@@ -717,39 +772,40 @@ const catalogue = {
   too_many_sessions: {
     status: 503,
     code: -32000,
-    message: 'This gateway holds as many sessions as it may. Try again later.',
+    message: 'This gateway has reached its limit of sessions. Retry later; the operator can raise --max-sessions.',
     retryAfterS: 10,
   },
   too_many_starts: {
     status: 503,
     code: -32000,
-    message: 'Too many server processes were started here lately. Try again later.',
+    message:
+      'This gateway has reached its limit of server starts per minute. Retry later; the operator can raise --max-starts-per-minute.',
     retryAfterS: 10,
   },
   gateway_busy: {
     status: 503,
     code: -32000,
-    message: 'This gateway has as much to do as it may. Nothing of this request reached the server; try again.',
+    message: 'This gateway is overloaded. This request did not reach the MCP server. Retry.',
     retryAfterS: 1,
   },
   draining: {
     status: 503,
     code: -32000,
-    message: 'This gateway is shutting down. Try again; another instance or the next start will answer.',
+    message: 'This gateway is shutting down. Retry: another instance or the restarted gateway will answer.',
     retryAfterS: 5,
   },
   instances_differ: {
     status: 503,
     code: -32000,
     message:
-      'The instances of this gateway run versions that do not understand each other. Nothing of this request reached the server; try again.',
+      'The instances of this gateway run incompatible versions. This request did not reach the MCP server. Retry.',
     retryAfterS: 2,
   },
   internal: {
     status: 500,
     code: -32603,
     reached: 'maybe',
-    message: "Internal error. The gateway's log has the details.",
+    message: "Internal error in the gateway. The gateway's log has the details.",
   },
 } as const satisfies Record<string, CatalogueEntry>;
 

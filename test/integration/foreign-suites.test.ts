@@ -85,7 +85,7 @@ test('[J-01] a request of a modern server ends with -32601 at the server, and it
 test('[J-06] the message that an SDK shows names the header, and the versions that are served', async () => {
   await using gateway = await startModern();
   const named = await callModern(gateway.url, 'heard', {}, { headers: { 'Mcp-Name': 'another' } });
-  expect(named.json.error.message).toBe('Header mismatch: Mcp-Name does not say what the body says.');
+  expect(named.json.error.message).toBe('Header mismatch: Mcp-Name differs from the body.');
   const later = { [metaKeys.protocolVersion]: '2027-01-01' };
   const headers = { 'MCP-Protocol-Version': '2027-01-01' };
   const unknown = await postModern(gateway.url, 'tools/list', {}, { headers, meta: later });

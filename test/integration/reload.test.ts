@@ -93,7 +93,9 @@ describe('a changed file', () => {
     expect(messages.at(-1)).toMatchObject({ id: 'last', result: { content: [{ text: 'done' }] } });
     await waitFor(async () => (await gateway.descendants()).length === 0, { what: 'the end of its processes' });
     await waitFor(async () => (await post(urlOf('removed'), initializeBody)).json.error.data.reason === 'no_such_path');
-    expect((await post(urlOf('removed'), initializeBody)).json.error.message).toContain('was taken out');
+    expect((await post(urlOf('removed'), initializeBody)).json.error.message).toContain(
+      'was removed from the configuration',
+    );
   });
 
   it('ends sessions of a changed server after --replaced-server-ms, and clients open new ones', async () => {

@@ -18,7 +18,7 @@ describe('the catalogue of faults', () => {
     expect(isReserved && !definedBySpecification.includes(code)).toBe(false);
     expect([-32700, -32600, -32601, -32602, -32603, -32000, -32001, -32020, -32021, -32022]).toContain(code);
 
-    // Sentences, for a person, without anything that only this request has, and without what an attacker could use.
+    // Sentences for a person, without data of the request and without anything that helps an attacker.
     expect(message).toMatch(/^[A-Z][^\n\t]*[^\s.]\.$/);
     expect(message).toBe(message.trim());
     expect(message).not.toMatch(/ {2}|\.\.|undefined|\[object|NaN|\$\{|%[sdjo]|TODO|[Rr]edis|[Ss]tack/);
@@ -36,7 +36,7 @@ describe('the catalogue of faults', () => {
     const { message, retryAfterS } = entryOf(reason);
     // The next round of a call that waits: the same answers are sent again, and not the call.
     const isRound = reason === 'input_not_taken';
-    if (/nothing of this/i.test(message) || (retryAfterS !== undefined && !isRound))
+    if (/this request did not reach/i.test(message) || (retryAfterS !== undefined && !isRound))
       expect(deniesReaching(reason)).toBe(true);
     if (/unknown|in flight\.$/.test(message) && !/not valid/.test(message)) expect(deniesReaching(reason)).toBe(false);
   });
@@ -114,7 +114,7 @@ describe('[J-06] what an SDK shows, which is the message alone', () => {
       'Header mismatch: Mcp-Name is missing.',
     );
     expect(messageOf('header_mismatch', { header: 'Mcp-Param-Region', problem: 'different' })).toBe(
-      'Header mismatch: Mcp-Param-Region does not say what the body says.',
+      'Header mismatch: Mcp-Param-Region differs from the body.',
     );
   });
 
