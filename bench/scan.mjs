@@ -47,7 +47,7 @@ const response = '{"jsonrpc":"2.0","id":1,"result":';
 const share = size / 2 ** 20;
 
 /** One value of as many bytes as there are for each if there are as many as may be. */
-const padded = (value, by) => value.padEnd(share - 1, by) + ',';
+const padded = (value, by) => `${value.padEnd(share - 1, by)},`;
 const x = 'x'.repeat(100);
 
 const kinds = {

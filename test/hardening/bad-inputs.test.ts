@@ -703,7 +703,7 @@ describe('bad inputs before there is a session', () => {
 
 describe('sessions that end by themselves', () => {
   it('[B11] [R7.20] an expired one: 404 with the same body as an unknown one', async () => {
-    const gateway = await startGateway(withRecorder('--session-idle-ms', '60'));
+    const gateway = await startGateway(withRecorder('--session-idle-ms', '1000'));
     const session = await initialize(gateway.url);
     await waitForDescendants(gateway.pid, 0);
     const ping = { jsonrpc: '2.0', id: 9, method: 'ping' };

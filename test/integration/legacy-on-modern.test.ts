@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Gateway, modernFixture, root, startGateway } from '../support/gateway.ts';
 import { initialize, type Message, type Session } from '../support/http-client.ts';
 import { connectModernSdk } from '../support/modern-sdk-client.ts';
+import { waitForDescendants } from '../support/processes.ts';
 import { answers, connectV1 } from '../support/sdk-clients.ts';
 import { waitFor } from '../support/wait-for.ts';
 
@@ -41,7 +42,7 @@ test('[R1.06] both eras at the same time on one URL, with one process', async ()
   ]);
   expect(old).toContain(answers.sample);
   expect(young).toBe(JSON.stringify(answers.roots));
-  expect(await gateway.descendants()).toHaveLength(1);
+  await waitForDescendants(gateway.pid, 1);
 });
 
 describe('a question in the middle of a call', () => {
@@ -125,7 +126,7 @@ test('[P3] the end of the process costs what was in flight, and no session', asy
   await waitFor(() => listening.events.items.filter(({ data }) => data?.includes(uri)).length >= 2, {
     what: 'the update to be told',
   });
-  expect(await gateway.descendants()).toHaveLength(1);
+  await waitForDescendants(gateway.pid, 1);
   listening.drop();
 });
 
@@ -137,7 +138,7 @@ test('[R9.11b] a server that is said to be modern is started once, for all', asy
     [one, two].map(async (session) => textIn({ result: await session.callTool('describe_process') })),
   );
   expect(pids[0]).toBe(pids[1]);
-  expect(await forced.descendants()).toHaveLength(1);
+  await waitForDescendants(forced.pid, 1);
 });
 
 test('[R9.11b] a modern server that says nothing to initialize is found out and translated', async () => {

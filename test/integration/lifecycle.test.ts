@@ -116,9 +116,9 @@ describe('sessions and their children', () => {
   });
 
   test('a call that takes longer than a session may be idle is not ended, and the session lives right after it', async () => {
-    const gateway = await start(everythingFixture, ['--session-idle-ms', '300']);
+    const gateway = await start(everythingFixture, ['--session-idle-ms', '1000']);
     const session = await initialize(gateway.url);
-    expect(await session.callTool('slow', { ms: 1_000 })).toMatchObject({ content: [{ text: 'slept 1000 ms' }] });
+    expect(await session.callTool('slow', { ms: 2_500 })).toMatchObject({ content: [{ text: 'slept 2500 ms' }] });
     expect((await session.request('ping')).status).toBe(200);
     await waitForDescendants(gateway.pid, 0);
   });

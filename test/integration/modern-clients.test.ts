@@ -3,6 +3,7 @@ import { modernFixture, startGateway } from '../support/gateway.ts';
 import { initialize } from '../support/http-client.ts';
 import { callModern, metaKeys, openModern, postModern } from '../support/modern-client.ts';
 import { expectNoneCrossesOver } from '../support/modern-crowd.ts';
+import { waitForDescendants } from '../support/processes.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { modernHttpKinds, type ServerKind } from './server-kinds.ts';
 
@@ -27,7 +28,7 @@ describe('many clients of one modern server', () => {
       onTestFinished(stop);
       const gateway = await startGateway({ args: [...args, '--era', 'modern'], command });
       await expectNoneCrossesOver(gateway.url);
-      expect(await gateway.descendants()).toHaveLength(command.length > 0 ? 1 : 0);
+      await waitForDescendants(gateway.pid, command.length > 0 ? 1 : 0);
     },
   );
 

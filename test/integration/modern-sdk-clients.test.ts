@@ -3,6 +3,7 @@ import { everythingFixture, type Gateway, modernFixture, startGateway } from '..
 import { modernRevision } from '../support/modern-client.ts';
 import { connectModernSdk, type ModernSdkClient } from '../support/modern-sdk-client.ts';
 import { processFeatures, statelessFeatures } from '../support/modern-sdk-features.ts';
+import { waitForDescendants } from '../support/processes.ts';
 import { answers, connectV1, connectV2 } from '../support/sdk-clients.ts';
 import {
   modernFixtureKinds,
@@ -48,7 +49,7 @@ describe('clients of the legacy era in front of a server of both', () => {
     expect(await legacy.callTool('echo', { text: 'old' })).toBe('old');
     expect(await modern.callTool('echo', { text: 'new' })).toBe('new');
     expect(await legacy.callTool('test_input_required_result_list_roots')).toBe(JSON.stringify(answers.roots));
-    expect(await gateway.descendants()).toHaveLength(2);
+    await waitForDescendants(gateway.pid, 2);
   });
 });
 

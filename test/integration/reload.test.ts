@@ -4,6 +4,7 @@ import { everythingFixture, type Gateway, modernFixture, root, startGateway } fr
 import { initialize, post, type Session } from '../support/http-client.ts';
 import { scrape } from '../support/metrics.ts';
 import { callModern } from '../support/modern-client.ts';
+import { waitForDescendants } from '../support/processes.ts';
 import { findFreePort } from '../support/redis-process.ts';
 import { showsVariables, variableOf } from '../support/shown-variables.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -126,7 +127,7 @@ describe('a changed file', () => {
     const statuses = () => Promise.all(sessions.map(async (session) => (await session.request('ping')).status));
     const kept = [404, 404, ...Array.from({ length: 8 }, () => 200)];
     await waitFor(async () => String(await statuses()) === String(kept), { what: 'the oldest two to end' });
-    expect(await gateway.descendants()).toHaveLength(8);
+    await waitForDescendants(gateway.pid, 8);
   });
 
   it('gives clients of the modern era the new process at once', async () => {
