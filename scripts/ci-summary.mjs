@@ -1,7 +1,7 @@
 // Sums up vitest's JSON reports for `.ci/run`.
 //
-//   node .ci/summary.mjs failed REPORT             prints the test files that failed, one a line
-//   node .ci/summary.mjs total STATUS REPORT...    prints "N passed, N failed"; exits with 0 only if at least one test ran and all passed
+//   node scripts/ci-summary.mjs failed REPORT             prints the test files that failed, one a line
+//   node scripts/ci-summary.mjs total STATUS REPORT...    prints "N passed, N failed"; exits with 0 only if at least one test ran and all passed
 //
 // STATUS is the exit code of the commands. A later report replaces what an earlier one says of the same file.
 import { existsSync, readFileSync } from 'node:fs';
