@@ -9,7 +9,7 @@ import { existsSync, readFileSync } from 'node:fs';
 const filesOf = (report) => (existsSync(report) ? JSON.parse(readFileSync(report, 'utf8')).testResults : []);
 
 function printFailed(report) {
-  for (const { name, status } of filesOf(report)) if (status === 'failed') console.log(name);
+  for (const { name, status } of filesOf(report)) if (status === 'failed') process.stdout.write(`${name}\n`);
 }
 
 function printTotal(status, reports) {
@@ -24,7 +24,7 @@ function printTotal(status, reports) {
   }
   // Lint, types, an unhandled error or a missing report make the commands fail as well.
   if (failed === 0 && (passed === 0 || status !== '0')) failed = 1;
-  console.log(`${passed} passed, ${failed} failed`);
+  process.stdout.write(`${passed} passed, ${failed} failed\n`);
   process.exitCode = failed === 0 ? 0 : 1;
 }
 
