@@ -1,0 +1,113 @@
+import { execFile } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { expect, it, onTestFinished } from 'vitest';
+import { everythingReference, root, startGateway } from '../support/gateway.ts';
+import { findFreePort } from '../support/redis-process.ts';
+
+/** What a new user pastes from README.md and docs/tutorial.md, run as it stands there, and compared with the output there. */
+
+const run = promisify(execFile);
+
+interface Block {
+  readonly language: string;
+  readonly text: string;
+}
+
+/** A command of a `console` block and the output that the page shows for it. */
+interface Step {
+  readonly command: string;
+  readonly shown: string;
+}
+
+function blocksOf(page: string): Block[] {
+  const text = readFileSync(`${root}${page}`, 'utf8');
+  return [...text.matchAll(/^```(\w*)\n(.*?)^```$/gms)].map(([, language = '', block = '']) => ({
+    language,
+    text: block,
+  }));
+}
+
+/** A line that begins with `$ ` is a command, which goes on in indented lines; everything else is output. */
+function stepsOf({ language, text }: Block): Step[] {
+  if (language === 'sh') return [{ command: text, shown: '' }];
+  if (language !== 'console') return [];
+  return [...text.matchAll(/^\$ (.*\n(?: {4}.*\n)*)((?:(?!\$ ).*\n)*)/gm)].map(([, command = '', shown = '']) => ({
+    command,
+    shown,
+  }));
+}
+
+/** Runs the commands one after the other in one shell. */
+async function outputsOf(commands: readonly string[]): Promise<string[]> {
+  const folder = mkdtempSync(join(tmpdir(), 'gangway-walk-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const end = '@@ end of a command @@\n';
+  const script = commands.map((command) => `${command}printf '%s\\n' '${end.trim()}'\n`).join('');
+  const { stdout } = await run('bash', ['-c', script], { cwd: folder, timeout: 50_000 });
+  return stdout.split(end).slice(0, -1);
+}
+
+const withoutOmitted = (output: string): string =>
+  output.replaceAll('\r', '').replace(/^(?:Date|Connection|Keep-Alive): .*\n/gm, '');
+
+/** The shown output as a pattern: ids, sizes and ports differ each time, and `…` stands for the rest of a line or a part of it. */
+function patternOf(shown: string): RegExp {
+  const pattern = shown
+    .trim()
+    .replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')
+    .replace(/…/g, '.*')
+    .replace(/^id: \d.*?(~\d+)?$/gm, (_, requests = '') => `id: \\d+\\.\\d+-\\d+${requests}`)
+    .replace(/^(mcp-session-id: ).*$/gm, '$1[\\w-]{43}')
+    .replace(/^(content-length: )[1-9]\d*$/gm, '$1\\d+')
+    .replace(/:(?:8080|9464)\//g, ':\\d+/');
+  return new RegExp(`^${pattern}$`);
+}
+
+/** The messages of an event stream, in order. */
+const messagesOf = (stream: string): string[] => stream.match(/^data: \{.*$/gm) ?? [];
+
+it('docs/tutorial.md: each command does what the page shows, and the resumed stream lacks nothing', async () => {
+  const [start, ...blocks] = blocksOf('docs/tutorial.md');
+  expect(start?.text).toBe('npm ci && npm run demo\n');
+  // A busy machine may need longer than 100 ms for an answer that the page shows as JSON.
+  const gateway = await startGateway({ command: everythingReference, args: ['--upgrade-after-ms', '800'] });
+  const steps = blocks.flatMap(stepsOf);
+  const commands = steps.map(({ command }) => command.replace('http://127.0.0.1:8080/mcp', gateway.url));
+  const outputs = (await outputsOf(commands)).map(withoutOmitted);
+
+  expect(steps.length).toBeGreaterThan(8);
+  const pairs = steps.map((step, index) => ({ ...step, output: outputs[index] ?? '' }));
+  const cut = pairs.findIndex(({ command }) => command.includes('| tee cut.txt'));
+  const resumed = pairs.findIndex(({ command }) => command.includes('Last-Event-ID'));
+  expect([cut, resumed]).not.toContain(-1);
+  // How much comes before the cut is a matter of time; both parts together are not.
+  const bothParts = (part: 'output' | 'shown') => [cut, resumed].flatMap((at) => messagesOf(pairs[at]?.[part] ?? ''));
+  expect(bothParts('output')).toEqual(bothParts('shown'));
+  for (const [index, { command, shown, output }] of pairs.entries()) {
+    if (index !== cut && index !== resumed) expect(output.trim(), command).toMatch(patternOf(shown));
+  }
+});
+
+it('README.md: the gateway prints what "Try it" shows, and the printed command works', async () => {
+  const banner = blocksOf('README.md').find(({ text }) => text.startsWith('Ready:'))?.text ?? '';
+  const gateway = await startGateway({
+    command: ['mcp-server-everything'],
+    adminPort: await findFreePort(),
+    env: { PATH: `${root}node_modules/.bin:${process.env['PATH']}` },
+  });
+  expect(gateway.stdout().trim()).toMatch(patternOf(banner));
+  const [, command = ''] = /^Try it:\n {2}(.*)$/m.exec(gateway.stdout()) ?? [];
+  const [answer] = await outputsOf([`${command}\n`]);
+  expect(answer).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
+});
+
+it('README.md has the two commands of a checkout on its first screen, and fits on three', () => {
+  const lines = readFileSync(`${root}README.md`, 'utf8').split('\n');
+  expect(lines.length).toBeLessThanOrEqual(151);
+  const firstScreen = lines.slice(0, 42).join('\n');
+  expect(firstScreen).toMatch(/^## Try it\n(?:(?!## ).*\n)*?```sh\nnpm ci && npm run demo\n```/m);
+  expect(firstScreen).toMatch(/^## Run the tests\n\n```sh\nnpm ci && npm run check\n```/m);
+});
