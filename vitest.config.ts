@@ -61,7 +61,7 @@ export default defineConfig({
         test: {
           name: 'integration',
           include: [
-            'test/{integration,hardening,fault,resume,conformance,cluster,bench}/**/*.test.ts',
+            'test/{integration,hardening,fault,resume,conformance,cluster,bench,examples}/**/*.test.ts',
             'test/soak/stage.test.ts',
           ],
           exclude: [...configDefaults.exclude, ...alone, ...long],

@@ -136,30 +136,31 @@ describe('the dashboard', () => {
   });
 });
 
-describe('the Compose profile', () => {
-  const { services } = parse(readFileSync(`${root}docker-compose.yml`, 'utf8'), { merge: true });
+describe('the example with Prometheus and Grafana', () => {
+  const example = (name: string) => readFileSync(`${root}examples/prometheus-and-grafana/${name}`, 'utf8');
+  const { services } = parse(example('compose.yaml'));
 
-  it('has Prometheus scrape each gateway where it listens', () => {
-    const { scrape_configs: jobs } = parse(read('prometheus/prometheus.yml'));
-    expect(jobs).toEqual([
-      {
-        job_name: 'mcp-gangway',
-        static_configs: [
-          { targets: [`gateway-1:${globalOptions.adminPort.default}`, `gateway-2:${globalOptions.adminPort.default}`] },
-        ],
-      },
-    ]);
-    for (const name of ['gateway-1', 'gateway-2'])
-      expect(services[name].environment['GANGWAY_ADMIN_HOST']).toBe('0.0.0.0');
+  it('has Prometheus scrape the gateway where it listens', () => {
+    const { scrape_configs: jobs } = parse(example('prometheus.yml'));
+    const targets = [`gateway:${globalOptions.adminPort.default}`];
+    expect(jobs).toEqual([{ job_name: 'mcp-gangway', static_configs: [{ targets }] }]);
+    expect(services.gateway.environment['GANGWAY_ADMIN_HOST']).toBe('0.0.0.0');
   });
 
-  it('publishes its ports on this machine only, and is off unless asked for', () => {
-    for (const name of ['prometheus', 'grafana']) {
-      expect(services[name].profiles).toEqual(['observability']);
+  it('publishes its ports on this machine only, and not the port for operators', () => {
+    for (const name of ['gateway', 'prometheus', 'grafana']) {
       expect(services[name].ports).toEqual([expect.stringMatching(/^127\.0\.0\.1:/)]);
+      expect(services[name].ports).not.toEqual([expect.stringMatching(/9464/)]);
     }
-    expect(services.grafana.volumes).toContain('./deploy/grafana/provisioning:/etc/grafana/provisioning:ro');
-    const { url } = parse(read('grafana/provisioning/datasources/prometheus.yml')).datasources[0];
-    expect(url).toBe('http://prometheus:9090');
+  });
+
+  it('shows the dashboard with the data of its Prometheus', () => {
+    const [source] = parse(example('provisioning/datasources/prometheus.yml')).datasources;
+    expect(source.url).toBe('http://prometheus:9090');
+    const [provider] = parse(example('provisioning/dashboards/mcp-gangway.yml')).providers;
+    expect(services.grafana.volumes).toContain(`../../deploy/grafana:${provider.options.path}:ro`);
+    expect(services.grafana.environment['GF_DASHBOARDS_DEFAULT_HOME_DASHBOARD_PATH']).toBe(
+      `${provider.options.path}/dashboard.json`,
+    );
   });
 });

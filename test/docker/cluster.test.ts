@@ -3,7 +3,7 @@ import { type Compose, composeUp, others } from './compose.ts';
 import { answeredWithinMs, connectTo, countTo } from './compose-client.ts';
 import { docker } from './engine.ts';
 
-/** docker-compose.yml in a real engine: two gateways, a Redis, and nginx, which sends each request to any gateway. */
+/** The example two-hosts-with-redis-and-nginx in a real engine: two gateways, a Redis, and nginx, which sends each request to any gateway. */
 
 let compose: Compose;
 

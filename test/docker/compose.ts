@@ -10,13 +10,13 @@ import { copyCheckout, docker, lab } from './engine.ts';
 
 const run = promisify(execFile);
 
-/** The gateways of docker-compose.yml. */
+/** The gateways of the example two-hosts-with-redis-and-nginx. */
 export type GatewayName = 'gateway-1' | 'gateway-2';
 
 /** The other one of the two. */
 export const others = { 'gateway-1': 'gateway-2', 'gateway-2': 'gateway-1' } as const;
 
-/** The services of docker-compose.yml, running. */
+/** The services of the example, running. */
 export interface Compose {
   /** The endpoint of an only server, by way of the load balancer. */
   readonly url: string;
@@ -34,39 +34,67 @@ export interface Compose {
   down(): Promise<void>;
 }
 
+/** An old HTTP+SSE server in a container of its own, beside the example's services. */
+const oldServer = `
+services:
+  old-server:
+    image: node:24-bookworm-slim
+    hostname: old-server
+    user: "1000:1000"
+    init: true
+    command: ["node", "/srv/servers/sse-server.mjs"]
+    volumes: ["../servers:/srv/servers:ro"]
+    networks: [front]
+    healthcheck:
+      test:
+        - CMD
+        - node
+        - -e
+        - "require('node:http').get('http://127.0.0.1:9000/', ({ statusCode }) => process.exit(statusCode === 204 ? 0 : 1)).on('error', () => process.exit(1))"
+      interval: 5s
+      timeout: 3s
+    read_only: true
+    cap_drop: [ALL]
+`;
+
 /**
- * `docker compose up --build` in a copy of the checkout, as a project of its own, with the load balancer on a free port.
- * Resolves when all services are healthy.
- * @param profile of docker-compose.yml; none unless it is given
+ * `docker compose up --build` in a copy of the example two-hosts-with-redis-and-nginx, as a project of its own, with the load
+ * balancer on a free port. Resolves when all services are healthy.
+ * @param extra a server beside the example's own; none unless it is given
  */
-export async function composeUp(profile?: 'sse'): Promise<Compose> {
-  const folder = await copyCheckout();
-  const configuration = join(folder, 'deploy/nginx.conf');
+export async function composeUp(extra?: 'old-server'): Promise<Compose> {
+  const checkout = await copyCheckout();
+  const folder = join(checkout, 'examples/two-hosts-with-redis-and-nginx');
+  const configuration = join(checkout, 'deploy/nginx.conf');
   const text = await readFile(configuration, 'utf8');
   const header = 'location / {\n      add_header x-upstream $upstream_addr always;';
   await writeFile(configuration, text.replace('location / {', header));
+  const files = ['--file', 'compose.yaml'];
+  if (extra !== undefined) {
+    const file = JSON.parse(await readFile(join(folder, 'gangway.json'), 'utf8'));
+    file.mcpServers.old = { url: 'http://old-server:9000/sse', transport: 'sse' };
+    await writeFile(join(folder, 'gangway.json'), JSON.stringify(file));
+    await writeFile(join(folder, 'old-server.yaml'), oldServer);
+    files.push('--file', 'old-server.yaml');
+  }
 
   const project = `gangway-${randomBytes(4).toString('hex')}`;
-  const settings = {
-    COMPOSE_PROJECT_NAME: project,
-    COMPOSE_PROFILES: profile ?? '',
-    SERVERS: profile ?? 'stdio',
-    BALANCER_PORT: '',
-  };
-  const env = { ...process.env, ...settings, DOCKER_BUILDKIT: '1' };
+  const env = { ...process.env, COMPOSE_PROJECT_NAME: project, BALANCER_PORT: '', DOCKER_BUILDKIT: '1' };
+  // The lab makes stand-ins for the base images that it cannot pull.
+  if (lab !== undefined) await run(lab, ['images', checkout]);
   const [file, first] = lab === undefined ? ['docker', ['compose']] : [lab, ['compose']];
   const compose = (...args: string[]) =>
-    run(file, [...first, ...args], { cwd: folder, env, maxBuffer: 64 * 1024 * 1024 });
+    run(file, [...first, ...files, ...args], { cwd: folder, env, maxBuffer: 64 * 1024 * 1024 });
 
   const down = async (): Promise<void> => {
     await compose('down', '--volumes', '--timeout', '5');
-    await rm(folder, { recursive: true });
+    await rm(checkout, { recursive: true });
   };
   try {
     await compose('up', '--build', '--detach');
     const containers = new Map<string, string>();
     const addresses = new Map<string, GatewayName>();
-    const services = ['gateway-1', 'gateway-2', 'balancer', 'redis', ...(profile === undefined ? [] : ['old-server'])];
+    const services = ['gateway-1', 'gateway-2', 'balancer', 'redis', ...(extra === undefined ? [] : [extra])];
     for (const service of services) {
       containers.set(service, (await compose('ps', '--quiet', service)).stdout.trim());
     }

@@ -3,12 +3,12 @@ import { type Compose, composeUp, others } from './compose.ts';
 import { answeredWithinMs, connectTo, countTo } from './compose-client.ts';
 import { docker } from './engine.ts';
 
-/** The profile `sse` of docker-compose.yml: an old HTTP+SSE server behind the two gateways and nginx, beside the STDIO one. */
+/** An old HTTP+SSE server behind the two gateways and nginx of the example, beside the STDIO server. */
 
 let compose: Compose;
 
 beforeAll(async () => {
-  compose = await composeUp('sse');
+  compose = await composeUp('old-server');
 }, 900_000);
 
 afterAll(async () => {

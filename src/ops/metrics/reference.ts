@@ -27,8 +27,8 @@ rule_files:
 \`\`\`
 
 Each instance tells of itself; sums over instances are for Prometheus to make. [deploy/prometheus/alerts.yml](../deploy/prometheus/alerts.yml) has alerts, each with what to
-look at; [deploy/grafana/dashboard.json](../deploy/grafana/dashboard.json) is a dashboard to import. \`docker compose --profile observability up\` runs both
-with the example of two gateways: Prometheus at port 9090, Grafana at port 3000.
+look at; [deploy/grafana/dashboard.json](../deploy/grafana/dashboard.json) is a dashboard to import. The example
+[prometheus-and-grafana](../examples/prometheus-and-grafana) runs both in containers.
 
 ## Which one answers what
 

@@ -1,10 +1,10 @@
-// The old HTTP+SSE server (2024-11-05) of docker-compose.yml's profile `sse`: a GET of /sse opens a session and its stream, whose
-// first event names where its messages are posted.
+// An old HTTP+SSE server (MCP 2024-11-05) without packages, for the examples. A GET of /sse opens a session and its stream.
+// The first event of the stream names the URL for the client's messages. PORT changes the port.
 import { randomUUID } from 'node:crypto';
 import { createServer } from 'node:http';
-import { answer } from './demo-tools.mjs';
+import { answer } from './tools.mjs';
 
-const port = 9000;
+const port = Number(process.env.PORT ?? 9000);
 const streams = new Map();
 
 createServer(async (request, response) => {
@@ -21,4 +21,4 @@ createServer(async (request, response) => {
   const message = JSON.parse(Buffer.concat(await request.toArray()));
   response.writeHead(202).end();
   await answer(message, (text) => stream.write(`event: message\ndata: ${text}\n\n`));
-}).listen(port);
+}).listen(port, () => process.stdout.write(`The old server listens on http://127.0.0.1:${port}/sse\n`));

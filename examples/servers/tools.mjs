@@ -1,5 +1,5 @@
-// What the servers of docker-compose.yml do, whatever they speak: no packages, no network. `count` reports progress and takes
-// its time; `where` says on which host the server runs.
+// The tools of both example servers. `count` reports progress and takes its time. `where` returns the host that the server
+// runs on. Neither needs packages or a network.
 import { hostname } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 
@@ -18,7 +18,7 @@ const tools = [
   },
   {
     name: 'where',
-    description: 'Says on which host this server runs.',
+    description: 'Returns the host that this server runs on.',
     inputSchema: { type: 'object', properties: {} },
     annotations: { readOnlyHint: true },
   },
@@ -50,7 +50,7 @@ const methods = {
   'tools/call': ({ name, arguments: given, _meta }, send) => calls[name]?.(given ?? {}, _meta?.progressToken, send),
 };
 
-/** Answers a message of a client; `write` gets each JSON text for it. */
+/** Answers a client's message. `write` receives each JSON text that goes back to the client. */
 export async function answer({ id, method, params }, write) {
   if (id === undefined || method === undefined) return;
   const send = (message) => write(JSON.stringify({ jsonrpc: '2.0', ...message }));

@@ -1,6 +1,6 @@
-// The STDIO server of docker-compose.yml: a line is a message. Put your own in its place, in deploy/stdio.json.
+// A STDIO server without packages, for the examples. Each line of its stdin and stdout is one message.
 import { createInterface } from 'node:readline';
-import { answer } from './demo-tools.mjs';
+import { answer } from './tools.mjs';
 
 createInterface({ input: process.stdin })
   .on('line', (line) => void answer(JSON.parse(line), (text) => process.stdout.write(`${text}\n`)))

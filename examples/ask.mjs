@@ -1,0 +1,39 @@
+// A small MCP client for the examples. It calls a tool, and prints the progress and the answer:
+//
+//   node ask.mjs http://127.0.0.1:8080/mcp                      lists the tools
+//   node ask.mjs http://127.0.0.1:8080/mcp count '{"to":3}'     calls one
+//
+// The variable KEY holds an API key or an access token. The variable NODE_EXTRA_CA_CERTS names the file of a test certificate.
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+
+const [url, tool, text = '{}'] = process.argv.slice(2);
+const print = (line) => process.stdout.write(`${line}\n`);
+const headers = process.env.KEY ? { Authorization: `Bearer ${process.env.KEY}` } : {};
+const transport = new StreamableHTTPClientTransport(new URL(url), {
+  requestInit: { headers },
+  // A client that reconnects soon and often sees every event, even if its gateway is killed.
+  reconnectionOptions: {
+    initialReconnectionDelay: 500,
+    maxReconnectionDelay: 2_000,
+    reconnectionDelayGrowFactor: 1.5,
+    maxRetries: 20,
+  },
+});
+const client = new Client({ name: 'ask', version: '1.0.0' });
+
+try {
+  await client.connect(transport);
+  if (tool === undefined) {
+    const { tools } = await client.listTools();
+    for (const { name, description = '' } of tools) print(`${name}: ${description}`);
+  } else {
+    const onprogress = ({ progress, total }) => print(`progress ${progress} of ${total}`);
+    const { content } = await client.callTool({ name: tool, arguments: JSON.parse(text) }, { onprogress });
+    for (const part of content) print(part.text ?? JSON.stringify(part));
+  }
+  await transport.terminateSession();
+} catch (error) {
+  print(`${error.name}: ${error.message}`);
+  process.exitCode = 1;
+}
+await client.close();
