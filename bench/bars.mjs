@@ -100,7 +100,7 @@ export const barsOfTests = [
     command: 'RESUME_RUNS=100000 npx vitest run test/resume test/cluster/random-cuts.test.ts',
   },
   {
-    what: 'faults of HARDENING',
+    what: 'faults of docs/hardening.md',
     bar: 'all in the defined outcome',
     command: 'FAULT_FULL=1 FAULT_SIZE=full npm run test:long',
   },

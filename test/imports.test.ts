@@ -4,7 +4,7 @@ import { posix } from 'node:path/posix';
 import { describe, expect, it } from 'vitest';
 
 /**
- * The rooms of DESIGN.md, and which way imports run between them:
+ * The folders of src, and which way imports run between them:
  * `protocol <- store, backend <- session <- modern <- era <- http <- ops <- app`. Type imports count too: they are where a
  * wrong dependency begins.
  */
@@ -62,8 +62,8 @@ function brokenRule(from: string, to: string): string | undefined {
   if (!to.startsWith('src/')) return undefined;
   const [fromRoom = '', toRoom = ''] = [roomOf(from), roomOf(to)];
   const [fromLevel, toLevel] = [levelOf.get(fromRoom), levelOf.get(toRoom)];
-  if (fromLevel === undefined) return `${fromRoom} is not a room of DESIGN.md`;
-  if (toLevel === undefined) return `${toRoom} is not a room of DESIGN.md`;
+  if (fromLevel === undefined) return `${fromRoom} is not a room that this test knows`;
+  if (toLevel === undefined) return `${toRoom} is not a room that this test knows`;
   if (toLevel > fromLevel) return `${toRoom} is a later room than ${fromRoom}`;
   if (toLevel === fromLevel && toRoom !== fromRoom) {
     return `${fromRoom} and ${toRoom} do not know each other`;

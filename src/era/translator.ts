@@ -61,7 +61,7 @@ function capabilitiesIn(opening: Buffer): Capabilities {
 }
 
 /**
- * A server of the modern era as a backend of one legacy session (DESIGN decision 8, docs/decisions/0025): to its session it is
+ * A server of the modern era as a backend of one legacy session (docs/design.md, D8, docs/decisions/0025): to its session it is
  * a server of the session's own. Requests get what the modern era wants to know of each; what that era has no more is
  * answered here, or made of what it has instead. It keeps nothing but what a session's record brings to any other backend, too:
  * `initialize`, the log level, the subscriptions.

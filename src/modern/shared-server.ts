@@ -42,7 +42,7 @@ const listen = 'subscriptions/listen';
 const maxSweepMs = 30_000;
 
 /**
- * A server of the modern era with the one process that all clients share (DESIGN decision 7): each request goes to it under
+ * A server of the modern era with the one process that all clients share (docs/design.md, D7): each request goes to it under
  * a number of the gateway's own. Any instance has its own process, since such a server keeps no state between requests.
  *
  * A lost process is replaced as soon as something waits for one: requests that only read are run again, subscriptions are

@@ -1,7 +1,7 @@
 import type { RequestId } from './faults.ts';
 
 /**
- * SSE event ids: `<stream>.<epoch>-<seq>~<requests>`, for example `3.1763634000000-42~7` (DESIGN decision 2). Unique over
+ * SSE event ids: `<stream>.<epoch>-<seq>~<requests>`, for example `3.1763634000000-42~7` (docs/design.md, D2). Unique over
  * all streams of a session and over all owners it ever had (2025-11-25, basic/transports, "Resumability and Redelivery").
  * The requests are those that the stream answers: an instance that knows nothing of the stream can still end them.
  */

@@ -72,7 +72,7 @@ export interface AnswerOptions {
 const maxPartedMs = 30_000;
 
 /**
- * The answer to one POST with requests (DESIGN decision 1): JSON if the responses come first, else, from the first
+ * The answer to one POST with requests (docs/design.md, D1): JSON if the responses come first, else, from the first
  * other message or after `upgradeAfterMs` on, an event stream. A client whose connection breaks before an event was
  * sent has lost the answer; after that it can resume. Where only the way to its instance is lost, the answer is kept as a
  * stream for a while, which it joins when it is asked for again (`Asking`).

@@ -23,7 +23,7 @@ const maxInitializedBytes = 16 * 1024;
 const initializedNotification = Buffer.from('{"jsonrpc":"2.0","method":"notifications/initialized"}');
 
 /**
- * What a client has told its server that a new process of it has to be told again (DESIGN decision 5): its `initialize`,
+ * What a client has told its server that a new process of it has to be told again (docs/design.md, D5): its `initialize`,
  * that it is initialized, its log level, its resource subscriptions. Bounded by the client's own requests: one log level,
  * and one subscription for each URI.
  */
@@ -186,7 +186,7 @@ function parse(saved: Buffer): SavedState {
   return state;
 }
 
-/** Where a backend stood, for the next owner of the session to go on with its server (DESIGN decision 5). */
+/** Where a backend stood, for the next owner of the session to go on with its server (docs/design.md, D5). */
 export interface BackendPlace {
   /** As `BackendEvents.onState` told it. */
   readonly state: string;

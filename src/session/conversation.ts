@@ -216,7 +216,7 @@ export class Conversation {
     this.open(handshake);
     const { onBackendExit, hibernateAfterMs } = parts.server;
     const isWanted = this.calls.size > 0 || client.expectsServer;
-    // What was in the process is gone; the client is to know (DESIGN decision 5). Not at once: who waits for what is in the log
+    // What was in the process is gone; the client is to know (docs/design.md, D5). Not at once: who waits for what is in the log
     // now comes for it first.
     if (onBackendExit === 'end') this.#endTimer = setTimeout(() => onOver('server_exited'), collectMs).unref();
     // A lost instance may leave thousands of sessions whose clients do no more than listen.

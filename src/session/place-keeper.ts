@@ -12,7 +12,7 @@ export interface PlaceKeeperOptions {
   onClientChanged(): void;
 }
 
-/** Keeps where a backend stands with which another owner can go on (DESIGN decision 5). */
+/** Keeps where a backend stands with which another owner can go on (docs/design.md, D5). */
 export class PlaceKeeper {
   readonly #options: PlaceKeeperOptions;
 

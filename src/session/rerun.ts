@@ -46,7 +46,7 @@ const maxNameLength = 256;
 const maxListBytes = 1024 * 1024;
 
 /**
- * Says which calls may be run again after their server was lost (DESIGN decision 5): those that only read, and with
+ * Says which calls may be run again after their server was lost (docs/design.md, D5): those that only read, and with
  * `rerun: hints` the tools that the server itself declared to be read-only or idempotent. Never one that has asked the
  * client something: it would ask again.
  */

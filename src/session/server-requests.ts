@@ -20,7 +20,7 @@ interface Open {
 /**
  * The requests of the server (sampling, elicitation, roots, ping) that its client has not answered yet. The first
  * backend's keep their ids. A later one counts from the start again, so its requests get ids of the gateway: an answer
- * to a lost backend must never be taken for one to its successor (DESIGN decision 5).
+ * to a lost backend must never be taken for one to its successor (docs/design.md, D5).
  */
 export class ServerRequests {
   /** Tasks that the client has begun for its server. */

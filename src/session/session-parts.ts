@@ -21,7 +21,7 @@ export interface Server {
   readonly sharesProcess?: boolean;
   /** How long a new backend may take to answer `initialize`. */
   readonly startTimeoutMs: number;
-  /** What becomes of a session whose backend ends by itself (DESIGN decision 5). */
+  /** What becomes of a session whose backend ends by itself (docs/design.md, D5). */
   readonly onBackendExit: 'restore' | 'end';
   /** A session that is idle for so many milliseconds lets go of its backend until it is used again; absent for never. */
   readonly hibernateAfterMs?: number | undefined;

@@ -22,7 +22,7 @@ interface Waiting {
 }
 
 /**
- * Turns of a group's requests for which the server may ask its clients something (DESIGN decision 7). Where nothing in a
+ * Turns of a group's requests for which the server may ask its clients something (docs/design.md, D7). Where nothing in a
  * question says for which request it is, there is one such request at a time: so the question is of its client, and no
  * other's (P2, P11). The others wait, first come, first served, or go to another session of the group.
  */

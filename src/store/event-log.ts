@@ -75,13 +75,13 @@ export type ReadOutcome =
   | { readonly outcome: 'in_future' };
 
 /**
- * One append-only list of events per session (DESIGN decision 2).
+ * One append-only list of events per session (docs/design.md, D2).
  *
  * Order: the events of a session are totally ordered; a read returns a stream's in that order, without gap and without
  * duplicate unless it says `broken`. Durability: an event reported as `stored` is read by every later read, on any
  * instance, until the limits (count, bytes, age) evict it, oldest first, or the store itself loses data.
  *
- * A rejection with `StoreUnavailable` is an unknown outcome: ask again with the same arguments (DESIGN decision 11).
+ * A rejection with `StoreUnavailable` is an unknown outcome: ask again with the same arguments (docs/design.md, D11).
  */
 export interface EventLog {
   /**

@@ -34,7 +34,7 @@ export interface WaitingMail {
 }
 
 /**
- * The running gateways that share a store: who lives (leases, DESIGN decision 3) and their mailboxes (decision 4).
+ * The running gateways that share a store: who lives (leases, docs/design.md, D3) and their mailboxes (D4).
  *
  * An instance is a name that is used once: a name whose lease has lapsed never lives again, so that "this owner is lost"
  * stays true. A rejection with `StoreUnavailable` is an unknown outcome; every method may be called again.

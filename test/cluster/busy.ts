@@ -13,7 +13,7 @@ import type { SessionTranscript } from '../support/transcript.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { faultArgs, mayTakeOver } from './patience.ts';
 
-/** `FAULT_SIZE=full`: as many sessions and as long outages as HARDENING.md has; half an hour is not enough for all. */
+/** `FAULT_SIZE=full`: as many sessions and as long outages as docs/hardening.md has; half an hour is not enough for all. */
 export const isFullSize = process.env['FAULT_SIZE'] === 'full';
 export const busySessions = isFullSize ? 50 : 16;
 

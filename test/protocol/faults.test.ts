@@ -71,7 +71,7 @@ describe('the catalogue of faults', () => {
     ['host_not_allowed', 403, -32000],
     ['duplicate_header', 400, -32000],
     ['bad_target', 400, -32000],
-  ] satisfies [Reason, number, number][])('%s is %i with %i, as HARDENING.md says', (reason, status, code) => {
+  ] satisfies [Reason, number, number][])('%s is %i with %i, as docs/hardening.md says', (reason, status, code) => {
     expect(entryOf(reason)).toMatchObject({ status, code });
   });
 });

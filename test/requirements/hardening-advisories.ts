@@ -1,6 +1,6 @@
 import type { Requirement } from './requirement.ts';
 
-/** HARDENING.md: Advisories of peers. */
+/** docs/hardening.md: Advisories of peers. */
 export const advisories: readonly Requirement[] = [
   {
     id: 'A01',

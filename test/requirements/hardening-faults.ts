@@ -1,6 +1,6 @@
 import type { Requirement } from './requirement.ts';
 
-/** HARDENING.md: Faults to survive. */
+/** docs/hardening.md: Faults to survive. */
 export const faults: readonly Requirement[] = [
   {
     id: 'F01',

@@ -1,6 +1,6 @@
 import type { Requirement } from './requirement.ts';
 
-/** HARDENING.md: Bad inputs and their answers. */
+/** docs/hardening.md: Bad inputs and their answers. */
 export const inputs: readonly Requirement[] = [
   { id: 'B01', text: 'A body that is not JSON, empty, truncated or not UTF-8 gets 400 and -32700.' },
   { id: 'B02', text: 'JSON that is not JSON-RPC (scalar, no jsonrpc, result with error, Method) gets 400 and -32600.' },

@@ -1,6 +1,6 @@
 import type { Requirement } from './requirement.ts';
 
-/** HARDENING.md: Security properties. */
+/** docs/hardening.md: Security properties. */
 export const properties: readonly Requirement[] = [
   {
     id: 'S01',

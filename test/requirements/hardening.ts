@@ -5,5 +5,5 @@ import { inputs } from './hardening-inputs.ts';
 import { properties } from './hardening-properties.ts';
 import type { Requirement } from './requirement.ts';
 
-/** Every row of HARDENING.md, and what the audit of November 2026 found. */
+/** Every row of docs/hardening.md. */
 export const hardening: readonly Requirement[] = [...faults, ...inputs, ...properties, ...advisories, ...floor];

@@ -1,18 +1,19 @@
 import type { OpenIssue } from './open-issues.ts';
 
 /**
- * One thing that the gateway has to do, as data (STYLE.md 17). A test cites it by its id in brackets in its name, for
- * example `it('[R7.04] refuses …')`; test/requirements/coverage.test.ts fails for one that nothing cites.
+ * One thing that the gateway has to do, as data. A test cites it by its id in brackets in its name, for example
+ * `it('[R7.04] refuses …')`; coverage.test.ts fails for one that nothing cites. docs/protocol.md and docs/hardening.md are
+ * written from these: `npx vitest run test/requirements/pages.test.ts --update`.
  */
 export interface Requirement {
   /**
-   * The place in its list: `R7.04` is the fourth line of section 7 of PROTOCOL.md, `F16` the sixteenth row of its table
-   * in HARDENING.md. A letter behind it marks the part of a line that comes with a later issue than the rest.
+   * The place in its list: `R7.04` is the fourth of section 7 in docs/protocol.md, `F16` the sixteenth fault in
+   * docs/hardening.md. A letter behind it marks the part of a line that comes with a later issue than the rest.
    */
   readonly id: string;
   /** What has to be true, in one sentence. */
   readonly text: string;
-  /** Where it comes from: a document by PROTOCOL.md's abbreviation, or an advisory. */
+  /** Where it comes from: a document by the abbreviation of docs/protocol.md, or an advisory. */
   readonly source?: string;
   /** Why no test can show it, for what is documented or a matter of the repository. */
   readonly untested?: string;

@@ -9,7 +9,7 @@ import { section7 } from './section-7.ts';
 import { section8 } from './section-8.ts';
 import { section9 } from './section-9.ts';
 
-/** Every line of PROTOCOL.md. */
+/** Every requirement of docs/protocol.md. */
 export const requirements: readonly ProtocolRequirement[] = [
   ...section1,
   ...section2,

@@ -1,6 +1,6 @@
 import type { ProtocolRequirement } from './requirement.ts';
 
-/** PROTOCOL.md, section 1: One endpoint, two eras: which era a request belongs to. */
+/** docs/protocol.md, section 1: One endpoint, two eras: which era a request belongs to. */
 export const section1: readonly ProtocolRequirement[] = [
   {
     id: 'R1.01',

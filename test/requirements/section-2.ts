@@ -1,6 +1,6 @@
 import type { ProtocolRequirement } from './requirement.ts';
 
-/** PROTOCOL.md, section 2: Modern HTTP, server side. */
+/** docs/protocol.md, section 2: Modern HTTP, server side. */
 export const section2: readonly ProtocolRequirement[] = [
   {
     id: 'R2.01',

@@ -1,6 +1,6 @@
 import type { ProtocolRequirement } from './requirement.ts';
 
-/** PROTOCOL.md, section 3: Results as the modern era shapes them. */
+/** docs/protocol.md, section 3: Results as the modern era shapes them. */
 export const section3: readonly ProtocolRequirement[] = [
   {
     id: 'R3.01',

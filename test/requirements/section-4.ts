@@ -1,6 +1,6 @@
 import type { ProtocolRequirement } from './requirement.ts';
 
-/** PROTOCOL.md, section 4: Multi-round-trip requests. */
+/** docs/protocol.md, section 4: Multi-round-trip requests. */
 export const section4: readonly ProtocolRequirement[] = [
   {
     id: 'R4.01',

@@ -1,6 +1,6 @@
 import type { ProtocolRequirement } from './requirement.ts';
 
-/** PROTOCOL.md, section 5: Subscriptions. */
+/** docs/protocol.md, section 5: Subscriptions. */
 export const section5: readonly ProtocolRequirement[] = [
   {
     id: 'R5.01',

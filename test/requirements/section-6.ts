@@ -1,6 +1,6 @@
 import type { ProtocolRequirement } from './requirement.ts';
 
-/** PROTOCOL.md, section 6: stdio, client side of the gateway. */
+/** docs/protocol.md, section 6: stdio, client side of the gateway. */
 export const section6: readonly ProtocolRequirement[] = [
   {
     id: 'R6.01',

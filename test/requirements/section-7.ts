@@ -1,6 +1,6 @@
 import type { ProtocolRequirement } from './requirement.ts';
 
-/** PROTOCOL.md, section 7: Legacy HTTP, server side. */
+/** docs/protocol.md, section 7: Legacy HTTP, server side. */
 export const section7: readonly ProtocolRequirement[] = [
   {
     id: 'R7.01',

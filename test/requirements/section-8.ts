@@ -1,6 +1,6 @@
 import type { ProtocolRequirement } from './requirement.ts';
 
-/** PROTOCOL.md, section 8: HTTP+SSE servers, and old clients. */
+/** docs/protocol.md, section 8: HTTP+SSE servers, and old clients. */
 export const section8: readonly ProtocolRequirement[] = [
   {
     id: 'R8.01',

@@ -1,6 +1,6 @@
 import type { ProtocolRequirement } from './requirement.ts';
 
-/** PROTOCOL.md, section 9: What the official SDKs need from a gateway. */
+/** docs/protocol.md, section 9: What the official SDKs need from a gateway. */
 export const section9: readonly ProtocolRequirement[] = [
   {
     id: 'R9.01',

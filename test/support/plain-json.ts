@@ -91,7 +91,7 @@ export function hasDuplicates(node: Node, level = 0): boolean {
   return next !== undefined && hasDuplicates(next.value, level + 1);
 }
 
-/** The keys that mean something on each level, as the specification and HARDENING name them. */
+/** The keys that mean something on each level, as the specification and docs/hardening.md (B04) name them. */
 const meanings = [
   ['jsonrpc', 'id', 'method', 'params', 'result', 'error'],
   [

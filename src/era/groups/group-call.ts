@@ -36,7 +36,7 @@ const keptMs = 65_000;
  * One request of a client without a session of its own: a request in a session of its group, under an id of the gateway. What
  * the session answers is the client's, in the form of its era. A question of the server ends the request with
  * `input_required` while the call goes on waiting in its session: a retry, on any instance, gives the answers and goes on
- * reading the call's stream, which is in the log (DESIGN decision 7).
+ * reading the call's stream, which is in the log (docs/design.md, D7).
  */
 export class GroupCall {
   readonly #host: CallHost;

@@ -66,7 +66,7 @@ const untranslated: ReadonlySet<string | undefined> = new Set([
 ]);
 
 /**
- * A server of the legacy era as modern clients meet it (DESIGN decision 7, docs/decisions/0027), and one of either era as
+ * A server of the legacy era as modern clients meet it (docs/design.md, D7, docs/decisions/0027), and one of either era as
  * legacy clients meet it that have no session. Their requests are those of sessions that the gateway opens as a client, one for each group of clients that may share one, and more where calls wait
  * for input. Any instance serves any request: a session is found by the key of its place.
  */

@@ -37,7 +37,7 @@ const toleratedMs = 1_000;
 
 /**
  * This instance among the others: its name, its lease, and the loop that renews the lease and reads the mailbox. If the
- * loop dies the lease lapses with it, so that a dead reader looks dead (DESIGN decision 3).
+ * loop dies the lease lapses with it, so that a dead reader looks dead (docs/design.md, D3).
  */
 export class Lease {
   /** Counts the times from which on everything owned here has to be registered again; 0 before the first lease. */

@@ -27,7 +27,7 @@ export interface MemoryLimits extends LogLimits {
  * Every call but `receive` is done before it returns, so its promise tells of something that has already happened; calls
  * are in order by themselves.
  * @param now milliseconds of a clock that never jumps; the default is the monotonic one, so that setting the system's
- *   clock does not empty the logs (HARDENING, fault 29)
+ *   clock does not empty the logs (docs/hardening.md, F29)
  */
 export function createMemoryStore(limits: MemoryLimits, now: () => number = () => performance.now()): Store {
   const {

@@ -31,7 +31,7 @@ const slotsRefreshMs = 5_000;
  * Prepares connections; the URL is looked at here, so that a wrong one throws at the start.
  *
  * No command waits in a queue for a connection and none is sent twice: with the connection each command that has no answer
- * is rejected. Whether it was done is then for the caller to find out (DESIGN decision 11). Reconnects for ever.
+ * is rejected. Whether it was done is then for the caller to find out (docs/design.md, D11). Reconnects for ever.
  *
  * @param maxReconnectMs the longest wait before the next attempt to connect
  */

@@ -25,7 +25,7 @@ describe('an endpoint', () => {
     expect(hrefOf('http://a:80/m', new URL('http://a/sse'))).toBe('http://a/m');
   });
 
-  // The property "SSRF" of HARDENING: A07 is the advisory.
+  // SSRF is S10 in docs/hardening.md; A07 is the advisory.
   it.each([
     ['another host', '//evil/m'],
     ['another host, with three slashes', '///evil/m'],

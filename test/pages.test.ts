@@ -1,0 +1,136 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync, readFileSync, statSync } from 'node:fs';
+import { posix } from 'node:path/posix';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from 'vitest';
+
+/** Everything that names a page of the project, or a part of one, names a page that is there. */
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const tracked = execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], {
+  cwd: root,
+  encoding: 'utf8',
+})
+  .split('\0')
+  .filter((path) => path !== '' && existsSync(`${root}${path}`));
+const read = (path: string): string => readFileSync(`${root}${path}`, 'utf8');
+const pages = tracked.filter((path) => path.endsWith('.md'));
+
+/** Text of the project that can cite a page: sources, tests, comments of deployments. */
+const citing = tracked
+  .filter(
+    (path) => /^(?:\.ci|\.github|bench|deploy|docs|examples|scripts|src|test)\//.test(path) || !path.includes('/'),
+  )
+  .filter((path) => /(?:\.(?:ts|mjs|js|md|json|ya?ml|conf|cfg|html|service)|\/run|Dockerfile)$/.test(path))
+  .filter((path) => path !== 'test/pages.test.ts' && path !== 'CHANGELOG.md' && !path.endsWith('package-lock.json'));
+
+/** A page without its code, where brackets are no links. */
+const proseOf = (text: string): string =>
+  text.replace(/^```.*?^```$/gms, '').replace(/(`+)(?!`).*?[^`]\1(?!`)/g, (code) => code.replace(/[[\]()]/g, '-'));
+
+/** The anchors that GitHub gives to the headings of a page, and those that it has itself. */
+function anchorsOf(text: string): Set<string> {
+  const headings = [...text.replace(/^```.*?^```$/gms, '').matchAll(/^#{1,6} +(.*?)\s*$/gm)].map(([, title = '']) =>
+    title
+      .replace(/\[([^\]]*)\]\([^)]*\)/g, '$1')
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N}\p{M} _-]/gu, '')
+      .replaceAll(' ', '-'),
+  );
+  const numbered = headings.map((slug, index) => {
+    const before = headings.slice(0, index).filter((other) => other === slug).length;
+    return before === 0 ? slug : `${slug}-${before}`;
+  });
+  return new Set([...numbered, ...[...text.matchAll(/<a id="([^"]+)">/g)].map(([, id = '']) => id)]);
+}
+
+interface Link {
+  readonly page: string;
+  readonly target: string;
+}
+
+const linksOf = (page: string): Link[] =>
+  [...proseOf(read(page)).matchAll(/\]\(\s*<?([^)\s>]+)>?(?:\s+"[^"]*")?\s*\)/g)].map(([, target = '']) => ({
+    page,
+    target,
+  }));
+
+/** Why a link leads nowhere, if it does not. */
+function faultOf({ page, target }: Link): string | undefined {
+  if (/^[a-z][a-z+.-]*:/i.test(target)) return undefined;
+  const [path = '', anchor] = target.split('#');
+  const file = path === '' ? page : posix.normalize(posix.join(posix.dirname(page), path));
+  if (!existsSync(`${root}${file}`)) return `${page}: ${target} is not there`;
+  if (anchor === undefined || statSync(`${root}${file}`).isDirectory()) return undefined;
+  return anchorsOf(read(file)).has(anchor) ? undefined : `${page}: ${target} has no such heading`;
+}
+
+describe('pages', () => {
+  it('link to files and headings that are there', () => {
+    expect(pages.length).toBeGreaterThan(20);
+    const links = pages.flatMap(linksOf);
+    expect(links.length).toBeGreaterThan(300);
+    expect(links.map(faultOf).filter((fault) => fault !== undefined)).toEqual([]);
+  });
+
+  it('are each reached from README.md', () => {
+    const seen = new Set(['README.md']);
+    for (const page of seen) {
+      if (!pages.includes(page)) continue;
+      const targets = linksOf(page).map(({ target }) => target.split('#')[0] as string);
+      for (const target of targets.filter((path) => path !== '' && !path.includes(':'))) {
+        const path = posix.normalize(posix.join(posix.dirname(page), target)).replace(/\/$/, '');
+        const index = [`${path}/README.md`].filter((file) => existsSync(`${root}${file}`));
+        for (const file of index.length > 0 ? index : [path]) seen.add(file);
+      }
+    }
+    const folders = [...seen].filter(
+      (path) => existsSync(`${root}${path}`) && statSync(`${root}${path}`).isDirectory(),
+    );
+    const isListed = (page: string): boolean => folders.includes(posix.dirname(page));
+    expect(pages.filter((page) => !seen.has(page) && !isListed(page))).toEqual([]);
+  });
+});
+
+describe('a citation', () => {
+  const cites = (path: string, pattern: RegExp): [line: string, name: string][] =>
+    [...read(path).matchAll(pattern)].map(([line, name = '']) => [line, name]);
+
+  it('names a page that is there', () => {
+    const faults = citing.flatMap((path) =>
+      cites(
+        path,
+        /(?<![\w/.-])((?:docs|src|test|deploy|examples|bench|scripts)\/[\w./-]+\.md|(?:README|AGENTS|SECURITY|CHANGELOG|DESIGN|PROTOCOL|HARDENING|STYLE)\.md)\b/g,
+      )
+        .filter(
+          ([, name]) => !existsSync(`${root}${name}`) && !existsSync(`${root}${posix.join(posix.dirname(path), name)}`),
+        )
+        .map(([, name]) => `${path}: ${name}`),
+    );
+    expect(faults).toEqual([]);
+  });
+
+  it('of a decision has the number of one', () => {
+    const numbers = pages.flatMap((page) => /^docs\/decisions\/(\d{4})-/.exec(page)?.[1] ?? []);
+    const faults = citing.flatMap((path) =>
+      cites(path, /(?:decisions\/|[Dd]ecision )(\d{4})\b/g)
+        .filter(([, number]) => !numbers.includes(number))
+        .map(([line]) => `${path}: ${line}`),
+    );
+    expect(faults).toEqual([]);
+  });
+
+  it('of docs/design.md names a promise or a decision there', () => {
+    const design = read('docs/design.md');
+    const faults = citing.flatMap((path) =>
+      cites(path, /docs\/design\.md, ((?:D|P)\d+)/g)
+        .filter(([, name]) => !new RegExp(`^(?:### ${name}\\.|- \\*\\*${name} )`, 'm').test(design))
+        .map(([line]) => `${path}: ${line}`),
+    );
+    expect(faults).toEqual([]);
+    const promises = citing
+      .filter((path) => path.startsWith('src/'))
+      .flatMap((path) => cites(path, /\bP(\d+)\b(?=[,);: ])/g));
+    expect(promises.map(([, number]) => Number(number)).filter((number) => number < 1 || number > 12)).toEqual([]);
+  });
+});

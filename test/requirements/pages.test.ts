@@ -1,0 +1,150 @@
+import { expect, it } from 'vitest';
+import { floor } from './floor.ts';
+import { advisories } from './hardening-advisories.ts';
+import { faults } from './hardening-faults.ts';
+import { inputs } from './hardening-inputs.ts';
+import { properties } from './hardening-properties.ts';
+import type { ProtocolRequirement, Requirement } from './requirement.ts';
+import { requirements } from './requirements.ts';
+
+/** Writes the pages for readers: `npx vitest run test/requirements/pages.test.ts --update`. */
+
+const specification = 'https://modelcontextprotocol.io/specification';
+
+/** What the sources of the protocol's requirements are called in the lists, and where they are. */
+const sources: readonly (readonly [name: string, text: string])[] = [
+  ['S26', `[2026-07-28, Streamable HTTP](${specification}/2026-07-28/basic/transports/streamable-http)`],
+  ['STD26', `[2026-07-28, stdio](${specification}/2026-07-28/basic/transports/stdio)`],
+  ['VER', `[2026-07-28, versioning](${specification}/2026-07-28/basic/versioning)`],
+  ['BAS', `[2026-07-28, basic](${specification}/2026-07-28/basic)`],
+  ['MRTR', `[2026-07-28, multi-round-trip requests](${specification}/2026-07-28/basic/patterns/mrtr)`],
+  ['SUB', `[2026-07-28, subscriptions](${specification}/2026-07-28/basic/patterns/subscriptions)`],
+  ['CAN', `[2026-07-28, cancellation](${specification}/2026-07-28/basic/patterns/cancellation)`],
+  ['CACHE', `[2026-07-28, caching](${specification}/2026-07-28/server/utilities/caching)`],
+  ['LOG', `[2026-07-28, logging](${specification}/2026-07-28/server/utilities/logging)`],
+  ['RES', `[2026-07-28, resources](${specification}/2026-07-28/server/resources)`],
+  [
+    'T25',
+    `[2025-11-25, transports](${specification}/2025-11-25/basic/transports); 2025-06-18 and 2025-03-26 say the same`,
+  ],
+  ['B0326', `[2025-03-26, batching](${specification}/2025-03-26/basic)`],
+  ['SSE24', `[2024-11-05, transports](${specification}/2024-11-05/basic/transports)`],
+  [
+    'V2',
+    'The official TypeScript SDK, version 2: no requirement of the specification, but clients in use depend on it',
+  ],
+];
+
+const sections: readonly string[] = [
+  'One endpoint, two eras',
+  'The modern era over HTTP: the gateway as server',
+  'Results in the modern era',
+  'Multi-round-trip requests',
+  'Subscriptions',
+  'stdio: the gateway as client',
+  'The legacy era over HTTP: the gateway as server',
+  'HTTP+SSE servers, and old clients',
+  'What the official SDKs need',
+];
+
+const generated = '<!-- Generated from test/requirements; npx vitest run test/requirements/pages.test.ts --update -->';
+
+const row = (...cells: readonly string[]): string =>
+  `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
+
+/** Words of requirements are plain text, in which Markdown must find nothing. */
+const plain = (text: string): string =>
+  text.replaceAll('<', '&lt;').replace(/[*]|__/g, (found) => found.replace(/./g, '\\$&'));
+
+const anchored = (id: string): string => `<a id="${id.toLowerCase()}"></a>${id}`;
+
+const isProtocols = (requirement: Requirement): requirement is ProtocolRequirement => 'level' in requirement;
+
+/** A table of requirements. A remark tells why no test can show one. */
+function tableOf(list: readonly Requirement[]): string {
+  const withSource = list.some(({ source }) => source !== undefined);
+  const rows = list.map((requirement) => {
+    const { id, text, source = '', untested } = requirement;
+    const remark = untested === undefined ? '' : ` *Without a test: ${plain(untested)}*`;
+    const level = isProtocols(requirement) ? [requirement.level] : [];
+    return row(anchored(id), `${plain(text)}${remark}`, ...level, ...(withSource ? [source] : []));
+  });
+  const head = ['', 'Requirement', ...(list.some(isProtocols) ? ['Level'] : []), ...(withSource ? ['Source'] : [])];
+  return [row(...head), row(...head.map(() => '---')), ...rows].join('\n');
+}
+
+function renderProtocol(): string {
+  const parts = sections.map((title, index) => {
+    const own = requirements.filter(({ id }) => id.startsWith(`R${index + 1}.`));
+    return `## ${index + 1}. ${title}\n\n${tableOf(own)}\n`;
+  });
+  return `${generated}
+
+# Protocol requirements
+
+These are the requirements of MCP that bind a gateway, in our words, one testable sentence each. Towards HTTP clients the
+gateway is a server; towards the servers behind it, a client. Both sets of requirements bind it. Tests cite a requirement by
+its id, for example \`it('[R7.04] …')\`, and the build fails for a requirement that no test cites.
+
+*Level* is that of the source: MUST, SHOULD or MAY. V2 marks what the official SDKs depend on.
+
+${row('Source', 'Document')}
+${row('---', '---')}
+${sources.map((source) => row(...source)).join('\n')}
+
+${parts.join('\n')}`;
+}
+
+function renderHardening(): string {
+  return `${generated}
+
+# Faults, bad inputs and attacks
+
+The gateway's behaviour under faults, bad input and attacks, one testable sentence each. Outcomes follow the
+[promises](design.md#promises). Tests cite a row by its id, for example \`it('[F16] …')\`, and the build fails for a row that
+no test cites. [SECURITY.md](../SECURITY.md) has the threat model.
+
+The usual test run uses small sizes. \`FAULT_SIZE=full\` uses the full ones: 50 sessions when an owner is killed, 2,000 resumes
+within a second, 200 starts and ends of a process, 10,000 cuts at the seam between replay and live events, outages of a minute.
+
+## Faults to survive
+
+${tableOf(faults)}
+
+## Bad inputs and their answers
+
+${tableOf(inputs)}
+
+## Security properties
+
+${tableOf(properties)}
+
+## Advisories about other programs
+
+Each was a vulnerability of another gateway, SDK or proxy. A test shows that it does not exist here.
+
+${tableOf(advisories)}
+
+## Findings of audits and reviews
+
+The letter names where a finding comes from: S the security audit of November 2026, C the review of the core, E the review of the
+edges, J the test suites of other projects, U untrue refusals under faults, M modern clients on legacy servers, P people in trouble.
+
+${tableOf(floor)}
+`;
+}
+
+it('docs/protocol.md is what the requirements say', async () => {
+  await expect(renderProtocol()).toMatchFileSnapshot('../../docs/protocol.md');
+});
+
+it('docs/hardening.md is what the requirements say', async () => {
+  await expect(renderHardening()).toMatchFileSnapshot('../../docs/hardening.md');
+});
+
+it('each source of a requirement of the protocol is explained', () => {
+  const known = sources.map(([name]) => name);
+  const named = requirements.flatMap(({ source }) => source.match(/\b(?!RFC)[A-Z]+\d*\b/g) ?? []);
+  expect([...new Set(named), 'V2'].filter((name) => !known.includes(name))).toEqual([]);
+  expect(known.filter((name) => !named.includes(name))).toEqual([]);
+});
