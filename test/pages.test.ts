@@ -92,6 +92,19 @@ describe('pages', () => {
   });
 });
 
+describe('a decision', () => {
+  const decisions = pages.filter((page) => /^docs\/decisions\/\d/.test(page));
+
+  it('begins with a paragraph in plain words', () => {
+    expect(decisions.filter((page) => !/^# \d+[:.] .*\n\n\*\*In short:\*\* \S/.test(read(page)))).toEqual([]);
+  });
+
+  it('is in the index', () => {
+    const index = read('docs/decisions/README.md');
+    expect(decisions.filter((page) => !index.includes(`](${posix.basename(page)})`))).toEqual([]);
+  });
+});
+
 describe('a citation', () => {
   const cites = (path: string, pattern: RegExp): [line: string, name: string][] =>
     [...read(path).matchAll(pattern)].map(([line, name = '']) => [line, name]);
