@@ -21,6 +21,13 @@ const transport = new StreamableHTTPClientTransport(new URL(url), {
 });
 const client = new Client({ name: 'ask', version: '1.0.0' });
 
+/** Ends the session at once. Without this request the gateway would keep the session for another half hour. */
+async function end() {
+  await transport.terminateSession();
+  await client.close();
+}
+for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => end().catch(() => client.close()));
+
 try {
   await client.connect(transport);
   if (tool === undefined) {
@@ -31,9 +38,9 @@ try {
     const { content } = await client.callTool({ name: tool, arguments: JSON.parse(text) }, { onprogress });
     for (const part of content) print(part.text ?? JSON.stringify(part));
   }
-  await transport.terminateSession();
 } catch (error) {
   print(`${error.name}: ${error.message}`);
   process.exitCode = 1;
 }
-await client.close();
+// A gateway that cannot be reached has no session to end.
+await end().catch(() => client.close());

@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { onTestFinished } from 'vitest';
 import { open } from '../support/http-client.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { copyCheckout, docker, lab } from './engine.ts';
+import { copyCheckout, docker, lab, prepareImages } from './engine.ts';
 
 const run = promisify(execFile);
 
@@ -80,8 +80,7 @@ export async function composeUp(extra?: 'old-server'): Promise<Compose> {
 
   const project = `gangway-${randomBytes(4).toString('hex')}`;
   const env = { ...process.env, COMPOSE_PROJECT_NAME: project, BALANCER_PORT: '', DOCKER_BUILDKIT: '1' };
-  // The lab makes stand-ins for the base images that it cannot pull.
-  if (lab !== undefined) await run(lab, ['images', checkout]);
+  await prepareImages(checkout);
   const [file, first] = lab === undefined ? ['docker', ['compose']] : [lab, ['compose']];
   const compose = (...args: string[]) =>
     run(file, [...first, ...files, ...args], { cwd: folder, env, maxBuffer: 64 * 1024 * 1024 });

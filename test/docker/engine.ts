@@ -33,6 +33,11 @@ export async function docker(...args: readonly string[]): Promise<string> {
   return stdout.trimEnd();
 }
 
+/** The lab makes stand-ins for the base images that a folder's files name, because it cannot pull them. */
+export async function prepareImages(folder: string): Promise<void> {
+  if (lab !== undefined) await run(lab, ['images', folder], { maxBuffer: 64 * 1024 * 1024 });
+}
+
 /** Builds the image of the project in `folder`. The lab adds stand-ins for base images that it cannot pull. */
 export async function build(tag: string, folder: string, args: readonly string[] = []): Promise<void> {
   const [file, ...all] =

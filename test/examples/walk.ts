@@ -35,6 +35,8 @@ export interface WalkOptions {
   readonly folder?: string;
   /** The part below these headings; all of it otherwise. */
   readonly headings?: readonly string[];
+  /** True where the page builds the image of the gateway. */
+  readonly buildsImage?: boolean;
   /** Ports that the page names. Free ones take their place, in the page and in the files of the folder. */
   readonly ports?: readonly number[];
   /** Other replacements, such as the name of a host. Outputs show the page's words again. */
@@ -60,8 +62,8 @@ export interface Walk {
   port(named: number): number;
   /** Runs one more command in the reader's shell, and resolves with what it prints. */
   run(command: string): Promise<string>;
-  /** Ends a terminal (SIGTERM to its processes). */
-  end(terminal: string): Promise<void>;
+  /** Ends the processes of a terminal. SIGKILL spares the servers, which have process groups of their own. */
+  end(terminal: string, signal?: 'SIGTERM' | 'SIGKILL'): Promise<void>;
 }
 
 /** A program of this machine with more options, for `programs`. */
@@ -77,12 +79,20 @@ const usual = {
   npx: `shift; package=$1; shift; exec "${root}node_modules/.bin/mcp-$(basename "$package")" "$@"`,
 };
 
+/** The context of the Dockerfile. */
+const partsOfImage = [
+  ...['Dockerfile', '.dockerignore', '.npmrc', 'package-lock.json', 'LICENSE', 'tsconfig.json'],
+  ...['scripts/build.mjs', 'src'],
+];
+
+/** Files whose ports and names are replaced; a Dockerfile has no ending. */
 const texts = new Set(['.json', '.mjs', '.yaml', '.yml', '.conf', '.cfg', '.md', '']);
 
 export async function walk({
   page,
   folder: from = dirname(page),
   headings,
+  buildsImage = false,
   ports = [],
   replace = {},
   instead = {},
@@ -109,15 +119,16 @@ export async function walk({
     let restored = text.replace(/\b\d{4,5}\b/g, (digits) => named.get(digits) ?? digits);
     for (const [old, now] of Object.entries(replace)) restored = restored.replaceAll(now, old);
     for (const [old, now] of Object.entries(inOutputs)) restored = restored.replaceAll(old, now);
-    return restored.replaceAll(checkout, '');
+    return restored.replaceAll(checkout, '').replaceAll('\r', '');
   };
 
-  for (const name of ['examples', 'deploy']) cpSync(`${root}${name}`, join(checkout, name), { recursive: true });
-  for (const name of ['node_modules', 'package.json']) symlinkSync(`${root}${name}`, join(checkout, name));
+  const copied = ['examples', 'deploy', 'package.json', ...(buildsImage ? partsOfImage : [])];
+  for (const name of copied) cpSync(`${root}${name}`, join(checkout, name), { recursive: true });
+  symlinkSync(`${root}node_modules`, join(checkout, 'node_modules'));
   const folder = join(checkout, from);
   mkdirSync(folder, { recursive: true });
-  for (const copied of ['examples', 'deploy']) {
-    for (const entry of readdirSync(join(checkout, copied), { recursive: true, withFileTypes: true })) {
+  for (const edited of ['examples', 'deploy']) {
+    for (const entry of readdirSync(join(checkout, edited), { recursive: true, withFileTypes: true })) {
       const path = join(entry.parentPath, entry.name);
       if (!entry.isFile() || !texts.has(extname(entry.name)) || entry.name === 'dashboard.json') continue;
       const text = readFileSync(path, 'utf8');
@@ -135,20 +146,21 @@ export async function walk({
   const options = {
     cwd: folder,
     detached: true,
-    // No port for operators, unless the page has one.
+    // The gateway's default ports are replaced too. There is no port for operators, unless the page has one.
     env: {
       ...process.env,
-      ...(given.has(9464) ? {} : { GANGWAY_ADMIN_PORT: '0' }),
+      GANGWAY_ADMIN_PORT: `${given.get(9464) ?? 0}`,
+      ...(given.has(8080) && { GANGWAY_PORT: `${given.get(8080)}` }),
       ...env,
       PATH: `${bin}:${process.env['PATH']}`,
     },
   };
-  const end = async (terminal: string): Promise<void> => {
+  const end = async (terminal: string, signal: NodeJS.Signals = 'SIGTERM'): Promise<void> => {
     const child = terminals.get(terminal);
     terminals.delete(terminal);
     if (child?.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
     const closed = once(child, 'close');
-    process.kill(-child.pid, 'SIGTERM');
+    process.kill(-child.pid, signal);
     await withDeadline(closed, { deadlineMs: 30_000, what: `terminal ${terminal} to end` });
   };
 

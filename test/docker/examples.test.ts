@@ -1,0 +1,93 @@
+import { randomBytes } from 'node:crypto';
+import { beforeAll, expect, it, onTestFinished } from 'vitest';
+import { walk } from '../examples/walk.ts';
+import { root } from '../support/gateway.ts';
+import { findFreePort } from '../support/redis-process.ts';
+import { waitFor } from '../support/wait-for.ts';
+import { docker, lab, prepareImages } from './engine.ts';
+
+/** The pages that need Docker, followed as a reader does. The others are in test/examples. */
+
+beforeAll(() => prepareImages(root), 600_000);
+
+const everything = 'node /checkout/node_modules/@modelcontextprotocol/server-everything/dist/index.js';
+
+/** The Docker client. Each container of `docker run` sees the checkout, so that no server has to be downloaded. */
+const client = `
+run() { shift; exec ${lab === undefined ? 'docker' : `"${lab}" docker`} run --volume "${root}:/checkout:ro" "$@"; }
+case $1 in
+  run) run "$@" ;;
+${
+  lab === undefined
+    ? '  *) exec docker "$@" ;;'
+    : `
+  compose) exec "${lab}" "$@" ;;
+  build)
+    shift
+    rest=()
+    while [ $# -gt 1 ]; do
+      case $1 in
+        --tag) tag=$2; shift ;;
+        --quiet) ;;
+        *) rest+=("$1") ;;
+      esac
+      shift
+    done
+    exec "${lab}" build "$tag" "$1" "\${rest[@]}" ;;
+  *) exec "${lab}" docker "$@" ;;`
+}
+esac`.replace('exec docker', `PATH="${process.env['PATH']}" exec docker`);
+
+const id = randomBytes(4).toString('hex');
+
+/** Follows a page. Its image, its containers and its port are those of this test. */
+async function follow(page: string, folder?: string) {
+  const published = await findFreePort();
+  onTestFinished(async () => {
+    const all = await docker('ps', '--all', '--quiet', '--filter', `name=${id}`);
+    if (all !== '') await docker('rm', '--force', ...all.split('\n'));
+  }, 120_000);
+  return walk({
+    page,
+    ...(folder !== undefined && { folder }),
+    buildsImage: true,
+    ports: page.includes('container-per-server') ? [8080] : [],
+    replace: { '127.0.0.1:8080': `127.0.0.1:${published}` },
+    instead: {
+      'npx -y @modelcontextprotocol/server-everything': everything,
+      '--name gangway': `--name gangway-${id}`,
+      '--force gangway': `--force gangway-${id}`,
+      '--tag mcp-gangway': `--tag mcp-gangway-test`,
+      ' mcp-gangway --': ` mcp-gangway-test --`,
+      'mcp-gangway check': 'mcp-gangway-test check',
+      'FROM mcp-gangway': 'FROM mcp-gangway-test',
+    },
+    env: { COMPOSE_PROJECT_NAME: `gangway${id}`, COMPOSE_DOCKER_CLI_BUILD: '1', DOCKER_BUILDKIT: '1' },
+    programs: { docker: client },
+    deadlineMs: 280_000,
+  });
+}
+
+it('examples/stdio-in-docker', async () => {
+  const { outputs } = await follow('examples/stdio-in-docker/README.md');
+  expect(outputs).toHaveLength(3);
+}, 600_000);
+
+it('docs/recipes/stdio-in-docker.md', async () => {
+  await follow('docs/recipes/stdio-in-docker.md', '.');
+}, 1_200_000);
+
+it('examples/container-per-server, where a gateway that is killed leaves no container', async () => {
+  const example = await follow('examples/container-per-server/README.md');
+  const count = `node ../ask.mjs http://127.0.0.1:8080/mcp count '{"to":100000,"everyMs":100}'`;
+  await example.run(`${count} > three.txt & until grep --quiet 'progress 1 ' three.txt; do sleep 0.1; done`);
+  expect(await docker('ps', '--quiet', '--filter', 'ancestor=demo-server')).not.toBe('');
+  await example.end('2', 'SIGKILL');
+  const isGone = async () => (await docker('ps', '--quiet', '--filter', 'ancestor=demo-server')) === '';
+  await waitFor(isGone, { deadlineMs: 60_000, intervalMs: 200, what: 'the container to end' });
+}, 600_000);
+
+it('examples/two-hosts-with-redis-and-nginx', async () => {
+  const { outputs } = await follow('examples/two-hosts-with-redis-and-nginx/README.md');
+  expect(outputs[3]).toMatch(/Counted to 150 on gateway-2\.|took effect is unknown/);
+}, 1_200_000);
