@@ -10,6 +10,7 @@ import { describe, expect, it } from 'vitest';
  */
 const levelOf = new Map([
   ['boundary.ts', 0],
+  ['docs-page.ts', 0],
   ['protocol', 0],
   ['store', 1],
   ['backend', 1],

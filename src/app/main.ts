@@ -20,7 +20,6 @@ import { hasAuthentication } from './configuration/authentication.ts';
 import { type Configuration, type GatewayConfig, readConfiguration } from './configuration/config.ts';
 import { renderHelp } from './configuration/help.ts';
 import type { ConfigurationSource } from './configuration-reload.ts';
-import { findDocsFolder } from './docs-folder.ts';
 import { statesOf } from './file-watch.ts';
 import { type Gateway, startGateway } from './gateway.ts';
 import { makeKey } from './make-key.ts';
@@ -52,15 +51,13 @@ export async function main(): Promise<void> {
   if (configuration.command === 'key') {
     const { key, entry, variable } = makeKey(configuration.name);
     process.stderr.write(
-      'The key, which is shown this once. Below it, its hash: for the file of --api-keys, which is a list [entry, entry], and for GANGWAY_API_KEYS.\n',
+      'Save this key: it is shown only once. The next lines are its entry for the --api-keys file (a JSON list) and for GANGWAY_API_KEYS.\n',
     );
     process.stdout.write(`${key}\n${entry}\n${variable}\n`);
     return;
   }
   if (!('config' in configuration)) {
-    process.stdout.write(
-      configuration.command === 'help' ? renderHelp(configuration.on, findDocsFolder()) : `${version}\n`,
-    );
+    process.stdout.write(configuration.command === 'help' ? renderHelp(configuration.on) : `${version}\n`);
     return;
   }
   const { command, config, warnings, file, isJson, asksReady } = configuration;

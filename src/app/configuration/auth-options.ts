@@ -18,22 +18,25 @@ const network = z.string({ error: 'must be an address' }).refine((value) => pars
 
 /** Options that say who may use the gateway; a part of `globalOptions`. */
 export const authOptions = {
-  requireAuth: turnedOn('Refuses to start where no authentication is configured, on whatever address.'),
-  apiKeysFile: text<string | undefined>(undefined, file, 'File with API keys of clients; mcp-gangway key makes one.', {
+  requireAuth: turnedOn('Refuse to start without authentication, on any address.'),
+  apiKeysFile: text<string | undefined>(undefined, file, 'File with API keys; create a key with mcp-gangway key.', {
     inHelp: true,
   }),
   proxyIdentityHeader: text<string | undefined>(
     undefined,
     identityHeader,
-    'Header in which a proxy in front says who its user is; it must remove what clients send under that name.',
+    'Header in which a trusted proxy names the user. The proxy must remove this header from client requests.',
   ),
   proxyScopesHeader: text<string | undefined>(
     undefined,
     identityHeader,
-    'Header in which that proxy says what its user may do, as scopes separated by blanks or commas; without it, everything.',
+    "Header in which the trusted proxy lists the user's scopes, separated by blanks or commas. Without this option, users have all scopes.",
   ),
   trustedProxy: {
-    ...list(network, 'Address or network (CIDR) of a proxy whose identity header counts; from others it is refused.'),
+    ...list(
+      network,
+      'Address or network (CIDR) of a trusted proxy. An identity header from any other address is refused.',
+    ),
     inHelp: false,
   },
 } as const satisfies Readonly<Record<string, Option>>;

@@ -25,7 +25,7 @@ export const credentialOptions = {
     schema: entries,
     default: {},
     description:
-      "What a server gets of each client: NAME={header:X-Token} or NAME={claim:sub}; NAME is a variable of a STDIO server's process, a header of an HTTP or ws server; repeatable.",
+      'Client credential for a server: NAME={header:X-Token} or NAME={claim:sub}; repeatable. NAME is an environment variable of a STDIO server, or a header of a server at an http(s):// or ws(s):// URL.',
     bounds: '',
     inHelp: false,
   } as Option<Readonly<Record<string, string>>>,

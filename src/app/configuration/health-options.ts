@@ -6,16 +6,16 @@ export const probeOptions = {
   probeEveryMs: integer(
     0,
     [0, longestMs],
-    'Milliseconds between probes of the server, for /readyz and metrics; 0 for none. Each of a STDIO server of the older revisions starts a process.',
+    'Interval (ms) between probes of the server, for /readyz and metrics; 0 disables probes. Each probe of a legacy STDIO server starts a process.',
   ),
   probeTimeoutMs: integer(
     10 * second,
     [1, longestMs],
-    'Milliseconds that the server has to answer a question of a probe; its start counts, where there is one.',
+    'Time limit (ms) for the server to answer a probe, including its start.',
   ),
-  probeFailures: integer(3, [1, 1_000], 'Probes in a row without an answer after which the server counts as down.'),
-  probeSuccesses: integer(2, [1, 1_000], 'Probes in a row with an answer after which it counts as up again.'),
+  probeFailures: integer(3, [1, 1_000], 'Failed probes in a row after which the server counts as down.'),
+  probeSuccesses: integer(2, [1, 1_000], 'Successful probes in a row after which the server counts as up again.'),
   probeRequired: turnedOn(
-    'Whether /readyz is 503 while the server is down by its probes: for instances that are of no use without it.',
+    'Let /readyz answer 503 while probes report this server as down. Use this if an instance is useless without the server.',
   ),
 } as const;

@@ -1,3 +1,4 @@
+import { docsPage } from '../../docs-page.ts';
 import { forms, type HelpTopic } from './command-line.ts';
 import type { Option } from './option-kinds.ts';
 import { environmentNameOf, flagOf } from './option-names.ts';
@@ -6,14 +7,10 @@ import { globalOptions, serverOptions } from './options.ts';
 const columns = 80;
 const indent = 21;
 
-/**
- * What `--help` prints, on 80 columns.
- * @param docsFolder where `docs` is, if it is there; on a line of its own, however long it is
- */
-export const renderHelp = (topic: HelpTopic = 'gateway', docsFolder?: string): string =>
-  `${texts[topic](docsFolder).join('\n')}\n`;
+/** The text of `--help`, on 80 columns. Lines with a URL may be longer. */
+export const renderHelp = (topic: HelpTopic = 'gateway'): string => `${texts[topic]().join('\n')}\n`;
 
-const texts: Readonly<Record<HelpTopic, (docsFolder?: string) => readonly string[]>> = {
+const texts: Readonly<Record<HelpTopic, () => readonly string[]>> = {
   gateway: onGateway,
   all: onAll,
   check: onCheck,
@@ -23,96 +20,106 @@ const texts: Readonly<Record<HelpTopic, (docsFolder?: string) => readonly string
 
 type Options = readonly (readonly [string, Option])[];
 
+const otherSources = [
+  `Each option can also be an environment variable, such as ${environmentNameOf('maxSessions')},`,
+  'or a key of the configuration file, such as maxSessions.',
+];
+
 /** The forms, the main options and two examples, on one screen of 40 lines. */
 function onGateway(): readonly string[] {
   const options: Options = Object.entries({ ...globalOptions, ...serverOptions });
   const [single, remote, file] = forms;
   return [
-    'Puts MCP servers behind one Streamable HTTP endpoint.',
+    'Serves MCP servers at Streamable HTTP endpoints.',
     '',
     'Usage:',
     `  ${single.padEnd(43)} one STDIO server`,
-    `  ${file.padEnd(43)} several, at /<name>/mcp`,
+    `  ${file.padEnd(43)} several servers, at /<name>/mcp`,
     `  ${remote.padEnd(43)} one remote server`,
-    `  ${'mcp-gangway check [the same]'.padEnd(43)} try each server (--json), and end`,
-    `  ${'mcp-gangway health [the same]'.padEnd(43)} ask a running gateway (--ready)`,
-    `  ${'mcp-gangway key <name>'.padEnd(43)} make an API key`,
+    `  ${'mcp-gangway check [the same]'.padEnd(43)} check each server, then exit`,
+    `  ${'mcp-gangway health [the same]'.padEnd(43)} check a running gateway`,
+    `  ${'mcp-gangway key <name>'.padEnd(43)} create an API key`,
     '',
-    'Options:',
-    ...row('--config', 'File with several servers, and options.'),
+    'Main options:',
+    ...row('--config', 'Configuration file with servers and options.'),
     ...options.filter(([, { inHelp }]) => inHelp).flatMap(([key, option]) => describe(key, option)),
-    ...row('-h, --help', 'Print this.'),
+    ...row('-h, --help', 'Print this help; --help all prints all options.'),
     ...row('-v, --version', 'Print the version.'),
-    `Each is also a variable, as ${environmentNameOf('maxSessions')}, and a key of the file.`,
+    ...otherSources,
     '',
-    'Examples:',
+    'Example:',
     '  mcp-gangway -- npx -y @modelcontextprotocol/server-everything',
-    '  mcp-gangway --port 3000 --config gangway.json',
     '',
-    'All (--admin-port, --audit, …): mcp-gangway --help all; docs/configuration.md',
+    `Docs: ${docsPage('reference/command-line.md')}`,
   ];
 }
 
-function onAll(docsFolder?: string): readonly string[] {
+function onAll(): readonly string[] {
   const each = (options: Options): readonly string[] => options.flatMap(([key, option]) => describe(key, option));
   return [
-    `Each is also a variable, as ${environmentNameOf('maxSessions')}, and a key of the file.`,
+    ...otherSources,
     '',
-    'Of the gateway:',
-    ...row('--config', 'File with several servers, and options.'),
+    'Options of the gateway:',
+    ...row('--config', 'Configuration file with servers and options.'),
     ...each(Object.entries(globalOptions)),
     '',
-    'Of servers; in the file each can have its own:',
+    'Options of a server. In the file, each server can have its own:',
     ...each(Object.entries(serverOptions)),
     '',
-    'With their bounds, and the file: docs/configuration.md',
-    ...(docsFolder === undefined ? [] : ['docs is here:', `  ${docsFolder}`]),
+    'Allowed values and the format of the file:',
+    `  ${docsPage('reference/configuration.md')}`,
   ];
 }
 
 function onCheck(): readonly string[] {
   return [
-    'Tries each server as the gateway would start it, names what it offers, ends it;',
-    'looks at Redis and at the configuration, and says what to do.',
+    'Starts each server as the gateway would, lists what it offers and stops it.',
+    'Also checks Redis and the configuration. Says how to fix each problem.',
     '',
     'Usage:',
     ...forms.map((form) => `  ${form.replace('mcp-gangway', 'mcp-gangway check')}`),
     '',
     'Options:',
-    ...row('--json', 'Print one JSON object (docs/health.md).'),
-    '  and those of the gateway: mcp-gangway --help',
+    ...row('--json', 'Print one JSON object instead of text.'),
+    '  and the options of the gateway: mcp-gangway --help',
     '',
-    'Exit code: 0 every server works, and Redis; 1 one does not; 2 the configuration',
-    'is wrong.',
+    'Exit code: 0 if everything works, 1 if a server or Redis does not, 2 if the',
+    'configuration is invalid.',
+    '',
+    `Docs: ${docsPage('health.md')}`,
   ];
 }
 
 function onHealth(): readonly string[] {
   return [
-    'Asks a running gateway for its health, for the health check of a container.',
+    'Checks whether a running gateway is healthy, for example in a container.',
     '',
     'Usage:',
     '  mcp-gangway health [the options of the gateway]',
     '',
-    'In a container whose main process is the gateway, its options are known.',
+    'In a container whose main process is the gateway, no options are needed.',
     '',
     'Options:',
-    ...row('--ready', 'Ask whether it takes new sessions (/readyz), not only whether it runs (/healthz).'),
+    ...row('--ready', 'Check whether the gateway accepts new sessions (/readyz), not only whether it runs (/healthz).'),
     '',
-    'Exit code: 0 the gateway is well; 1 it is not; 2 the configuration is wrong.',
+    'Exit code: 0 if healthy, 1 if not, 2 if the configuration is invalid.',
+    '',
+    `Docs: ${docsPage('health.md')}`,
   ];
 }
 
 function onKey(): readonly string[] {
   return [
-    'Makes an API key for a client.',
+    'Creates an API key for a client.',
     '',
     'Usage:',
-    '  mcp-gangway key <name>     who is to have it, such as alice',
+    '  mcp-gangway key <name>     the user of the key, such as alice',
     '',
-    'Prints three lines: the key, which is shown this once; its entry for the list in',
-    'the file of --api-keys; and the same for the variable GANGWAY_API_KEYS. The last',
-    'two hold a hash and not the key. What to do with them: docs/authentication.md',
+    'Prints three lines: the key, which is shown only once; its entry for the file of',
+    '--api-keys, which is a JSON list; and its entry for GANGWAY_API_KEYS. The entries',
+    'contain a hash of the key, not the key.',
+    '',
+    `Docs: ${docsPage('authentication.md')}`,
   ];
 }
 

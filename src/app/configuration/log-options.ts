@@ -22,12 +22,12 @@ function explain({ index, wrong, name }: LogLevelsFault, isOneOfSeveral: boolean
 
 /** Options of the log; a part of `globalOptions`. */
 export const logOptions = {
-  logLevel: text('info', levels, `Least level to log: ${logLevels.join(', ')}; of parts: info,store=debug.`, {
+  logLevel: text('info', levels, `Minimum level: ${logLevels.join(', ')}; per part: info,store=debug.`, {
     inHelp: true,
   }),
   logFormat: text<'auto' | 'json' | 'pretty'>(
     'auto',
     z.enum(['auto', 'json', 'pretty'], { error: 'must be auto, json or pretty' }),
-    'How lines of the log look: json, or pretty for a person; auto is pretty on a terminal.',
+    'Log format: json, or pretty for people. auto: pretty on a terminal, otherwise json.',
   ),
 } as const satisfies Readonly<Record<string, Option>>;

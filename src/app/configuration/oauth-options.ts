@@ -49,31 +49,31 @@ export const oauthOptions = {
   authIssuer: {
     ...list(
       plainUrl(true),
-      'Issuer of the access tokens (JWT) that clients must bring, exactly as its metadata has it; repeatable.',
+      'Issuer of the access tokens (JWT) that clients must send, exactly as in its metadata; repeatable.',
     ),
     inHelp: false,
   },
   publicUrl: text<string | undefined>(
     undefined,
     plainUrl(false).transform((value) => value.replace(/\/$/, '')) as unknown as z.ZodType<string>,
-    'URL at which clients reach the gateway, without the path of an endpoint; tokens are issued for what begins with it.',
+    'URL at which clients reach the gateway, without the path of an endpoint. The audience of a token is an endpoint URL below it.',
   ),
   authAudience: {
     ...list(
       z.string({ error: 'must be a string' }).min(1, { error: 'must not be empty' }),
-      "Audience of tokens that are taken besides those issued for an endpoint's URL; repeatable.",
+      'Token audience to accept besides the URL of the endpoint; repeatable.',
     ),
     inHelp: false,
   },
   authJwksUrl: text<string | undefined>(
     undefined,
     plainUrl(true),
-    'URL of the keys of the only authIssuer, where it has no metadata that names it.',
+    "URL of the issuer's keys, for a single --auth-issuer whose metadata does not name them.",
   ),
   authAlgorithms: {
     ...list(
       z.enum(signatures, { error: `must be one of ${signatures.join(', ')}` }),
-      'Signature algorithm that tokens may have, instead of all that need no shared secret; repeatable.',
+      'Signature algorithm to accept; repeatable. By default, all that use a public key.',
     ),
     default: signatures,
     bounds: signatures.join(', '),
@@ -82,15 +82,15 @@ export const oauthOptions = {
   authClockSkewMs: integer(
     30 * second,
     [0, 5 * minute],
-    'Milliseconds that the clocks of gateway and issuer may differ.',
+    'Allowed clock difference (ms) between the gateway and the issuer.',
   ),
   authKeysStaleMs: integer(
     60 * minute,
     [0, 24 * 60 * minute],
-    'Milliseconds that keys of an issuer stay good that should have been fetched again; then requests get 503.',
+    "Time (ms) for which an issuer's keys stay in use after a failed refresh. After that, requests get 503.",
   ),
   impliedScopes: scopesByKey(
-    "Scopes for which a broader one stands, 'admin=read write'; repeatable.",
+    "Scopes that a broader scope includes, as 'admin=read write'; repeatable.",
     "must be 'scope=scope scope' on the command line and an object of scopes in the file",
   ),
 } as const satisfies Readonly<Record<string, Option>>;
@@ -99,7 +99,7 @@ export const oauthOptions = {
 export const scopeOptions = {
   requiredScopes: { ...list(scope, 'Scope that every request needs; repeatable.'), inHelp: false },
   toolScopes: scopesByKey(
-    "Scopes that calls of tools need, by a name in which * is any characters: 'delete_*=files:write'; repeatable.",
+    "Scopes that calls of a tool need, as 'delete_*=files:write'; * in the name matches any characters; repeatable.",
     "must be 'name=scope scope' on the command line and an object of scopes in the file",
   ),
 } as const satisfies Readonly<Record<string, Option>>;

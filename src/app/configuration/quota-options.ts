@@ -11,32 +11,39 @@ const bytes = [1, Number.MAX_SAFE_INTEGER] as const;
 export const quotaOptions = {
   principalSessions: optional(
     many,
-    'Sessions of one user open at once on an instance; with authentication a tenth of --max-sessions if this is not given.',
+    'Maximum number of open sessions per user on an instance. With authentication, the default is a tenth of --max-sessions.',
   ),
   principalProcesses: optional(
     many,
-    'Processes of STDIO servers of one user on an instance, those that are still ending too.',
+    'Maximum number of STDIO server processes per user on an instance, including processes that are still exiting.',
   ),
   principalStartsPerMinute: optional(
     many,
-    'Starts of processes for one user in a minute on an instance: so many at once, and then at that rate.',
+    'Maximum number of server starts per user and minute on an instance. A burst of this size is possible.',
   ),
   principalStreams: optional(
     many,
-    'Streams, unanswered requests and WebSockets of one user open at once on an instance.',
+    'Maximum number of open streams, unanswered requests and WebSockets per user on an instance.',
   ),
   principalRequestsPerS: optional(
     many,
-    'Requests of one user in a second, all instances together; each message on a WebSocket or in a batch is one.',
+    'Maximum number of requests per user and second, all instances together. Each message of a batch or a WebSocket counts.',
   ),
-  principalRequestBurst: integer(50, many, 'Requests that one user may send at once, and then at that rate.'),
-  principalBytes: optional(bytes, 'Bytes of unanswered requests of one user on an instance.'),
+  principalRequestBurst: integer(
+    50,
+    many,
+    'Number of requests that a user may send at once before --principal-requests-per-s applies.',
+  ),
+  principalBytes: optional(bytes, 'Maximum bytes of unanswered requests per user on an instance.'),
   maxStartsPerMinute: optional(
     many,
-    'Starts of processes for sessions in a minute on an instance: so many at once, and then at that rate.',
+    'Maximum number of server starts for sessions per minute on an instance. A burst of this size is possible.',
   ),
-  maxRequestsPerS: optional(many, 'Requests in a second on an instance: so many at once, and then at that rate.'),
-  maxBytesInFlight: optional(bytes, 'Bytes of unanswered requests on an instance.'),
+  maxRequestsPerS: optional(
+    many,
+    'Maximum number of requests per second on an instance. A burst of this size is possible.',
+  ),
+  maxBytesInFlight: optional(bytes, 'Maximum bytes of unanswered requests on an instance.'),
 } as const;
 
 const ofPrincipals = [

@@ -63,53 +63,53 @@ export const remoteOptions = {
   transport: text<TransportChoice>(
     'auto',
     z.enum(['auto', 'http', 'sse'], { error: 'must be auto, http or sse' }),
-    'Of an http(s):// server: http, sse or auto.',
+    'Transport of a server at a URL: http, sse, auto.',
     { inHelp: true },
   ),
   headers: {
     kind: 'headers',
     schema: headers,
     default: {},
-    description: "Header for an HTTP or ws server, 'Name: value'; repeatable.",
+    description: "Header for a server at a URL, 'Name: value'; repeatable.",
     bounds: '',
     inHelp: true,
   } as Option<Readonly<Record<string, string>>>,
   forwardHeaders: {
     ...list(
       forwardHeader,
-      'Name of a header of clients that goes on to an HTTP or ws server, such as Authorization; repeatable.',
+      'Client header to forward to a server at an http(s):// or ws(s):// URL, such as Authorization; repeatable.',
     ),
     inHelp: false,
   },
   upstreamCa: text<string | undefined>(
     undefined,
     file,
-    'File with the certificates (PEM) that an https:// or wss:// server is checked against, in place of the usual ones.',
+    "File with the CA certificates (PEM) for https:// and wss:// servers, instead of the system's.",
   ),
   upstreamCert: text<string | undefined>(
     undefined,
     file,
-    'File with the certificate (PEM) that is shown to an https:// or wss:// server.',
+    'File with the client certificate (PEM) for https:// and wss:// servers.',
   ),
-  upstreamKey: text<string | undefined>(undefined, file, 'File with the key (PEM) of that certificate.'),
+  upstreamKey: text<string | undefined>(undefined, file, 'File with the private key (PEM) of --upstream-cert.'),
   connectTimeoutMs: integer(
     10 * second,
     [1, longestMs],
-    'Milliseconds that a remote server has to accept a connection, an HTTP+SSE one to begin its stream, and a WebSocket one to answer the handshake.',
+    'Time limit (ms) for connecting to a remote server. For HTTP+SSE it includes the start of the stream, for WebSocket the handshake.',
   ),
   endpointTimeoutMs: integer(
     10 * second,
     [1, longestMs],
-    'Milliseconds that an HTTP+SSE server has to name its endpoint once its stream has begun.',
+    'Time limit (ms) for an HTTP+SSE server to name its endpoint after its stream has started.',
   ),
   postTimeoutMs: integer(
     60 * second,
     [1, longestMs],
-    'Milliseconds that an http(s):// server has to accept a message; a request may take as long as its call.',
+    'Time limit (ms) for an http(s):// server to accept a notification or a response. Requests have the request time limits.',
   ),
   upstreamIdleMs: integer(
     0,
     [0, longestMs],
-    'Milliseconds that a stream of an http(s):// server may be silent, for servers that send comments; 0 for ever.',
+    'Time (ms) for which a stream of an http(s):// server may be silent; 0 for no limit. Use it for servers that send comments.',
   ),
 } as const;

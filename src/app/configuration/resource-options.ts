@@ -6,25 +6,25 @@ const largestId = 2 ** 32 - 2;
 
 /** Options of one STDIO server that say what its processes may use. */
 export const resourceOptions = {
-  uid: optional([0, largestId], 'Number of the user as whom a STDIO server runs, with gid; only root may choose one.'),
-  gid: optional([0, largestId], 'Number of the group with which it runs, and with no other.'),
-  nice: integer(0, [0, 19], 'By how much a STDIO server gives way to other processes (nice).'),
+  uid: optional([0, largestId], 'Numeric user id of a STDIO server. Requires --gid and a gateway that runs as root.'),
+  gid: optional([0, largestId], 'Numeric group id of a STDIO server, which gets no other group.'),
+  nice: integer(0, [0, 19], 'Niceness of a STDIO server: a higher value gives other processes priority.'),
   maxMemoryBytes: optional(
     [1, Number.MAX_SAFE_INTEGER],
-    'Bytes of memory that the processes of a STDIO server may use together (resident, Linux); beyond, they are killed and the server is restored.',
+    'Maximum memory of all processes of a STDIO server together (resident bytes, Linux). Above it, the processes are killed and the server is restored.',
   ),
   maxAddressSpaceBytes: optional(
     [1, Number.MAX_SAFE_INTEGER],
-    'Bytes of address space of each of its processes (prlimit); some runtimes, as Node.js, reserve far more than they use.',
+    'Maximum address space of each process of a STDIO server in bytes (prlimit). Some runtimes, such as Node.js, reserve far more than they use.',
   ),
-  maxOpenFiles: optional([3, 2 ** 31 - 1], 'Files that each of its processes may have open (prlimit).'),
+  maxOpenFiles: optional([3, 2 ** 31 - 1], 'Maximum number of open files of each process of a STDIO server (prlimit).'),
   maxProcesses: optional(
     [1, 2 ** 31 - 1],
-    'Processes and threads that its user may have in all (prlimit); of use with a uid of its own.',
+    'Maximum number of processes and threads of the user of a STDIO server (prlimit). Use it with a separate --uid.',
   ),
   maxCpuSeconds: optional(
     [1, 2 ** 31 - 1],
-    'Seconds of CPU time after which each of its processes is killed (prlimit).',
+    'CPU time in seconds after which each process of a STDIO server is killed (prlimit).',
   ),
 } as const;
 

@@ -75,7 +75,7 @@ function missingRight(text: string): RedisTrouble {
   const command = / permissions to run the '([a-z|]{1,40})' command/.exec(text)?.[1];
   return {
     detail: command === undefined ? 'Its user lacks a right.' : `Its user lacks the right to run ${command}.`,
-    help: `Give it the rights that docs/scaling.md names. The newest are ${newestRights}.`,
+    help: `Grant the rights listed in ${docsPage('scaling.md')}. The newest are ${newestRights}.`,
   };
 }
 
