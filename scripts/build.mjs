@@ -6,13 +6,10 @@ import { build } from 'esbuild';
 
 rmSync('dist', { recursive: true, force: true });
 await build({
-  // Those beside `main` are for scripts/write-reference.mjs; the store is a chunk of its own anyway, and has a name for
-  // bench/scale.mjs.
+  // The store would be a chunk anyway; bench/scale.mjs needs its name.
   entryPoints: {
     main: 'src/main.ts',
     'redis-store': 'src/store/redis/redis-store.ts',
-    reference: 'src/app/configuration/reference.ts',
-    'metrics-reference': 'src/ops/metrics/reference.ts',
   },
   outdir: 'dist',
   bundle: true,

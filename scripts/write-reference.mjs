@@ -1,8 +1,22 @@
-// Writes docs/configuration.md from the table of options and docs/metrics.md from the catalogue of metrics. Reads the built
-// program, since Node.js 20 runs no TypeScript: npm run build && node scripts/write-reference.mjs
-import { writeFileSync } from 'node:fs';
-import { renderMetricsReference } from '../dist/metrics-reference.js';
-import { renderReference } from '../dist/reference.js';
+// Writes the generated pages of docs/reference: npm run docs. It bundles the TypeScript first, which Node.js 20 cannot run.
+import { rmSync, writeFileSync } from 'node:fs';
+import { pathToFileURL } from 'node:url';
+import { build } from 'esbuild';
 
-writeFileSync(new URL('../docs/configuration.md', import.meta.url), renderReference());
-writeFileSync(new URL('../docs/metrics.md', import.meta.url), renderMetricsReference());
+// Below the root, so that the bundle finds package.json and the dependencies.
+const bundle = `.reference-${process.pid}.mjs`;
+try {
+  await build({
+    entryPoints: ['scripts/docs/pages.ts'],
+    outfile: bundle,
+    bundle: true,
+    packages: 'external',
+    platform: 'node',
+    format: 'esm',
+    logLevel: 'warning',
+  });
+  const { pages } = await import(pathToFileURL(bundle).href);
+  for (const [name, render] of pages) writeFileSync(`docs/reference/${name}`, render());
+} finally {
+  rmSync(bundle, { force: true });
+}

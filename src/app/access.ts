@@ -119,8 +119,8 @@ async function tokenAuthenticators(config: GatewayConfig, logger: Logger): Promi
         fetchJson(authJwksUrl === undefined ? await discoverKeysUrl(issuer) : new URL(authJwksUrl)),
       staleMs: authKeysStaleMs,
       now: Date.now,
-      onFailed: (err) => logger.warn({ issuer, err }, 'the keys of the issuer of tokens cannot be fetched'),
-      onRecovered: () => logger.info({ issuer }, 'the keys of the issuer of tokens can be fetched again'),
+      onFailed: (err) => logger.warn({ issuer, err }, 'cannot fetch the keys of the token issuer'),
+      onRecovered: () => logger.info({ issuer }, 'fetched the keys of the token issuer again'),
     });
     // Ahead of the first token, so that an operator hears at once what is wrong; nobody waits for it.
     detach('background', keys.refresh());

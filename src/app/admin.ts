@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import { docsPage } from '../docs-page.ts';
 import { isLoopback } from '../http/origin.ts';
 import type { ServerCertificate } from '../http/web-server.ts';
 import { type AdminServer, startAdminServer } from '../ops/admin/admin-server.ts';
@@ -63,7 +64,7 @@ export async function startAdmin({
   } catch (cause) {
     logger.error(
       { host, port, detail: explain(cause as NodeJS.ErrnoException) },
-      'no metrics: cannot listen for operators',
+      'cannot open the operator port: no metrics and no status page',
     );
     return undefined;
   }
@@ -77,20 +78,19 @@ function warnOfExposure(config: GatewayConfig, hasTls: boolean, logger: Logger):
       {
         host,
         port,
-        detail:
-          'Give --tls-cert and --tls-key, which this address then uses too, or a loopback address for --admin-host and a tunnel to it (docs/status-page.md).',
+        detail: `Set --tls-cert and --tls-key, which the operator port then uses too, or set --admin-host to a loopback address and use a tunnel. See ${docsPage('status-page.md')}`,
       },
-      'keys of operators can be read on the network: the port for operators has no TLS',
+      'the operator port has no TLS: keys of operators can be read on the network',
     );
-  const detail =
-    'They name servers and say how much these are used, and hold no ids, users or content. Let only your monitoring reach this address (docs/metrics.md).';
-  logger.warn({ host, port, detail }, 'whoever reaches this address can read the metrics');
+  const detail = `The metrics contain server names and usage numbers, but no ids, users or content. Let only your monitoring reach this address. See ${docsPage('reference/metrics.md')}`;
+  logger.warn({ host, port, detail }, 'anyone who can reach the operator port can read the metrics');
 }
 
 function explain({ code, message }: NodeJS.ErrnoException): string {
-  if (code === 'EADDRINUSE') return 'The port is in use. Choose another one with --admin-port; 0 turns metrics off.';
-  if (code === 'EACCES') return 'The port may not be opened by this user. Choose one above 1023 with --admin-port.';
+  if (code === 'EADDRINUSE')
+    return 'The port is in use. Choose another port with --admin-port; 0 disables the operator port.';
+  if (code === 'EACCES') return 'This user may not open the port. Choose a port above 1023 with --admin-port.';
   if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND')
-    return 'It is no address of this machine. Correct --admin-host.';
+    return 'The address does not belong to this machine. Correct --admin-host.';
   return message;
 }

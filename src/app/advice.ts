@@ -34,7 +34,7 @@ function onExposure(config: GatewayConfig): Advice[] {
       ? [
           {
             about: flagOf('allowOrigin'),
-            text: 'With * every web page that a user opens can use the servers from his browser. Name the origins of your own pages.',
+            text: 'With *, any web page that a user opens can use the servers from their browser. List the origins of your own pages.',
           },
         ]
       : []),
@@ -42,7 +42,7 @@ function onExposure(config: GatewayConfig): Advice[] {
       ? [
           {
             about: flagOf('allowHost'),
-            text: 'With * nothing is checked: a web page can reach a gateway in the network of its visitor under a name of its own (DNS rebinding). Name those that clients use.',
+            text: 'With *, a web page can reach a gateway in the network of its visitor under a host name of its own (DNS rebinding). List the host names that clients use.',
           },
         ]
       : []),
@@ -54,17 +54,17 @@ function onTimes({ sessionIdleMs, keepAliveMs, connectionIdleMs }: GatewayConfig
   if (sessionIdleMs > longIdleMs)
     advice.push({
       about: flagOf('sessionIdleMs'),
-      text: 'Sessions that nobody uses keep their server process for more than a day. Clients open a new one by themselves when theirs has ended.',
+      text: 'Unused sessions keep their server process for more than a day. Choose a shorter time: clients open a new session by themselves.',
     });
   if (keepAliveMs >= proxyIdleMs)
     advice.push({
       about: flagOf('keepAliveMs'),
-      text: 'Most proxies close a stream that is silent for 60 s. Keep it below that.',
+      text: 'Most proxies close a stream that is silent for 60 s. Choose a shorter time.',
     });
   if (connectionIdleMs <= proxyIdleMs)
     advice.push({
       about: flagOf('connectionIdleMs'),
-      text: 'Most proxies use a connection again for 60 s, and answer 502 where it was closed under their hands. Keep it above that.',
+      text: 'Most proxies reuse a connection for up to 60 s, and answer 502 if the gateway closes it first. Choose a longer time.',
     });
   return advice;
 }
@@ -76,12 +76,12 @@ function onRedis({ redis, redisTimeoutMs, leaseMs, leaseMarginMs, leaseRenewMs }
   if (!isTls && !hosts.every(({ host }) => isLoopback(host)))
     advice.push({
       about: flagOf('redis'),
-      text: 'Its password and what sessions say can be read on the network. Use rediss:// where that is not a network of your own.',
+      text: 'The connection to Redis is not encrypted: its password and the contents of sessions can be read on the network. Use rediss:// unless the network is private.',
     });
   if (leaseRenewMs + redisTimeoutMs + leaseMarginMs > leaseMs)
     advice.push({
       about: flagOf('leaseMs'),
-      text: `One slow answer of Redis is enough to stop this instance for a while. Keep it above ${flagOf('leaseRenewMs')}, ${flagOf('redisTimeoutMs')} and ${flagOf('leaseMarginMs')} together.`,
+      text: `A single slow answer of Redis can stop this instance for a while. Choose more than the sum of ${flagOf('leaseRenewMs')}, ${flagOf('redisTimeoutMs')} and ${flagOf('leaseMarginMs')}.`,
     });
   return advice;
 }
@@ -95,17 +95,17 @@ function onServer(
   if (server.address === undefined && endMs + second > config.drainMs)
     advice.push({
       about: name,
-      text: `Its calls get no time when the gateway ends: ${flagOf('stdinCloseGraceMs')} and ${flagOf('terminateGraceMs')} are as long as ${flagOf('drainMs')}.`,
+      text: `Requests in flight get no time when the gateway shuts down. Make ${flagOf('drainMs')} longer than ${flagOf('stdinCloseGraceMs')} and ${flagOf('terminateGraceMs')} together.`,
     });
   if (isolation === 'shared')
     advice.push({
       about: name,
-      text: 'With --isolation shared all clients have one process, whoever they are: only for a server that keeps nothing of them. Sessions of a legacy server have their own all the same.',
+      text: 'With --isolation shared, all users share processes. Use it only for a server that keeps no data of its users. Legacy sessions at a legacy server still have their own process.',
     });
   if (probeRequired && probeEveryMs === 0)
     advice.push({
       about: name,
-      text: 'Without --probe-every-ms nobody probes it, and --probe-required has no effect.',
+      text: '--probe-required has no effect without --probe-every-ms. Set both.',
     });
   return advice;
 }

@@ -41,11 +41,11 @@ export function createAuthentication(config: GatewayConfig, watch: CredentialWat
       keys.replace([...apiKeys, ...ofFile]);
       watch.sweep();
       const level = ofFile.length === 0 ? 'warn' : 'info'; // which lets nobody in
-      logger[level]({ keys: ofFile.length }, 'the file of API keys was read again');
+      logger[level]({ keys: ofFile.length }, 'reloaded the API key file');
     } catch (error) {
       logger.error(
         { why: (error as Error).message },
-        'the file of API keys cannot be used; the keys are those of before',
+        'cannot use the changed API key file; the previous keys stay valid',
       );
     }
   };

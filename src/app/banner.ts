@@ -38,8 +38,8 @@ export function renderBanner(
     const rows = well.map((of) => (of[key] === undefined ? '' : row(of.server, of[key]))).join('');
     return rows && `${title}:\n${rows}`;
   };
-  const older = others('For clients that speak only HTTP+SSE', 'sse');
-  const sockets = others('For clients on WebSocket', 'ws');
+  const older = others('For HTTP+SSE clients', 'sse');
+  const sockets = others('For WebSocket clients', 'ws');
   const page = statusPage === undefined ? '' : `Status page:\n  ${statusPage}\n`;
   const unready = failing && `Not ready:\n${failing}`;
   const [first] = well;
@@ -47,7 +47,8 @@ export function renderBanner(
   return `${endpoints && `Ready:\n${endpoints}${untried}`}${unready}${older}${sockets}${page}${trial}`;
 }
 
-const untriedLine = (file: string): string => `Not tried; this tries them: mcp-gangway check --config ${quote([file])}`;
+const untriedLine = (file: string): string =>
+  `The servers were not checked. To check them: mcp-gangway check --config ${quote([file])}`;
 
 /** A command whose output shows that the gateway and the server behind it work. */
 function curlLine({ url, era }: Urls, needsKey: boolean, curlArguments: readonly string[]): string {

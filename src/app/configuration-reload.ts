@@ -82,7 +82,7 @@ function reloadConfiguration({ source, started, replace, log }: ConfigurationRel
   const read = source.read();
   if (!read.ok) {
     const faults = read.faults.map(({ path, message }) => `${path}: ${message}`);
-    logger.error({ faults }, 'the configuration cannot be used; nothing was changed');
+    logger.error({ faults }, 'the changed configuration is invalid; the previous one stays in use');
     return false;
   }
   if (!('config' in read)) return true; // the command line, which decides what is done, does not change
@@ -93,25 +93,28 @@ function reloadConfiguration({ source, started, replace, log }: ConfigurationRel
   const ofSecurity = differing.filter((key) => securityKeys.includes(key));
   if (ofSecurity.length > 0) {
     const options = ofSecurity.map(flagOf);
-    logger.error({ options }, 'these options of authentication need a new start; nothing was changed before that');
+    logger.error(
+      { options },
+      'the changed configuration has other authentication options, which need a restart; the previous one stays in use',
+    );
     return false;
   }
   if (differing.length > 0)
-    logger.warn({ options: differing.map(flagOf) }, 'these options take effect at the next start');
+    logger.warn({ options: differing.map(flagOf) }, 'these changed options take effect after a restart');
   try {
     const changes = replace(config.servers);
     const logLevels = readLogLevels(config.logLevel);
     const { added, changed, removed } = changes;
     const isNothing = [added, changed, removed].every((names) => names.length === 0);
     const { logLevel } = config;
-    if (isNothing) logger.info({ logLevel }, 'the configuration was read again; its servers are the same');
-    else logger.info({ ...changes, logLevel }, 'the configuration was read again');
+    if (isNothing) logger.info({ logLevel }, 'reloaded the configuration; its servers are unchanged');
+    else logger.info({ ...changes, logLevel }, 'reloaded the configuration');
     if (logLevels.ok) setLevels(log, logLevels.levels); // behind the line, which new levels may leave out
     return true;
   } catch (error) {
     logger.error(
       { detail: (error as Error).message },
-      'a server cannot be used as it is configured; nothing was changed',
+      'the changed configuration has a server that cannot be used; the previous one stays in use',
     );
     return false;
   }

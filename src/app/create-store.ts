@@ -52,10 +52,10 @@ async function warnOfEviction(connection: Parameters<typeof memoryPolicyOf>[0], 
     const { memoryPolicyOf } = await import('../store/redis/inspect.ts');
     const policy = await memoryPolicyOf(connection);
     if (policy === undefined || policy === 'noeviction') return;
-    const detail = `Set maxmemory-policy noeviction, in place of ${policy}: then a full Redis is told, and waited for.`;
-    logger.warn({ detail }, 'Redis throws sessions away when its memory is full');
+    const detail = `Set maxmemory-policy noeviction instead of ${policy}: then the gateway waits while Redis is full.`;
+    logger.warn({ detail }, 'Redis may evict sessions when its memory is full');
   } catch (cause) {
-    logger.debug({ err: cause }, 'The memory policy of Redis is not known');
+    logger.debug({ err: cause }, 'cannot read the eviction policy of Redis');
   }
 }
 

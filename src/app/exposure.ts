@@ -1,5 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import type { Logger } from 'pino';
+import { docsPage } from '../docs-page.ts';
 import { isLoopback } from '../http/origin.ts';
 import type { ServerCertificate } from '../http/web-server.ts';
 import { hasAuthentication } from './configuration/authentication.ts';
@@ -13,16 +14,14 @@ export function exposureOf(config: GatewayConfig): { readonly what: string; read
   if (isLoopback(config.host)) return undefined;
   if (!hasAuthentication(config)) {
     return {
-      what: 'whoever reaches this address can use the servers: no authentication is configured',
-      detail:
-        'Configure authentication (docs/authentication.md), or listen on 127.0.0.1 behind a proxy that authenticates. --require-auth makes this an error.',
+      what: 'no authentication is configured: anyone who can reach this address can use the servers',
+      detail: `Configure authentication, or listen on 127.0.0.1 behind a proxy that authenticates. --require-auth makes this an error. See ${docsPage('authentication.md')}`,
     };
   }
   if (isEncrypted(config)) return undefined;
   return {
-    what: 'keys and tokens of clients can be read on the network: this address has no TLS',
-    detail:
-      'Give --tls-cert and --tls-key (docs/exposing.md). Behind a proxy with TLS, let nobody else reach this address, and name the https:// URL of the proxy with --public-url.',
+    what: 'this address has no TLS: keys and tokens of clients can be read on the network',
+    detail: `Set --tls-cert and --tls-key. Behind a proxy with TLS, let only the proxy reach this address, and set --public-url to its https:// URL. See ${docsPage('exposing.md')}`,
   };
 }
 
@@ -38,8 +37,8 @@ export function warnOfExposure(config: GatewayConfig, logger: Logger): void {
 export function warnOfSharing({ name, isolation }: ServerConfig, config: GatewayConfig, logger: Logger): void {
   if (isolation !== 'shared' || !hasAuthentication(config)) return;
   const detail =
-    'What the process keeps of one user, such as connections, all others can reach. Leave --isolation out, and each user has a process of his own.';
-  logger.warn({ server: name, detail }, 'all users share one process of a server, as --isolation shared says');
+    'Users can reach whatever the process keeps for other users, such as connections. Without --isolation, each user gets a separate process.';
+  logger.warn({ server: name, detail }, 'all users share the processes of this server (--isolation shared)');
 }
 
 /** By the gateway itself, or as the operator says of what is in front of it. */
@@ -55,8 +54,10 @@ export function warnOfExpiry({ cert }: ServerCertificate, nowMs: number, logger:
   const endsAtMs = Date.parse(validTo);
   if (endsAtMs - nowMs > renewalMs) return;
   const detail =
-    'Put a new certificate and its key into the files of --tls-cert and --tls-key; they are read again while the gateway runs.';
+    'Replace the files of --tls-cert and --tls-key. The gateway reads the changed files without a restart.';
   const what =
-    endsAtMs <= nowMs ? 'the certificate has expired: clients refuse it' : 'the certificate expires within 7 days';
+    endsAtMs <= nowMs
+      ? 'the TLS certificate has expired: clients refuse it'
+      : 'the TLS certificate expires within 7 days';
   logger.warn({ expiresAt: new Date(endsAtMs).toISOString(), detail }, what);
 }

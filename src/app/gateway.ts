@@ -123,7 +123,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
       },
       onGone(server) {
         route();
-        log.app.info({ server: server.name }, 'nothing is left of a server as it was configured before');
+        log.app.info({ server: server.name }, 'the old configuration of the server is no longer used');
       },
     },
     running,
@@ -174,7 +174,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   const drops = new OnceASecond<number>((maxConnections, leftOut) =>
     log.http.warn(
       { maxConnections, ...(leftOut > 0 && { leftOut }) },
-      'closed a connection: --max-connections are open',
+      'closed a client connection: --max-connections is reached',
     ),
   );
   web.server.on('drop', () => {
@@ -291,7 +291,7 @@ function warnOfMissing(server: ServerConfig, { environment, log }: GatewayParts,
   const { name } = server;
   const detail = missingCommand(server, environment);
   if (detail === undefined) return;
-  log.server.warn({ server: name, detail }, 'server cannot be started; its sessions will fail');
+  log.server.warn({ server: name, detail }, 'cannot start the server; its sessions will fail');
   health.failed(name, failureOf('not_found'));
 }
 
@@ -314,10 +314,10 @@ function watchFor(
     current,
     onRenewed(certificate) {
       renew(certificate);
-      logger.info('new connections get the renewed certificate');
+      logger.info('new connections use the renewed certificate');
       warnOfExpiry(certificate, Date.now(), logger);
     },
     onRefused: (detail) =>
-      logger.warn({ detail }, 'kept the certificate in use: its files have changed, and are of no use'),
+      logger.warn({ detail }, 'cannot use the changed certificate files; the previous certificate stays in use'),
   });
 }

@@ -44,7 +44,7 @@ export async function main(): Promise<void> {
   const configuration = read();
   if (!configuration.ok) {
     for (const { path, message } of configuration.faults) process.stderr.write(`${path}: ${message}\n`);
-    process.stderr.write('Nothing was started. See mcp-gangway --help.\n');
+    process.stderr.write('The gateway was not started. Correct the configuration; see mcp-gangway --help.\n');
     process.exitCode = misconfigured;
     return;
   }
@@ -119,14 +119,17 @@ async function serve(config: GatewayConfig, source: ConfigurationSource, log: Lo
   };
   let gateway: Gateway | undefined;
   endOnSignals(() => gateway, config, logger);
-  if (await cleanUp(logger)) noteGroups((why) => logger.warn({ why }, 'cannot note the processes of servers'));
+  if (await cleanUp(logger))
+    noteGroups((why) =>
+      logger.warn({ why }, 'cannot record the server processes: if the gateway is killed, they may keep running'),
+    );
   try {
     gateway = await startGateway({ config, source, environment: process.env, log, onUseless: giveUp, onDrain });
   } catch (error) {
     return giveUp((error as Error).message);
   }
   for (const urls of gateway.urls)
-    logger.info(urls, urls.failure === undefined ? 'endpoint ready' : 'endpoint ready, its server is not');
+    logger.info(urls, urls.failure === undefined ? 'endpoint ready' : 'endpoint ready, but its server is not');
   // Where audit lines go to stdout there is nothing else.
   const output = config.audit === 'stdout' ? process.stderr : process.stdout;
   const { urls, statusPage, curlArguments } = gateway;
@@ -152,18 +155,19 @@ function stateDirectory(): string {
 async function cleanUp(logger: Logger): Promise<boolean> {
   const self = ownIdentity();
   if (self === undefined) {
-    logger.debug('no /proc here: what a killed gateway leaves behind is not cleaned up at the next start');
+    logger.debug('this system has no /proc: server processes of a killed gateway are not cleaned up at the next start');
     return false;
   }
   try {
     const { gateways, ignored, ...groups } = await endLeftBehind({ directory: stateDirectory(), self });
-    for (const file of ignored) logger.warn({ file }, 'ignored a file of notes that is not to be trusted; remove it');
+    for (const file of ignored)
+      logger.warn({ file }, 'ignored a process record that another user may have written; remove it');
     const isClean = groups.survived.length + groups.unknown.length === 0;
-    const text = 'cleaned up after gateways that were killed: process groups of their servers';
+    const text = 'cleaned up the server processes that a killed gateway left running';
     if (gateways > 0) logger[isClean ? 'info' : 'warn']({ gateways, ...groups }, text);
     return true;
   } catch (error) {
-    logger.warn({ why: (error as Error).message }, 'cannot clean up what a killed gateway left behind');
+    logger.warn({ why: (error as Error).message }, 'cannot clean up the server processes of a killed gateway');
     return false;
   }
 }
@@ -188,17 +192,17 @@ function endOnSignals(started: () => Gateway | undefined, config: GatewayConfig,
   const end = async (signal: NodeJS.Signals): Promise<void> => {
     const gateway = started();
     if (isEnding || gateway === undefined) {
-      logger.warn({ signal }, 'ending at once');
+      logger.warn({ signal }, 'shutting down immediately');
       process.exit(failed);
     }
     isEnding = true;
     const { drainMs } = config;
     logger.info(
       { signal, drainMs },
-      'ending: calls in flight may go on until drainMs is over; a second signal ends at once',
+      'shutting down: requests in flight may take up to drainMs; a second signal stops them now',
     );
     await gateway.close();
-    logger.info('ended');
+    logger.info('shut down');
     process.exit(0);
   };
   for (const signal of endSignals) {

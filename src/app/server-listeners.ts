@@ -45,16 +45,16 @@ export function listenTo(
   return {
     onStderr: (line, pid) =>
       log.stderr.debug({ server, session: processes.sessionOf(pid), pid, stderr: line }, 'server wrote to stderr'),
-    onPostFailed: (detail, dropped) =>
-      logger.debug({ server, detail, dropped }, 'a message was not taken by the server'),
+    onPostFailed: (detail, dropped) => logger.debug({ server, detail, dropped }, 'the server did not accept a message'),
     onTransport(transport) {
-      logger.info({ server, transport }, 'found out the transport of the server');
+      logger.info({ server, transport }, 'detected the transport of the server');
       health.transportFound(server, transport);
     },
     onToolsHidden(names) {
-      const detail = 'Their x-mcp-header annotations break the rules of the protocol. Correct them at the server.';
-      logger.warn({ server, tools: names.length, detail }, 'left tools out of a list');
-      logger.debug({ server, names }, 'tools that were left out');
+      const detail =
+        'The x-mcp-header annotations of these tools violate the MCP specification. Correct them in the server.';
+      logger.warn({ server, tools: names.length, detail }, 'removed tools from the list of the server');
+      logger.debug({ server, names }, 'removed tools');
     },
     onSpareEnd(end) {
       const { reason, detail, lastOutput } = end;

@@ -55,11 +55,11 @@ export function startProbing(served: ServedServer, health: ServerHealth, logger:
     const news = failure?.why ?? 'up';
     if (told === news) return;
     told = news;
-    if (failure === undefined) return logger.info({ server: name }, 'server is up, by its probes');
+    if (failure === undefined) return logger.info({ server: name }, 'server is up according to its probes');
     const { reason, why: detail, help } = failure;
     // Nobody but the gateway has spoken to a server that is asked in a session of its own.
     const lastOutput = outcome instanceof Unusable && outcome.output.length > 0 ? outcome.output : undefined;
-    logger.warn({ server: name, reason, detail, lastOutput, help }, 'server is down, by its probes');
+    logger.warn({ server: name, reason, detail, lastOutput, help }, 'server is down according to its probes');
   };
 
   const ask = async (): Promise<void> => {

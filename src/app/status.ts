@@ -54,8 +54,7 @@ export interface StatusParts {
 export function createStatus(parts: StatusParts): StatusPage {
   const { config, logger, record, health, store, sessions, base, readiness, servers, pathOf, playground, drain } =
     parts;
-  const onFailed = (cause: unknown): void =>
-    logger.debug({ err: cause }, 'the status page could not be told something');
+  const onFailed = (cause: unknown): void => logger.debug({ err: cause }, 'cannot send an event to the status page');
   const memory = new ChildMemory(usageOf, onFailed);
   const named = (name: string): StatusServer | undefined =>
     servers().find(({ running }) => running.config.name === name);

@@ -13,7 +13,7 @@ export interface Urls {
   readonly named?: string;
   /** What the server is known to speak; a server of an unknown era takes `initialize`, too. */
   readonly era: Era;
-  /** For clients that speak only HTTP+SSE (2024-11-05). */
+  /** For HTTP+SSE clients (2024-11-05). */
   readonly sse?: string;
   readonly ws?: string;
   /** What is wrong with its server, as far as that is known, and what to do. */

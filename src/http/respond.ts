@@ -38,7 +38,7 @@ const failed = new WeakSet<ServerResponse>();
 export const hasFailed = (outgoing: ServerResponse): boolean => failed.has(outgoing);
 
 /**
- * Ends the one request that a fault of the gateway was stopped at: with `internal`, or, where its response has begun, by the end
+ * Ends the one request that an internal error hit: with `internal`, or, where its response has begun, by the end
  * of the connection, which a client that can resume takes as such.
  */
 export function endAsInternal(outgoing: ServerResponse, id: RequestId | null = null): void {

@@ -32,9 +32,9 @@ export function createAudit({ target, instance, logger }: AuditOptions): Audit {
     onStuck: (cause) =>
       logger.error(
         { detail: (cause as Error).message },
-        'audit lines cannot be written; calls go on, and lines wait as long as there is room',
+        'cannot write audit lines; requests continue, and lines are buffered while there is room',
       ),
-    onUnstuck: (lost) => logger.warn({ lost }, 'audit lines can be written again'),
+    onUnstuck: (lost) => logger.warn({ lost }, 'audit lines are written again'),
     gapLine: (lost) => JSON.stringify({ ...stamp(), lost }),
   });
   const write = (call: EndedCall, leftOut = 0): void =>
@@ -53,13 +53,13 @@ export function createAudit({ target, instance, logger }: AuditOptions): Audit {
       try {
         file.reopen();
       } catch (cause) {
-        logger.error({ detail: (cause as Error).message }, 'cannot open the audit file anew; the old one stays in use');
+        logger.error({ detail: (cause as Error).message }, 'cannot reopen the audit file; the old file stays in use');
       }
     },
     async close() {
       strangers.flush();
       const lost = await file.close();
-      if (lost > 0) logger.error({ lost }, 'audit lines could not be written and are lost');
+      if (lost > 0) logger.error({ lost }, 'audit lines were lost because they could not be written');
     },
   };
 }

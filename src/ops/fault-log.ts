@@ -43,6 +43,6 @@ export function createFaultReporter(
   return (seam, cause) => {
     if (cause instanceof StoreUnavailable) return onUnavailable(cause);
     count(seam);
-    logger.error({ seam, ...faultField(logger, cause) }, 'a fault of the gateway was stopped');
+    logger.error({ seam, ...faultField(logger, cause) }, 'internal error');
   };
 }

@@ -15,22 +15,22 @@ export function createModernLog(logger: Logger, isAtTerminal: boolean): ModernOb
   const toldOfRequests = new Set<string>();
   const total = (counts: Counts): object => (Object.keys(counts).length === 0 ? {} : { dropped: counts });
   return {
-    eraFound: (server, details) => logger.info({ server, ...details }, 'era found out'),
+    eraFound: (server, details) => logger.info({ server, ...details }, 'detected the era of the server'),
     isolationUnused: (server) =>
       logger.warn(
         {
           server,
           detail:
-            'Each modern request has a connection of its own to a server at a URL. Who shares what the server keeps is said there; --credential and --forward-header can tell it who its users are.',
+            'Each modern request has its own connection to a server at a URL, so the gateway cannot isolate users. Identify users to the server with --credential or --forward-header.',
         },
-        '--isolation keeps no modern clients apart at this server',
+        '--isolation has no effect on modern clients of this server',
       ),
     ready: (server, details) => logger.info({ server, ...details }, 'shared server ready'),
     ended(server, { reason, detail, exitCode, signal, lastOutput }, { dropped, ...details }) {
       const wrote = isAtTerminal && lastOutput?.length ? { lastOutput } : {};
       const fields = { server, reason, detail, exitCode, signal, ...details, ...total(dropped), ...wrote };
       logger.warn(fields, 'shared server ended');
-      if (!isAtTerminal && lastOutput?.length) logger.debug({ server, lastOutput }, 'what the server wrote last');
+      if (!isAtTerminal && lastOutput?.length) logger.debug({ server, lastOutput }, 'last output of the server');
     },
     startFailed(server, end, { isByProbe }) {
       const { reason, detail, lastOutput = [] } = end;
@@ -38,26 +38,26 @@ export function createModernLog(logger: Logger, isAtTerminal: boolean): ModernOb
       const wrote = lastOutput.length > 0 ? { lastOutput } : {};
       logger[level]({ server, reason, detail, ...wrote, help: helpOfEnd(end) }, 'shared server did not start');
     },
-    wroteAtStart: (server, lastOutput) => logger.warn({ server, lastOutput }, 'what the server wrote last'),
+    wroteAtStart: (server, lastOutput) => logger.warn({ server, lastOutput }, 'last output of the server'),
     crashLoop: (server, details) =>
-      logger.warn({ server, ...details }, 'shared server ended again and again; it is left alone for a while'),
-    clientCut: (server) => logger.warn({ server }, 'cut a client that does not read its stream'),
+      logger.warn({ server, ...details }, 'shared server exited repeatedly; the gateway waits before the next start'),
+    clientCut: (server) => logger.warn({ server }, 'disconnected a client that does not read its stream'),
     wishesCut: (server) =>
       logger.warn(
         { server },
-        'more resources are subscribed to than instances tell each other of; changes of some are told at one instance only',
+        'too many subscribed resources to share between instances; clients of other instances miss changes of some resources',
       ),
     closed(server, { dropped }) {
       const hasLosses = Object.keys(dropped).length > 0;
       logger[hasLosses ? 'info' : 'debug']({ server, ...total(dropped) }, 'shared server closed');
     },
-    failed: (server, cause) => logger.error({ server, ...faultField(logger, cause) }, 'fault of the gateway'),
+    failed: (server, cause) => logger.error({ server, ...faultField(logger, cause) }, 'internal error'),
     dropped(server, what, text) {
       if (what === 'server_request' && !toldOfRequests.has(server)) {
         toldOfRequests.add(server);
         logger.warn(
           { server },
-          'the server sends requests to its clients, which 2026-07-28 does not have; it gets errors',
+          'the server sends requests to its clients, which 2026-07-28 does not allow; the gateway answers them with errors',
         );
       }
       if (!logger.isLevelEnabled('debug')) return;

@@ -55,7 +55,10 @@ export class NoiseNotices {
     const line = text?.subarray(0, shownBytes).toString() ?? '';
     const isShown = isAtTerminal || isAtStart;
     const fields = isShown ? { line, help: advice } : { help: `${advice} mcp-gangway check shows such a line.` };
-    logger.warn({ server, ...fields }, 'the server writes lines to stdout that are no MCP messages; they are dropped');
+    logger.warn(
+      { server, ...fields },
+      'the server writes lines to stdout that are not MCP messages; the gateway drops them',
+    );
     onFirst?.(server, line);
   }
 }

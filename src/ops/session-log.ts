@@ -76,14 +76,14 @@ export function createSessionLog(
       const help = isAtStart ? helpOfEnd(end) : undefined;
       const wrote = isAtTerminal && lastOutput?.length ? { lastOutput } : {};
       logger.warn({ ...name, reason, detail, exitCode, signal, help, ...wrote }, 'server ended');
-      if (!isAtTerminal && lastOutput?.length) logger.debug({ ...name, lastOutput }, 'what the server wrote last');
+      if (!isAtTerminal && lastOutput?.length) logger.debug({ ...name, lastOutput }, 'last output of the server');
     },
     adopted: (name, details) => logger.info({ ...name, ...details }, 'session taken over'),
     wornOut: (name) => logger.warn({ ...name, reason: 'worn_out' }, 'session ended'),
-    clusterJoined: () => store.info('Redis answers; sessions are shared by it'),
+    clusterJoined: () => store.info('Redis is available; sessions are shared'),
     hibernated(name) {
       processes.forget(name);
-      logger.info(name, 'session hibernates');
+      logger.info(name, 'session hibernated');
     },
     restored(name, { pid, isWaking, losses }) {
       processes.note(name, pid);
@@ -97,14 +97,14 @@ export function createSessionLog(
     failed: (name, cause) => logger.error({ ...name, ...faultField(logger, cause) }, 'session failed'),
     clusterFailed(cause) {
       if (!(cause instanceof StoreUnavailable)) {
-        store.error(faultField(store, cause), 'what instances share failed');
+        store.error(faultField(store, cause), 'internal error in the cluster');
         return;
       }
       const now = performance.now();
-      store.debug({ err: cause }, 'Redis does not do what it is asked');
+      store.debug({ err: cause }, 'Redis is unavailable');
       if (now - toldAt < outageReminderMs) return;
       toldAt = now;
-      store.warn(explainOutage(cause), 'Redis does not do what it is asked');
+      store.warn(explainOutage(cause), 'Redis is unavailable');
     },
   };
 }

@@ -37,7 +37,7 @@ export const differsByClient = ({ forwardHeaders = [], credentials }: Server): b
 export const seenBy = (observer: SessionObserver, server: Server, name: SessionName): Server =>
   observer.seeBackends === undefined ? server : { ...server, open: observer.seeBackends(name, server.open) };
 
-/** Times and sizes that hold for every session; `docs/configuration.md` explains each. */
+/** Times and sizes that hold for every session; `docs/reference/configuration.md` explains each. */
 export interface SessionOptions {
   readonly upgradeAfterMs: number;
   readonly commitAfterMs: number;

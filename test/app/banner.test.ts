@@ -15,7 +15,7 @@ test('of several servers it says that they were not tried, and what tries them',
   expect(readyOf(renderBanner(two, { needsKey: false, file: 'gangway.json' })).split('\n')).toEqual([
     '  files  http://127.0.0.1:8080/files/mcp',
     '  git    http://127.0.0.1:8080/git/mcp',
-    '  Not tried; this tries them: mcp-gangway check --config gangway.json',
+    '  The servers were not checked. To check them: mcp-gangway check --config gangway.json',
     '',
   ]);
 });
@@ -34,7 +34,7 @@ test('servers that are known not to work stand apart, and the line is of the oth
   const failure = 'Its command is not found.';
   const [one, other] = [at('files'), at('git', { failure })];
   const banner = renderBanner([one, other], { needsKey: false, file: 'gangway.json' });
-  expect(readyOf(banner)).toMatch(/^ {2}files .*\n {2}Not tried; /);
+  expect(readyOf(banner)).toMatch(/^ {2}files .*\n {2}The servers were not checked\. /);
   expect(banner).toContain(`Not ready:\n  git    ${other.url}\n         ${failure}\n`);
   const failing = [at('files', { failure }), other];
   expect(renderBanner(failing, { needsKey: false, file: 'gangway.json' })).not.toMatch(/Ready:\n|Not tried|Try it/);

@@ -90,8 +90,8 @@ describe('a probe', () => {
     Object.assign(state, { isWell: true, era: Promise.resolve('legacy') });
     await vi.advanceTimersByTimeAsync(5_000);
     const of = { server: 'it' };
-    const down = { ...of, level: 'warn', msg: 'server is down, by its probes', help: expect.any(String) };
-    const up = { ...of, level: 'info', msg: 'server is up, by its probes' };
+    const down = { ...of, level: 'warn', msg: 'server is down according to its probes', help: expect.any(String) };
+    const up = { ...of, level: 'info', msg: 'server is up according to its probes' };
     const detail = 'Its command is not found.';
     expect(told).toEqual([
       up,

@@ -11,7 +11,7 @@ test('[P3] [P10] a session that hibernates is woken by a request at any instance
   const session = await initialize(urlOf(cluster, 0));
   const elsewhere = session.at(urlOf(cluster, 1));
   const sleeps = (count: number) =>
-    waitFor(() => owner?.logs().filter(({ msg }) => msg === 'session hibernates').length === count, {
+    waitFor(() => owner?.logs().filter(({ msg }) => msg === 'session hibernated').length === count, {
       what: `sleep ${count}`,
     });
   await sleeps(1);

@@ -5,7 +5,7 @@ import { globalOptions } from '../../src/app/configuration/options.ts';
 import { catalogue, type Metric } from '../../src/ops/metrics/catalogue.ts';
 import { createExposition } from '../../src/ops/metrics/exposition.ts';
 import { Metrics } from '../../src/ops/metrics/metrics.ts';
-import { questions } from '../../src/ops/metrics/questions.ts';
+import { questions } from '../../scripts/docs/metric-questions.ts';
 import { root } from '../support/gateway.ts';
 
 /** That alerts and dashboard ask for what there is. `npm run test:prometheus` asks Prometheus itself. */
@@ -102,7 +102,7 @@ describe('alerts', () => {
   });
 });
 
-describe('the questions of docs/metrics.md', () => {
+describe('the questions of docs/reference/metrics.md', () => {
   it.each(questions)('$question asks for what there is', ({ queries }) => {
     expect(queries.length).toBeGreaterThan(0);
     expect(queries.flatMap(faultsOf)).toEqual([]);

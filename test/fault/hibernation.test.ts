@@ -7,7 +7,7 @@ import { logged, type Moody, requestOf, responseOf, startMoody, statusOf, toolCa
 const afterMs = 300;
 const hibernating = ['--hibernate-after-ms', `${afterMs}`, '--drain-ms', '500'];
 
-const sleeps = (moody: Moody) => logged(moody.gateway, 'session hibernates');
+const sleeps = (moody: Moody) => logged(moody.gateway, 'session hibernated');
 /** As many processes as sessions that are awake. */
 const processes = (moody: Moody, count: number) => waitForDescendants(moody.gateway.pid, count);
 
@@ -39,7 +39,7 @@ describe('a session that hibernates', () => {
     const moody = await startMoody({}, { args: hibernating });
     const session = await initialize(moody.gateway.url);
     for (let run = 1; run <= 8; run++) {
-      await waitFor(() => moody.gateway.logs().filter(({ msg }) => msg === 'session hibernates').length === run, {
+      await waitFor(() => moody.gateway.logs().filter(({ msg }) => msg === 'session hibernated').length === run, {
         what: `sleep ${run}`,
       });
       expect(await statusOf(session)).toBe(200);
@@ -81,6 +81,6 @@ describe('a session that hibernates', () => {
     const until = performance.now() + 2 * afterMs;
     await waitFor(() => performance.now() > until, { what: 'the time to pass' });
     expect((await processes(moody, 1)).length).toBe(1);
-    expect(moody.gateway.logs().filter(({ msg }) => msg === 'session hibernates')).toEqual([]);
+    expect(moody.gateway.logs().filter(({ msg }) => msg === 'session hibernated')).toEqual([]);
   });
 });

@@ -24,7 +24,7 @@ function callWithoutReading(gateway: Gateway, args: object): Promise<void> {
 }
 
 const cuts = (gateway: Gateway) =>
-  gateway.logs().filter(({ msg }) => msg === 'cut a client that does not read its stream');
+  gateway.logs().filter(({ msg }) => msg === 'disconnected a client that does not read its stream');
 
 describe('clients of a modern server that do not read', () => {
   test('[F20] [P8] are cut when too much waits for them; others are served meanwhile', async () => {

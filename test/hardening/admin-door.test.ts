@@ -113,7 +113,7 @@ describe('the port for operators on a loopback address', () => {
 });
 
 describe('the port for operators on an address of the network', () => {
-  const noTls = 'keys of operators can be read on the network: the port for operators has no TLS';
+  const noTls = 'the operator port has no TLS: keys of operators can be read on the network';
   const certificates = certificateFolder();
   afterAll(certificates.remove);
 

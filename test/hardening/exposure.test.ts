@@ -77,9 +77,9 @@ describe('a gateway whose clients send keys or tokens', () => {
 
   it.each([
     ['more than 7 days before its end', -5.1 * days, []],
-    ['less than 7 days before its end', -4.9 * days, ['the certificate expires within 7 days']],
-    ['when it is made', 0, ['the certificate expires within 7 days']],
-    ['after its end', 2.1 * days, ['the certificate has expired: clients refuse it']],
+    ['less than 7 days before its end', -4.9 * days, ['the TLS certificate expires within 7 days']],
+    ['when it is made', 0, ['the TLS certificate expires within 7 days']],
+    ['after its end', 2.1 * days, ['the TLS certificate has expired: clients refuse it']],
   ])('warns of one that holds for 2 days: %s', (_, afterMs, expected) => {
     const lines: string[] = [];
     const { cert, key } = certificate;

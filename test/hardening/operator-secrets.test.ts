@@ -97,7 +97,7 @@ test('[S14b] the password of Redis, an API key and the environment of a server a
   // A crash, and a Redis that is away and comes back, make it say what it says least often.
   await session.request('tools/call', { name: 'exit', arguments: {} });
   await redis.kill();
-  await waitFor(() => said(gateway).includes('Redis does not do what it is asked'), { what: 'the outage in the log' });
+  await waitFor(() => said(gateway).includes('Redis is unavailable'), { what: 'the outage in the log' });
   const health = await healthOf(gateway);
   await redis.restart({ keepData: false });
   const redisHas = await waitFor(

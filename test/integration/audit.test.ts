@@ -252,7 +252,7 @@ describe('lines that cannot be written', () => {
     rmSync(audit.path);
     process.kill(gateway.pid, 'SIGHUP');
     expect(await audit.words(2)).toEqual(['initialize ok', 'tools/call echo ok']);
-    await waitForLog(gateway, 'audit lines can be written again');
+    await waitForLog(gateway, 'audit lines are written again');
     expect(await gateway.stop()).toEqual({ code: 0, signal: null });
   });
 
@@ -260,7 +260,7 @@ describe('lines that cannot be written', () => {
     const gateway = await startGateway({ args: ['--audit', '/dev/full'], command: everythingFixture });
     await initialize(gateway.url);
     expect(await gateway.stop()).toEqual({ code: 0, signal: null });
-    expect(gateway.logs().find(({ msg }) => msg === 'audit lines could not be written and are lost')).toMatchObject({
+    expect(gateway.logs().find(({ msg }) => msg === 'audit lines were lost because they could not be written')).toMatchObject({
       lost: 1,
     });
   });

@@ -72,7 +72,7 @@ describe('/readyz', () => {
     const isWarning = (line: Record<string, unknown>) => Number(line['level']) >= 40 && line['server'] === 'dying';
     await waitFor(() => logs().filter(isWarning).length > 2);
     expect(logs().filter(isWarning)).toMatchObject([
-      { msg: 'what the server wrote last', lastOutput: ['/srv/secret'] }, // of the other one, which no client has spoken to
+      { msg: 'last output of the server', lastOutput: ['/srv/secret'] }, // of the other one, which no client has spoken to
       { msg: 'server ended', detail: expect.stringContaining('code 3'), help },
       { msg: 'session ended', reason: 'server_start_failed' },
     ]);
@@ -166,7 +166,7 @@ describe('a probe', () => {
     expect(scraped.value('mcp_gangway_server_start_failures_total', { server: 'dying' })).toBe(0);
     const warnings = gateway.logs().filter(({ level, server }) => Number(level) >= 40 && server === 'dying');
     expect(warnings).toMatchObject([
-      { msg: 'server is down, by its probes', reason: 'exited', detail: expect.stringContaining('code 3') },
+      { msg: 'server is down according to its probes', reason: 'exited', detail: expect.stringContaining('code 3') },
     ]);
   });
 

@@ -48,7 +48,7 @@ test('[S-01] [S-02] [C-09] one answer of a hostile server ends no more than what
   const list = await postModern(`${gateway.baseUrl}/hostile/mcp`, 'tools/list');
   expect([list.status, list.json.result.tools]).toEqual([200, []]);
   await callModern(`${gateway.baseUrl}/hostile/mcp`, 'x'); // has the gateway list the tools by itself
-  await waitFor(() => gateway.logs().some(({ msg }) => msg === 'server is down, by its probes'), {
+  await waitFor(() => gateway.logs().some(({ msg }) => msg === 'server is down according to its probes'), {
     deadlineMs: 20_000,
     what: 'probes of the hostile server',
   });

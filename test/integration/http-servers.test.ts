@@ -74,7 +74,7 @@ test('a server of the SDK in version 2, which keeps no sessions', async () => {
     const calls = Array.from({ length: 20 }, (_, n) => session.callTool('echo', { text: String(n) }));
     expect((await Promise.all(calls)).map(({ content }) => content[0].text)).toEqual(calls.map((_, n) => String(n)));
     expect((await session.delete()).status).toBeLessThan(300);
-    expect(gateway.logs().filter(({ msg }) => msg === 'found out the transport of the server')).toMatchObject([
+    expect(gateway.logs().filter(({ msg }) => msg === 'detected the transport of the server')).toMatchObject([
       { transport: 'http' },
     ]);
   } finally {

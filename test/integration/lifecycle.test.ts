@@ -298,9 +298,9 @@ describe('the program', () => {
     expect([ready, mcp, older, sse, onWs, ws]).toEqual([
       'Ready:',
       gateway.url,
-      'For clients that speak only HTTP+SSE:',
+      'For HTTP+SSE clients:',
       `${gateway.baseUrl}/sse`,
-      'For clients on WebSocket:',
+      'For WebSocket clients:',
       `ws://127.0.0.1:${gateway.port}/ws`,
     ]);
     expect([tryIt, rest]).toEqual(['Try it:', ['']]);
@@ -333,7 +333,7 @@ describe('the program', () => {
     expect(well['Try it']).toContain(`${gateway.baseUrl}/found/mcp`);
     const endpoints = gateway.logs().filter(({ msg }) => /^endpoint/.test(String(msg)));
     expect(endpoints).toMatchObject([
-      { server: 'lost', msg: 'endpoint ready, its server is not', failure: expect.stringContaining('not found') },
+      { server: 'lost', msg: 'endpoint ready, but its server is not', failure: expect.stringContaining('not found') },
       { server: 'found', msg: 'endpoint ready' },
     ]);
   });

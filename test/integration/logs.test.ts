@@ -38,9 +38,9 @@ describe('the log at info', () => {
     await using redis = await startRedis({ args: ['--requirepass', 'canary-password'] });
     const url = redis.url.replace('//', '//:canary-password@');
     const gateway = await startGateway({ env: { REDIS_URL: url }, command: mini });
-    await waitForLog(gateway, 'Redis answers; sessions are shared by it');
+    await waitForLog(gateway, 'Redis is available; sessions are shared');
     await redis.kill();
-    const [line] = await waitForLog(gateway, 'Redis does not do what it is asked');
+    const [line] = await waitForLog(gateway, 'Redis is unavailable');
     expect(line).toMatchObject({
       ...{ level: 40, part: 'store', redis: `127.0.0.1:${redis.port}` },
       detail: expect.stringMatching(/^(Nothing listens there|There is no connection to it)/),

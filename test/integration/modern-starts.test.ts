@@ -82,7 +82,7 @@ describe('the era of a server', () => {
       });
     }
     expect((await session.callTool('echo', { text: 'x' })).content[0].text).toBe('x');
-    const found = gateway.logs().filter(({ msg }) => msg === 'era found out');
+    const found = gateway.logs().filter(({ msg }) => msg === 'detected the era of the server');
     expect(found).toMatchObject([{ server: 'one', era: 'legacy' }]);
     await waitFor(async () => (await gateway.descendants()).length === 1, { what: 'the process of the probe to end' });
   });
@@ -100,7 +100,7 @@ describe('the era of a server', () => {
     expect((await callModern(url, 'exit')).status).toBe(502);
     expect((await callModern(url, 'echo')).json.error.data.reason).toBe('server_not_modern');
     expect((await callModern(url, 'echo', { text: 'y' })).json.result.content[0].text).toBe('y');
-    const found = gateway.logs().filter(({ msg }) => msg === 'era found out');
+    const found = gateway.logs().filter(({ msg }) => msg === 'detected the era of the server');
     expect(found.map(({ era }) => era)).toEqual(['modern', 'legacy']);
   });
 
@@ -126,7 +126,7 @@ describe('the era of a server', () => {
     const gateway = await startGateway({ command: [...modernFixture, '--dual'], args: ['--era', 'legacy'] });
     const { supportedVersions } = (await postModern(gateway.url, 'server/discover')).json.result;
     expect(supportedVersions).toEqual(['2025-11-25', '2026-07-28']);
-    expect(gateway.logs().some(({ msg }) => msg === 'era found out')).toBe(false);
+    expect(gateway.logs().some(({ msg }) => msg === 'detected the era of the server')).toBe(false);
   });
 
   test('that is said to be another one than it is: the log says what to do', async () => {

@@ -249,7 +249,7 @@ describe('a changed file', () => {
   it('says which options take effect at the next start', async () => {
     const { gateway, change } = await start({ one: mini, two: mini });
     expect(await change({ one: mini }, { maxSessions: 3, retryMs: 1 })).toMatchObject({ removed: ['two'] });
-    const warning = gateway.logs().find(({ msg }) => msg === 'these options take effect at the next start');
+    const warning = gateway.logs().find(({ msg }) => msg === 'these changed options take effect after a restart');
     expect(warning?.['options']).toEqual(['--max-sessions', '--retry-ms']);
   });
 
@@ -277,7 +277,7 @@ describe('a changed file', () => {
     expect((await post(urlOf('one'), initializeBody)).headers).not.toHaveProperty('x-request-id');
     await told('session started', 3);
     expect([saying('request'), saying('server wrote to stderr')].map(({ length }) => length)).toEqual([1, 1]);
-    expect(saying('these options take effect at the next start')).toEqual([]);
+    expect(saying('these changed options take effect after a restart')).toEqual([]);
   });
 
   it('[S03] that changes who may use servers opens none of them before a start', async () => {

@@ -105,7 +105,7 @@ describe('users of a server that keeps connections in its process', () => {
       const args = ['--log-format', 'json', '--isolation', isolation, server.url];
       const gateway = await startGateway({ env: usersEnv, args });
       expect((await callModern(gateway.url, 'echo', { text: 'x' }, { headers: users.alice })).status).toBe(200);
-      const warning = expect.objectContaining({ msg: '--isolation keeps no modern clients apart at this server' });
+      const warning = expect.objectContaining({ msg: '--isolation has no effect on modern clients of this server' });
       if (isWarned) expect(warningsOf(gateway)).toContainEqual(warning);
       else expect(warningsOf(gateway)).not.toContainEqual(warning);
     },
@@ -187,7 +187,7 @@ describe('users of a server that keeps connections in its process', () => {
   test('[M-05] a probe uses no process of a user, and leaves none', async () => {
     const gateway = await start(['--probe-every-ms', '3600000', '--era', 'modern'], ['--modern']);
     const said = (text: string): boolean => gateway.logs().some(({ msg }) => msg === text);
-    await waitFor(() => said('server is up, by its probes'), { what: 'an answer to the probe' });
+    await waitFor(() => said('server is up according to its probes'), { what: 'an answer to the probe' });
     await waitFor(async () => (await gateway.descendants()).length <= 1, { what: 'the end of its process' });
     expect(said('shared server ready')).toBe(false);
     await modernKeeper(gateway.url, users.alice).list();

@@ -69,7 +69,7 @@ describe('the status page is the operator’s alone', () => {
     });
     expect(preflight.headers.get('access-control-allow-origin')).toBeNull();
     expect((await initialize(gateway.url)).id).toBeTruthy();
-    expect(gateway.logs().filter(({ msg }) => msg === 'done from the status page')).toEqual([]);
+    expect(gateway.logs().filter(({ msg }) => msg === 'action on the status page')).toEqual([]);
   });
 
   test('on an address of the network it is not served where nobody has to show who they are', async () => {

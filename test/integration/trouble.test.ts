@@ -9,7 +9,7 @@ import { waitFor } from '../support/wait-for.ts';
 /** What people see of a server that does not do what it should. */
 
 const chatty = (...args: readonly string[]) => [process.execPath, `${root}test/fixtures/children/chatty.mjs`, ...args];
-const notice = 'the server writes lines to stdout that are no MCP messages; they are dropped';
+const notice = 'the server writes lines to stdout that are not MCP messages; the gateway drops them';
 
 it('[P-01] a banner on stdout is told once, as the server wrote it', async () => {
   const gateway = await startGateway({ command: chatty('Welcome to Chatty 1.0'), args: ['--era', 'legacy'] });

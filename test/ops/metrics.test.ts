@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { both } from '../../src/ops/both.ts';
 import { CallMetrics } from '../../src/ops/metrics/call-metrics.ts';
@@ -6,16 +5,11 @@ import { catalogue, type Metric } from '../../src/ops/metrics/catalogue.ts';
 import { createExposition } from '../../src/ops/metrics/exposition.ts';
 import { Metrics } from '../../src/ops/metrics/metrics.ts';
 import { watchProcesses } from '../../src/ops/metrics/process-metrics.ts';
-import { renderMetricsReference } from '../../src/ops/metrics/reference.ts';
 import { Distribution } from '../../src/ops/metrics/series.ts';
 import { readOne } from '../../src/protocol/message.ts';
 import { OpenCall } from '../../src/session/call-observer.ts';
 
 describe('the catalogue', () => {
-  it('is what docs/metrics.md says', () => {
-    expect(readFileSync(new URL('../../docs/metrics.md', import.meta.url), 'utf8')).toBe(renderMetricsReference());
-  });
-
   it.each(Object.values<Metric>(catalogue))(
     '$name is named as Prometheus has it',
     ({ name, type, help, labels, bounds }) => {

@@ -172,7 +172,7 @@ describe('sessions', () => {
     expect(await page.getByRole('button', { name: 'End session…' }).count()).toBe(0);
     expect((await session.send(JSON.stringify({ jsonrpc: '2.0', id: 9, method: 'ping' }))).status).toBe(404);
     expect((await other.request('ping')).json.result).toEqual({});
-    expect(gateway.logs().find(({ msg }) => msg === 'done from the status page')).toMatchObject({
+    expect(gateway.logs().find(({ msg }) => msg === 'action on the status page')).toMatchObject({
       action: 'end-session',
       session: short,
     });

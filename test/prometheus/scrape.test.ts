@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { questions } from '../../src/ops/metrics/questions.ts';
+import { questions } from '../../scripts/docs/metric-questions.ts';
 import { shortLeases } from '../cluster/fast.ts';
 import { changingFile } from '../support/changing-file.ts';
 import { everythingFixture, modernFixture, startGateway } from '../support/gateway.ts';
@@ -20,7 +20,7 @@ test('promtool accepts the alerts, and each fires when it should and not before'
   expect(await promtool(['test', 'rules', 'alerts.test.yml'])).toContain('SUCCESS');
 });
 
-test('promtool and Prometheus understand the questions of docs/metrics.md, and there is an answer to each', async () => {
+test('promtool and Prometheus understand the questions of docs/reference/metrics.md, and there is an answer to each', async () => {
   const asked = questions.flatMap(({ queries }) => queries);
   const rules = asked.map((query, index) => `      - { record: "asked:${index}", expr: ${JSON.stringify(query)} }`);
   const folder = await mkdtemp(join(tmpdir(), 'gangway-questions-'));

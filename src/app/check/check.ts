@@ -107,7 +107,10 @@ async function checkRedis(config: GatewayConfig): Promise<CheckedRedis | undefin
     const findings = await inspectRedis({ url, prefix, tls, commandTimeoutMs });
     if (isTooOld(findings.version)) {
       const oldest = oldestRedis.join('.');
-      return { isFine: false, why: `It is Redis ${findings.version}; the gateway needs ${oldest} or newer.` };
+      return {
+        isFine: false,
+        why: `The version of Redis is ${findings.version}, but the gateway needs ${oldest} or newer. Upgrade Redis.`,
+      };
     }
     return { isFine: true, findings };
   } catch (error) {
@@ -129,29 +132,35 @@ function adviceOnServer(
   const texts = [warning, noise === undefined ? undefined : noiseAdvice(noise)];
   const advice = texts.flatMap((text) => (text === undefined ? [] : [{ about, text }]));
   if (hibernateAfterMs === 0 || !declares.includes('tasks')) return advice;
-  const text = `It declares tasks, and keeps their results in its process: with ${flagOf('hibernateAfterMs')} a client that comes back late for one finds it gone.`;
+  const text = `The server declares tasks and keeps their results in its process. With ${flagOf('hibernateAfterMs')}, results are lost when the session hibernates.`;
   return [...advice, { about, text }];
 }
 
 const noiseAdvice = (line: string): string =>
-  `It writes lines to stdout that are no MCP messages, first: ${JSON.stringify(line)}. The gateway drops them. Have it write its log to stderr.`;
+  `The server writes lines to stdout that are not MCP messages, and the gateway drops them. The first line: ${JSON.stringify(line)}. Configure the server to log to stderr.`;
 
 function adviceOnRedis({ memoryPolicy, latencyMs, instances, version }: RedisFindings): Advice[] {
   const about = flagOf('redis');
   const advice: Advice[] = [];
   if (version === undefined)
-    advice.push({ about, text: 'Its user may not run INFO, so that its version and its memory policy are not known.' });
+    advice.push({
+      about,
+      text: 'The user may not run INFO, so the version and the eviction policy are unknown. Allow INFO to check them.',
+    });
   if (memoryPolicy !== undefined && memoryPolicy !== 'noeviction')
     advice.push({
       about,
-      text: `When its memory is full, it throws sessions away (maxmemory-policy ${memoryPolicy}). Set noeviction: then it is told, and waited for.`,
+      text: `Redis may evict sessions when its memory is full (maxmemory-policy ${memoryPolicy}). Set maxmemory-policy noeviction: then the gateway waits instead.`,
     });
   if (latencyMs > slowRedisMs)
-    advice.push({ about, text: `An answer takes ${latencyMs} ms, as does each event of a stream. Move it nearer.` });
+    advice.push({
+      about,
+      text: `Redis takes ${latencyMs} ms to answer, which delays each event of a stream. Move Redis closer to the gateway.`,
+    });
   if (instances > 0)
     advice.push({
       about: flagOf('redisPrefix'),
-      text: `Running instances that use this prefix, and share sessions with this one: ${instances}. Gateways that are to know nothing of each other need prefixes of their own.`,
+      text: `${instances} running instances use this prefix and share sessions with this gateway. Give independent gateways different prefixes.`,
     });
   return advice;
 }

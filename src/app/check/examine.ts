@@ -85,10 +85,10 @@ export async function examineEras(
   const legacy = await inLegacy().catch((error: Error) => error);
   // A refusal has sessions translated. Without one their clients wait, in vain if what came is of no use.
   if (legacy instanceof NoAnswer) {
-    const help = 'Say --era modern (in the file: "era": "modern"), and they are served by translation.';
+    const help = 'Set --era modern (in the file: "era": "modern") to serve them by translation.';
     return {
       ...modern,
-      warning: `Clients of the legacy era cannot connect, or not at once. ${legacy.message} ${help}`,
+      warning: `Legacy clients cannot connect, or only after a delay. ${legacy.message} ${help}`,
     };
   }
   if (legacy instanceof Error) return modern;
@@ -124,7 +124,8 @@ async function examineLegacy(trial: Trial): Promise<Findings> {
   const startedAt = performance.now();
   try {
     const { protocolVersion, capabilities, serverInfo } = await initialize(trial);
-    if (typeof protocolVersion !== 'string') throw new NoAnswer('It answered initialize without a protocolVersion.');
+    if (typeof protocolVersion !== 'string')
+      throw new NoAnswer('The server answered initialize without a protocolVersion.');
     const startMs = Math.round(performance.now() - startedAt);
     const offered = await listAll(trial, capabilities);
     const revisions = [protocolVersion];
@@ -178,7 +179,7 @@ async function listOne(trial: Trial, what: Listed, method: string, key: string):
   for (let page = 0; page < maxPages; page++) {
     const result = (await trial.request(method, cursor === undefined ? {} : { cursor })) as Record<string, unknown>;
     const items = result[what];
-    if (!Array.isArray(items)) throw new Error(`It answered ${method} without a list of ${what}.`);
+    if (!Array.isArray(items)) throw new Error(`The server answered ${method} without a list of ${what}.`);
     for (const item of items as readonly unknown[])
       names.push(textOr(isObject(item) ? item[key] : undefined, 'unnamed'));
     cursor = result['nextCursor'];

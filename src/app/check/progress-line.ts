@@ -30,7 +30,7 @@ export function createProgressLine(terminal: Terminal): ProgressLine {
   let shown = '';
   return {
     show({ total, done, underWay }) {
-      const text = underWay.length === 0 ? '' : `${done} of ${total} tried; trying ${underWay.join(', ')}`;
+      const text = underWay.length === 0 ? '' : `${done} of ${total} checked; checking ${underWay.join(', ')}`;
       const columns = terminal.columns || usualColumns;
       shown = text.length < columns ? text : `${text.slice(0, columns - 2)}…`;
       terminal.write(erase + shown);

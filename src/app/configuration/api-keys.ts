@@ -19,14 +19,14 @@ const scope = matching(/^[\x21\x23-\x5b\x5d-\x7e]{1,256}$/, 'must be a scope: vi
 const entry = z.strictObject(
   {
     name: keyName,
-    sha256: matching(/^[0-9a-f]{64}$/i, 'must be 64 hexadecimal digits, as mcp-gangway key prints them').toLowerCase(),
+    sha256: matching(/^[0-9a-f]{64}$/i, 'must be 64 hexadecimal digits; mcp-gangway key prints them').toLowerCase(),
     expires: z.iso.datetime({ offset: true, error: 'must be a time such as 2027-01-31T00:00:00Z' }).optional(),
     scopes: z.array(scope, { error: 'must be a list of scopes' }).optional(),
   },
   {
     error: (issue) =>
       issue.code === 'unrecognized_keys'
-        ? 'has a key that is none of name, sha256, expires, scopes'
+        ? 'has an unknown key; known keys are name, sha256, expires and scopes'
         : 'must be an object with name and sha256',
   },
 );
@@ -51,7 +51,7 @@ export function readKeysFile(text: string, file: string, report: Report): readon
   if (read === undefined) return undefined;
   const twice = read.find(({ sha256 }, index) => read.findIndex((other) => other.sha256 === sha256) < index);
   if (twice !== undefined) {
-    report(file, `has the key of ${twice.name} more than once`);
+    report(file, `has the key of ${twice.name} more than once; remove the others`);
     return undefined;
   }
   return read.map(({ name, sha256, expires, scopes }) => ({
@@ -90,7 +90,7 @@ export function readKeysOfEnvironment(env: Environment, report: Report): KeysOfE
     }
     report(
       `${apiKeysVariable}[${index}]`,
-      `must be name:sha256:hash, as mcp-gangway key prints it, or name:key with a key of ${minKeyLength} characters or more`,
+      `must be name:sha256:hash, as mcp-gangway key prints it, or name:key with a key of at least ${minKeyLength} characters`,
     );
     return [];
   });
@@ -107,5 +107,5 @@ export function clearKeysWarning(
 ): string | undefined {
   const readers = servers.filter(({ uid }) => uid === undefined).map(({ name }) => name);
   if (!hasClear || readers.length === 0) return undefined;
-  return `${apiKeysVariable} has keys in clear. Servers run as the user of the gateway and can read its environment: ${readers.join(', ')}. Give hashes, name:sha256:hash, as mcp-gangway key prints them, or the file of ${flagOf('apiKeysFile')}.`;
+  return `${apiKeysVariable} contains plain keys. These servers run as the gateway's user and can read its environment: ${readers.join(', ')}. Use hashes (name:sha256:hash, as mcp-gangway key prints them) or the file of ${flagOf('apiKeysFile')}.`;
 }

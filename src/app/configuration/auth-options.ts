@@ -9,11 +9,11 @@ const taken =
 const identityHeader = z
   .string({ error: 'must be the name of a header' })
   .toLowerCase()
-  .regex(/^[!#$%&'*+.^_`|~0-9a-z-]+$/, { error: 'is a name that no header can have' })
-  .refine((name) => !taken.test(name), { error: 'is a header that has another meaning' });
+  .regex(/^[!#$%&'*+.^_`|~0-9a-z-]+$/, { error: 'is not a valid header name' })
+  .refine((name) => !taken.test(name), { error: 'is a header with another meaning; choose another header' });
 
 const network = z.string({ error: 'must be an address' }).refine((value) => parseNetwork(value) !== undefined, {
-  error: 'must be an IP address or network such as 10.0.0.0/8',
+  error: 'must be an IP address or a network, such as 10.0.0.0/8',
 });
 
 /** Options that say who may use the gateway; a part of `globalOptions`. */

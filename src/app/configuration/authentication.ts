@@ -31,7 +31,7 @@ export function checkAuthentication(
     report(
       placeOf(sources, 'proxyIdentityHeader', 'trustedProxy'),
       (nameOf) =>
-        `needs ${nameOf(proxyIdentityHeader === undefined ? 'proxyIdentityHeader' : 'trustedProxy')}: a header says who, an address from whom that counts`,
+        `needs ${nameOf(proxyIdentityHeader === undefined ? 'proxyIdentityHeader' : 'trustedProxy')}: one names the header with the user, the other the proxy that may send it`,
     );
   const atScopes = placeOf(sources, 'proxyScopesHeader');
   if (proxyScopesHeader !== undefined && proxyIdentityHeader === undefined)
@@ -48,18 +48,19 @@ export function checkAuthentication(
       report(
         `server ${name}`,
         (nameOf) =>
-          `has authorization in ${nameOf('forwardHeaders')}, and the gateway does authentication: ${tokenStays}`,
+          `has authorization in ${nameOf('forwardHeaders')}, but clients send the gateway's own credentials in it; ${tokenStays}`,
       );
     // Credentials tell clients apart as well.
     if (!isAuthenticated && isolation === 'principal' && credentials?.as !== 'variables')
       report(
         `server ${name}`,
-        (nameOf) => `has ${nameOf('isolation')} principal, which needs authentication: else all clients are one`,
+        (nameOf) =>
+          `has ${nameOf('isolation')} principal, which needs authentication: otherwise all clients are the same user`,
       );
   }
 }
 
-const tokenStays = 'a token for the gateway must not reach a server';
+const tokenStays = 'they must not reach a server, so remove it';
 
 /** What is wrong with what a server gets of its clients, by how these are authenticated. */
 function credentialsFault(
@@ -70,12 +71,12 @@ function credentialsFault(
   const headers = credentialHeaders(credentials);
   const hasClaim = [...credentials.parts.values()].flat().some(({ kind }) => kind === 'claim');
   if (hasClaim && !isAuthenticated)
-    return (nameOf) => `has a claim in ${nameOf('credentials')}, which needs authentication`;
+    return (nameOf) => `has a claim in ${nameOf('credentials')}, which needs authentication of clients`;
   if (isAuthenticated && headers.includes('authorization'))
     return (nameOf) =>
-      `has authorization in ${nameOf('credentials')}, and the gateway does authentication: ${tokenStays}`;
+      `has authorization in ${nameOf('credentials')}, but clients send the gateway's own credentials in it; ${tokenStays}`;
   if (proxyIdentityHeader !== undefined && headers.includes(proxyIdentityHeader.toLowerCase()))
     return (nameOf) =>
-      `has the header of a proxy in ${nameOf('credentials')}, which anybody may send; {claim:sub} is whom a trusted proxy named`;
+      `has the header of ${nameOf('proxyIdentityHeader')} in ${nameOf('credentials')}; use {claim:sub}, which is the user that the trusted proxy named`;
   return undefined;
 }

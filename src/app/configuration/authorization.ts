@@ -24,28 +24,28 @@ export function checkAuthorization(
     if (publicUrl === undefined) {
       report(
         placeOf(sources, 'authIssuer'),
-        (nameOf) =>
-          `needs ${nameOf('publicUrl')}: a token must be issued for the URL at which clients reach the gateway`,
+        (nameOf) => `needs ${nameOf('publicUrl')}: the gateway accepts only tokens for its own URL`,
       );
     }
     if (authIssuer.length > 1 && authJwksUrl !== undefined) {
       report(
         placeOf(sources, 'authJwksUrl'),
-        (nameOf) => `is only for a single ${nameOf('authIssuer')}; of several, each must name its keys in its metadata`,
+        (nameOf) =>
+          `is only for a single ${nameOf('authIssuer')}; with several, the metadata of each issuer must name its keys`,
       );
     }
     return;
   }
   for (const key of ofTokens) {
     const given = firstGiven(sources, key);
-    if (given !== undefined) report(given.path, (nameOf) => `is of no use without ${nameOf('authIssuer')}`);
+    if (given !== undefined) report(given.path, (nameOf) => `has no effect without ${nameOf('authIssuer')}`);
   }
   if (isAuthenticated) return;
   if (servers.some(({ requiredScopes, toolScopes }) => requiredScopes.length + Object.keys(toolScopes).length > 0)) {
     report(
       placeOf(sources, 'requiredScopes', 'toolScopes'),
       (nameOf) =>
-        `asks for scopes, but nobody is asked who they are; give ${nameOf('authIssuer')}, ${nameOf('apiKeysFile')} or ${nameOf('proxyIdentityHeader')}`,
+        `requires scopes, which need authentication; set ${nameOf('authIssuer')}, ${nameOf('apiKeysFile')} or ${nameOf('proxyIdentityHeader')}`,
     );
   }
 }

@@ -24,23 +24,26 @@ export function readCertificate(
 ): CertificateRead {
   if (tlsCert === undefined && tlsKey === undefined) return { ok: true, certificate: undefined };
   if (tlsCert === undefined)
-    return refused('tlsKey', (nameOf) => `needs ${nameOf('tlsCert')}, the certificate to which the key belongs`);
+    return refused('tlsKey', (nameOf) => `needs ${nameOf('tlsCert')}, the certificate of this key`);
   if (tlsKey === undefined)
-    return refused('tlsCert', (nameOf) => `needs ${nameOf('tlsKey')}, the key of the certificate`);
+    return refused('tlsCert', (nameOf) => `needs ${nameOf('tlsKey')}, the key of this certificate`);
   const [cert, key] = [tlsCert, tlsKey].map((path) => textOf(path, readFile));
   if (cert === undefined || 'code' in cert)
     return refused('tlsCert', `names a file that cannot be read (${cert?.code})`);
   if (key === undefined || 'code' in key) return refused('tlsKey', `names a file that cannot be read (${key?.code})`);
   const leaf = certificateIn(cert.text);
-  if (leaf === undefined) return refused('tlsCert', 'names a file without a certificate in PEM');
+  if (leaf === undefined) return refused('tlsCert', 'names a file without a PEM certificate');
   const own = keyIn(key.text);
   if (own === 'encrypted')
-    return refused('tlsKey', 'names an encrypted key; give one without passphrase, readable to the gateway alone');
-  if (own === undefined) return refused('tlsKey', 'names a file without a private key in PEM');
+    return refused(
+      'tlsKey',
+      "names an encrypted key; use a key without a passphrase that only the gateway's user can read",
+    );
+  if (own === undefined) return refused('tlsKey', 'names a file without a PEM private key');
   if (!leaf.checkPrivateKey(own)) {
     return refused(
       'tlsKey',
-      (nameOf) => `does not belong to the first certificate of ${nameOf('tlsCert')}, which must be the gateway's own`,
+      (nameOf) => `does not match the first certificate of ${nameOf('tlsCert')}, which must be the gateway's own`,
     );
   }
   const certificate = { cert: cert.text, key: key.text };

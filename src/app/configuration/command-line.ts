@@ -95,18 +95,18 @@ export function readCommandLine(argv: readonly string[], report: Report): Comman
       const next = inline === undefined ? own[index + 1] : undefined;
       const value = inline ?? (next?.startsWith('--') ? undefined : next);
       if (value === undefined || (value === '' && flag === '--config'))
-        report(flag, `needs a value; write ${flag}=… if it begins with --`);
+        report(flag, `needs a value; for a value that begins with --, write ${flag}=…`);
       else texts.set(flag, [...(texts.get(flag) ?? []), value]);
       if (next !== undefined && !isKnownFlag(next)) index++;
     }
   }
 
   if (isJson && (command === 'serve' || command === 'health' || command === 'key'))
-    report('--json', 'is only for check');
+    report('--json', 'is only for mcp-gangway check');
   if (asksReady && (command === 'serve' || command === 'check' || command === 'key'))
-    report('--ready', 'is only for health');
+    report('--ready', 'is only for mcp-gangway health');
   if (command === 'key') {
-    if (words.length > 1 || end !== -1) report('key', 'takes one word, and no server');
+    if (words.length > 1 || end !== -1) report('key', 'takes only a name, such as: mcp-gangway key alice');
   } else if (command !== 'help' && command !== 'version') reportWords(words, own, report);
   return {
     command,
@@ -136,7 +136,7 @@ function givenValues(texts: ReadonlyMap<string, string[]>, report: Report): Give
   for (const [flag, values] of texts) {
     const key = keyOfFlag.get(flag);
     const kind = key === undefined ? 'string' : (kindOf.get(key) ?? 'string');
-    if (values.length > 1 && !repeatable.has(kind)) report(flag, 'is given more than once');
+    if (values.length > 1 && !repeatable.has(kind)) report(flag, 'is given more than once; give it once');
     if (key !== undefined) given.set(key, { path: flag, value: fromText(kind, values) });
   }
   return given;
@@ -145,7 +145,7 @@ function givenValues(texts: ReadonlyMap<string, string[]>, report: Report): Give
 function reportWords(words: readonly number[], own: readonly string[], report: Report): void {
   for (const [count, index] of words.entries()) {
     const path = `argument ${index + 1}`;
-    if (count > 0) report(path, 'is one word too many; the command of a server and its arguments stand after --');
+    if (count > 0) report(path, "is unexpected; put the server's command and its arguments after --");
     else if (!isUrl(own[index] ?? '')) report(path, strayWord(own[index] ?? ''));
   }
 }
@@ -154,8 +154,8 @@ function reportWords(words: readonly number[], own: readonly string[], report: R
 function strayWord(word: string): string {
   const nearest = nearestName(word, commands);
   return nearest === undefined || nearest === word
-    ? 'is neither an option nor a URL; the command of a server and its arguments stand after --'
-    : `is neither a command nor a URL; did you mean ${nearest}? The command of a server stands after --`;
+    ? "is not an option or a URL; put the server's command and its arguments after --"
+    : `is not a command or a URL; did you mean ${nearest}? Put the server's command after --`;
 }
 
 function firstUrl(words: readonly number[], own: readonly string[]): CommandLine['url'] {
@@ -170,5 +170,5 @@ function nameOfUnknown(argument: string): string {
 
 function unknownFlag(flag: string): string {
   const nearest = nearestName(flag, knownFlags);
-  return `is not an option${nearest === undefined ? '; see --help' : `; did you mean ${nearest}?`}`;
+  return `is not an option${nearest === undefined ? '; see mcp-gangway --help all' : `; did you mean ${nearest}?`}`;
 }

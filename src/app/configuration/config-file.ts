@@ -56,7 +56,12 @@ function readServers(root: Readonly<Record<string, unknown>>, file: string, cont
   const { report } = context;
   const [section, another] = sections.filter((key) => Object.hasOwn(root, key));
   if (section === undefined || another !== undefined) {
-    report(file, section === undefined ? 'has no mcpServers' : 'has both mcpServers and servers; put all into one');
+    report(
+      file,
+      section === undefined
+        ? 'has no mcpServers; add an object with a member for each server'
+        : 'has both mcpServers and servers; put all servers into one of them',
+    );
     return [];
   }
   const path = memberPath(`${file}: `, section);
@@ -66,6 +71,6 @@ function readServers(root: Readonly<Record<string, unknown>>, file: string, cont
     return [];
   }
   const enabled = Object.entries(servers).filter(([, entry]) => !isDisabled(entry));
-  if (enabled.length === 0) report(path, 'has no server that is not disabled');
+  if (enabled.length === 0) report(path, 'has no enabled server');
   return enabled.map(([name, entry]) => readServerEntry(name, entry, memberPath(path, name), context));
 }

@@ -1,3 +1,4 @@
+import { docsPage } from '../../docs-page.ts';
 import type { ApiKey } from '../../http/auth/api-keys.ts';
 import { clearKeysWarning, keyName, readKeysFile, readKeysOfEnvironment } from './api-keys.ts';
 import { checkAuthentication, hasAuthentication } from './authentication.ts';
@@ -78,14 +79,14 @@ export function readConfiguration({
   const { command } = line;
   if (command === 'help') {
     if (line.helpOn !== undefined) return { ok: true, command, on: line.helpOn };
-    const message = `has no text on that; there is --help alone, and ${helpTopics.map((topic) => `--help ${topic}`).join(', ')}`;
+    const message = `has no such topic; use --help, ${helpTopics.map((topic) => `--help ${topic}`).join(', ')}`;
     return { ok: false, faults: [{ path: '--help', message }] };
   }
   if (command === 'version') return { ok: true, command };
   if (command === 'key') {
     const { keyFor: name = '' } = line;
     if (!keyName.safeParse(name).success)
-      report('key', 'must be followed by who is to have the key, such as alice: letters, digits and . _ @ + -');
+      report('key', 'must be followed by a user name, such as alice: letters, digits and . _ @ + -');
     return faults.length > 0 ? { ok: false, faults } : { ok: true, command, name };
   }
 
@@ -101,7 +102,7 @@ export function readConfiguration({
   if (faults.length === 0 && hasDoublePath({ ...globals, servers })) {
     report(
       placeOf(sources, ...pathOptions),
-      (nameOf) => `gives two endpoints one path; ${pathOptions.map(nameOf).join(', ')} must differ`,
+      (nameOf) => `gives two endpoints the same path; ${pathOptions.map(nameOf).join(', ')} must differ`,
     );
   }
   const keysOfEnvironment = readKeysOfEnvironment(env, report);
@@ -113,7 +114,7 @@ export function readConfiguration({
   if (globals.requireAuth && !isAuthenticated) {
     report(
       placeOf(sources, 'requireAuth'),
-      'wants authentication, and none is configured; docs/authentication.md and docs/oauth.md say how',
+      `requires authentication, but none is configured; see ${docsPage('authentication.md')}`,
     );
   }
   if (faults.length > 0) return { ok: false, faults };
@@ -147,15 +148,12 @@ function fileNameOf(line: CommandLine, env: Environment, report: Report) {
     url !== undefined && 'a URL',
     configFile !== undefined && '--config',
   ].filter((form) => form !== false);
-  if (given.length > 1) report('command line', `has ${given.join(' and ')}; give one of them`);
+  if (given.length > 1) report('command line', `has ${given.join(' and ')}; use only one of them`);
   const isEmpty = given.length === 0 && !hasStrayWord;
   const fileName = configFile ?? (isEmpty ? env[configFileVariable] || undefined : undefined);
   // Who asks for the health of a gateway need not name its servers.
   if (isEmpty && fileName === undefined && command !== 'health') {
-    report(
-      'command line',
-      `names no server; give one in one of these forms:\n${forms.map((form) => `  ${form}`).join('\n')}`,
-    );
+    report('command line', `names no server; use one of these forms:\n${forms.map((form) => `  ${form}`).join('\n')}`);
   }
   return fileName;
 }
@@ -172,18 +170,18 @@ function checkKeysFile(name: string | undefined, readFile: ReadFile, report: Rep
   return name === undefined || text === undefined ? undefined : readKeysFile(text, name, report);
 }
 
-const emptyKeysWarning = `The file of ${flagOf('apiKeysFile')} has no key, and lets nobody in; mcp-gangway key makes one.`;
+const emptyKeysWarning = `The file of ${flagOf('apiKeysFile')} contains no key, so every request is refused. Create a key with mcp-gangway key.`;
 
-const adminOffWarning = `There is no port for operators: ${environmentNameOf('adminHost')} is off, as in the image, and wins over the file. Give the address by that variable or by ${flagOf('adminHost')}.`;
+const adminOffWarning = `The operator port is disabled: ${environmentNameOf('adminHost')} is off, as in the image, and overrides the file. Set the address with that variable or with ${flagOf('adminHost')}.`;
 
-const hstsWarning = `No effect without ${flagOf('tlsCert')}: ${flagOf('hstsMaxAgeS')}. A proxy with TLS sends that header itself.`;
+const hstsWarning = `${flagOf('hstsMaxAgeS')} has no effect without ${flagOf('tlsCert')}. If a proxy terminates TLS, set the header there.`;
 
 function textOf(name: string, readFile: ReadFile, report: Report): string | undefined {
   try {
     return readFile(name);
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? error.code : 'unknown error';
-    report(name, code === 'ENOENT' ? 'there is no such file' : `cannot be read (${code})`);
+    report(name, code === 'ENOENT' ? 'does not exist' : `is a file that cannot be read (${code})`);
     return undefined;
   }
 }

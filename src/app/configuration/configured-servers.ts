@@ -66,11 +66,11 @@ function readSingleServer(
   if (serverCommand === undefined) return [];
   for (const key of remoteOnly) {
     const own = given.get(key);
-    if (own !== undefined) context.report(own.path, 'is only for a server at a URL');
+    if (own !== undefined) context.report(own.path, 'is only for servers at a URL; remove it');
   }
   const [command = '', ...args] = serverCommand;
   if (command.trim() === '' || command.includes('\0')) {
-    context.report('--', 'must be followed by the command of a server');
+    context.report('--', "must be followed by the server's command");
     return [];
   }
   const words = args.length > 0 ? serverCommand : splitWhole(command, '--', context);
@@ -117,7 +117,7 @@ function readAddress(
   report: Report,
 ): ServerAddress | undefined {
   if ((upstreamCert === undefined) !== (upstreamKey === undefined)) {
-    report(path, (nameOf) => `needs ${nameOf('upstreamCert')} and ${nameOf('upstreamKey')} together, or neither`);
+    report(path, (nameOf) => `needs both ${nameOf('upstreamCert')} and ${nameOf('upstreamKey')}, or neither`);
   }
   const read = readServerUrl(text, transport);
   if (!read.ok) {
@@ -129,7 +129,8 @@ function readAddress(
   if (era === 'modern' && hasSessionsOnly) {
     report(
       path,
-      (nameOf) => `cannot have ${nameOf('era')} modern: HTTP+SSE and WebSocket are transports of the legacy era`,
+      (nameOf) =>
+        `has ${nameOf('era')} modern, but HTTP+SSE and WebSocket exist only in older revisions; use legacy or auto`,
     );
   }
   return address;

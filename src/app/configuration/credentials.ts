@@ -9,8 +9,7 @@ const entries = z
   .record(
     z.string(),
     z.string({ error: 'must be a string' }).refine((text) => parseCredential(text) !== undefined, {
-      error:
-        'must name a header or a claim of the client, as in {header:X-Token} or Bearer {claim:token}, and have no other braces',
+      error: 'must contain a header or a claim, such as {header:X-Token} or Bearer {claim:token}, and no other braces',
     }),
     { error: 'must be NAME=VALUE on the command line and an object of strings in the file' },
   )
@@ -81,7 +80,11 @@ export function checkCredentials<T extends Configured>(server: T, isOwn: boolean
   const names = Object.keys(credentials);
   if (names.length === 0) return server;
   if (address !== undefined && !hasHeaders(address)) {
-    if (isOwn) report(path, (nameOf) => `has ${nameOf('credentials')}, which lines on a socket have no place for`);
+    if (isOwn)
+      report(
+        path,
+        (nameOf) => `has ${nameOf('credentials')}, which tcp:// and unix:// servers cannot receive; remove them`,
+      );
     return { ...server, credentials: {} };
   }
   const tell = (message: Message | undefined): void => {
@@ -92,26 +95,26 @@ export function checkCredentials<T extends Configured>(server: T, isOwn: boolean
     if (era === 'modern') {
       tell(
         (nameOf) =>
-          `has ${nameOf('credentials')} and ${nameOf('era')} modern, where all clients share one process; leave ${nameOf('era')} out, or give it to one client`,
+          `has ${nameOf('credentials')} and ${nameOf('era')} modern, with which all clients share one process; remove one of them`,
       );
     }
     if (isolation === 'shared') {
       tell(
         (nameOf) =>
-          `has ${nameOf('credentials')} and ${nameOf('isolation')} shared, where all clients share processes; principal shares those of one`,
+          `has ${nameOf('credentials')} and ${nameOf('isolation')} shared, with which all clients share processes; use ${nameOf('isolation')} principal`,
       );
     }
   } else {
     const own = [...Object.keys(headers), ...forwardHeaders].map((name) => name.toLowerCase());
     for (const name of names) tell(credentialHeaderFault(name.toLowerCase(), own));
     if (new Set(names.map((name) => name.toLowerCase())).size < names.length)
-      tell((nameOf) => `has a header twice in ${nameOf('credentials')}`);
+      tell((nameOf) => `has the same header twice in ${nameOf('credentials')}`);
   }
   for (const text of Object.values(credentials)) tell(sourceFault(text));
   if (warm > 0)
     tell(
       (nameOf) =>
-        `has ${nameOf('credentials')} and ${nameOf('warm')}: nothing can be started before its client is known; set ${nameOf('warm')} to 0`,
+        `has ${nameOf('credentials')} and ${nameOf('warm')}, but a spare process has no client yet; set ${nameOf('warm')} to 0`,
     );
   return server;
 }
@@ -120,21 +123,21 @@ export function checkCredentials<T extends Configured>(server: T, isOwn: boolean
 function sourceFault(text: string): Message | undefined {
   for (const part of parseCredential(text) ?? []) {
     if (part.kind !== 'header') continue;
-    const fault = part.name === 'cookie' ? 'is cookie, which holds what is for others too' : headerFault(part.name);
-    if (fault !== undefined) return (nameOf) => `has a header in the values of ${nameOf('credentials')} that ${fault}`;
+    const fault =
+      part.name === 'cookie' ? 'is cookie, which can also contain data for other servers' : headerFault(part.name);
+    if (fault !== undefined) return (nameOf) => `has a value in ${nameOf('credentials')} whose header ${fault}`;
   }
   return undefined;
 }
 
 function variableFault(name: string, env: Readonly<Record<string, string>>): Message | undefined {
   if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name))
-    return (nameOf) => `has a name in ${nameOf('credentials')} that is none of a variable`;
+    return (nameOf) => `has a name in ${nameOf('credentials')} that is not a valid environment variable name`;
   if (runsCode.test(name))
     return (nameOf) =>
-      `has ${name} in ${nameOf('credentials')}: its value says which code runs, and must be no client's`;
+      `has ${name} in ${nameOf('credentials')}, which controls the code that runs; clients must not set it`;
   return Object.hasOwn(env, name)
-    ? (nameOf) =>
-        `has ${name} in ${nameOf('env')} and in ${nameOf('credentials')}: it is either the gateway's or the client's`
+    ? (nameOf) => `has ${name} both in ${nameOf('env')} and in ${nameOf('credentials')}; remove one of them`
     : undefined;
 }
 
@@ -143,6 +146,6 @@ function credentialHeaderFault(name: string, own: readonly string[]): Message | 
   if (fault !== undefined) return (nameOf) => `has a name in ${nameOf('credentials')} that ${fault}`;
   return own.includes(name)
     ? (nameOf) =>
-        `has ${name} in ${nameOf('credentials')} and in ${nameOf('headers')} or ${nameOf('forwardHeaders')}: one of them must say what it is`
+        `has ${name} both in ${nameOf('credentials')} and in ${nameOf('headers')} or ${nameOf('forwardHeaders')}; remove one of them`
     : undefined;
 }

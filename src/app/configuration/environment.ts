@@ -42,6 +42,6 @@ export function environmentWarnings(env: Environment): string[] {
     );
     return nearest === undefined
       ? []
-      : [`${name} is not an option and has no effect. Did you mean GANGWAY_${nearest}?`];
+      : [`The environment variable ${name} has no effect: it is not an option. Did you mean GANGWAY_${nearest}?`];
   });
 }

@@ -25,12 +25,12 @@ function expandText(text: string, path: string, env: Environment, report: Report
     (whole, name: string, colon: string | undefined, dash: string | undefined, fallback: string | undefined) => {
       if (colon !== undefined && dash === '') {
         // ${input:token} and ${env:TOKEN} of editors' files, ${VAR:?…} of shells: passed on they would surprise.
-        report(path, `\${${name}:…} is not known here; write \${VAR} or \${VAR:-default}`);
+        report(path, `\${${name}:…} is not supported; use \${VAR} or \${VAR:-default}`);
         return whole;
       }
       const found = env[name];
       if (found === undefined && fallback === undefined) {
-        report(path, `the environment variable ${name} is not set; set it or write \${${name}:-default}`);
+        report(path, `the environment variable ${name} is not set; set it, or write \${${name}:-default}`);
         return whole;
       }
       return fallback === undefined ? (found ?? '') : found || fallback;

@@ -20,7 +20,8 @@ export function checkForwarding<T extends Configured>(server: T, isOwn: boolean,
     if (isOwn)
       report(
         path,
-        (nameOf) => `has ${nameOf('forwardHeaders')}, which is only for a server at an http(s):// or ws(s):// URL`,
+        (nameOf) =>
+          `has ${nameOf('forwardHeaders')}, which is only for servers at http(s):// or ws(s):// URLs; remove it`,
       );
     return { ...server, forwardHeaders: [] };
   }
@@ -29,15 +30,14 @@ export function checkForwarding<T extends Configured>(server: T, isOwn: boolean,
   if (both !== undefined) {
     report(
       path,
-      (nameOf) =>
-        `has ${both} in ${nameOf('headers')} and in ${nameOf('forwardHeaders')}: it is either the gateway's or the client's`,
+      (nameOf) => `has ${both} both in ${nameOf('headers')} and in ${nameOf('forwardHeaders')}; remove one of them`,
     );
   }
   if (warm > 0) {
     report(
       path,
       (nameOf) =>
-        `has ${nameOf('forwardHeaders')} and ${nameOf('warm')}: no connection can be opened before its client is known; set ${nameOf('warm')} to 0`,
+        `has ${nameOf('forwardHeaders')} and ${nameOf('warm')}, but a spare connection has no client yet; set ${nameOf('warm')} to 0`,
     );
   }
   return server;

@@ -50,7 +50,7 @@ function onGateway(): readonly string[] {
     'Example:',
     '  mcp-gangway -- npx -y @modelcontextprotocol/server-everything',
     '',
-    `Docs: ${docsPage('reference/command-line.md')}`,
+    `Docs: ${docsPage('README.md')}`,
   ];
 }
 
@@ -115,8 +115,8 @@ function onKey(): readonly string[] {
     'Usage:',
     '  mcp-gangway key <name>     the user of the key, such as alice',
     '',
-    'Prints three lines: the key, which is shown only once; its entry for the file of',
-    '--api-keys, which is a JSON list; and its entry for GANGWAY_API_KEYS. The entries',
+    'Prints three lines: the key, which is shown only once; its entry for the file',
+    'of --api-keys, a JSON list; and its entry for GANGWAY_API_KEYS. The entries',
     'contain a hash of the key, not the key.',
     '',
     `Docs: ${docsPage('authentication.md')}`,

@@ -16,18 +16,14 @@ export function checkHibernation<T extends Configured>(server: T, isOwn: boolean
   if (hibernateAfterMs === 0) return server;
   if (address !== undefined) {
     if (isOwn)
-      report(
-        path,
-        (nameOf) =>
-          `has ${nameOf('hibernateAfterMs')}, which is only for a server that the gateway starts, by a command`,
-      );
+      report(path, (nameOf) => `has ${nameOf('hibernateAfterMs')}, which is only for STDIO servers; remove it`);
     return { ...server, hibernateAfterMs: 0 };
   }
   if (onBackendExit === 'end') {
     report(
       path,
       (nameOf) =>
-        `has ${nameOf('hibernateAfterMs')} and ${nameOf('onBackendExit')} end: a session that hibernates is restored; leave one of them out`,
+        `has ${nameOf('hibernateAfterMs')} and ${nameOf('onBackendExit')} end, but hibernation needs restore; remove one of them`,
     );
   }
   return server;

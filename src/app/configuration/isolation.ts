@@ -40,7 +40,7 @@ export function checkIsolation<T extends Configured>(server: T, isOwn: boolean, 
     report(
       path,
       (nameOf) =>
-        `has ${nameOf('isolation')} ${isolation} and ${nameOf('era')} modern, and is at a URL: each request has a connection of its own there, and what the server keeps is its own matter; leave ${nameOf('isolation')} out, and let the server know its users by ${nameOf('credentials')}`,
+        `has ${nameOf('isolation')} ${isolation} and ${nameOf('era')} modern at a URL, where the gateway cannot isolate users; remove ${nameOf('isolation')}, and identify users to the server with ${nameOf('credentials')}`,
     );
   }
   return { ...server, isolation: 'auto' };

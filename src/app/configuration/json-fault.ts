@@ -19,7 +19,7 @@ export function findJsonFault(text: string): JsonFault | undefined {
 
   function fail(expected: string): false {
     message ??= at >= text.length ? `the text ends, but ${expected} is expected` : `${expected} is expected here`;
-    if (text.startsWith('//', at) || text.startsWith('/*', at)) message = 'JSON has no comments; remove it';
+    if (text.startsWith('//', at) || text.startsWith('/*', at)) message = 'JSON has no comments; remove this comment';
     return false;
   }
 
@@ -56,7 +56,7 @@ export function findJsonFault(text: string): JsonFault | undefined {
       const key: unknown = JSON.parse(token);
       if (keys.has(key)) {
         at = start;
-        message = 'this key stands twice in its object';
+        message = 'this key appears twice in its object';
         return false;
       }
       keys.add(key);

@@ -4,7 +4,7 @@ import { type Option, text } from './option-kinds.ts';
 import { nearestName } from './option-names.ts';
 
 const levels = z
-  .string({ error: 'must be a string such as info or info,store=debug' })
+  .string({ error: 'must be a level such as info, or levels per part such as info,store=debug' })
   .superRefine((value, context) => {
     const read = readLogLevels(value);
     if (!read.ok) context.addIssue({ code: 'custom', message: explain(read.fault, value.includes(',')) });
@@ -13,11 +13,11 @@ const levels = z
 /** What is wrong with which item; the item itself is not repeated, as no value is. */
 function explain({ index, wrong, name }: LogLevelsFault, isOneOfSeveral: boolean): string {
   const item = isOneOfSeveral ? `has item ${index + 1}, which ` : '';
-  if (wrong === 'repeated') return `${item}gives a level for the second time`;
+  if (wrong === 'repeated') return `${item}sets a level a second time`;
   const [what, known] = wrong === 'part' ? (['part', logParts] as const) : (['level', logLevels] as const);
   const nearest = nearestName(name, known);
   const hint = nearest === undefined ? '' : `; did you mean ${nearest}?`;
-  return `${item}names no ${what} that there is${hint} (${what}s: ${known.join(', ')}; info,store=debug is for all parts and for one)`;
+  return `${item}has an unknown ${what}${hint} (known ${what}s: ${known.join(', ')}; example: info,store=debug)`;
 }
 
 /** Options of the log; a part of `globalOptions`. */

@@ -15,29 +15,29 @@ const plainUrl = (isSecure: boolean) =>
     const report = (message: string) => context.addIssue({ code: 'custom', message });
     const url = URL.canParse(value) ? new URL(value) : undefined;
     if (url === undefined || !['http:', 'https:'].includes(url.protocol)) return report('must be an https:// URL');
-    if (url.username !== '' || url.password !== '') report('must not have a user or a password');
-    if (/[?#\s"\\]/.test(value)) report('must not have a query, a fragment, blanks or quotation marks');
+    if (url.username !== '' || url.password !== '') report('must not contain a user name or a password');
+    if (/[?#\s"\\]/.test(value)) report('must not contain a query, a fragment, blanks or quotation marks');
     if (isSecure && url.protocol === 'http:' && !isLoopback(url.hostname)) {
-      report('must be https, except on this machine: who could change what is sent could say who may come in');
+      report('must use https, except on this machine: otherwise others on the network could forge tokens');
     }
   });
 
 /** RFC 6749, section 3.3. */
 const scope = z.string({ error: 'must be a scope' }).regex(/^[\x21\x23-\x5b\x5d-\x7e]+$/, {
-  error: 'must be visible ASCII without blanks, quotation marks and backslashes',
+  error: 'must be visible ASCII without blanks, quotation marks or backslashes',
 });
 
 /** `read write` or `["read", "write"]`. */
 const scopes = z.preprocess(
   (value) => (typeof value === 'string' ? value.split(' ').filter((word) => word !== '') : value),
   z
-    .array(scope, { error: 'must be scopes with blanks between them, or a list of scopes' })
-    .min(1, { error: 'must name at least one scope' }),
+    .array(scope, { error: 'must be scopes separated by blanks, or a list of scopes' })
+    .min(1, { error: 'must contain at least one scope' }),
 ) as unknown as z.ZodType<readonly string[]>;
 
 const scopesByKey = (description: string, error: string): Option<Readonly<Record<string, readonly string[]>>> => ({
   kind: 'map',
-  schema: z.record(z.string().min(1, { error: 'must not have an empty key' }), scopes, { error }),
+  schema: z.record(z.string().min(1, { error: 'must not contain an empty key' }), scopes, { error }),
   default: {},
   description,
   bounds: '',

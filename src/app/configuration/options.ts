@@ -14,8 +14,8 @@ import { sharedOptions } from './shared-options.ts';
 import { largestMessageBytes, largestTotalBytes, longestMs, mebibyte, minute, second } from './units.ts';
 
 /**
- * The one table of all options. The command line, the environment names, the keys of the file, `--help` and
- * `docs/configuration.md` all follow from it, so that they cannot drift. Units stand in the names (`Ms`, `Bytes`).
+ * The table of all options. The command line, the environment names, the keys of the file, `--help` and
+ * `docs/reference/configuration.md` are generated from it. The names have their units (`Ms`, `Bytes`).
  */
 export type OptionTable = Readonly<Record<string, Option>>;
 
@@ -31,9 +31,9 @@ const parentDeathSignals = ['SIGTERM', 'SIGKILL', 'off'] as const;
 
 const path = matching(
   /^(?:\/(?!\.{1,2}(?:\/|$))[A-Za-z0-9._~-]+)+$/,
-  'must begin with / and have only letters, digits and . _ ~ - between slashes, without a query and a slash at the end',
+  'must begin with /, have only letters, digits and . _ ~ - between slashes, and have no query and no slash at the end',
 ).refine((value) => !/^\/(?:healthz|readyz|metrics|\.well-known)(?:\/|$)/.test(value), {
-  error: 'must not begin with /healthz, /readyz, /metrics or /.well-known, which the gateway answers itself',
+  error: 'must not begin with /healthz, /readyz, /metrics or /.well-known: the gateway uses these paths itself',
 });
 
 const variables = z
@@ -41,14 +41,14 @@ const variables = z
     error: 'must be KEY=VALUE on the command line and an object of strings in the file',
   })
   .refine((value) => Object.keys(value).every((name) => /^[^=\0]+$/.test(name)), {
-    error: 'has a variable name that is empty or contains =',
+    error: 'has an environment variable with an empty name or a name with =',
   });
 
 /** Options of the gateway as a whole. */
 export const globalOptions = {
   host: text(
     '127.0.0.1',
-    matching(/^[^\s/]+$/, 'must be an address or host name'),
+    matching(/^[^\s/]+$/, 'must be an IP address or a host name'),
     'Address to listen on; 0.0.0.0 or :: for all.',
     { inHelp: true },
   ),
@@ -64,7 +64,7 @@ export const globalOptions = {
   ),
   adminHost: text(
     '127.0.0.1',
-    matching(/^[^\s/]+$/, 'must be an address or host name'),
+    matching(/^[^\s/]+$/, 'must be an IP address or a host name'),
     'Address of the operator port. Use 0.0.0.0 or :: for a Prometheus on another machine or in another container. off disables the port; off is the default in the image.',
   ),
   ...logOptions,

@@ -66,9 +66,9 @@ export function quotaWarnings(
   return [
     ...(isAuthenticated || given.length === 0
       ? []
-      : [`No effect without authentication, as nobody knows which clients are one user: ${flags}.`]),
+      : [`Without authentication the gateway cannot tell users apart, so these options have no effect: ${flags}.`]),
     ...(hasBurstAlone
-      ? [`No effect without ${flagOf('principalRequestsPerS')}: ${flagOf('principalRequestBurst')}.`]
+      ? [`${flagOf('principalRequestBurst')} has no effect without ${flagOf('principalRequestsPerS')}.`]
       : []),
   ];
 }

@@ -37,17 +37,17 @@ const headers = z
   .superRefine((value, context) => {
     const names = Object.keys(value).map((name) => name.toLowerCase());
     const report = (message: string) => context.addIssue({ code: 'custom', message });
-    if (!names.every((name) => nameForm.test(name))) report('has a name that no header can have');
-    if (new Set(names).size < names.length) report('has a header twice');
+    if (!names.every((name) => nameForm.test(name))) report('has an invalid header name');
+    if (new Set(names).size < names.length) report('has the same header twice');
     const own = names.find(isOwn);
-    if (own !== undefined) report(`has ${own}, which the gateway sets itself`);
+    if (own !== undefined) report(`must not have ${own}, which the gateway sets itself`);
   });
 
 /** Why a header of this name, in small letters, cannot go on from a client to a server. */
 export function headerFault(name: string): string | undefined {
-  if (!nameForm.test(name)) return 'is a name that no header can have';
+  if (!nameForm.test(name)) return 'is not a valid header name';
   if (isOwn(name)) return `is ${name}, which the gateway sets itself`;
-  return name === 'proxy-authorization' ? `is ${name}, which is for the next proxy alone` : undefined;
+  return name === 'proxy-authorization' ? `is ${name}, which is only for the next proxy` : undefined;
 }
 
 const forwardHeader = z

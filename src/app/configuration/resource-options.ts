@@ -35,5 +35,5 @@ export function checkUser(
   report: Report,
 ): void {
   if (uid !== undefined && gid === undefined)
-    report(path, (nameOf) => `has ${nameOf('uid')} without ${nameOf('gid')}: give both`);
+    report(path, (nameOf) => `has ${nameOf('uid')} without ${nameOf('gid')}; set both`);
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { docsPage } from '../../docs-page.ts';
 import type { Environment } from './environment.ts';
 import { expandVariables } from './expand-variables.ts';
 import { memberPath, type Report } from './fault.ts';
@@ -48,7 +49,7 @@ export function readServerEntry(name: string, entry: unknown, path: string, cont
   const { report, env } = context;
   const given = new Map<string, GivenValue>();
   if (!isObject(entry)) {
-    report(path, 'must be an object with the command or the url of a server');
+    report(path, 'must be an object with a command or a url');
     return { name, path, words: undefined, url: undefined, given };
   }
   for (const [key, value] of Object.entries(entry)) {
@@ -69,7 +70,7 @@ export function readServerEntry(name: string, entry: unknown, path: string, cont
   }
   const other = given.get('transport');
   if (other !== undefined && transport !== undefined && other.value !== transport) {
-    report(other.path, 'is another transport than type; leave one of them out');
+    report(other.path, 'differs from type; remove one of them');
   }
   return { name, path, words: isRemote ? undefined : readWords(given, path, context), url, given };
 }
@@ -77,7 +78,7 @@ export function readServerEntry(name: string, entry: unknown, path: string, cont
 /** What is said of a key that the file does not have. */
 export function unknownKey(key: string, known: readonly string[]): string {
   const nearest = nearestName(key, known);
-  return `is not a known key${nearest === undefined ? '; see docs/configuration.md' : `; did you mean ${nearest}?`}`;
+  return `is not a known key${nearest === undefined ? `; see ${docsPage('reference/configuration.md')}` : `; did you mean ${nearest}?`}`;
 }
 
 /** What clients' files say of the transport. */
@@ -87,11 +88,11 @@ function checkType(given: Given, report: Report): void {
   const isRemote = given.has('url');
   const transport = transportOf(type.value);
   if (transport !== undefined) {
-    if (!isRemote) report(type.path, `is "${transport}", but there is no url`);
+    if (!isRemote) report(type.path, `is "${transport}", but the server has no url`);
   } else if (type.value !== 'stdio') {
-    report(type.path, 'must be "stdio", "http" or "sse", or left out');
+    report(type.path, 'must be "stdio", "http" or "sse"; it is optional');
   } else if (isRemote) {
-    report(type.path, 'is "stdio", but there is a url');
+    report(type.path, 'is "stdio", but the server has a url');
   }
 }
 
@@ -112,7 +113,8 @@ function checkForm(given: Given, report: Report): boolean {
       : ['headers', 'forwardHeaders', 'transport'];
   for (const key of others) {
     const other = given.get(key);
-    if (other !== undefined) report(other.path, `is only for a server ${isRemote ? 'without' : 'with'} a url`);
+    if (other !== undefined)
+      report(other.path, `is only for servers ${isRemote ? 'without' : 'with'} a url; remove it`);
   }
   return isRemote;
 }
@@ -127,7 +129,7 @@ function readWords(given: Given, path: string, context: EntryContext): [string, 
   const { report } = context;
   const command = given.get('command');
   if (command === undefined) {
-    report(path, 'has neither a command nor a url');
+    report(path, 'has no command and no url; add one of them');
     return undefined;
   }
   const name = checkValue(commandSchema, command, report);

@@ -6,10 +6,10 @@ const ownPaths = ['healthz', 'readyz', 'metrics'];
 /** What is wrong with a server's name, or undefined. Names stand in the endpoints' paths, `/<name>/mcp`. */
 export function serverNameFault(name: string, path: string): string | undefined {
   if (!/^(?!\.)[A-Za-z0-9._-]{1,64}$/.test(name)) {
-    return 'a server name has 1 to 64 letters, digits, dots, underscores and hyphens, and does not begin with a dot';
+    return 'is not a valid server name; use 1 to 64 letters, digits, dots, underscores and hyphens, and no dot at the beginning';
   }
-  if (ownPaths.includes(name)) return 'this name is a path that the gateway answers itself; choose another';
-  if (name === path.split('/')[1]) return `this name is the beginning of the endpoint's path ${path}; choose another`;
+  if (ownPaths.includes(name)) return 'is a path of the gateway itself; choose another name';
+  if (name === path.split('/')[1]) return `is the beginning of the endpoint path ${path}; choose another name`;
   return undefined;
 }
 

@@ -27,8 +27,7 @@ export function readServerUrl(text: string, transport: TransportChoice): ReadUrl
   if (scheme === 'http' || scheme === 'https') return readHttpUrl(text, transport);
   const read = readers.get(scheme);
   if (read === undefined) return fault('must begin with http://, https://, ws://, wss://, tcp:// or unix://');
-  if (transport !== 'auto')
-    return fault(`is for another transport than sse and http; leave the transport out for ${scheme}://`);
+  if (transport !== 'auto') return fault(`is a ${scheme}:// URL, which has only one transport; remove the transport`);
   return read(text);
 }
 
@@ -51,7 +50,7 @@ function readUrl(text: string): URL | string {
   if (/[^\x21-\x7e]|\\/.test(text) || !URL.canParse(text)) return 'is not a valid URL';
   const url = new URL(text);
   if (url.username !== '' || url.password !== '') {
-    return "must not hold a user name or password; give credentials with --header 'Authorization: …' or headers";
+    return "must not contain a user name or a password; use --header 'Authorization: …' or headers";
   }
   url.hash = '';
   return url;
@@ -67,10 +66,12 @@ function readTcpUrl(text: string): ReadUrl {
 function readUnixUrl(text: string): ReadUrl {
   const path = text.slice('unix://'.length);
   if (!path.startsWith('/') || path === '/' || path.includes('\0')) {
-    return fault('must be unix:// and the full path of a socket, as in unix:///run/server.sock');
+    return fault('must be unix:// and the absolute path of a socket, such as unix:///run/server.sock');
   }
   if (Buffer.byteLength(path) > maxSocketPathBytes) {
-    return fault(`has a path of more than ${maxSocketPathBytes} bytes, which operating systems do not take`);
+    return fault(
+      `has a socket path of more than ${maxSocketPathBytes} bytes, which operating systems do not support; use a shorter path`,
+    );
   }
   return { ok: true, address: { transport: 'unix', path } };
 }

@@ -3,7 +3,7 @@ import { allReasons, entryOf } from '../../protocol/faults.ts';
 import type { SessionEnd } from '../../session/session-end.ts';
 import { methodLabel, methodsOf, outcomesOf } from './methods.ts';
 
-/** What a metric is, for Prometheus and for docs/metrics.md. */
+/** One metric of the catalogue. */
 export interface Metric {
   readonly name: string;
   readonly type: 'counter' | 'gauge' | 'histogram';
@@ -12,30 +12,30 @@ export interface Metric {
   readonly labels: readonly Label[];
   /** The upper bounds of a histogram's buckets. */
   readonly bounds: readonly number[];
-  /** What the labels behind `server` say together, where not every choice of their values can be and what can be is a short list. */
+  /** The combinations of label values after `server` that start at 0, if not all combinations can occur. */
   readonly begun?: readonly (readonly string[])[];
 }
 
-/** What tells the numbers of a metric apart. */
+/** A label of a metric. */
 export interface Label {
   readonly name: string;
-  /** All that it can say, where that is a short list: its numbers are there from the start, so that their first change is seen. */
+  /** All values, if there are few. Their numbers start at 0, so that Prometheus sees the first change. */
   readonly values?: readonly string[];
-  /** What it says otherwise. */
+  /** The meaning of the value, if `values` is undefined. */
   readonly meaning?: string;
 }
 
 const server: Label = { name: 'server', meaning: 'the configured name of a server' };
 const era: Label = { name: 'era', values: ['legacy', 'modern'] };
-const method: Label = { name: 'method', meaning: 'a method of the protocol, or `other`' };
-const reason: Label = { name: 'reason', meaning: 'a reason of the error catalogue, as clients see it' };
-/** Each era with its own methods alone, or there were half as many again. */
+const method: Label = { name: 'method', meaning: 'an MCP method, or `other`' };
+const reason: Label = { name: 'reason', meaning: 'a reason of errors.md' };
+/** Each era only with its own methods, which saves a third of the series. */
 const begunRequests = (['legacy', 'modern'] as const).flatMap((of) =>
   [...methodsOf[of], methodLabel(undefined)].flatMap((called) =>
     outcomesOf(called).map((outcome) => [of, called, outcome]),
   ),
 );
-/** What is no mistake of a client: of a first one an alert is to see the step. The others would be three times as many. */
+/** Errors that are not the client's: alerts must see the first one. The others would be three times as many series. */
 const begunFaults = allReasons.filter((each) => entryOf(each).status >= 500).map((each) => [each]);
 const oneOf = (name: string, ...values: readonly string[]): Label => ({ name, values });
 
@@ -68,7 +68,7 @@ const metric =
   });
 const counter = metric('counter');
 
-/** Where a fault is stopped. */
+/** The boundaries that stop an internal error. */
 const seams = Object.keys({
   request: true,
   session: true,
@@ -84,164 +84,180 @@ const histogram = (name: string, help: string, bounds: readonly number[], labels
   ...{ name: `mcp_gangway_${name}`, type: 'histogram', help, labels, bounds },
 });
 
-/** In seconds: what the gateway takes, what Redis takes, what a server takes to answer and to start. */
+/** Bucket bounds in seconds: for the gateway, for Redis, for the answer and for the start of a server. */
 const ownBounds = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1];
 const redisBounds = [0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1];
 const serverBounds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
 const startBounds = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60];
 
 /**
- * The one table of the gateway's own metrics; docs/metrics.md follows from it. Labels have few values: names of configured
- * servers, methods of the protocol, words of the gateway. Never an id, a user or whatever else a peer chooses (P12).
+ * The table of the gateway's metrics, from which docs/reference/metrics.md is generated. Labels have few values: names of
+ * configured servers, methods of MCP, words of the gateway. Never an id, a user or another value that a peer chooses (P12).
  */
 export const catalogue = {
-  info: gauge('info', 'Always 1; which version of the gateway runs, on which Node.js.', [
+  info: gauge('info', 'Always 1. The labels are the versions of the gateway and of Node.js.', [
     ...[{ name: 'version' }, { name: 'node' }],
   ]),
-  readiness: gauge('readiness', 'What /readyz says: 1 for the state that the gateway is in, 0 for the others.', [
+  readiness: gauge('readiness', 'The state that /readyz reports: 1 for the current state, 0 for the others.', [
     oneOf('state', 'ready', 'degraded', 'unavailable', 'draining'),
   ]),
   reloadSuccessful: gauge(
     'config_last_reload_successful',
-    'Whether the configuration is in use as it was read last, 1 or 0: 0 where it has a fault, or options of authentication that need a new start.',
+    'Whether the newest configuration is in use: 1, or 0 if it is invalid or changes authentication options, which needs a restart.',
   ),
   reloadSuccessAt: gauge(
     'config_last_reload_success_timestamp_seconds',
-    'When a configuration was read last that is in use: at the start, from a changed file, or at SIGHUP.',
+    'Unix time at which the gateway last read a configuration that it uses: at the start, after a file change, or at SIGHUP.',
   ),
 
   requests: {
     ...counter(
       'requests_total',
-      'Requests of clients that have ended: with a result of the server (ok), with one that says that the tool failed (tool_error), with its error (error), with an error of the gateway (fault), or because the client was gone (left).',
+      'Ended client requests, by outcome: a result (ok), a result that reports a failed tool (tool_error), an error of the server (error), an error of the gateway (fault), or no answer because the client disconnected (left).',
       [server, era, method, oneOf('outcome', ...outcomesOf('tools/call'))],
     ),
     begun: begunRequests,
   },
   requestServerSeconds: histogram(
     'request_server_seconds',
-    'The time of a request from its hand-over to the server until the response was read, without that of request_wait_seconds; of initialize with the start of a server.',
+    'Time from sending a request to the server until its response was read, without request_wait_seconds. For initialize it includes the start of the server.',
     serverBounds,
     [server, era, method],
   ),
   requestWaitSeconds: histogram(
     'request_wait_seconds',
-    'The time in which the server could not work on a request: it waited for an answer of the client (to an elicitation, sampling or roots request), or was being started. Of requests that had to wait.',
+    'Time in which the server could not work on a request: it waited for the client (elicitation, sampling or roots) or was being started. Only requests that waited are counted.',
     serverBounds,
     [server, era],
   ),
   requestGatewaySeconds: histogram(
     'request_gateway_seconds',
-    "What the gateway adds to a request, Redis included: from its last byte to the hand-over to the server, and from the server's response until that is on its way to the client.",
+    "Time that the gateway adds to a request, including Redis: from its last byte until it is sent to the server, and from the server's response until that is sent to the client.",
     ownBounds,
     [server, era],
   ),
   faults: {
-    ...counter('faults_total', 'Requests that ended with an error of the gateway, by its reason.', [server, reason]),
+    ...counter('faults_total', 'Requests that ended with an error of the gateway, by reason.', [server, reason]),
     begun: begunFaults,
   },
   refused: {
     ...counter(
       'refused_http_requests_total',
-      'HTTP requests to an endpoint that were answered with a fault, whether they were MCP requests or not.',
+      'HTTP requests that an endpoint answered with an error of the gateway, including requests that are not MCP.',
       [server, reason],
     ),
-    // Those that an alert asks for: of a first one it would see no change.
+    // Alerts use these reasons and must see the first error.
     begun: [['too_many_sessions'], ['too_many_starts'], ['gateway_busy']],
   },
 
-  sessions: gauge('sessions', 'Sessions that this instance holds.', [server]),
-  sessionsMax: gauge('sessions_max', 'How many sessions this instance may hold (--max-sessions).'),
-  sessionCalls: gauge('session_calls', 'Requests of sessions that wait for their server.', [server]),
-  sessionStarts: counter('session_starts_total', 'Sessions that were opened.', [server]),
-  sessionEnds: counter('session_ends_total', 'Sessions that have ended at this instance.', [
+  sessions: gauge('sessions', 'Open sessions of this instance.', [server]),
+  sessionsMax: gauge('sessions_max', 'Maximum number of sessions of this instance (--max-sessions).'),
+  sessionCalls: gauge('session_calls', 'Requests in flight in sessions.', [server]),
+  sessionStarts: counter('session_starts_total', 'Opened sessions.', [server]),
+  sessionEnds: counter('session_ends_total', 'Sessions that ended on this instance, by reason.', [
     ...[server, oneOf('reason', ...Object.keys(sessionEnds))],
   ]),
-  takeovers: counter('session_takeovers_total', 'Sessions that were taken over from another instance.', [server]),
-  streams: gauge('streams', 'Event streams to clients that are open.', [server]),
-  webSockets: gauge('websockets', 'WebSockets of clients that are open.', [server]),
-  clientsCut: counter('clients_cut_total', 'Clients of the modern era that were cut since they did not read.', [
+  takeovers: counter('session_takeovers_total', 'Sessions taken over from another instance.', [server]),
+  streams: gauge('streams', 'Open event streams to clients.', [server]),
+  webSockets: gauge('websockets', 'Open WebSockets of clients.', [server]),
+  clientsCut: counter('clients_cut_total', 'Modern clients that were disconnected because they did not read.', [
     server,
   ]),
 
-  backends: gauge('backends', 'Processes of a server, or connections to it, spare ones among them.', [server]),
-  backendStarts: counter('backend_starts_total', 'Processes or connections that were opened.', [server]),
+  backends: gauge('backends', 'Processes of a server, or connections to it, including spare ones.', [server]),
+  backendStarts: counter('backend_starts_total', 'Started processes and opened connections.', [server]),
   backendEnds: counter(
     'backend_ends_total',
-    'Those that have ended: by the gateway (closed), by themselves (exited), without a start (failed), or over a limit.',
+    'Ended processes and connections, by reason: ended by the gateway (closed), by themselves (exited), without a start (failed), or over a limit.',
     [server, oneOf('reason', 'closed', 'exited', 'failed', 'line_too_long', 'memory_limit')],
   ),
   probeUp: gauge(
     'server_probe_up',
-    'Whether a server is up by its probes, 1 or 0; absent for one that is not probed (--probe-every-ms), or has not answered or failed to yet.',
+    'Whether the probes of a server succeed: 1, or 0 if they fail. Absent without probes (--probe-every-ms) and before the first result.',
     [server],
   ),
   startFailures: counter(
     'server_start_failures_total',
-    'Starts of a server for clients that failed; not those for probes alone.',
+    'Failed starts of a server for clients. Starts for probes are not counted.',
     [server],
   ),
   startSeconds: histogram(
     'server_start_seconds',
-    "How long clients wait for a server to start: from a session's initialize, or the start of the process that all share, until that is answered; a spare one was started before.",
+    "Time that clients wait for a server to start: from a session's initialize, or from the start of a shared process, until the answer. A spare process was started before.",
     startBounds,
     [server],
   ),
-  restores: counter('backend_restores_total', 'Lost backends of sessions that were replaced.', [server]),
-  hibernations: counter('hibernations_total', 'Backends that sessions let go of since nobody used them.', [server]),
-  wakings: counter('wakings_total', 'Backends that such sessions got again, since somebody used them.', [server]),
-  crashLoops: counter('crash_loops_total', 'How often a server was given up since it ended again and again.', [server]),
+  restores: counter('backend_restores_total', 'Lost processes or connections of sessions that were replaced.', [
+    server,
+  ]),
+  hibernations: counter('hibernations_total', 'Processes of idle sessions that were stopped (--hibernate-after-ms).', [
+    server,
+  ]),
+  wakings: counter('wakings_total', 'Processes started again for hibernating sessions.', [server]),
+  crashLoops: counter(
+    'crash_loops_total',
+    'Crash loops: the gateway stopped restarting a server that exited repeatedly.',
+    [server],
+  ),
   messages: counter('server_messages_total', 'Messages to and from servers.', [
     ...[server, oneOf('direction', 'sent', 'received')],
   ]),
-  messageBytes: counter('server_bytes_total', 'The bytes of these messages.', [
+  messageBytes: counter('server_bytes_total', 'Bytes of the messages to and from servers.', [
     ...[server, oneOf('direction', 'sent', 'received')],
   ]),
-  dropped: counter('messages_dropped_total', 'Messages that were not passed on.', [
+  dropped: counter('messages_dropped_total', 'Messages that were not forwarded.', [
     server,
-    { name: 'kind', meaning: 'why: `noise` is a line that is no message, `late` what comes after a cancellation, …' },
+    {
+      name: 'kind',
+      meaning: 'the cause: `noise` is a line that is not a message, `late` is a message after a cancellation, …',
+    },
   ]),
-  processes: gauge('server_processes', 'Processes of local servers, with those that they have started.', [server]),
-  processMemory: gauge('server_memory_bytes', 'Resident memory of these, shared pages counted for each.', [server]),
+  processes: gauge('server_processes', 'Processes of local servers, including their child processes.', [server]),
+  processMemory: gauge(
+    'server_memory_bytes',
+    'Resident memory of these processes. Shared pages count in each process.',
+    [server],
+  ),
   processCpu: counter(
     'server_cpu_seconds_total',
-    'Processor time of these as far as it was seen: what is used between the last look and the end is not.',
+    'Processor time of these processes, without the time between the last measurement and their exit.',
     [server],
   ),
 
-  eventsAppended: counter('events_appended_total', 'Events that were stored for resuming.'),
-  eventBytes: counter('events_appended_bytes_total', 'The bytes of these events.'),
-  eventsDelivered: counter('events_delivered_total', 'Events that went out to clients.', [
-    oneOf('source', 'live', 'replayed'),
-  ]),
+  eventsAppended: counter('events_appended_total', 'Events stored for resuming.'),
+  eventBytes: counter('events_appended_bytes_total', 'Bytes of the events stored for resuming.'),
+  eventsDelivered: counter('events_delivered_total', 'Events sent to clients.', [oneOf('source', 'live', 'replayed')]),
   eventsEvicted: counter(
     'events_evicted_total',
-    'Stored events that were dropped for their number, bytes or age; not those that went with their session.',
+    'Stored events that were deleted because of a limit of number, bytes or age. Events of ended sessions are not counted.',
   ),
   resumes: counter(
     'resumes_total',
-    'Streams that clients asked for by Last-Event-ID: that go on (resumed), of which nothing follows (complete), with a gap (history_lost), that are not known (unknown), or could not be read (failed).',
+    'Requests with Last-Event-ID, by outcome: the stream continues (resumed), had already ended (complete), has a gap (history_lost), does not exist (unknown), or could not be read (failed).',
     [server, oneOf('outcome', 'resumed', 'complete', 'history_lost', 'unknown', 'failed')],
   ),
 
-  redisUp: gauge('redis_up', 'Whether Redis answers; absent without Redis.'),
-  redisSeconds: histogram('redis_command_seconds', 'The time of a command that Redis has answered.', redisBounds),
-  redisErrors: counter('redis_errors_total', 'Commands that Redis did not do.', [
+  redisUp: gauge('redis_up', 'Whether Redis answers: 1 or 0. Absent without Redis.'),
+  redisSeconds: histogram('redis_command_seconds', 'Time until Redis answered a command.', redisBounds),
+  redisErrors: counter('redis_errors_total', 'Failed Redis commands, by reason.', [
     oneOf('reason', 'unreachable', 'full', 'refused'),
   ]),
-  mailboxBytes: gauge('mailbox_bytes', 'What other instances have sent to this one and it has not received.'),
-  mailboxOldest: gauge('mailbox_oldest_seconds', 'For how long the oldest of that has been waiting.'),
+  mailboxBytes: gauge(
+    'mailbox_bytes',
+    'Bytes of messages from other instances that this instance has not received yet.',
+  ),
+  mailboxOldest: gauge('mailbox_oldest_seconds', 'Age of the oldest of these messages.'),
   fenced: counter(
     'fenced_appends_total',
-    'Writes that were refused since another instance owns the session, or it has ended.',
+    'Writes that were refused because another instance owns the session, or the session has ended.',
   ),
 
-  connections: gauge('http_connections', 'Connections of clients that are open.'),
+  connections: gauge('http_connections', 'Open client connections.'),
   droppedConnections: counter(
     'http_connections_dropped_total',
-    'Connections that were closed at once, since --max-connections were open.',
+    'Client connections that were closed immediately because of --max-connections.',
   ),
-  internalErrors: counter('internal_errors_total', 'Faults of the gateway itself. The log has the stack of each.', [
+  internalErrors: counter('internal_errors_total', 'Internal errors of the gateway. The log has their stacks.', [
     { name: 'seam', values: seams },
   ]),
 } as const satisfies Readonly<Record<string, Metric>>;

@@ -30,7 +30,7 @@ export class StatusActions {
     const { logger, endSession, restartServer, drain } = this.#options;
     const { server, session } = asked;
     const done = (said: string): ActionOutcome => {
-      logger.warn({ action: name, server, session }, 'done from the status page');
+      logger.warn({ action: name, server, session }, 'action on the status page');
       return { isDone: true, said };
     };
     switch (name) {

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
+import { docsPage } from '../../docs-page.ts';
 import { digestOfKey } from '../../http/auth/api-keys.ts';
 import { bearerOf } from '../../http/auth/bearer.ts';
 import { type Authenticate, isChallenge } from '../../http/auth/identity.ts';
@@ -20,7 +21,7 @@ export type Door = (incoming: IncomingMessage, scope: StatusScope) => Promise<Re
 
 const closed: Refusal = {
   status: 403,
-  said: 'The status page is not served on this address, since nobody has to show who they are: use a loopback address for --admin-host, or API keys with the scope gangway:status (docs/status-page.md).',
+  said: `The status page is disabled on this address, because no authentication is configured. Set --admin-host to a loopback address, or use API keys with the scope gangway:status. See ${docsPage('status-page.md')}`,
 };
 
 /** Nobody may. */
@@ -41,8 +42,8 @@ export function wordDoor(word: string): Door {
     if (shown?.sha256 === sha256) return Promise.resolve(undefined);
     const said =
       shown === undefined
-        ? 'Open the whole URL that the gateway printed when it started. It ends with # and a word, which is asked for here.'
-        : 'This is not the word of this start. The gateway prints a URL with a new one each time it starts.';
+        ? 'Open the complete URL that the gateway printed when it started. It ends with # and a code, which is required here.'
+        : 'This code is not valid. The gateway prints a URL with a new code each time it starts.';
     return Promise.resolve({ status: 401, said, asksFor: 'word' });
   };
 }
@@ -57,11 +58,11 @@ export function guardedDoor(authenticate: Authenticate): Door {
     if (isChallenge(outcome)) {
       const isUnknown = outcome.reason !== 'credentials_required';
       const said = isUnknown
-        ? 'This API key is not known here, or has expired.'
-        : 'An API key with the scope gangway:status is needed here (docs/status-page.md).';
+        ? 'The API key is not valid here, or has expired.'
+        : `An API key with the scope gangway:status is required. See ${docsPage('status-page.md')}`;
       return { status: 401, said, asksFor: 'key' };
     }
     if (outcome.scopes?.has(scope) === true) return undefined;
-    return { status: 403, said: `This needs an API key with the scope ${scope}.`, asksFor: 'key' };
+    return { status: 403, said: `This action requires an API key with the scope ${scope}.`, asksFor: 'key' };
   };
 }

@@ -24,7 +24,7 @@ import { registerAll } from './registration.ts';
 import { replay } from './replay.ts';
 import type { Wanted } from './wanted.ts';
 
-/** Times and sizes of a cluster; `docs/configuration.md` explains each. */
+/** Times and sizes of a cluster; `docs/reference/configuration.md` explains each. */
 export interface ClusterLimits {
   readonly leaseMs: number;
   readonly leaseRenewMs: number;

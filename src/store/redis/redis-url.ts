@@ -24,22 +24,24 @@ export function parseRedisUrl(url: string): RedisTarget {
   const [, scheme, mode, userInfo, hostList = '', path = ''] = form.exec(url) ?? [];
   if (scheme === undefined) {
     throw new TypeError(
-      'not a Redis URL: use redis://, rediss://, redis+sentinel:// or redis+cluster:// and host:port',
+      'is not a Redis URL; use redis://, rediss://, redis+sentinel:// or redis+cluster:// with host:port',
     );
   }
   const kind = mode === 'sentinel' || mode === 'cluster' ? mode : 'single';
   const hosts = hostList.split(',').map((text) => parseHost(text, defaultPort[kind]));
   if (kind === 'single' && hosts.length > 1) {
-    throw new TypeError('a Redis URL with several hosts needs the scheme redis+sentinel or redis+cluster');
+    throw new TypeError('has several hosts, which needs the scheme redis+sentinel or redis+cluster');
   }
   const segments = path.split('/').filter((segment) => segment !== '');
   const masterName = kind === 'sentinel' ? decode(segments.shift() ?? '') : '';
   if (kind === 'sentinel' && masterName === '') {
-    throw new TypeError('a redis+sentinel URL names the master behind its hosts: redis+sentinel://host:26379/name');
+    throw new TypeError('has no name of the Sentinel master; add it: redis+sentinel://host:26379/name');
   }
   const [db = '0', ...more] = segments;
-  if (!/^\d{1,4}$/.test(db) || more.length > 0) throw new TypeError('the database in a Redis URL is a number');
-  if (kind === 'cluster' && db !== '0') throw new TypeError('a Redis cluster has only the database 0');
+  if (!/^\d{1,4}$/.test(db) || more.length > 0)
+    throw new TypeError('has an invalid database; the database must be a number');
+  if (kind === 'cluster' && db !== '0')
+    throw new TypeError('has another database than 0, but a Redis cluster has only database 0');
   return { kind, isTls: scheme === 'rediss', hosts, masterName, ...parseUser(userInfo), db: Number(db) };
 }
 
@@ -52,7 +54,8 @@ export const addressOf = (url: string): string =>
 function parseHost(text: string, port: number): { host: string; port: number } {
   const [, host, portText] = hostForm.exec(text) ?? [];
   const given = portText === undefined ? port : Number(portText);
-  if (host === undefined || given < 1 || given > 65_535) throw new TypeError('a host in a Redis URL is not host:port');
+  if (host === undefined || given < 1 || given > 65_535)
+    throw new TypeError('has an invalid host; each host must be host:port');
   return { host: host.replace(/^\[|\]$/g, ''), port: given };
 }
 
@@ -71,6 +74,6 @@ function decode(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch (cause) {
-    throw new TypeError('a Redis URL has a % that is not followed by two hexadecimal digits', { cause });
+    throw new TypeError('has a % without two hexadecimal digits after it', { cause });
   }
 }

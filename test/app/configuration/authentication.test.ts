@@ -65,7 +65,7 @@ describe('authentication', () => {
       const files = 'files' in given ? given.files : {};
       const all = 'argv' in given ? [...given.argv, ...argv] : argv;
       expect(faultsOf({ argv: all, env: given.env, files })).toEqual([
-        expect.stringMatching(/^server .*authorization in --forward-header.*must not reach a server$/),
+        expect.stringMatching(/^server .*authorization in --forward-header.*must not reach a server, so remove it$/),
       ]);
     }
     const proxy = ['--proxy-identity-header', 'x-user', '--trusted-proxy', '::1', ...argv];
@@ -87,7 +87,7 @@ describe('authentication', () => {
       ['--proxy-identity-header', 'Authorization', '--trusted-proxy', '::1'],
       /another meaning/,
     ],
-    ['a proxy by name', ['--proxy-identity-header', 'x-user', '--trusted-proxy', 'proxy'], /IP address or network/],
+    ['a proxy by name', ['--proxy-identity-header', 'x-user', '--trusted-proxy', 'proxy'], /IP address or a network/],
   ])('refuses %s', (_what, argv, message) => {
     expect(faultsOf({ argv })).toEqual(expect.arrayContaining([expect.stringMatching(message)]));
   });
@@ -154,7 +154,7 @@ describe('a file of API keys', () => {
 
   it('that is no JSON, or is not there, is refused by the configuration', () => {
     expect(readKeys('[{').faults).toEqual([expect.stringMatching(/^keys\.json:1:3 is not valid JSON/)]);
-    expect(faultsOf({ argv: ['--api-keys', 'none.json'] })).toEqual(['none.json there is no such file']);
+    expect(faultsOf({ argv: ['--api-keys', 'none.json'] })).toEqual(['none.json does not exist']);
     expect(faultsOf(keysFile('{}'))).toHaveLength(1);
   });
 });
@@ -200,8 +200,8 @@ describe('API keys in the environment', () => {
   const apart = { command: 'x', uid: 1234, gid: 1234 };
   const remote = { url: 'https://example.com/mcp' };
   it.each([
-    ['keys in clear beside STDIO servers', `alice:${secret}`, { tickets: local, remote }, 'environment: tickets. Give'],
-    ['one key in clear', `${hashed},bob:${secret}`, { a: local, b: local }, 'environment: a, b. Give'],
+    ['keys in clear beside STDIO servers', `alice:${secret}`, { tickets: local, remote }, 'environment: tickets. Use'],
+    ['one key in clear', `${hashed},bob:${secret}`, { a: local, b: local }, 'environment: a, b. Use'],
     ['hashes alone', hashed, { tickets: local }, undefined],
     ['keys in clear beside remote servers alone', `alice:${secret}`, { remote }, undefined],
     ['keys in clear beside servers with a user of their own', `alice:${secret}`, { apart }, undefined],
@@ -211,7 +211,7 @@ describe('API keys in the environment', () => {
       env: { GANGWAY_API_KEYS: text },
       readFile: () => JSON.stringify({ mcpServers }),
     });
-    const warnings = 'warnings' in read ? read.warnings.filter((each) => each.includes('in clear')) : ['faults'];
+    const warnings = 'warnings' in read ? read.warnings.filter((each) => each.includes('plain keys')) : ['faults'];
     expect(warnings).toEqual(warning === undefined ? [] : [expect.stringContaining(warning)]);
     expect(JSON.stringify(warnings)).not.toContain(secret);
   });

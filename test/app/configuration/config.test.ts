@@ -262,10 +262,10 @@ describe('the face for HTTP+SSE', () => {
     [{ argv: ['--no-sse=1', '--', 'x'] }, '--no-sse', 'takes no value'],
     [{ argv: ['--no-sse', '--no-sse', '--', 'x'] }, '--no-sse', 'more than once'],
     [{ argv: ['--', 'x'], env: { GANGWAY_SSE: 'no' } }, 'GANGWAY_SSE', 'true or false'],
-    [{ argv: ['--sse-path', '/mcp', '--', 'x'] }, '--sse-path', 'one path'],
-    [{ argv: ['--messages-path', '/sse', '--', 'x'] }, '--messages-path', 'one path'],
-    [{ argv: ['--path', '/messages', '--', 'x'] }, '--path', 'one path'],
-    [{ argv: ['--sse-path', '/foo/mcp', '--', 'foo'] }, '--sse-path', 'one path'],
+    [{ argv: ['--sse-path', '/mcp', '--', 'x'] }, '--sse-path', 'the same path'],
+    [{ argv: ['--messages-path', '/sse', '--', 'x'] }, '--messages-path', 'the same path'],
+    [{ argv: ['--path', '/messages', '--', 'x'] }, '--path', 'the same path'],
+    [{ argv: ['--sse-path', '/foo/mcp', '--', 'foo'] }, '--sse-path', 'the same path'],
   ])('refuses %j', (given, path, message) => {
     const result = read(given);
     expect(result).toMatchObject({ ok: false, faults: [{ path, message: expect.stringContaining(message) }] });
@@ -598,16 +598,13 @@ describe('faults', () => {
     [['chekc', '--', 'x'], 'did you mean check?'],
     [['keys', 'alice'], 'did you mean key?'],
     [['help'], 'did you mean --help?'],
-    [['npx', 'server'], 'stand after --'],
-    [['node', 'x.js'], 'stand after --'],
-    [['--port', '1', 'key', 'alice'], 'stand after --'],
-    [['--log-level', 'dbug', '--', 'x'], 'names no level that there is; did you mean debug?'],
-    [
-      ['--log-level', 'info,stor=debug', '--', 'x'],
-      'has item 2, which names no part that there is; did you mean store?',
-    ],
-    [['--log-level', 'info,store=loud', '--', 'x'], 'has item 2, which names no level that there is (levels: fatal'],
-    [['--log-level', 'info,debug', '--', 'x'], 'has item 2, which gives a level for the second time'],
+    [['npx', 'server'], 'after --'],
+    [['node', 'x.js'], 'after --'],
+    [['--port', '1', 'key', 'alice'], 'after --'],
+    [['--log-level', 'dbug', '--', 'x'], 'has an unknown level; did you mean debug?'],
+    [['--log-level', 'info,stor=debug', '--', 'x'], 'has item 2, which has an unknown part; did you mean store?'],
+    [['--log-level', 'info,store=loud', '--', 'x'], 'has item 2, which has an unknown level (known levels: fatal'],
+    [['--log-level', 'info,debug', '--', 'x'], 'has item 2, which sets a level a second time'],
   ])('%j is told with %s', (argv, message) => {
     expect(faultsOf({ argv })[0]?.message).toContain(message);
   });
@@ -632,7 +629,7 @@ describe('faults', () => {
     expect(faultsOf({ argv: ['--prot', '--', 'x'] })[0]?.message).toBe('is not an option; did you mean --port?');
     expect(faultsOf({ file: server({ command: 'x', comand: 1 }) })[0]?.message).toContain('did you mean command?');
     expect(faultsOf({ argv: ['--port', 'x', '--', 'x'] })[0]?.message).toBe('must be an integer from 0 to 65535');
-    expect(faultsOf({ argv: ['--redis', 'x', '--', 'x'] })[0]?.message).toContain('not a Redis URL: use redis://');
+    expect(faultsOf({ argv: ['--redis', 'x', '--', 'x'] })[0]?.message).toContain('is not a Redis URL; use redis://');
   });
 });
 
@@ -647,8 +644,8 @@ describe('warnings', () => {
     };
     expect(read({ argv: ['--', 'x'], env })).toMatchObject({
       warnings: [
-        'GANGWAY_REDIS_URL is not an option and has no effect. Did you mean GANGWAY_REDIS?',
-        'GANGWAY_PROT is not an option and has no effect. Did you mean GANGWAY_PORT?',
+        'The environment variable GANGWAY_REDIS_URL has no effect: it is not an option. Did you mean GANGWAY_REDIS?',
+        'The environment variable GANGWAY_PROT has no effect: it is not an option. Did you mean GANGWAY_PORT?',
       ],
     });
   });

@@ -48,11 +48,21 @@ describe('credentials of clients', () => {
   });
 
   it.each<[string, readonly string[], object | undefined, RegExp]>([
-    ['a value that names nothing', ['--credential', 'A=secret', '--', 'x'], undefined, /must name a header or a claim/],
+    [
+      'a value that names nothing',
+      ['--credential', 'A=secret', '--', 'x'],
+      undefined,
+      /must contain a header or a claim/,
+    ],
     ['a spare process', [...mapped, '--warm', '1', '--', 'x'], undefined, /--credential and --warm/],
     ['a process for all', [...mapped, '--era', 'modern', '--', 'x'], undefined, /share one process/],
     ['a name in env too', [...mapped, '--env', 'GITHUB_TOKEN=1', '--', 'x'], undefined, /in --env and in --credential/],
-    ['a variable with a hyphen', ['--credential', 'A-B={header:a}', '--', 'x'], undefined, /none of a variable/],
+    [
+      'a variable with a hyphen',
+      ['--credential', 'A-B={header:a}', '--', 'x'],
+      undefined,
+      /not a valid environment variable name/,
+    ],
     ['shared processes', [...mapped, '--isolation', 'shared', '--', 'x'], undefined, /isolation shared/],
     ['a claim of nobody', ['--credential', 'A={claim:sub}', '--', 'x'], undefined, /needs authentication/],
     [
@@ -66,9 +76,9 @@ describe('credentials of clients', () => {
       `what is in ${name}`,
       ['--credential', `A={header:${name}}`, '--', 'x'],
       undefined,
-      /a header in the values of --credential that is/,
+      /a value in --credential whose header is/,
     ]),
-    ['a socket', [], fileOf({ url: 'unix:///s', credentials: token }), /no place/],
+    ['a socket', [], fileOf({ url: 'unix:///s', credentials: token }), /tcp:\/\/ and unix:\/\/ servers cannot receive/],
     ['a header of the transport', [], fileOf({ url: 'http://x', credentials: { Host: '{header:a}' } }), /sets itself/],
     [
       'a header that is in headers too',
@@ -98,10 +108,10 @@ describe('credentials of clients', () => {
       'UV_INDEX_URL',
       'EDITOR',
     ].map((name): [string, readonly string[], undefined, RegExp] => [
-      `${name}, which says what code runs`,
+      `${name}, which controls the code that runs`,
       ['--credential', `${name}={header:a}`, '--', 'x'],
       undefined,
-      /which code runs/,
+      /controls the code that runs/,
     ]),
   ])('are refused with %s', (_, argv, file, message) => {
     const result = read(argv, file);

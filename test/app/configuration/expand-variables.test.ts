@@ -33,8 +33,8 @@ describe('expandVariables', () => {
 
   it('names the place and the variable that is not set', () => {
     expect(expand(['a', '${NONE} ${NADA}']).faults).toEqual([
-      { path: 'f: x[1]', message: 'the environment variable NONE is not set; set it or write ${NONE:-default}' },
-      { path: 'f: x[1]', message: 'the environment variable NADA is not set; set it or write ${NADA:-default}' },
+      { path: 'f: x[1]', message: 'the environment variable NONE is not set; set it, or write ${NONE:-default}' },
+      { path: 'f: x[1]', message: 'the environment variable NADA is not set; set it, or write ${NADA:-default}' },
     ]);
   });
 

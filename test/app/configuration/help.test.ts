@@ -1,10 +1,7 @@
-import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { readConfiguration } from '../../../src/app/configuration/config.ts';
 import { renderHelp } from '../../../src/app/configuration/help.ts';
-import { environmentNameOf, flagOf } from '../../../src/app/configuration/option-names.ts';
+import { flagOf } from '../../../src/app/configuration/option-names.ts';
 import { globalOptions, serverOptions } from '../../../src/app/configuration/options.ts';
-import { exampleFile, renderReference } from '../../../src/app/configuration/reference.ts';
 
 /** Only URLs cannot be wrapped. */
 const isTooLong = (line: string): boolean => line.length > 80 && !line.includes('https://');
@@ -38,28 +35,6 @@ describe('--help', () => {
     for (const [key, { inHelp }] of Object.entries({ ...globalOptions, ...serverOptions })) {
       expect(help.includes(`${flagOf(key)} `)).toBe(inHelp);
     }
-    for (const more of ['--config  ', '--help all', '/docs/reference/command-line.md']) expect(help).toContain(more);
-  });
-});
-
-describe('docs/configuration.md', () => {
-  it('is what the table generates: npm run build && node scripts/write-reference.mjs', () => {
-    expect(readFileSync(new URL('../../../docs/configuration.md', import.meta.url), 'utf8')).toBe(renderReference());
-  });
-
-  it.each(Object.keys({ ...globalOptions, ...serverOptions }))('has %s under its three names', (key) => {
-    expect(renderReference()).toContain(`| \`${flagOf(key)}\` \`${environmentNameOf(key)}\` \`${key}\` |`);
-  });
-
-  it('has an example that is a valid file', () => {
-    const result = readConfiguration({
-      argv: ['--config', 'x.json'],
-      env: { HOME: '/home/me' },
-      readFile: () => exampleFile,
-    });
-    expect(result).toMatchObject({
-      ok: true,
-      config: { servers: [{ name: 'everything' }, { name: 'git' }, { name: 'tickets' }, { name: 'maps' }] },
-    });
+    for (const more of ['--config  ', '--help all', '/docs/README.md']) expect(help).toContain(more);
   });
 });

@@ -12,12 +12,12 @@ describe('findJsonFault', () => {
     ['{a: 1}', 1, 2, 'a key in double quotes is expected here'],
     ['{"a": tru}', 1, 7, 'a value is expected here'],
     ['{"a": 1', 1, 8, 'the text ends, but a comma or } is expected'],
-    ['{\n// why\n"a": 1}', 2, 1, 'JSON has no comments; remove it'],
+    ['{\n// why\n"a": 1}', 2, 1, 'JSON has no comments; remove this comment'],
     ['["a\nb"]', 1, 4, '\\n or another escape, not a raw control character, is expected here'],
     ['["a\\x"]', 1, 4, 'an escape such as \\n, \\" or \\u0041 is expected here'],
     ['["a', 1, 4, 'the text ends, but the closing quote is expected'],
     ['{} x', 1, 4, 'the end of the text is expected here'],
-    ['{"a": 1,\n "\\u0061": 2}', 2, 2, 'this key stands twice in its object'],
+    ['{"a": 1,\n "\\u0061": 2}', 2, 2, 'this key appears twice in its object'],
   ])('%j: %i:%i %s', (text, line, column, message) => {
     expect(findJsonFault(text)).toEqual({ line, column, message });
   });
@@ -29,7 +29,7 @@ describe('findJsonFault', () => {
     fc.assert(
       fc.property(fc.oneof(fc.json(), damaged, fc.string()), (text) => {
         const fault = findJsonFault(text);
-        if (fault?.message !== 'this key stands twice in its object') expect(fault === undefined).toBe(isJson(text));
+        if (fault?.message !== 'this key appears twice in its object') expect(fault === undefined).toBe(isJson(text));
       }),
       { numRuns: 1000 },
     );

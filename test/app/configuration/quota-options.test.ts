@@ -23,7 +23,7 @@ describe('quotas', () => {
   it('of users without authentication are warned of, all in one', () => {
     const limits = ['--principal-sessions', '5', '--principal-bytes', '9999999'];
     expect(warningsOf(limits)).toEqual([
-      'No effect without authentication, as nobody knows which clients are one user: --principal-sessions, --principal-bytes.',
+      'Without authentication the gateway cannot tell users apart, so these options have no effect: --principal-sessions, --principal-bytes.',
     ]);
     expect(warningsOf(limits, { GANGWAY_API_KEYS: `alice:sha256:${'0'.repeat(64)}` })).toEqual([]);
     expect(warningsOf(['--max-requests-per-s', '5', '--max-starts-per-minute', '5'])).toEqual([]);

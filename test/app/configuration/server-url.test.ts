@@ -28,11 +28,11 @@ describe('the URL of a server', () => {
     ['tcp://host:65536', 'tcp://host:port'],
     ['tcp://user@host:1', 'tcp://host:port'],
     ['tcp://host:1/path', 'tcp://host:port'],
-    ['unix://run/x', 'full path'],
-    ['unix:///', 'full path'],
-    ['unix:///a\0b', 'full path'],
+    ['unix://run/x', 'absolute path'],
+    ['unix:///', 'absolute path'],
+    ['unix:///a\0b', 'absolute path'],
     [`unix:///${'x'.repeat(103)}`, 'more than 103 bytes'],
-    ['wss://user:pw@host/', 'credentials with --header'],
+    ['wss://user:pw@host/', 'use --header'],
     ['ftp://host/', 'must begin with'],
     ['ws://host\\@evil/', 'not a valid URL'],
     ['wss://', 'not a valid URL'],
@@ -42,14 +42,14 @@ describe('the URL of a server', () => {
   });
 
   it.each([
-    ['http://user:pw@host/', 'credentials with --header'],
-    ['http://token@host/', 'credentials with --header'],
+    ['http://user:pw@host/', 'use --header'],
+    ['http://token@host/', 'use --header'],
     ['http://host\\@evil/', 'not a valid URL'],
     ['http://ho st/', 'not a valid URL'],
     ['http://host/\t', 'not a valid URL'],
     ['http://', 'not a valid URL'],
-    ['tcp://host:1', 'leave the transport out'],
-    ['ws://token@host/', 'leave the transport out'],
+    ['tcp://host:1', 'remove the transport'],
+    ['ws://token@host/', 'remove the transport'],
   ])('[A07] %s is refused with sse', (text, message) => {
     expect(read(text, 'sse')).toContain(message);
     expect(read(text, 'sse')).not.toMatch(/pw|token|evil/);

@@ -21,7 +21,7 @@ const words = {
   start_failed: ['Server did not start', 'bad'],
   noise: ['Server writes lines to stdout that are no MCP messages', 'bad'],
   crash_loop: ['Server ends again and again; it is left alone for a while', 'bad'],
-  redis_away: ['Redis does not do what it is asked', 'bad'],
+  redis_away: ['Redis is unavailable', 'bad'],
   redis_back: ['Redis answers', 'good'],
 };
 

@@ -1,68 +1,71 @@
-/** A question of an operator, and what Prometheus is asked for it. */
+/** A question of an operator, and the PromQL queries that answer it. */
 export interface Question {
   readonly question: string;
-  /** PromQL, each on one line: over all instances unless it says otherwise. */
+  /** PromQL, one line each, summed over all instances unless the question says otherwise. */
   readonly queries: readonly string[];
 }
 
 const rate = (name: string, matchers = ''): string => `rate(mcp_gangway_${name}${matchers}[5m])`;
-/** Of a whole day: it seldom happens, and only where it did there is an answer. */
+/** Looks at a whole day, since such events are rare. The result is empty without an event. */
 const happened = (labels: string, name: string, matchers = ''): string =>
   `sum by (${labels}) (increase(mcp_gangway_${name}${matchers}[1d])) > 0`;
 const quantile = (q: number, label: string, histogram: string, matchers = ''): string =>
   `histogram_quantile(${q}, sum by (${label}, le) (${rate(`${histogram}_bucket`, matchers)}))`;
 
-/** What operators want to know, the most urgent first; docs/metrics.md shows it. */
+/** The most urgent question first. `docs/reference/metrics.md` shows them. */
 export const questions: readonly Question[] = [
   {
-    question: 'Does every instance run and take new sessions? (1, else 0)',
+    question: 'Does every instance run and accept new sessions? (1 or 0)',
     queries: ['min by (job, instance) (mcp_gangway_readiness{state="ready"}) or up{job="mcp-gangway"} == 0'],
   },
-  { question: 'How many requests a second, by server?', queries: [`sum by (server) (${rate('requests_total')})`] },
   {
-    question: 'How many calls of tools fail, by server? (in ten minutes)',
+    question: 'How many requests per second does each server get?',
+    queries: [`sum by (server) (${rate('requests_total')})`],
+  },
+  {
+    question: 'How many tool calls of each server failed in ten minutes?',
     queries: [
       'sum by (server) (increase(mcp_gangway_requests_total{method="tools/call",outcome!="ok",outcome!="left"}[10m]))',
     ],
   },
   {
     question:
-      'Which share of the requests of all methods does not end well, and where: in the gateway (`fault`), the server (`error`, `tool_error`), or as the client `left`? (1 is all of them)',
+      'Which share of requests fails, and where: in the gateway (`fault`), in the server (`error`, `tool_error`), or because the client `left`? (1 is all requests)',
     queries: [
       `sum by (server, outcome) (${rate('requests_total', '{outcome!="ok"}')}) / ignoring (outcome) group_left () (sum by (server) (${rate('requests_total')}) > 0)`,
     ],
   },
   {
-    question: 'By which errors of the gateway did requests end?',
+    question: 'Which errors of the gateway ended requests?',
     queries: [happened('server, reason', 'faults_total')],
   },
   {
-    question: 'What does the gateway turn away, and why?',
+    question: 'Which HTTP requests does the gateway refuse, and why?',
     queries: [happened('server, reason', 'refused_http_requests_total')],
   },
   {
-    question: 'How long do tools take, by server? (seconds, 95 %)',
+    question: 'How long do tool calls of each server take? (seconds, p95)',
     queries: [quantile(0.95, 'server', 'request_server_seconds', '{method="tools/call"}')],
   },
   {
-    question: 'What does the gateway add? (seconds, 99 %)',
+    question: 'How much time does the gateway add? (seconds, p99)',
     queries: [quantile(0.99, 'instance', 'request_gateway_seconds')],
   },
   {
-    question: 'Is a server broken: starts that failed, or that it was given up?',
+    question: 'Is a server broken: failed starts, or crash loops?',
     queries: [happened('server', 'server_start_failures_total'), happened('server', 'crash_loops_total')],
   },
   {
-    question: 'How do servers end that nobody ended?',
+    question: 'Why do server processes exit unexpectedly?',
     queries: [happened('server, reason', 'backend_ends_total', '{reason!="closed"}')],
   },
   {
-    question: 'How long does a new client wait for its server? (seconds, 95 %)',
+    question: 'How long does a new client wait for its server? (seconds, p95)',
     queries: [quantile(0.95, 'server', 'server_start_seconds')],
   },
   { question: 'Why do sessions end?', queries: [happened('server, reason', 'session_ends_total')] },
   {
-    question: 'How many more sessions may an instance have?',
+    question: 'How many more sessions can each instance open?',
     queries: ['mcp_gangway_sessions_max - on (job, instance) sum by (job, instance) (mcp_gangway_sessions)'],
   },
   {
@@ -70,18 +73,18 @@ export const questions: readonly Question[] = [
     queries: ['sum by (server) (mcp_gangway_streams)', 'sum by (server) (mcp_gangway_websockets)'],
   },
   {
-    question: 'What does a session of a server cost? (bytes, processors)',
+    question: 'How much does a session of each server cost? (bytes of memory, processors)',
     queries: [
       'sum by (server) (mcp_gangway_server_memory_bytes) / (sum by (server) (mcp_gangway_sessions) > 0)',
       `sum by (server) (${rate('server_cpu_seconds_total')}) / (sum by (server) (mcp_gangway_sessions) > 0)`,
     ],
   },
   {
-    question: 'Do clients that come back get all that they missed? (`history_lost`: no)',
+    question: 'Do clients that resume a stream get all missed events? (`history_lost`: no)',
     queries: [happened('server, outcome', 'resumes_total')],
   },
   {
-    question: 'Is Redis away (1, else 0), slow (seconds, 99 %), or refusing?',
+    question: 'Is Redis unreachable (1 or 0), slow (seconds, p99), or refusing commands?',
     queries: [
       '1 - mcp_gangway_redis_up',
       quantile(0.99, 'instance', 'redis_command_seconds'),
@@ -89,18 +92,18 @@ export const questions: readonly Question[] = [
     ],
   },
   {
-    question: 'Which instances took over sessions of others?',
+    question: 'Which instances took over sessions of other instances?',
     queries: [happened('instance', 'session_takeovers_total')],
   },
   {
-    question: 'Is the configuration in use the one that was read last (1, else 0), and since when? (seconds)',
+    question: 'Was the newest configuration accepted (1 or 0), and how long ago? (seconds)',
     queries: [
       'mcp_gangway_config_last_reload_successful',
       'time() - mcp_gangway_config_last_reload_success_timestamp_seconds',
     ],
   },
   {
-    question: 'Is the gateway itself too busy? (processors; lateness in seconds)',
+    question: 'Is the gateway itself overloaded? (processors; event loop delay in seconds)',
     queries: ['rate(process_cpu_seconds_total{job="mcp-gangway"}[5m])', 'nodejs_eventloop_lag_p99_seconds'],
   },
 ];
