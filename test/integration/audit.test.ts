@@ -260,7 +260,9 @@ describe('lines that cannot be written', () => {
     const gateway = await startGateway({ args: ['--audit', '/dev/full'], command: everythingFixture });
     await initialize(gateway.url);
     expect(await gateway.stop()).toEqual({ code: 0, signal: null });
-    expect(gateway.logs().find(({ msg }) => msg === 'audit lines were lost because they could not be written')).toMatchObject({
+    expect(
+      gateway.logs().find(({ msg }) => msg === 'audit lines were lost because they could not be written'),
+    ).toMatchObject({
       lost: 1,
     });
   });
