@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -62,6 +62,7 @@ function patternOf(shown: string): RegExp {
     .replace(/^id: \d.*?(~\d+)?$/gm, (_, requests = '') => `id: \\d+\\.\\d+-\\d+${requests}`)
     .replace(/^(mcp-session-id: ).*$/gm, '$1[\\w-]{43}')
     .replace(/^(content-length: )[1-9]\d*$/gm, '$1\\d+')
+    .replace(/\b\d+ ms$/gm, '\\d+ ms')
     .replace(/:(?:8080|9464)\//g, ':\\d+/');
   return new RegExp(`^${pattern}$`);
 }
@@ -102,6 +103,28 @@ it('README.md: the gateway prints what "Try it" shows, and the printed command w
   const [, command = ''] = /^Try it:\n {2}(.*)$/m.exec(gateway.stdout()) ?? [];
   const [answer] = await outputsOf([`${command}\n`]);
   expect(answer).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
+});
+
+it('docs/authentication.md and docs/health.md show what `key` and `check` print', async () => {
+  const program = [process.execPath, `${root}dist/main.js`];
+  const shownBy = (page: string, command: string): string =>
+    blocksOf(page)
+      .flatMap(stepsOf)
+      .find((step) => step.command.startsWith(command))?.shown ?? '';
+  const [file = '', ...rest] = program;
+
+  const key = await run(file, [...rest, 'key', 'alice']);
+  expect(key.stdout.trim()).toMatch(patternOf(shownBy('docs/authentication.md', 'mcp-gangway key alice')));
+
+  const folder = mkdtempSync(join(tmpdir(), 'gangway-walk-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const [command, ...args] = everythingReference;
+  const fails = { command: 'sh', args: ['-c', "echo 'Error: no such directory: /data' >&2; exit 1"] };
+  const config = join(folder, 'gangway.json');
+  writeFileSync(config, JSON.stringify({ mcpServers: { everything: { command, args }, files: fails } }));
+  const check = await run(file, [...rest, 'check', '--config', config]).catch((error) => error);
+  const [servers = ''] = shownBy('docs/health.md', 'mcp-gangway check').split('OK    Redis');
+  expect(check.stdout.trim()).toMatch(patternOf(servers));
 });
 
 it('README.md has the two commands of a checkout on its first screen, and fits on three', () => {
