@@ -28,7 +28,7 @@ it('tells traffic and closing checks apart', () => {
 });
 
 it('says so where a run was too short for a line', () => {
-  expect(reportAfter(15)).toContain('There is no such line: the run was not longer than these 15 minutes.');
+  expect(reportAfter(15)).toContain('The run was too short for that: it was not longer than these 15 minutes.');
   expect(reportAfter(60)).toContain('| resident memory of instance 0 | 64.0 MiB | 0.00 MiB | 8 MiB |');
 });
 

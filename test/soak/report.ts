@@ -104,24 +104,24 @@ export function reportOf(told: Told, image: string): string {
   const lines = [
     '<!-- Written by npm run soak -- --write docs/soak.md -->',
     '',
-    '# A soak',
+    '# The soak',
     '',
     `Three gateways behind a balancer without stickiness, one Redis, and a fourth gateway as their remote server, for ${minutesText(told.talkedMs)} of mixed traffic and`,
-    `random faults, and ${minutesText(told.totalMs - told.talkedMs)} of closing checks; begun ${told.begun.toISOString().slice(0, 16).replace('T', ' ')} UTC. Leases of ${leaseMs / 1_000} s; ${loadMs / 1_000} s are allowed for the load of the machine, on which others worked too.`,
+    `random faults, and ${minutesText(told.totalMs - told.talkedMs)} of closing checks. It began on ${told.begun.toISOString().slice(0, 16).replace('T', ' ')} UTC. Leases had ${leaseMs / 1_000} s. The checks allow ${loadMs / 1_000} s more for the load of the machine.`,
     `Run it again: \`npm run soak -- --minutes ${told.minutes} --seed ${told.seed} --load ${told.load}\`.`,
     '',
     ledger.failures.length === 0
-      ? '**Nothing was found.** Every transcript was in order, without a gap and without a double, every accepted call had exactly one answer, every error has a fault that explains it, and nothing was left behind.'
+      ? '**Nothing was found.** Every transcript was in order, without gaps and duplicates. Every accepted call had exactly one answer. A fault explains every error. Nothing was left behind.'
       : `**Found: ${ledger.failures.length}**; listed below.`,
     '',
-    '## What ran',
+    '## Traffic',
     '',
-    row('What', 'How often'),
+    row('Item', 'Count'),
     row('---', '---:'),
     row('rounds of sessions with recorded transcripts', rounds.length),
     row('calls in them', sumOf(rounds, 'calls')),
     row('connections in them', sumOf(rounds, 'connections')),
-    row('of these, resumes with Last-Event-ID', sumOf(rounds, 'resumes')),
+    row('resumes among them, with Last-Event-ID', sumOf(rounds, 'resumes')),
     row('events that their clients got', sumOf(rounds, 'events')),
     '',
     serversText,
@@ -147,7 +147,7 @@ export function reportOf(told: Told, image: string): string {
       return row(kind, faultsOf(kind).length, Math.round(seconds));
     }),
     '',
-    '## What was found',
+    '## Findings',
     '',
     ...(ledger.failures.length === 0
       ? ['Nothing.']
@@ -155,9 +155,9 @@ export function reportOf(told: Told, image: string): string {
           .slice(0, 100)
           .map(({ atMs, what }) => `- at ${Math.round(atMs / 1_000)} s: ${what.slice(0, 400)}`)),
     '',
-    '## What was used',
+    '## Resources',
     '',
-    `Growth by the line that fits best, without the first ${warmUpMs / 60_000} minutes. Instance 0 is never killed, but frozen and parted from Redis.`,
+    `Growth is the slope of the best-fitting line, without the first ${warmUpMs / 60_000} minutes. Instance 0 is never killed, but is frozen and cut off from Redis.`,
     '',
     ...growthTable(bounds),
     '',
@@ -181,7 +181,7 @@ export function reportOf(told: Told, image: string): string {
 function growthTable(bounds: readonly Bound[]): readonly string[] {
   const fitted = bounds.filter(({ slope }) => slope.points > 1);
   if (fitted.length === 0)
-    return [`There is no such line: the run was not longer than these ${warmUpMs / 60_000} minutes.`];
+    return [`The run was too short for that: it was not longer than these ${warmUpMs / 60_000} minutes.`];
   return [
     row('What', 'Mean', 'Growth in an hour', 'Bound'),
     row('---', '---:', '---:', '---:'),
