@@ -62,7 +62,12 @@ async function follow(page: string, folder?: string) {
       'mcp-gangway check': 'mcp-gangway-test check',
       'FROM mcp-gangway': 'FROM mcp-gangway-test',
     },
-    env: { COMPOSE_PROJECT_NAME: `gangway${id}`, COMPOSE_DOCKER_CLI_BUILD: '1', DOCKER_BUILDKIT: '1' },
+    env: {
+      BALANCER_PORT: `${published}`,
+      COMPOSE_PROJECT_NAME: `gangway${id}`,
+      COMPOSE_DOCKER_CLI_BUILD: '1',
+      DOCKER_BUILDKIT: '1',
+    },
     programs: { docker: client },
     deadlineMs: 280_000,
   });

@@ -48,6 +48,8 @@ export interface WalkOptions {
   /** Programs in front of the PATH: the lines of a shell script by name. */
   readonly programs?: Readonly<Record<string, string>>;
   readonly env?: Readonly<Record<string, string>>;
+  /** Variables of one terminal, by its number. */
+  readonly terminalEnv?: Readonly<Record<string, Readonly<Record<string, string>>>>;
   /** For each command. */
   readonly deadlineMs?: number;
 }
@@ -88,6 +90,14 @@ const partsOfImage = [
 /** Files whose ports and names are replaced; a Dockerfile has no ending. */
 const texts = new Set(['.json', '.mjs', '.yaml', '.yml', '.conf', '.cfg', '.md', '']);
 
+/** Replaces each word by its value, but not what a value brought. */
+function inOnePass(text: string, words: Readonly<Record<string, string>>): string {
+  const escaped = Object.keys(words)
+    .sort((one, other) => other.length - one.length)
+    .map((word) => word.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'));
+  return escaped.length === 0 ? text : text.replace(new RegExp(escaped.join('|'), 'g'), (word) => words[word] ?? word);
+}
+
 export async function walk({
   page,
   folder: from = dirname(page),
@@ -99,6 +109,7 @@ export async function walk({
   shown: inOutputs = {},
   programs = {},
   env = {},
+  terminalEnv = {},
   deadlineMs = 30_000,
 }: WalkOptions): Promise<Walk> {
   const checkout = mkdtempSync(join(tmpdir(), 'gangway-walk-'));
@@ -109,11 +120,11 @@ export async function walk({
   }, 60_000);
   const given = new Map<number, number>();
   for (const port of ports) given.set(port, await findFreePort());
-  const replaceAll = (text: string): string => {
-    let replaced = text;
-    for (const [old, now] of Object.entries({ ...replace, ...instead })) replaced = replaced.replaceAll(old, now);
-    return replaced.replace(/\b\d{4,5}\b/g, (digits) => `${given.get(Number(digits)) ?? digits}`);
-  };
+  const replaceAll = (text: string): string =>
+    inOnePass(text, { ...replace, ...instead }).replace(
+      /\b\d{4,5}\b/g,
+      (digits) => `${given.get(Number(digits)) ?? digits}`,
+    );
   const restore = (text: string): string => {
     const named = new Map([...given].map(([port, free]) => [`${free}`, `${port}`]));
     let restored = text.replace(/\b\d{4,5}\b/g, (digits) => named.get(digits) ?? digits);
@@ -159,9 +170,10 @@ export async function walk({
     const child = terminals.get(terminal);
     terminals.delete(terminal);
     if (child?.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
-    const closed = once(child, 'close');
+    // A daemon that it started may hold its output open.
+    const exited = once(child, 'exit');
     process.kill(-child.pid, signal);
-    await withDeadline(closed, { deadlineMs: 30_000, what: `terminal ${terminal} to end` });
+    await withDeadline(exited, { deadlineMs: 30_000, what: `terminal ${terminal} to end` });
   };
 
   const shell = spawn('bash', ['--norc'], { ...options, stdio: ['pipe', 'pipe', 'inherit'] });
@@ -189,6 +201,7 @@ export async function walk({
   const open = async (terminal: string, command: string, shown: string | undefined, where: string): Promise<string> => {
     const child = spawn('bash', ['--norc', '-c', `exec 2>&1\n${replaceAll(command)}`], {
       ...options,
+      env: { ...options.env, ...terminalEnv[terminal] },
       stdio: ['ignore', 'pipe', 'inherit'],
     });
     terminals.set(terminal, child);

@@ -1,0 +1,50 @@
+import { expect, it, onTestFinished } from 'vitest';
+import { findFreePort } from '../support/redis-process.ts';
+import { certificateFolder } from '../support/server-certificate.ts';
+import { has, hasNginx, nginxService } from './nginx.ts';
+import { walk, withOptions } from './walk.ts';
+
+const page = 'docs/recipes/reverse-proxy.md';
+
+/** curl that finds mcp.example.com on this machine. */
+const curlTo = (port: number, ...options: string[]): string =>
+  withOptions('curl', '--no-progress-meter', '--connect-to', `mcp.example.com:443:127.0.0.1:${port}`, ...options);
+
+it.skipIf(!hasNginx)(`${page} leads to a gateway behind nginx with TLS`, async () => {
+  const folder = certificateFolder();
+  onTestFinished(() => folder.remove());
+  const { cert, key } = await folder.make('mcp', 'DNS:mcp.example.com');
+  const [port, nginx] = [await findFreePort(), nginxService()];
+  const recipe = await walk({
+    page,
+    headings: ['The gateway', 'nginx', 'Try it'],
+    ports: [8080],
+    instead: {
+      'listen 443': `listen 127.0.0.1:${port}`,
+      '/etc/ssl/mcp.pem': cert,
+      '/etc/ssl/mcp.key': key,
+      ...nginx.instead,
+    },
+    programs: { ...nginx.programs, curl: curlTo(port, '--cacert', cert) },
+  });
+  expect(await recipe.run('curl --include https://mcp.example.com/mcp')).toContain('HTTP/2 401');
+});
+
+// Debian's package starts a service, so CI does not install it.
+it.skipIf(!has('caddy', 'version'))(`${page} leads to a gateway behind Caddy`, async () => {
+  const port = await findFreePort();
+  const options = 'admin off\n  skip_install_trust\n  auto_https disable_redirects';
+  const site = `https://mcp.example.com:${port} {\n  bind 127.0.0.1\n  tls internal`;
+  const folder = certificateFolder();
+  onTestFinished(() => folder.remove());
+  const recipe = await walk({
+    page,
+    headings: ['The gateway', 'Caddy', 'Try it'],
+    ports: [8080],
+    // A certificate of Caddy's own authority, and nothing for the rest of this machine.
+    instead: { 'mcp.example.com {': `{\n  ${options}\n}\n${site}` },
+    programs: { curl: curlTo(port, '--insecure') },
+    env: { XDG_DATA_HOME: folder.path('data'), XDG_CONFIG_HOME: folder.path('config') },
+  });
+  expect(await recipe.run('curl --include https://mcp.example.com/mcp')).toContain('HTTP/2 401');
+});
