@@ -1,18 +1,17 @@
 import { execFile, spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
-import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { Deployment } from 'kubernetes-types/apps/v1.d.ts';
 import type { Service } from 'kubernetes-types/core/v1.d.ts';
 import type { NetworkPolicy } from 'kubernetes-types/networking/v1.d.ts';
 import type { PodDisruptionBudget } from 'kubernetes-types/policy/v1.d.ts';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import { readConfiguration } from '../../src/app/configuration/config.ts';
 import { globalOptions } from '../../src/app/configuration/options.ts';
 import { root } from '../support/gateway.ts';
+import { type Manifest, typeFaults } from '../support/kubernetes-types.ts';
 
 /** deploy/kubernetes: that its objects are what Kubernetes knows, fit to each other, and to what the gateway does. */
 
@@ -25,11 +24,6 @@ const kustomization: {
   images: [{ name: string; newTag: string }];
 } = parse(read('kustomization.yaml'));
 
-interface Manifest {
-  apiVersion: string;
-  kind: string;
-  metadata: { name: string; namespace?: string };
-}
 const manifests: Manifest[] = kustomization.resources.map((name) => parse(read(name)));
 const the = <T>(kind: string) => manifests.find((manifest) => manifest.kind === kind) as T;
 
@@ -181,27 +175,4 @@ function secretItem(): string {
 
 function isThere(program: string): boolean {
   return spawnSync(program, ['--help'], { stdio: 'ignore' }).error === undefined;
-}
-
-/**
- * What the compiler says of the manifests as literals of the types that are made from Kubernetes' own schemas: of a
- * literal it refuses unknown fields at any depth. Empty if all is well.
- */
-async function typeFaults(given: readonly Manifest[]): Promise<string> {
-  const path = await mkdtemp(join(tmpdir(), 'gangway-manifests-'));
-  onTestFinished(() => rm(path, { recursive: true }));
-  await symlink(`${root}node_modules`, join(path, 'node_modules'));
-  const lines = given.map((manifest, at) => {
-    const [group = '', version] = manifest.apiVersion.includes('/')
-      ? manifest.apiVersion.split('/')
-      : ['core', manifest.apiVersion];
-    const module = `kubernetes-types/${group.split('.')[0]}/${version}`;
-    return `export const m${at}: import('${module}').${manifest.kind} = ${JSON.stringify(manifest, null, 2)};`;
-  });
-  await writeFile(join(path, 'manifests.ts'), lines.join('\n'));
-  const compile = ['--noEmit', '--strict', '--skipLibCheck', '--ignoreConfig', '--types', '', 'manifests.ts'];
-  return await promisify(execFile)(`${root}node_modules/.bin/tsc`, compile, { cwd: path }).then(
-    () => '',
-    ({ stdout }: { stdout: string }) => stdout,
-  );
 }

@@ -70,7 +70,7 @@ export interface Walk {
 
 /** A program of this machine with more options, for `programs`. */
 export const withOptions = (name: string, ...options: string[]): string =>
-  `PATH="${process.env['PATH']}" exec ${name} ${options.join(' ')} "$@"`;
+  `PATH="${process.env['PATH']}" exec ${[name, ...options].join(' ')} "$@"`;
 
 /** The programs that a reader has, beside those of the machine. */
 const usual = {

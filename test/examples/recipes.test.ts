@@ -1,0 +1,59 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { root, startGateway } from '../support/gateway.ts';
+import { blocksOf } from './page.ts';
+import { walk } from './walk.ts';
+
+describe('pages', () => {
+  const folder = 'docs/recipes/';
+  const pages = [
+    ...readdirSync(`${root}${folder}`).map((name) => folder + name),
+    ...readdirSync(`${root}examples`, { withFileTypes: true })
+      .filter((entry) => entry.isDirectory() && entry.name !== 'servers')
+      .map(({ name }) => `examples/${name}/README.md`),
+  ];
+  const tests = ['test/examples/', 'test/docker/'].flatMap((path) =>
+    readdirSync(`${root}${path}`).map((name) => readFileSync(`${root}${path}${name}`, 'utf8')),
+  );
+
+  it.each(pages)('%s is followed by a test', (page) => {
+    expect(tests.filter((text) => text.includes(`'${page}'`)).length).toBeGreaterThan(0);
+  });
+
+  it.each(pages)('%s has JSON that can be read', (page) => {
+    const blocks = blocksOf(readFileSync(`${root}${page}`, 'utf8')).filter(({ language }) => language === 'json');
+    for (const { text } of blocks) expect(() => JSON.parse(text)).not.toThrow();
+  });
+});
+
+it('docs/recipes/clients.md has a client that calls a tool with a key', async () => {
+  const key = 'k'.repeat(40);
+  const { mcpServers } = JSON.parse(
+    readFileSync(`${root}docs/recipes/clients.md`, 'utf8').match(/{\n {2}"mcp[^`]*/)?.[0] ?? '',
+  );
+  expect(Object.keys(mcpServers)).toEqual(['everything']);
+  const gateway = await startGateway({
+    env: { GANGWAY_API_KEYS: `alice:${key}` },
+    command: [process.execPath, `${root}node_modules/@modelcontextprotocol/server-everything/dist/index.js`],
+  });
+  await walk({
+    page: 'docs/recipes/clients.md',
+    instead: { '127.0.0.1:8080': `127.0.0.1:${gateway.port}` },
+    env: { GANGWAY_KEY: key },
+  });
+});
+
+it('docs/recipes/identity-providers.md has a configuration that tells clients where to log in', async () => {
+  const { run } = await walk({ page: 'docs/recipes/identity-providers.md', ports: [8080] });
+  const refused = await run('curl --include http://127.0.0.1:8080/mcp');
+  expect(refused).toContain('resource_metadata="https://mcp.example.com/.well-known/oauth-protected-resource/mcp"');
+});
+
+it('docs/recipes/container-per-server.md has a command that Docker would take, and whose token is not in it', async () => {
+  // In place of Docker, which test/docker has: the arguments are written down, and the server is a process.
+  const docker = `
+if [ "$1" = run ]; then printf '%s\\n' "$@" > arguments; printenv TICKETS_TOKEN > token; exec node examples/servers/stdio-server.mjs; fi`;
+  const { run } = await walk({ page: 'docs/recipes/container-per-server.md', folder: '.', programs: { docker } });
+  expect(await run('cat arguments')).toMatch(/^run\n--rm\n--interactive\n(--.*\n)+TICKETS_TOKEN\ndemo-server\n$/);
+  expect(await run('cat token')).toBe('abc\n');
+});
