@@ -80,6 +80,12 @@ const kinds = {
   'members in 16 MiB': () => membersOf('"xxx":0,', 2 ** 21 - 200),
   'members in 32 MiB': () => membersOf(`"${x.slice(0, 27)}":0,`, 2 ** 20 - 100),
   'keys of 26 and strings of 25 bytes': () => listOf(`{"${x.slice(0, 26)}":"${x.slice(0, 25)}"},`, 2 ** 19 - 100),
+  'members with keys and strings of 28 bytes': () =>
+    membersOf(`"${x.slice(0, 28)}":"${x.slice(0, 28)}",`, 2 ** 20 - 100),
+  'members with keys and strings of 17 bytes': () =>
+    membersOf(`"${x.slice(0, 17)}":"${x.slice(0, 17)}",`, 2 ** 20 - 100),
+  'members with keys and spaces': () => membersOf(`"${x.slice(0, 18)}"         :         "${x.slice(0, 18)}"         ,`, 2 ** 20 - 100),
+  'members with keys and numbers': () => membersOf(`"${x.slice(0, 20)}"         :         7777777777    ,          `, 2 ** 20 - 100),
   'members with keys of 58 bytes': () => membersOf(`"${x.slice(0, 58)}":0,`, 2 ** 20 - 100),
 };
 

@@ -3,8 +3,7 @@ import { contain } from '../boundary.ts';
 import type { Reason, RequestId } from '../protocol/faults.ts';
 import type { ScanLimits } from '../protocol/json-scan.ts';
 import { isJsonContentType } from '../protocol/media-types.ts';
-import { type Message, readBody } from '../protocol/message.ts';
-import { isLarge, readInOwnTurn } from '../protocol/one-a-turn.ts';
+import { type Message, readBody, readLarge } from '../protocol/message.ts';
 import { namesModernRevision } from '../protocol/revisions.ts';
 import { type Body, readRequestBody } from './body.ts';
 import { headerOf } from './guard.ts';
@@ -69,14 +68,15 @@ export function readPosted(
     } else if (body.reason !== 'aborted') done(refusal(body.reason));
   };
   readRequestBody(incoming, limits.maxBodyBytes, (body) => {
-    const read = (): void =>
-      contain(
-        'request',
-        () => take(body),
-        () => endAsInternal(outgoing, id),
-      );
-    if (body.ok && isLarge(body.bytes.length)) readInOwnTurn(read);
-    else read();
+    const text = body.ok ? { ...body, bytes: withoutBom(body.bytes) } : body;
+    contain(
+      'request',
+      () => {
+        const reading = text.ok ? readLargePosted(text.bytes, limits.maxDepth) : undefined;
+        return reading === undefined ? take(text) : reading.then(() => take(text));
+      },
+      () => endAsInternal(outgoing, id),
+    );
   });
 }
 
@@ -94,12 +94,17 @@ function refuseHeaders({ headers }: IncomingMessage): Reason | undefined {
   return isJsonContentType(headers['content-type']) ? undefined : 'bad_content_type';
 }
 
+/** Reads a large text of a client in turns of its own; undefined if it is not large. `readMessages` knows its messages then. */
+export const readLargePosted = (bytes: Buffer, maxDepth: number): Promise<void> | undefined =>
+  readLarge([bytes], maxDepth, limits);
+
 /**
  * Reads the messages in a text that a client sent.
+ * @param bytes without a byte order mark
  * @param version what is said of their revision beside the text
  */
 export function readMessages(bytes: Buffer, maxDepth: number, version?: string): Posted {
-  const body = readBody(withoutBom(bytes), maxDepth, limits);
+  const body = readBody(bytes, maxDepth, limits);
   if (!body.ok) return refusal(body.reason);
   const messages: Message[] = [];
   for (const read of body.messages) {
@@ -118,5 +123,5 @@ export function readMessages(bytes: Buffer, maxDepth: number, version?: string):
 const requestId = (message: Message): RequestId | null => (message.kind === 'request' ? (message.id ?? null) : null);
 
 /** RFC 8259, section 8.1: a byte order mark may be ignored. */
-const withoutBom = (bytes: Buffer): Buffer =>
+export const withoutBom = (bytes: Buffer): Buffer =>
   bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? bytes.subarray(3) : bytes;

@@ -56,6 +56,15 @@ const pairedRun = 128;
 
 const nothing: Buffer = Buffer.alloc(0);
 
+/** Where the skipping of a value was interrupted, and what it needs to go on. */
+interface Interruption {
+  readonly at: number;
+  /** The place is inside of a string, which is a value or a key. Else a value begins there. */
+  readonly isIn: 'value' | 'key' | undefined;
+  readonly stack: Uint8Array<ArrayBuffer>;
+  readonly open: number;
+}
+
 /** For brackets still open inside a value; deeper values get memory of their own. Used within one call at a time. */
 const shallowOpen = new Uint8Array(128);
 
@@ -65,24 +74,39 @@ const shallowOpen = new Uint8Array(128);
  *
  * Places are kept in local variables and the short ways are written out in `skipValue`: in a text of many small tokens
  * every call counts.
+ *
+ * With a bound on the work of one call, a method also answers false when that is done, and `isInterrupted` is true. After
+ * `proceed`, the same call goes on where this one stopped.
  */
 export class JsonReader {
   text = nothing;
   maxDepth = 0;
   at = 0;
   fault: ScanFault = 'not_json';
+  /** The reader has done the work that one call may do. There is more to read. */
+  isInterrupted = false;
+  /** The place in a string where it was interrupted: the string goes on behind it. */
+  protected interruptedAt = 0;
+  #interruption: Interruption | undefined;
   #runs: PlainRuns | undefined;
   /** So many bytes of a string are looked at one by one. */
   #near = shortRun;
   #values = 0;
   #escapes = 0;
+  /** The most that the text may have, in escapes. */
   #most = 0;
+  /** The work of one call, in escapes. */
+  #step = 0;
+  /** The call ends when values and escapes together reach the first of these, or escapes alone the second. */
+  #stopAt = 0;
+  #stopAtEscapes = 0;
 
   /**
    * Begins with a text.
    * @param maxDepth how many arrays and objects may lie inside each other
+   * @param step about how many escapes, or half as many values, are read in one call; any number by default
    */
-  begin(text: Buffer, maxDepth: number): void {
+  begin(text: Buffer, maxDepth: number, step = Number.MAX_SAFE_INTEGER): void {
     this.text = text;
     this.maxDepth = maxDepth;
     this.at = 0;
@@ -92,6 +116,16 @@ export class JsonReader {
     this.#values = 0;
     this.#escapes = 0;
     this.#most = text.length <= unboundedBytes ? Number.MAX_SAFE_INTEGER : mostIn(text.length);
+    this.#step = step;
+    this.#interruption = undefined;
+    this.proceed();
+  }
+
+  /** Lets the next call do as much work as the one before. */
+  proceed(): void {
+    this.isInterrupted = false;
+    this.#stopAt = Math.min(this.#most, escapesOfValue * this.#values + this.#escapes + this.#step);
+    this.#stopAtEscapes = Math.min(this.#most, this.#escapes + this.#step);
   }
 
   /** Lets go of the text, which would be kept alive else. */
@@ -118,25 +152,43 @@ export class JsonReader {
     let open = 0;
     let at = this.at;
     let values = this.#values;
+    let isInString = false;
+    if (this.#interruption !== undefined) {
+      const { isIn } = this.#interruption;
+      ({ at, stack, open } = this.#interruption);
+      this.#interruption = undefined;
+      isInString = isIn === 'value';
+      if (isIn === 'key') at = this.#colonEnd(this.#stringEnd(at));
+      if (at < 0) return this.#stop('key', stack, open, values);
+    }
     for (;;) {
-      values += 1;
-      if (escapesOfValue * values + this.#escapes > this.#most) return this.#tooMany();
-      const byte = byteAt(text, at);
-      if (byte === openBrace || byte === openBracket) {
-        if (depth + open + 1 > maxDepth) return this.tooDeep() !== undefined;
-        const close = byte + 2; // in ASCII, `}` is `{` + 2 and `]` is `[` + 2
-        at = spaceEnd(text, at + 1);
-        if (byteAt(text, at) === close) at += 1;
-        else {
-          if (open === stack.length) stack = grown(stack);
-          stack[open++] = close;
-          if (close === closeBrace) at = this.#keyEnd(at);
-          if (at < 0) return false;
-          continue;
-        }
+      if (isInString) {
+        isInString = false;
+        at = this.#stringEnd(at);
+        if (at < 0) return this.#stop('value', stack, open, values);
       } else {
-        at = byte === quote ? this.#stringEnd(at) : scalarEnd(text, at, byte);
-        if (at < 0) return false;
+        values += 1;
+        if (escapesOfValue * values + this.#escapes > this.#stopAt) {
+          this.#reach(escapesOfValue * values + this.#escapes, at);
+          return this.#stop(undefined, stack, open, values - 1);
+        }
+        const byte = byteAt(text, at);
+        if (byte === openBrace || byte === openBracket) {
+          if (depth + open + 1 > maxDepth) return this.tooDeep() !== undefined;
+          const close = byte + 2; // in ASCII, `}` is `{` + 2 and `]` is `[` + 2
+          at = spaceEnd(text, at + 1);
+          if (byteAt(text, at) === close) at += 1;
+          else {
+            if (open === stack.length) stack = grown(stack);
+            stack[open++] = close;
+            if (close === closeBrace) at = this.#keyEnd(at);
+            if (at < 0) return this.#stop('key', stack, open, values);
+            continue;
+          }
+        } else {
+          at = byte === quote ? this.#stringEnd(at) : scalarEnd(text, at, byte);
+          if (at < 0) return this.#stop('value', stack, open, values);
+        }
       }
       for (;;) {
         if (open === 0) {
@@ -149,7 +201,7 @@ export class JsonReader {
         if (next === comma) {
           at = spaceEnd(text, at);
           if (stack[open - 1] === closeBrace) at = this.#keyEnd(at);
-          if (at < 0) return false;
+          if (at < 0) return this.#stop('key', stack, open, values);
           break;
         }
         if (next !== stack[open - 1]) return false;
@@ -158,20 +210,42 @@ export class JsonReader {
     }
   }
 
-  skipString(): boolean {
-    const end = this.#stringEnd(this.at);
+  /** @param from its opening quote, or where it was interrupted */
+  skipString(from = this.at): boolean {
+    const end = this.#stringEnd(from);
     if (end < 0) return false;
     this.at = end;
     return true;
   }
 
+  /** Keeps what is needed to go on if the value was interrupted, which otherwise is none. */
+  #stop(isIn: Interruption['isIn'], stack: Uint8Array<ArrayBuffer>, open: number, values: number): false {
+    if (!this.isInterrupted) return false;
+    this.#values = values;
+    this.#interruption = { at: this.interruptedAt, isIn, stack: stack.slice(), open };
+    return false;
+  }
+
+  /** So many escapes are reached at this place. They are too many, or enough for now. */
+  #reach(escapes: number, at: number): void {
+    if (escapes > this.#most) {
+      this.fault = 'too_many_values';
+      return;
+    }
+    this.isInterrupted = true;
+    this.interruptedAt = at;
+  }
+
   /** The place of the value behind a key and its colon, or -1. */
   #keyEnd(start: number): number {
+    return byteAt(this.text, start) === quote ? this.#colonEnd(this.#stringEnd(start)) : -1;
+  }
+
+  /** The place behind a colon that follows the key, and white space, or -1. */
+  #colonEnd(keyEnd: number): number {
+    if (keyEnd < 0) return -1;
     const { text } = this;
-    if (byteAt(text, start) !== quote) return -1;
-    let at = this.#stringEnd(start);
-    if (at < 0) return -1;
-    at = spaceEnd(text, at);
+    const at = spaceEnd(text, keyEnd);
     return byteAt(text, at) === colon ? spaceEnd(text, at + 1) : -1;
   }
 
@@ -193,21 +267,16 @@ export class JsonReader {
       const byte = byteAt(text, at);
       if (byte === quote) return at + 1;
       if (byte !== backslash) return -1;
-      this.#escapes += 1;
-      if (this.#escapes > this.#most) {
-        this.fault = 'too_many_values';
+      if (this.#escapes >= this.#stopAtEscapes) {
+        this.#reach(this.#escapes + 1, at - 1);
         return -1;
       }
+      this.#escapes += 1;
       const escaped = byteAt(text, at + 1);
       if (isEscape[escaped] === 1) at += 2;
       else if (escaped === 0x75 && hexAt(text, at + 2)) at += 6;
       else return -1;
     }
-  }
-
-  #tooMany(): false {
-    this.fault = 'too_many_values';
-    return false;
   }
 
   tooDeep(): undefined {

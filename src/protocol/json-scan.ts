@@ -11,7 +11,7 @@ import {
   quote,
   type ScanFault,
 } from './json-reader.ts';
-import { knownKeys } from './known-keys.ts';
+import { type KnownKeys, knownKeys } from './known-keys.ts';
 import type { Place } from './message-type.ts';
 import { shortTexts } from './short-texts.ts';
 
@@ -99,6 +99,40 @@ export function scanMessages(
   return ok ? (scanner.batch ? wholeBatch : wholeMessage) : faulty[scanner.fault];
 }
 
+/**
+ * As `scanMessages`, with the work done in steps: a large text need not hold up everybody else for as long as it takes.
+ * Each has a scanner of its own.
+ */
+export class SteppedScan {
+  readonly #scanner = new MessageScanner();
+  readonly #parts: Parameters<MessageScanner['read']>;
+  #hasBegun = false;
+
+  /** @param step about how many escapes, or half as many values, are read in one step */
+  constructor(
+    text: Buffer,
+    maxDepth: number,
+    take: (scanned: Scanned) => void,
+    limits = defaultLimits,
+    step = escapesOfStep,
+  ) {
+    this.#parts = [text, maxDepth, take, limits, step];
+  }
+
+  /** Does one step. Returns the outcome of the scan after the last one; undefined before. */
+  step(): MessagesOutcome | undefined {
+    const scanner = this.#scanner;
+    if (!this.#hasBegun && !isUtf8(this.#parts[0])) return faulty.not_json;
+    const ok = this.#hasBegun ? scanner.readOn() : scanner.read(...this.#parts);
+    this.#hasBegun = true;
+    if (scanner.isInterrupted) return undefined;
+    return ok ? (scanner.batch ? wholeBatch : wholeMessage) : faulty[scanner.fault];
+  }
+}
+
+/** The work of one step: with the dearest values that there are, and as many bytes as there may be, it takes 60 ms. */
+const escapesOfStep = 2 ** 18;
+
 /** What was scanned, to be kept. */
 export const copyOf = ({ start, end, message, params, meta }: Scanned): ScannedValue => ({
   ...{ start, end, message: message?.copy(), params: params?.copy(), meta: meta?.copy() },
@@ -146,6 +180,14 @@ export function scanMember(text: Buffer, key: string, foldsKey = false): Place |
   return isUtf8(text) ? partScanner.readMember(text, key, foldsKey) : 'absent';
 }
 
+/** Where an object of a routing level was interrupted: inside of the value of its last member. */
+interface InterruptedMember {
+  readonly count: number;
+  readonly key: string;
+  /** Of the value. */
+  readonly start: number;
+}
+
 /** Reads one message, the messages of one batch, or what is neither. There is one for all texts: it keeps nothing of them. */
 class MessageScanner extends JsonReader implements Scanned {
   batch = false;
@@ -159,15 +201,27 @@ class MessageScanner extends JsonReader implements Scanned {
   readonly #levels = [new FoundMembers(), new FoundMembers(), new FoundMembers()] as const;
   #take: (scanned: Scanned) => void = () => undefined;
   #limits = defaultLimits;
+  /** What was interrupted: the element of a list, its message, and the object of each level. */
+  #interruptedElement = 0;
+  #isInMessage = false;
+  readonly #interruptedMembers: (InterruptedMember | undefined)[] = [undefined, undefined, undefined];
 
-  read(text: Buffer, maxDepth: number, take: (scanned: Scanned) => void, limits: ScanLimits): boolean {
-    this.begin(text, maxDepth);
+  /** @param step as `begin` has it */
+  read(text: Buffer, maxDepth: number, take: (scanned: Scanned) => void, limits: ScanLimits, step?: number): boolean {
+    this.begin(text, maxDepth, step);
     this.#take = take;
     this.#limits = limits;
     this.skipSpace();
     this.batch = this.text[this.at] === openBracket;
-    const isRead = this.batch ? this.#readElements(() => this.#readMessage(), limits.maxBatch) : this.#readMessage();
-    return this.#finish(isRead);
+    return this.readOn();
+  }
+
+  /** Reads the messages from where the reading was interrupted, or from the beginning. */
+  readOn(): boolean {
+    this.proceed();
+    const { maxBatch } = this.#limits;
+    const isRead = this.batch ? this.#readElements(() => this.#readMessage(), maxBatch) : this.#readMessage();
+    return !this.isInterrupted && this.#finish(isRead);
   }
 
   readObject(text: Buffer): Members | undefined {
@@ -261,16 +315,23 @@ class MessageScanner extends JsonReader implements Scanned {
 
   /** Reads a list from its bracket on, each element by the given function. */
   #readElements(readElement: () => boolean, maxCount = Number.POSITIVE_INFINITY): boolean {
-    this.at += 1;
-    this.skipSpace();
-    if (this.text[this.at] === closeBracket) {
+    const first = this.#interruptedElement || 1;
+    if (this.#interruptedElement === 0) {
       this.at += 1;
-      return true;
+      this.skipSpace();
+      if (this.text[this.at] === closeBracket) {
+        this.at += 1;
+        return true;
+      }
     }
-    for (let count = 1; ; count += 1) {
+    this.#interruptedElement = 0;
+    for (let count = first; ; count += 1) {
       this.skipSpace();
       if (count > maxCount) return this.#refuse('batch_too_large') !== undefined;
-      if (!readElement()) return false;
+      if (!readElement()) {
+        if (this.isInterrupted) this.#interruptedElement = count;
+        return false;
+      }
       this.skipSpace();
       const byte = this.text[this.at++];
       if (byte === closeBracket) return true;
@@ -279,15 +340,18 @@ class MessageScanner extends JsonReader implements Scanned {
   }
 
   #readMessage(): boolean {
-    this.number += 1;
-    this.start = this.at;
-    this.message = undefined;
-    this.params = undefined;
-    this.meta = undefined;
-    if (this.text[this.at] === openBrace) {
-      this.message = this.#readMembers(0);
-      if (this.message === undefined) return false;
-    } else if (!this.skipValue(0)) return false;
+    if (this.#isInMessage) this.at = this.start;
+    else {
+      this.number += 1;
+      this.start = this.at;
+      this.message = undefined;
+      this.params = undefined;
+      this.meta = undefined;
+    }
+    if (this.text[this.at] === openBrace) this.message = this.#readMembers(0);
+    const isRead = this.text[this.start] === openBrace ? this.message !== undefined : this.skipValue(0);
+    this.#isInMessage = this.isInterrupted;
+    if (!isRead) return false;
     this.end = this.at;
     this.#take(this);
     return true;
@@ -298,22 +362,29 @@ class MessageScanner extends JsonReader implements Scanned {
     if (level + 1 > this.maxDepth) return this.tooDeep();
     const members = this.#levels[level];
     const known = this.#limits.foldsKeys ? knownKeys[level] : undefined;
-    members.clear();
-    this.at += 1;
-    this.skipSpace();
-    if (this.text[this.at] === closeBrace) {
+    let interrupted = this.#interruptedMembers[level];
+    if (interrupted !== undefined) {
+      this.#interruptedMembers[level] = undefined;
+      this.at = interrupted.start;
+    } else {
+      members.clear();
       this.at += 1;
-      return members;
+      this.skipSpace();
+      if (this.text[this.at] === closeBrace) {
+        this.at += 1;
+        return members;
+      }
     }
-    for (let count = 1; ; count += 1) {
+    for (let count = interrupted?.count ?? 1; ; count += 1) {
       if (count > this.#limits.maxMembers) return this.#refuse('too_many_members');
-      const keyAt = this.at + 1;
-      const key = this.#readKey(members.guess);
+      const key = interrupted?.key ?? this.#beginMember(members, known);
       if (key === undefined) return undefined;
-      if (!members.begin(key, key.length === this.at - 1 - keyAt, known)) return this.#refuse('duplicate_key');
-      if (!this.skipColon()) return undefined;
       const start = this.at;
-      if (!this.#readMemberValue(level, key)) return undefined;
+      if (!this.#readMemberValue(level, key)) {
+        if (this.isInterrupted) this.#interruptedMembers[level] = { count, key, start };
+        return undefined;
+      }
+      interrupted = undefined;
       members.finish(start, this.at);
       this.skipSpace();
       const byte = this.text[this.at++];
@@ -321,6 +392,15 @@ class MessageScanner extends JsonReader implements Scanned {
       if (byte !== comma) return undefined;
       this.skipSpace();
     }
+  }
+
+  /** Reads the key and the colon of a member. Undefined if there is none, or if the object has that key. */
+  #beginMember(members: FoundMembers, known: KnownKeys | undefined): string | undefined {
+    const keyAt = this.at + 1;
+    const key = this.#readKey(members.guess);
+    if (key === undefined) return undefined;
+    if (!members.begin(key, key.length === this.at - 1 - keyAt, known)) return this.#refuse('duplicate_key');
+    return this.skipColon() ? key : undefined;
   }
 
   #refuse(fault: ScanFault): undefined {
@@ -350,7 +430,14 @@ class MessageScanner extends JsonReader implements Scanned {
       this.at = start + guess.length + 2;
       return guess;
     }
-    if (!this.skipString()) return undefined;
+    let from = start;
+    while (!this.skipString(from)) {
+      if (!this.isInterrupted) return undefined;
+      // A key that may be so long is not worth an interruption.
+      this.proceed();
+      from = this.interruptedAt;
+      if (from - start > maxKeyBytes) return this.#refuse('key_too_long');
+    }
     if (this.at - start - 2 > maxKeyBytes) return this.#refuse('key_too_long');
     return keyText(this.text, start + 1, this.at - 1);
   }

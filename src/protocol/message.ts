@@ -1,7 +1,17 @@
 import type { Reason, RequestId } from './faults.ts';
 import { type FoundMembers, hasMember, memberIndex } from './json-members.ts';
-import { copyOf, defaultLimits, type ScanLimits, type Scanned, scanMember, scanMessages } from './json-scan.ts';
+import {
+  copyOf,
+  defaultLimits,
+  type MessagesOutcome,
+  type ScanLimits,
+  type Scanned,
+  SteppedScan,
+  scanMember,
+  scanMessages,
+} from './json-scan.ts';
 import type { Level, Message, Place, Places } from './message-type.ts';
+import { inOwnTurns, isLarge } from './one-a-turn.ts';
 import { placesIn } from './places-in.ts';
 import { progressMethod, RepeatedProgress } from './repeated-progress.ts';
 import { maxScalarBytes, type Scalar, scalarIn } from './scalar.ts';
@@ -55,15 +65,44 @@ export const maxServerDepth = 1_000;
  * @param maxDepth how deeply the JSON may be nested
  */
 export function readBody(text: Buffer, maxDepth: number, limits = defaultLimits): ReadBody {
-  const isLarge = text.length > maxKeptBytes;
-  const known = isLarge ? large.get(text) : newest;
+  const isKept = text.length > maxKeptBytes;
+  const known = isKept ? large.get(text) : newest;
   if (known?.text === text && isWithin(known, maxDepth, limits)) return known.body;
   const body = scanBody(text, maxDepth, limits);
-  if (!body.ok) return body;
   const read = { text, maxDepth, limits, body };
-  if (isLarge) large.set(text, read);
-  else newest = read;
+  if (isKept) large.set(text, read);
+  else if (body.ok) newest = read;
   return body;
+}
+
+/**
+ * Reads the large ones among these texts step by step, in turns of the event loop of their own (P8). `readBody` knows their
+ * messages then.
+ * @returns undefined if there are none: nothing has to be waited for. Resolves in the turn of the last step
+ */
+export function readLarge(
+  texts: readonly Buffer[],
+  maxDepth = maxServerDepth,
+  limits = defaultLimits,
+): Promise<void> | undefined {
+  if (!texts.some(({ length }) => isLarge(length))) return undefined;
+  const readings = texts.filter(({ length }) => isLarge(length)).map((text) => stepsOf(text, maxDepth, limits));
+  return inOwnTurns(() => {
+    if (readings[0]?.()) readings.shift();
+    return readings.length === 0;
+  });
+}
+
+/** What reads a text by one step each time that it is called. It returns true when all is read. */
+function stepsOf(text: Buffer, maxDepth: number, limits: ScanLimits): () => boolean {
+  const messages: ReadMessage[] = [];
+  const scan = new SteppedScan(text, maxDepth, (scanned) => messages.push(readMessage(text, scanned)), limits);
+  return () => {
+    const outcome = scan.step();
+    if (outcome !== undefined)
+      large.set(text, { text, maxDepth, limits, body: bodyOf(text, outcome, messages, limits) });
+    return outcome !== undefined;
+  };
 }
 
 interface KnownBody {
@@ -80,11 +119,12 @@ const maxKeptBytes = 256 * 1024;
 /** Larger texts are read once, as long as they are there: a line of 64 MiB takes most of 100 ms. */
 const large = new WeakMap<Buffer, KnownBody>();
 
-/** True if what was read within some limits is also within these. */
+/** True if what was read within some limits is also within these. A refusal holds for the same limits alone. */
 const isWithin = (read: KnownBody, maxDepth: number, limits: ScanLimits): boolean =>
-  read.maxDepth <= maxDepth &&
+  (read.body.ok ? read.maxDepth <= maxDepth : read.maxDepth === maxDepth) &&
   (read.limits === limits ||
-    (read.limits.maxBatch <= limits.maxBatch &&
+    (read.body.ok &&
+      read.limits.maxBatch <= limits.maxBatch &&
       read.limits.maxMembers <= limits.maxMembers &&
       (read.limits.foldsKeys || !limits.foldsKeys)));
 
@@ -93,7 +133,12 @@ function scanBody(text: Buffer, maxDepth: number, limits: ScanLimits): ReadBody 
   const progress = limits.foldsKeys ? undefined : repeatedProgress.read(text, maxDepth);
   if (progress !== undefined) return { ok: true, batch: false, messages: [{ ok: true, message: progress }] };
   const messages: ReadMessage[] = [];
-  const scan = scanMessages(text, maxDepth, (scanned) => messages.push(readMessage(text, scanned)), limits);
+  const outcome = scanMessages(text, maxDepth, (scanned) => messages.push(readMessage(text, scanned)), limits);
+  return bodyOf(text, outcome, messages, limits);
+}
+
+/** The body that a text is by the outcome of its scan. */
+function bodyOf(text: Buffer, scan: MessagesOutcome, messages: readonly ReadMessage[], limits: ScanLimits): ReadBody {
   if (scan.ok) return { ok: true, batch: scan.batch, messages };
   const unread = limits.foldsKeys || !boundFaults.has(scan.fault) ? undefined : readUnread(text);
   return unread === undefined ? { ok: false, reason: scan.fault } : { ok: true, batch: false, messages: [unread] };

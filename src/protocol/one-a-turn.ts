@@ -7,24 +7,37 @@ const largeBytes = 512 * 1024;
 /** A request on a new connection needs two turns until it is answered. It must not wait for one large read in each. */
 const turnsBetween = 3;
 
-/** Reads of large texts that wait for their turn, oldest first. */
-const waiting: (() => void)[] = [];
+/** One step of some work. Returns true if it was the last one. */
+type Step = () => boolean;
 
-/** True if a text should be read in a turn of its own. */
+/** Work that waits for its turns, oldest first. */
+const waiting: Step[] = [];
+
+/** True if a text should be read in turns of its own. */
 export const isLarge = (bytes: number): boolean => bytes >= largeBytes;
 
 /**
- * Runs the reads of large texts in the order of the calls, each in a turn of the event loop in which no other one is read, and with
- * turns for everybody else in between. `read` must not throw.
+ * Does work step by step, after all work of earlier calls. No other step is done in the same turn of the event loop, and turns for
+ * everybody else are in between. Resolves in the turn of the last step. Rejects with the error that a step throws.
  */
-export function readInOwnTurn(read: () => void): void {
-  waiting.push(read);
-  if (waiting.length === 1) setImmediate(next);
+export function inOwnTurns(step: Step): Promise<void> {
+  return new Promise((resolve, reject) => {
+    waiting.push(() => {
+      try {
+        const isDone = step();
+        if (isDone) resolve();
+        return isDone;
+      } catch (cause) {
+        reject(cause);
+        return true;
+      }
+    });
+    if (waiting.length === 1) setImmediate(next);
+  });
 }
 
 function next(): void {
-  waiting[0]?.();
-  waiting.shift();
+  if (waiting[0]?.()) waiting.shift();
   if (waiting.length > 0) afterTurns(turnsBetween, next);
 }
 

@@ -1,7 +1,7 @@
 import type { Reason, RequestId } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/forwarded-headers.ts';
 import { flattenLineBreaks } from '../../protocol/lines.ts';
-import type { Message } from '../../protocol/message.ts';
+import { type Message, readLarge } from '../../protocol/message.ts';
 import type { Parcel, RequestIds } from '../backend.ts';
 import { explainConnectFailure, reasonOfStatus } from '../connect-failure.ts';
 import { type Answer, type Connection, postHeaders } from '../web/connection.ts';
@@ -128,8 +128,10 @@ export function startExchange(what: Outgoing | Resumed, parts: ExchangeParts): E
       const detail = `${where} answered a POST with more than ${maxLineBytes} bytes.`;
       return { outcome: 'failed', reason: 'line_too_long', detail };
     }
-    const read = messagesIn(json);
-    if (read.length > 0) deliver([flattenLineBreaks(json)], read);
+    const flat = flattenLineBreaks(json);
+    await readLarge([flat]);
+    const read = messagesIn(flat);
+    if (read.length > 0) deliver([flat], read);
     return complete();
   };
 
@@ -161,10 +163,12 @@ export function startExchange(what: Outgoing | Resumed, parts: ExchangeParts): E
   };
 
   const takeRefusal = async ({ status, mediaType, body }: Answer): Promise<ExchangeEnd> => {
-    const json = mediaType === 'application/json' ? await readJson(body, flow, maxLineBytes) : undefined;
+    const text = mediaType === 'application/json' ? await readJson(body, flow, maxLineBytes) : undefined;
+    const json = text && flattenLineBreaks(text);
     if (mediaType !== 'application/json') await body.dump();
+    if (json !== undefined) await readLarge([json]);
     const isAnswer = json !== undefined && idsOf(messagesIn(json), 'response').some((id) => open.has(id));
-    if (isAnswer) deliver([flattenLineBreaks(json)]);
+    if (isAnswer) deliver([json]);
     if (isAnswer && open.size === 0) return { outcome: 'done' };
     const mayBeForgotten = status === 400 && session.hasId && !isAnswer;
     if (mayBeForgotten && !(await isSessionKnown(parts))) return { outcome: 'forgotten', isTaken: false };

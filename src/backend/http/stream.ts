@@ -1,4 +1,5 @@
 import type { Reason } from '../../protocol/faults.ts';
+import { readLarge } from '../../protocol/message.ts';
 import type { Answer } from '../web/connection.ts';
 import { createEventReader } from '../web/event-reader.ts';
 import type { Flow } from '../web/flow.ts';
@@ -100,18 +101,24 @@ async function readEvents({ body }: Answer, parts: StreamParts) {
   const endIfComplete = (): void => {
     if (isComplete()) linger ??= setTimeout(() => body.destroy(), lingerMs);
   };
-  const take = (chunk: Buffer): void => {
+  const take = (chunk: Buffer): Promise<void> | void => {
     const messages: Buffer[] = [];
-    const before = lastEventId;
+    let newestId = lastEventId;
     for (const { type, data, id } of reader.push(chunk)) {
-      lastEventId = id ?? lastEventId;
+      newestId = id ?? newestId;
       // Without data it only says from where to resume.
       if (type === 'message' && data !== '') messages.push(messageOf(data));
     }
-    if (messages.length > 0) onMessages(messages);
-    if (lastEventId !== undefined && lastEventId !== before) onCursor(lastEventId);
-    if (reader.overflow !== undefined) body.destroy();
-    else endIfComplete();
+    const deliver = (): void => {
+      if (messages.length > 0) onMessages(messages);
+      const isNew = newestId !== lastEventId;
+      lastEventId = newestId;
+      if (isNew && newestId !== undefined) onCursor(newestId);
+      if (reader.overflow !== undefined) body.destroy();
+      else endIfComplete();
+    };
+    const reading = readLarge(messages);
+    return reading === undefined ? deliver() : reading.then(deliver);
   };
   endIfComplete(); // a notification needs no answer
   await flow.read(body, take, idleTimeoutMs).catch(() => undefined); // broken or ended: it is resumed all the same

@@ -1,5 +1,6 @@
 import type { Reason, RequestId } from '../../protocol/faults.ts';
 import { flattenLineBreaks } from '../../protocol/lines.ts';
+import { readLarge } from '../../protocol/message.ts';
 import { errorCodeIn, findPlace, scalarAt } from '../../protocol/splice.ts';
 import { explainConnectFailure, explainRefusal, reasonOfStatus } from '../connect-failure.ts';
 import { type Answer, type Connection, postHeaders } from '../web/connection.ts';
@@ -73,7 +74,9 @@ export async function ask(asking: Asking, parts: ExchangeParts): Promise<Outcome
     if (mediaType === 'application/json') {
       const json = await readJson(body, flow, maxLineBytes);
       if (json === undefined) return tooLong(where, maxLineBytes);
-      const response = responseIn(json, asking.id);
+      const flat = flattenLineBreaks(json);
+      await readLarge([flat]);
+      const response = responseIn(flat, asking.id);
       if (response !== undefined) return { ok: true, response, status };
     } else await body.dump();
     return isTaken
@@ -120,13 +123,10 @@ function readStream({ status, body }: Answer, asking: Asking, parts: ExchangePar
   const reader = createEventReader({ maxEventBytes: maxLineBytes });
   return new Promise((resolve) => {
     let linger: NodeJS.Timeout | undefined;
-    const take = (chunk: Buffer): void => {
-      if (linger !== undefined) return;
+    const takeTexts = (texts: readonly Buffer[]): void => {
       const notifications: Buffer[] = [];
       let response: Buffer | undefined;
-      for (const { type, data } of reader.push(chunk)) {
-        if (type !== 'message' || data === '') continue;
-        const text = messageOf(data);
+      for (const text of texts) {
         response = isResponseTo(text, asking.id) ? text : undefined;
         if (response !== undefined) break;
         notifications.push(text);
@@ -139,6 +139,13 @@ function readStream({ status, body }: Answer, asking: Asking, parts: ExchangePar
         resolve(tooLong(where, maxLineBytes));
         body.destroy();
       }
+    };
+    const take = (chunk: Buffer): Promise<void> | void => {
+      if (linger !== undefined) return;
+      const events = reader.push(chunk).filter(({ type, data }) => type === 'message' && data !== '');
+      const texts = events.map(({ data }) => messageOf(data));
+      const reading = readLarge(texts);
+      return reading === undefined ? takeTexts(texts) : reading.then(() => takeTexts(texts));
     };
     const settle = (failure: Failure): void => {
       clearTimeout(linger);
@@ -166,16 +173,17 @@ const isResponseTo = (text: Buffer, id: RequestId): boolean => {
 /**
  * The response to a request in a body of JSON. An error without an id, or with null, is one to the only request that there
  * was: it is given its id.
+ * @param json without line breaks
  */
 function responseIn(json: Buffer, id: RequestId): Buffer | undefined {
-  if (isResponseTo(json, id)) return flattenLineBreaks(json);
+  if (isResponseTo(json, id)) return json;
   const place = findPlace(json, ['error']);
   if (typeof place !== 'object') return undefined;
   const isError =
     Number.isInteger(errorCodeIn(json)) && typeof scalarAt(json, ['error', 'message']) === 'string' && hasNoId(json);
   if (scalarAt(json, ['jsonrpc']) !== '2.0' || !isError) return undefined;
   const error = json.toString('utf8', place.start, place.end);
-  return flattenLineBreaks(Buffer.from(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"error":${error}}`));
+  return Buffer.from(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"error":${error}}`);
 }
 
 const hasNoId = (json: Buffer): boolean => findPlace(json, ['id']) === 'absent' || scalarAt(json, ['id']) === null;

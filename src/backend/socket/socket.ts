@@ -1,7 +1,10 @@
 import { connect } from 'node:net';
+import { detach } from '../../boundary.ts';
 import { flattenLineBreaks, LineSplitter } from '../../protocol/lines.ts';
+import { readLarge } from '../../protocol/message.ts';
 import type { Backend, BackendEnd, BackendEvents } from '../backend.ts';
 import { explainConnectFailure } from '../connect-failure.ts';
+import { InOrder } from '../in-order.ts';
 import { writeMessage } from '../line-writer.ts';
 
 /** Where a server listens that speaks the line framing of STDIO on a socket. */
@@ -47,6 +50,7 @@ export function openSocket(options: SocketOptions, events: BackendEvents): Backe
   let isConnected = false;
   let isClosing = false;
   let isPaused = false;
+  let isHeld = false;
   let isTold = false;
   /** What ended the connection, once something has. */
   let end: BackendEnd | undefined;
@@ -55,8 +59,24 @@ export function openSocket(options: SocketOptions, events: BackendEvents): Backe
     end ??= told;
     socket.destroy();
   };
-  const deliver = (lines: Buffer[]): void => {
-    if (lines.length > 0) events.onMessages(lines.map((line) => flattenLineBreaks(line)));
+  /** Nothing more is read before a large line is delivered. */
+  const inOrder = new InOrder('backend', {
+    hold() {
+      isHeld = true;
+    },
+    release() {
+      isHeld = false;
+      drain();
+    },
+  });
+  const deliver = (lines: Buffer[], then = (): void => undefined): void => {
+    const flat = lines.map((line) => flattenLineBreaks(line));
+    const take = (): void => {
+      if (isClosing || isTold) return;
+      if (flat.length > 0) events.onMessages(flat);
+      then();
+    };
+    inOrder.take(take, readLarge(flat));
   };
 
   const connectTimer = setTimeout(() => {
@@ -69,13 +89,14 @@ export function openSocket(options: SocketOptions, events: BackendEvents): Backe
   });
   const take = (chunk: Buffer): void => {
     if (isClosing || end !== undefined) return;
-    deliver(splitter.push(chunk));
-    if (!splitter.overflowed) return;
-    cut({ reason: 'line_too_long', detail: `The server wrote a line of more than ${maxLineBytes} bytes.` });
+    deliver(splitter.push(chunk), () => {
+      if (!splitter.overflowed) return;
+      cut({ reason: 'line_too_long', detail: `The server wrote a line of more than ${maxLineBytes} bytes.` });
+    });
   };
   // Not by 'data': there Node.js reads up to 2 MiB from a server that floods before others have their turn (P8).
   const drain = (): void => {
-    while (!isPaused) {
+    while (!isPaused && !isHeld) {
       const chunk: Buffer | null = socket.read();
       if (chunk === null) return;
       take(chunk);
@@ -84,9 +105,10 @@ export function openSocket(options: SocketOptions, events: BackendEvents): Backe
   socket.on('readable', drain);
   socket.once('end', () => {
     const lastLine = isClosing || end !== undefined ? undefined : splitter.flush();
-    if (lastLine !== undefined) deliver([lastLine]);
     // At once: what still waits for a server that does not read would keep the socket open for ever.
-    cut({ reason: 'exited', detail: `The server at ${where} closed the connection.` });
+    deliver(lastLine === undefined ? [] : [lastLine], () =>
+      cut({ reason: 'exited', detail: `The server at ${where} closed the connection.` }),
+    );
   });
   socket.on('error', (cause) => {
     end ??= { reason: isConnected ? 'exited' : 'failed', detail: explainConnectFailure(cause, where), cause };
@@ -94,12 +116,14 @@ export function openSocket(options: SocketOptions, events: BackendEvents): Backe
   const closed = new Promise<void>((resolve) => {
     socket.once('close', () => {
       clearTimeout(connectTimer);
-      if (!isTold) {
+      const tellEnd = (): void => {
         isTold = true;
         const byItself = end ?? { reason: 'exited', detail: `The connection to ${where} is gone.` };
         events.onEnd(isClosing ? { reason: 'closed', detail: 'The backend was closed.' } : byItself);
-      }
-      resolve();
+        resolve();
+      };
+      if (inOrder.isBusy) detach('backend', inOrder.idle.then(tellEnd));
+      else tellEnd();
     });
   });
 

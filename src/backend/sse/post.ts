@@ -1,6 +1,7 @@
 import type { Reason, RequestId } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/forwarded-headers.ts';
 import { flattenLineBreaks } from '../../protocol/lines.ts';
+import { readLarge } from '../../protocol/message.ts';
 import { codeOf, reasonOfStatus } from '../connect-failure.ts';
 import { type Answer, type Connection, postHeaders } from '../web/connection.ts';
 import type { Cut } from '../web/cut.ts';
@@ -88,9 +89,11 @@ async function takeAnswer({ status, mediaType, body }: Answer, parts: PostParts)
 
 async function takeJson(body: Answer['body'], { flow, maxLineBytes, onMessages, onTooLong }: PostParts): Promise<void> {
   const text = await readJson(body, flow, maxLineBytes);
-  if (text === undefined) onTooLong(`The server answered a POST with more than ${maxLineBytes} bytes.`);
+  if (text === undefined) return onTooLong(`The server answered a POST with more than ${maxLineBytes} bytes.`);
+  const flat = flattenLineBreaks(text);
+  await readLarge([flat]);
   // Some servers answer `{"status":"ok"}`, which is no message of the protocol.
-  else if (messagesIn(text).length > 0) onMessages([flattenLineBreaks(text)]);
+  if (messagesIn(flat).length > 0) onMessages([flat]);
 }
 
 /** Its end in order says nothing of the requests that it has not answered: their answers can still come on the backend's stream. */
@@ -102,11 +105,15 @@ async function readEvents(body: Answer['body'], parts: PostParts): Promise<Poste
   try {
     await flow.read(body, (chunk) => {
       const found = reader.push(chunk).filter(({ type }) => type === 'message');
-      if (found.length > 0) onMessages(found.map(({ data }) => messageOf(data)));
-      if (reader.overflow !== undefined) {
+      const messages = found.map(({ data }) => messageOf(data));
+      const deliver = (): void => {
+        if (messages.length > 0) onMessages(messages);
+        if (reader.overflow === undefined) return;
         onTooLong(reader.overflow);
         body.destroy();
-      }
+      };
+      const reading = readLarge(messages);
+      return reading === undefined ? deliver() : reading.then(deliver);
     });
   } catch (cause) {
     if (open.size > 0) return broken(cause);

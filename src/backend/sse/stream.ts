@@ -1,5 +1,6 @@
 import { detach } from '../../boundary.ts';
 import type { ForwardedHeaders } from '../../protocol/forwarded-headers.ts';
+import { readLarge } from '../../protocol/message.ts';
 import type { BackendEnd } from '../backend.ts';
 import { codeOf, explainConnectFailure, explainRefusal, isUnauthorized } from '../connect-failure.ts';
 import type { Answer, Connection } from '../web/connection.ts';
@@ -34,6 +35,12 @@ export interface StreamEvents {
   onMessages(messages: Buffer[]): void;
 }
 
+/** An event that means something: a message, or the name of the endpoint. */
+interface TakenEvent {
+  readonly message?: Buffer;
+  readonly endpoint?: string;
+}
+
 /** A stream that is being read. */
 export interface Stream {
   /** Why it ended by itself. Never rejects. */
@@ -48,7 +55,7 @@ export interface Stream {
 export function openStream(
   url: URL,
   { connection, flow, limits, headers: ofClient }: StreamParts,
-  events: StreamEvents,
+  on: StreamEvents,
 ): Stream {
   const { connectTimeoutMs, endpointTimeoutMs, idleTimeoutMs, maxLineBytes } = limits;
   const where = url.origin; // never more of it: the query of a URL can hold a secret
@@ -79,30 +86,40 @@ export function openStream(
     if (endpoint === undefined) {
       endpoint = read.url.href;
       clearTimeout(timer);
-      events.onEndpoint(read.url);
+      on.onEndpoint(read.url);
     } else if (endpoint !== read.url.href) {
       // It has begun another session: what the gateway told the first one is lost to it.
       cut({ reason: 'exited', detail: 'The server named another endpoint on a stream that had one.' });
     }
   };
 
-  const takeChunk = (chunk: Buffer): void => {
+  const takeEvents = (events: readonly TakenEvent[]): void => {
     if (end !== undefined) return;
     let messages: Buffer[] = [];
     const deliver = (): void => {
-      if (messages.length > 0) events.onMessages(messages);
+      if (messages.length > 0) on.onMessages(messages);
       messages = [];
     };
-    for (const { type, data } of reader.push(chunk)) {
-      if (type === 'message') messages.push(messageOf(data));
-      else if (type === 'endpoint') {
+    for (const { endpoint: named, message } of events) {
+      if (message !== undefined) messages.push(message);
+      else if (named !== undefined) {
         deliver();
-        takeEndpoint(data);
+        takeEndpoint(named);
         if (end !== undefined) return;
       }
     }
     deliver();
     if (reader.overflow !== undefined) cut({ reason: 'line_too_long', detail: reader.overflow });
+  };
+
+  const takeChunk = (chunk: Buffer): Promise<void> | void => {
+    if (end !== undefined) return;
+    const events = reader.push(chunk).flatMap(({ type, data }): TakenEvent[] => {
+      if (type === 'message') return [{ message: messageOf(data) }];
+      return type === 'endpoint' ? [{ endpoint: data }] : [];
+    });
+    const reading = readLarge(events.flatMap(({ message }) => message ?? []));
+    return reading === undefined ? takeEvents(events) : reading.then(() => takeEvents(events));
   };
 
   const run = async (): Promise<BackendEnd> => {

@@ -1,7 +1,8 @@
 import { detach } from '../../boundary.ts';
 import { flattenLineBreaks, LineSplitter } from '../../protocol/lines.ts';
-import { isLarge, readInOwnTurn } from '../../protocol/one-a-turn.ts';
+import { readLarge } from '../../protocol/message.ts';
 import type { Backend, BackendEnd, BackendEvents } from '../backend.ts';
+import { InOrder } from '../in-order.ts';
 import { unopened } from '../unopened.ts';
 import { drained } from './drained.ts';
 import { describeExit, type Exit } from './exit.ts';
@@ -129,37 +130,24 @@ function liveBackend(
   const reading = takeTurns(stdout, maxBytesPerTurn);
   const input = createInput(stdin, { maxQueuedBytes, onBroken: () => endIfCut('stdin') });
 
-  const deliver = (lines: Buffer[]) => {
-    if (lines.length > 0) events.onMessages(hasWrittenCr ? lines.map((line) => flattenLineBreaks(line)) : lines);
-  };
   const take = (lines: Buffer[]) => {
-    deliver(lines);
+    if (isDeaf) return;
+    if (lines.length > 0) events.onMessages(lines);
     if (!splitter.overflowed) return;
     tellEnd({ reason: 'line_too_long', detail: `The server wrote a line of more than ${maxLineBytes} bytes.` });
     detach('backend', end());
   };
-  /** Resolves when all that was read is delivered. */
-  let delivered = Promise.resolve();
-  /** Nothing more is read before these lines are delivered, so that the order stays. */
-  const deliverInOwnTurn = (lines: Buffer[]) => {
-    reading.hold();
-    delivered = new Promise((resolve) => {
-      readInOwnTurn(() => {
-        if (!isDeaf) take(lines);
-        reading.release();
-        resolve();
-      });
-    });
-  };
+  /** Nothing more is read before a large line is delivered. */
+  const inOrder = new InOrder('backend', reading);
+  const flat = (lines: Buffer[]): Buffer[] => (hasWrittenCr ? lines.map((line) => flattenLineBreaks(line)) : lines);
   stdout.on('data', (chunk: Buffer) => {
     reading.took(chunk.length);
     if (hasExited) bytesAfterExit += chunk.length;
     if (bytesAfterExit > maxBytesAfterExit) isDeaf = true;
     if (isDeaf) return;
     hasWrittenCr ||= chunk.includes(carriageReturn);
-    const lines = splitter.push(chunk);
-    if (lines.some(({ length }) => isLarge(length))) deliverInOwnTurn(lines);
-    else take(lines);
+    const lines = flat(splitter.push(chunk));
+    inOrder.take(() => take(lines), readLarge(lines));
   });
   stdout.once('end', () => endIfCut('stdout'));
   stdout.on('error', () => endIfCut('stdout'));
@@ -169,11 +157,15 @@ function liveBackend(
     const detail =
       cut && group.lastSignal ? `The server closed its ${cut} but went on running; it was ended.` : describeExit(exit);
     reading.resume();
-    await delivered;
+    await inOrder.idle;
     await drained([stdout, stderr], drainAfterExitMs);
-    await delivered;
+    await inOrder.idle;
     const lastLine = isDeaf ? undefined : splitter.flush();
-    if (lastLine) deliver([lastLine]);
+    if (lastLine) {
+      const lines = flat([lastLine]);
+      await readLarge(lines);
+      take(lines);
+    }
     const cause = isLaunched ? launchFailure(exit.exitCode, recentLines()) : undefined;
     if (isClosing) tellEnd({ reason: 'closed', detail: 'The backend was closed.', ...exit });
     else if (cause) tellEnd({ reason: 'failed', ...explainSpawnFailure(cause, options), cause });

@@ -1,3 +1,4 @@
+import { detach } from '../../boundary.ts';
 import type { Body } from './body.ts';
 
 /** A body brought nothing for too long. */
@@ -9,10 +10,11 @@ export class Silence extends Error {
 export interface Flow {
   /**
    * Reads a body to its end. Rejects if it breaks before, with `Silence` if it brought nothing for `idleMs`.
-   * @param onChunk called for each chunk, in order; never while paused
+   * @param onChunk called for each chunk, in order; never while paused. If it returns a promise, nothing more is read of this body
+   *   until that is settled, and its end is told after it. A rejection breaks the body off
    * @param idleMs 0 for ever. While reading is stopped silence is not the server's, and does not count
    */
-  read(body: Body, onChunk: (chunk: Buffer) => void, idleMs?: number): Promise<void>;
+  read(body: Body, onChunk: (chunk: Buffer) => Promise<void> | void, idleMs?: number): Promise<void>;
   pause(): void;
   resume(): void;
 }
@@ -30,27 +32,41 @@ export function createFlow(): Flow {
     read(body, onChunk, idleMs = 0) {
       return new Promise((resolve, reject) => {
         let timer: NodeJS.Timeout | undefined;
+        let taking: Promise<void> | undefined;
         const limitIdle = (): void => {
           clearTimeout(timer);
-          if (idleMs === 0 || isPaused) return;
+          if (idleMs === 0 || isPaused || taking !== undefined) return;
           timer = setTimeout(() => body.destroy(new Silence(`nothing for ${idleMs} ms`)), idleMs);
         };
         const turn = (): void => {
-          body[isPaused ? 'pause' : 'resume']();
+          body[isPaused || taking !== undefined ? 'pause' : 'resume']();
           limitIdle();
+        };
+        const goOn = (): void => {
+          taking = undefined;
+          if (turns.has(turn)) turn();
+        };
+        const hold = (promise: Promise<void>): void => {
+          taking = promise.then(goOn, (cause: Error) => {
+            taking = undefined;
+            body.destroy(cause);
+          });
+          turn();
         };
         turns.add(turn);
         turn();
         body.read({
           onChunk(chunk) {
             limitIdle();
-            onChunk(chunk);
+            const promise = onChunk(chunk);
+            if (promise !== undefined) hold(promise);
           },
           onEnd(cause) {
             turns.delete(turn);
             clearTimeout(timer);
-            if (cause === undefined) resolve();
-            else reject(cause);
+            const end = (): void => (cause === undefined ? resolve() : reject(cause));
+            if (taking === undefined) end();
+            else detach('backend', taking.then(end));
           },
         });
       });

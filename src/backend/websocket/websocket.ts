@@ -1,8 +1,11 @@
 import type { IncomingMessage } from 'node:http';
 import { type RawData, WebSocket } from 'ws';
+import { detach } from '../../boundary.ts';
 import { flattenLineBreaks } from '../../protocol/lines.ts';
+import { readLarge } from '../../protocol/message.ts';
 import type { Backend, BackendEnd, BackendEvents, OpenOptions } from '../backend.ts';
 import { isUnauthorized } from '../connect-failure.ts';
+import { InOrder } from '../in-order.ts';
 import type { UpstreamTls } from '../upstream-tls.ts';
 import { limitsOf, maxUnansweredPings, subprotocol, watchPeer } from '../websocket-peer.ts';
 import { explainAnswer, explainBreak, explainClose, explainFailure } from './explain.ts';
@@ -66,6 +69,7 @@ export function openWebSocket(options: WebSocketOptions, events: BackendEvents, 
   let isOpened = false;
   let isClosing = false;
   let isPaused = false;
+  let isHeld = false;
   /** What ended the connection, once something has. */
   let end: BackendEnd | undefined;
 
@@ -73,10 +77,24 @@ export function openWebSocket(options: WebSocketOptions, events: BackendEvents, 
     end ??= told;
     peer.terminate();
   };
+  /** Nothing more is read before a large message is delivered. */
+  const inOrder = new InOrder('backend', {
+    hold() {
+      isHeld = true;
+      peer.pause();
+    },
+    release() {
+      isHeld = false;
+      if (!isPaused) peer.resume();
+    },
+  });
   const deliver = (): void => {
     const messages = found;
     found = [];
-    if (!isClosing && messages.length > 0) events.onMessages(messages);
+    const take = (): void => {
+      if (!isClosing && messages.length > 0) events.onMessages(messages);
+    };
+    inOrder.take(take, readLarge(messages));
   };
 
   const connectTimer = setTimeout(() => {
@@ -115,9 +133,13 @@ export function openWebSocket(options: WebSocketOptions, events: BackendEvents, 
     peer.once('close', (code) => {
       clearTimeout(connectTimer);
       deliver();
-      const byItself = end ?? explainClose(code, where);
-      events.onEnd(isClosing ? { reason: 'closed', detail: 'The backend was closed.' } : byItself);
-      resolve();
+      const tellEnd = (): void => {
+        const byItself = end ?? explainClose(code, where);
+        events.onEnd(isClosing ? { reason: 'closed', detail: 'The backend was closed.' } : byItself);
+        resolve();
+      };
+      if (inOrder.isBusy) detach('backend', inOrder.idle.then(tellEnd));
+      else tellEnd();
     });
   });
 
@@ -143,7 +165,7 @@ export function openWebSocket(options: WebSocketOptions, events: BackendEvents, 
     },
     resume() {
       isPaused = false;
-      peer.resume();
+      if (!isHeld) peer.resume();
     },
     close() {
       if (!isClosing && end === undefined) {

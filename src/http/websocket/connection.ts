@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net';
 import type { WebSocket } from 'ws';
+import { InOrder } from '../../backend/in-order.ts';
 import { watchPeer } from '../../backend/websocket-peer.ts';
 import { contain, detach } from '../../boundary.ts';
 import { closeCodeOf } from '../../protocol/close-codes.ts';
@@ -19,7 +20,7 @@ import type { Authorization } from '../auth/authorization.ts';
 import type { CredentialWatch, Held } from '../auth/credential-watch.ts';
 import { authorized, neededBy } from '../authorized.ts';
 import { notServedHere } from '../legacy-only.ts';
-import { readMessages } from '../posted.ts';
+import { readLargePosted, readMessages, withoutBom } from '../posted.ts';
 import { endRefused } from '../refused-calls.ts';
 import type { TracePost, TracePosts } from '../traced-post.ts';
 import { Outlet } from './outlet.ts';
@@ -92,7 +93,12 @@ export class Connection {
     this.#outlet = new Outlet(peer, { socket, slowReaderMs, onSlow: () => this.#cut('slow_reader') });
     watchPeer(peer, { socket, intervalMs: keepAliveMs, onSilent: () => this.#cut('client_silent') });
     const onFault = (): void => this.#cut('internal');
-    peer.on('message', (data, isBinary) => contain('request', () => this.#take(data as Buffer, isBinary), onFault));
+    const inOrder = new InOrder('request', this.#outlet);
+    peer.on('message', (data, isBinary) => {
+      const text = withoutBom(data as Buffer);
+      const reading = isBinary ? undefined : readLargePosted(text, options.maxDepth);
+      inOrder.take(() => contain('request', () => this.#take(text, isBinary), onFault), reading);
+    });
     peer.on('error', () => this.#leave()); // what breaks the WebSocket protocol; the library closes with the code for it
     peer.once('close', () => contain('request', () => this.#closed()));
     const held: Held = {

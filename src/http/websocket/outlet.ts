@@ -25,6 +25,7 @@ export class Outlet {
   #replyBytes = 0;
   #slowTimer: NodeJS.Timeout | undefined;
   #onDrain: (() => void) | undefined;
+  #isHeld = false;
 
   constructor(peer: WebSocket, options: OutletOptions) {
     this.#peer = peer;
@@ -41,6 +42,17 @@ export class Outlet {
     if (this.keepsUp || this.#replyBytes < maxUnreadReplyBytes || this.#slowTimer !== undefined) return;
     this.#peer.pause();
     this.#slowTimer = setTimeout(this.#options.onSlow, this.#options.slowReaderMs);
+  }
+
+  /** The client is not read until `release`, however fast it reads itself. */
+  hold(): void {
+    this.#isHeld = true;
+    this.#peer.pause();
+  }
+
+  release(): void {
+    this.#isHeld = false;
+    if (this.#slowTimer === undefined) this.#peer.resume();
   }
 
   /**
@@ -70,7 +82,7 @@ export class Outlet {
     if (this.#slowTimer !== undefined) {
       clearTimeout(this.#slowTimer);
       this.#slowTimer = undefined;
-      this.#peer.resume();
+      if (!this.#isHeld) this.#peer.resume();
     }
     this.#onDrain?.();
   }
