@@ -1,10 +1,9 @@
 import type { Reason } from '../../protocol/faults.ts';
-import { readLarge } from '../../protocol/message.ts';
 import type { Answer } from '../web/connection.ts';
 import { createEventReader } from '../web/event-reader.ts';
 import type { Flow } from '../web/flow.ts';
-import { messageOf } from '../web/messages.ts';
 import { lingerMs } from '../web/post-order.ts';
+import { type MessageEvent, readEvents } from '../web/read-events.ts';
 import { maxAwayMs, pause } from '../web/retry.ts';
 
 /** How a stream came to its end. */
@@ -61,7 +60,7 @@ export async function followStream(parts: StreamParts): Promise<StreamEnd> {
   let awaySince = performance.now();
   for (;;) {
     if (answer !== undefined) {
-      const read = await readEvents(answer, parts);
+      const read = await readStream(answer, parts);
       if (parts.isComplete() || signal.aborted) return { outcome: 'complete' };
       if (read.isTooLong) return { outcome: 'lost', reason: 'line_too_long' };
       lastEventId = read.lastEventId ?? lastEventId;
@@ -93,7 +92,7 @@ export async function followStream(parts: StreamParts): Promise<StreamEnd> {
 }
 
 /** Reads one connection of the stream to its end, however it ends. */
-async function readEvents({ body }: Answer, parts: StreamParts) {
+async function readStream({ body }: Answer, parts: StreamParts) {
   const { flow, maxLineBytes, idleTimeoutMs, isComplete, onMessages, onCursor } = parts;
   const reader = createEventReader({ maxEventBytes: maxLineBytes });
   let lastEventId: string | undefined;
@@ -101,27 +100,21 @@ async function readEvents({ body }: Answer, parts: StreamParts) {
   const endIfComplete = (): void => {
     if (isComplete()) linger ??= setTimeout(() => body.destroy(), lingerMs);
   };
-  const take = (chunk: Buffer): Promise<void> | void => {
+  const take = (events: readonly MessageEvent[]): void => {
     const messages: Buffer[] = [];
-    let newestId = lastEventId;
-    for (const { type, data, id } of reader.push(chunk)) {
-      newestId = id ?? newestId;
+    const before = lastEventId;
+    for (const { type, data, id, message } of events) {
+      lastEventId = id ?? lastEventId;
       // Without data it only says from where to resume.
-      if (type === 'message' && data !== '') messages.push(messageOf(data));
+      if (type === 'message' && data !== '') messages.push(message);
     }
-    const deliver = (): void => {
-      if (messages.length > 0) onMessages(messages);
-      const isNew = newestId !== lastEventId;
-      lastEventId = newestId;
-      if (isNew && newestId !== undefined) onCursor(newestId);
-      if (reader.overflow !== undefined) body.destroy();
-      else endIfComplete();
-    };
-    const reading = readLarge(messages);
-    return reading === undefined ? deliver() : reading.then(deliver);
+    if (messages.length > 0) onMessages(messages);
+    if (lastEventId !== undefined && lastEventId !== before) onCursor(lastEventId);
+    if (reader.overflow !== undefined) body.destroy();
+    else endIfComplete();
   };
   endIfComplete(); // a notification needs no answer
-  await flow.read(body, take, idleTimeoutMs).catch(() => undefined); // broken or ended: it is resumed all the same
+  await flow.read(body, (chunk) => readEvents(reader, chunk, take), idleTimeoutMs).catch(() => undefined); // broken or ended: it is resumed all the same
   clearTimeout(linger);
   return { lastEventId, retryMs: reader.retryMs, isTooLong: reader.overflow !== undefined };
 }

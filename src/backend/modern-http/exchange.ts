@@ -8,8 +8,9 @@ import type { Cut } from '../web/cut.ts';
 import { createEventReader } from '../web/event-reader.ts';
 import { type Flow, Silence } from '../web/flow.ts';
 import { readJson } from '../web/json-body.ts';
-import { messageOf, messagesIn } from '../web/messages.ts';
+import { messagesIn } from '../web/messages.ts';
 import { lingerMs } from '../web/post-order.ts';
+import { type MessageEvent, readEvents } from '../web/read-events.ts';
 import { isUnsentAfter, maxAwayMs, pause } from '../web/retry.ts';
 
 /** What all exchanges with one server need. */
@@ -123,10 +124,12 @@ function readStream({ status, body }: Answer, asking: Asking, parts: ExchangePar
   const reader = createEventReader({ maxEventBytes: maxLineBytes });
   return new Promise((resolve) => {
     let linger: NodeJS.Timeout | undefined;
-    const takeTexts = (texts: readonly Buffer[]): void => {
+    const take = (events: readonly MessageEvent[]): void => {
+      if (linger !== undefined) return;
       const notifications: Buffer[] = [];
       let response: Buffer | undefined;
-      for (const text of texts) {
+      for (const { type, data, message: text } of events) {
+        if (type !== 'message' || data === '') continue;
         response = isResponseTo(text, asking.id) ? text : undefined;
         if (response !== undefined) break;
         notifications.push(text);
@@ -140,28 +143,23 @@ function readStream({ status, body }: Answer, asking: Asking, parts: ExchangePar
         body.destroy();
       }
     };
-    const take = (chunk: Buffer): Promise<void> | void => {
-      if (linger !== undefined) return;
-      const events = reader.push(chunk).filter(({ type, data }) => type === 'message' && data !== '');
-      const texts = events.map(({ data }) => messageOf(data));
-      const reading = readLarge(texts);
-      return reading === undefined ? takeTexts(texts) : reading.then(() => takeTexts(texts));
-    };
     const settle = (failure: Failure): void => {
       clearTimeout(linger);
       resolve(failure); // nothing, if the response was there before
     };
     const broken = `The stream that answered a request to ${where} ended before the response.`;
     const silent = `The stream that answered a request to ${where} was silent for ${idleTimeoutMs} ms.`;
-    flow.read(body, take, idleTimeoutMs).then(
-      () => settle({ ok: false, reason: 'server_unreachable', detail: broken }),
-      (cause: unknown) =>
-        settle(
-          cause instanceof Silence
-            ? { ok: false, reason: 'server_silent', detail: silent }
-            : { ok: false, reason: 'server_unreachable', detail: broken },
-        ),
-    );
+    flow
+      .read(body, (chunk) => readEvents(reader, chunk, take), idleTimeoutMs)
+      .then(
+        () => settle({ ok: false, reason: 'server_unreachable', detail: broken }),
+        (cause: unknown) =>
+          settle(
+            cause instanceof Silence
+              ? { ok: false, reason: 'server_silent', detail: silent }
+              : { ok: false, reason: 'server_unreachable', detail: broken },
+          ),
+      );
   });
 }
 

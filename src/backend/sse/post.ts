@@ -8,8 +8,9 @@ import type { Cut } from '../web/cut.ts';
 import { createEventReader } from '../web/event-reader.ts';
 import type { Flow } from '../web/flow.ts';
 import { readJson } from '../web/json-body.ts';
-import { messageOf, messagesIn } from '../web/messages.ts';
+import { messagesIn } from '../web/messages.ts';
 import { lingerMs } from '../web/post-order.ts';
+import { type MessageEvent, readEvents } from '../web/read-events.ts';
 
 /** Its requests get this error. The detail is one sentence for the operator, without contents. */
 export interface Failure {
@@ -77,7 +78,7 @@ async function takeAnswer({ status, mediaType, body }: Answer, parts: PostParts)
     return { ok: false, reason: reasonOfStatus(status), detail: `A POST was answered with status ${status}.` };
   }
   if (mediaType === 'text/event-stream') {
-    const read = readEvents(body, parts);
+    const read = readStream(body, parts);
     if (parts.open.size > 0) return read; // else the next message need not wait for the end of this one's answer
   } else if (mediaType === 'application/json') {
     await takeJson(body, parts);
@@ -97,24 +98,20 @@ async function takeJson(body: Answer['body'], { flow, maxLineBytes, onMessages, 
 }
 
 /** Its end in order says nothing of the requests that it has not answered: their answers can still come on the backend's stream. */
-async function readEvents(body: Answer['body'], parts: PostParts): Promise<Posted> {
+async function readStream(body: Answer['body'], parts: PostParts): Promise<Posted> {
   const { flow, maxLineBytes, open, onMessages, onTooLong } = parts;
   const reader = createEventReader({ maxEventBytes: maxLineBytes });
+  const take = (events: readonly MessageEvent[]): void => {
+    const found = events.filter(({ type }) => type === 'message');
+    if (found.length > 0) onMessages(found.map(({ message }) => message));
+    if (reader.overflow === undefined) return;
+    onTooLong(reader.overflow);
+    body.destroy();
+  };
   // A notification needs no answer. Of a request, whoever posts it says for how long.
   const linger = open.size > 0 ? undefined : setTimeout(() => body.destroy(), lingerMs);
   try {
-    await flow.read(body, (chunk) => {
-      const found = reader.push(chunk).filter(({ type }) => type === 'message');
-      const messages = found.map(({ data }) => messageOf(data));
-      const deliver = (): void => {
-        if (messages.length > 0) onMessages(messages);
-        if (reader.overflow === undefined) return;
-        onTooLong(reader.overflow);
-        body.destroy();
-      };
-      const reading = readLarge(messages);
-      return reading === undefined ? deliver() : reading.then(deliver);
-    });
+    await flow.read(body, (chunk) => readEvents(reader, chunk, take));
   } catch (cause) {
     if (open.size > 0) return broken(cause);
   } finally {

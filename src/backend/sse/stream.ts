@@ -1,12 +1,11 @@
 import { detach } from '../../boundary.ts';
 import type { ForwardedHeaders } from '../../protocol/forwarded-headers.ts';
-import { readLarge } from '../../protocol/message.ts';
 import type { BackendEnd } from '../backend.ts';
 import { codeOf, explainConnectFailure, explainRefusal, isUnauthorized } from '../connect-failure.ts';
 import type { Answer, Connection } from '../web/connection.ts';
 import { createEventReader } from '../web/event-reader.ts';
 import { type Flow, Silence } from '../web/flow.ts';
-import { messageOf } from '../web/messages.ts';
+import { type MessageEvent, readEvents } from '../web/read-events.ts';
 import { readEndpoint } from './endpoint.ts';
 
 /** How long the stream may keep one waiting. */
@@ -35,12 +34,6 @@ export interface StreamEvents {
   onMessages(messages: Buffer[]): void;
 }
 
-/** An event that means something: a message, or the name of the endpoint. */
-interface TakenEvent {
-  readonly message?: Buffer;
-  readonly endpoint?: string;
-}
-
 /** A stream that is being read. */
 export interface Stream {
   /** Why it ended by itself. Never rejects. */
@@ -55,7 +48,7 @@ export interface Stream {
 export function openStream(
   url: URL,
   { connection, flow, limits, headers: ofClient }: StreamParts,
-  on: StreamEvents,
+  events: StreamEvents,
 ): Stream {
   const { connectTimeoutMs, endpointTimeoutMs, idleTimeoutMs, maxLineBytes } = limits;
   const where = url.origin; // never more of it: the query of a URL can hold a secret
@@ -86,40 +79,30 @@ export function openStream(
     if (endpoint === undefined) {
       endpoint = read.url.href;
       clearTimeout(timer);
-      on.onEndpoint(read.url);
+      events.onEndpoint(read.url);
     } else if (endpoint !== read.url.href) {
       // It has begun another session: what the gateway told the first one is lost to it.
       cut({ reason: 'exited', detail: 'The server named another endpoint on a stream that had one.' });
     }
   };
 
-  const takeEvents = (events: readonly TakenEvent[]): void => {
+  const takeEvents = (read: readonly MessageEvent[]): void => {
     if (end !== undefined) return;
     let messages: Buffer[] = [];
     const deliver = (): void => {
-      if (messages.length > 0) on.onMessages(messages);
+      if (messages.length > 0) events.onMessages(messages);
       messages = [];
     };
-    for (const { endpoint: named, message } of events) {
-      if (message !== undefined) messages.push(message);
-      else if (named !== undefined) {
+    for (const { type, data, message } of read) {
+      if (type === 'message') messages.push(message);
+      else if (type === 'endpoint') {
         deliver();
-        takeEndpoint(named);
+        takeEndpoint(data);
         if (end !== undefined) return;
       }
     }
     deliver();
     if (reader.overflow !== undefined) cut({ reason: 'line_too_long', detail: reader.overflow });
-  };
-
-  const takeChunk = (chunk: Buffer): Promise<void> | void => {
-    if (end !== undefined) return;
-    const events = reader.push(chunk).flatMap(({ type, data }): TakenEvent[] => {
-      if (type === 'message') return [{ message: messageOf(data) }];
-      return type === 'endpoint' ? [{ endpoint: data }] : [];
-    });
-    const reading = readLarge(events.flatMap(({ message }) => message ?? []));
-    return reading === undefined ? takeEvents(events) : reading.then(() => takeEvents(events));
   };
 
   const run = async (): Promise<BackendEnd> => {
@@ -134,7 +117,7 @@ export function openStream(
       }
       const late = `${where} named no endpoint within ${endpointTimeoutMs} ms. Is it the URL of an HTTP+SSE server?`;
       limit(endpointTimeoutMs, { reason: 'failed', detail: late, isOtherTransport: true });
-      await flow.read(answer.body, takeChunk, idleTimeoutMs);
+      await flow.read(answer.body, (chunk) => readEvents(reader, chunk, takeEvents), idleTimeoutMs);
       if (endpoint !== undefined) return { reason: 'exited', detail: `${where} ended its stream.` };
       const detail = `${where} ended its stream without naming an endpoint.`;
       return { reason: 'failed', detail, isOtherTransport: true };

@@ -13,6 +13,10 @@ export interface StreamEvent {
 export interface EventReader {
   /** The events that this chunk completes, in order. */
   push(chunk: Buffer): StreamEvent[];
+  /** About how many bytes were read since the last event. */
+  readonly pendingBytes: number;
+  /** False if no event can end in this chunk. */
+  mayComplete(chunk: Buffer): boolean;
   /** Why the stream can no longer be read. From then on nothing is held and no further event is returned. */
   readonly overflow: string | undefined;
   /** What the server said last of how long to wait before the stream is opened again; undefined if nothing. */
@@ -39,6 +43,7 @@ export function createEventReader({ maxEventBytes }: { readonly maxEventBytes: n
   const decoder = new TextDecoder();
   let held: Buffer | undefined;
   let heldBytes = 0;
+  let pendingBytes = 0;
   let found: StreamEvent[] = [];
   let overflow: string | undefined;
   let retryMs: number | undefined;
@@ -85,10 +90,12 @@ export function createEventReader({ maxEventBytes }: { readonly maxEventBytes: n
     if (text !== '' && overflow === undefined) parser.feed(text);
   };
 
+  const mayComplete = (chunk: Buffer): boolean => chunk.includes(lf) || chunk.includes(cr);
+
   return {
     push(chunk) {
       if (overflow !== undefined) return [];
-      const isWhole = chunk.includes(lf) || chunk.includes(cr);
+      const isWhole = mayComplete(chunk);
       if (isWhole || heldBytes + chunk.length > minFedBytes) {
         if (held !== undefined && heldBytes > 0) feed(held.subarray(0, heldBytes));
         heldBytes = 0;
@@ -100,8 +107,13 @@ export function createEventReader({ maxEventBytes }: { readonly maxEventBytes: n
       }
       const events = found;
       found = [];
+      pendingBytes = events.length > 0 ? 0 : pendingBytes + chunk.length;
       return events;
     },
+    get pendingBytes() {
+      return pendingBytes;
+    },
+    mayComplete,
     get overflow() {
       return overflow;
     },

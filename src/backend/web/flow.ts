@@ -14,7 +14,7 @@ export interface Flow {
    *   until that is settled, and its end is told after it. A rejection breaks the body off
    * @param idleMs 0 for ever. While reading is stopped silence is not the server's, and does not count
    */
-  read(body: Body, onChunk: (chunk: Buffer) => Promise<void> | void, idleMs?: number): Promise<void>;
+  read(body: Body, onChunk: (chunk: Buffer) => Promise<void> | undefined, idleMs?: number): Promise<void>;
   pause(): void;
   resume(): void;
 }

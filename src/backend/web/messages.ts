@@ -18,6 +18,3 @@ function read(text: Uint8Array, maxDepth: number): readonly Message[] {
 export function idsOf(messages: readonly Message[], kind: 'request' | 'response'): readonly RequestId[] {
   return messages.flatMap(({ kind: its, id }) => (its === kind && id != null ? [id] : []));
 }
-
-/** The data of a `message` event as the message that it is: several lines of `data:` are one text. */
-export const messageOf = (data: string): Buffer => Buffer.from(data.replaceAll('\n', ' '));

@@ -1,0 +1,40 @@
+import { readLarge } from '../../protocol/message.ts';
+import { inOwnTurns, isLarge } from '../../protocol/one-a-turn.ts';
+import type { EventReader, StreamEvent } from './event-reader.ts';
+
+/** One event of a stream, with its data as the message that it is: several lines of `data:` are one text. */
+export interface MessageEvent {
+  readonly type: string;
+  readonly data: string;
+  readonly id: string | undefined;
+  readonly message: Buffer;
+}
+
+/**
+ * Reads one chunk of a stream and hands over the events that it completes. Large events are read in turns of their own before (P8).
+ * @returns undefined if the events are handed over already. Nothing else may be read of the stream before the promise is settled
+ */
+export function readEvents(
+  reader: EventReader,
+  chunk: Buffer,
+  take: (events: readonly MessageEvent[]) => void,
+): Promise<void> | undefined {
+  if (!isLarge(reader.pendingBytes + chunk.length) || !reader.mayComplete(chunk)) {
+    take(withMessages(reader.push(chunk)));
+    return undefined;
+  }
+  return readLargeEvents(reader, chunk).then(take);
+}
+
+async function readLargeEvents(reader: EventReader, chunk: Buffer): Promise<readonly MessageEvent[]> {
+  let events: readonly MessageEvent[] = [];
+  await inOwnTurns(() => {
+    events = withMessages(reader.push(chunk));
+    return true;
+  });
+  await readLarge(events.map(({ message }) => message));
+  return events;
+}
+
+const withMessages = (events: readonly StreamEvent[]): readonly MessageEvent[] =>
+  events.map(({ type, data, id }) => ({ type, data, id, message: Buffer.from(data.replaceAll('\n', ' ')) }));
