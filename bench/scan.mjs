@@ -1,5 +1,6 @@
-// What it costs to read one text of 64 MiB, of each kind that was made to cost much, in milliseconds of processor time: the least
-// and the median of some runs (docs/decisions/0060). `npm run build && node bench/scan.mjs`, on a quiet machine.
+// The processor time of reading one text of 64 MiB, of each kind that was made to cost much, in milliseconds. Each line has the
+// least and the median of some runs in one go, and the longest step where the text is read in steps (docs/decisions/0060).
+// `npm run build && node bench/scan.mjs [runs] [kinds]`, on a quiet machine.
 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,14 +8,17 @@ import { buildSync } from 'esbuild';
 
 const outfile = join(tmpdir(), `gangway-scan-${process.pid}.mjs`);
 buildSync({
-  entryPoints: ['src/protocol/message.ts'],
+  stdin: {
+    contents: "export * from './src/protocol/message.ts'; export { SteppedScan } from './src/protocol/json-scan.ts';",
+    resolveDir: process.cwd(),
+  },
   bundle: true,
   platform: 'node',
   format: 'esm',
   target: 'node20',
   outfile,
 });
-const { maxServerDepth, readBody } = await import(outfile);
+const { maxServerDepth, readBody, SteppedScan } = await import(outfile);
 
 const size = 64 * 2 ** 20;
 const runs = Number(process.argv[2] ?? 5);
@@ -84,8 +88,10 @@ const kinds = {
     membersOf(`"${x.slice(0, 28)}":"${x.slice(0, 28)}",`, 2 ** 20 - 100),
   'members with keys and strings of 17 bytes': () =>
     membersOf(`"${x.slice(0, 17)}":"${x.slice(0, 17)}",`, 2 ** 20 - 100),
-  'members with keys and spaces': () => membersOf(`"${x.slice(0, 18)}"         :         "${x.slice(0, 18)}"         ,`, 2 ** 20 - 100),
-  'members with keys and numbers': () => membersOf(`"${x.slice(0, 20)}"         :         7777777777    ,          `, 2 ** 20 - 100),
+  'members with keys and spaces': () =>
+    membersOf(`"${x.slice(0, 18)}"         :         "${x.slice(0, 18)}"         ,`, 2 ** 20 - 100),
+  'members with keys and numbers': () =>
+    membersOf(`"${x.slice(0, 20)}"         :         7777777777    ,          `, 2 ** 20 - 100),
   'members with keys of 58 bytes': () => membersOf(`"${x.slice(0, 58)}":0,`, 2 ** 20 - 100),
 };
 
@@ -104,8 +110,20 @@ for (const [kind, make] of Object.entries(kinds)) {
     outcome = body.ok ? (body.messages[0].message.isUnread ? 'refused' : 'read') : body.reason;
   }
   taken.sort((a, b) => a - b);
-  const [least, median] = [taken[0], taken[runs >> 1]];
-  process.stdout.write(
-    `${kind.padEnd(40)} ${least.toFixed(0).padStart(5)} ${median.toFixed(0).padStart(5)}  ${outcome}\n`,
-  );
+  const longest = Array.from({ length: runs }, () => longestStep(text.subarray(0))).sort((a, b) => a - b)[0];
+  const times = [taken[0], taken[runs >> 1], longest].map((ms) => ms.toFixed(0).padStart(5));
+  process.stdout.write(`${kind.padEnd(40)} ${times.join(' ')}  ${outcome}\n`);
+}
+
+/** The processor time of the longest step. */
+function longestStep(text) {
+  const scan = new SteppedScan(text, maxServerDepth, () => undefined);
+  let longest = 0;
+  for (let isOver = false; !isOver; ) {
+    const before = process.cpuUsage();
+    isOver = scan.step() !== undefined;
+    const { user, system } = process.cpuUsage(before);
+    longest = Math.max(longest, (user + system) / 1_000);
+  }
+  return longest;
 }
