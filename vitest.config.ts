@@ -43,12 +43,14 @@ export default defineConfig({
     // Most tests wait for processes and times of others more than they work: two workers leave two cores idle for a third of the time.
     maxWorkers: availableParallelism() + 1,
     projects: [
-      { test: { name: 'imports', include: ['test/{imports,map,pages}.test.ts'] } },
+      { test: { name: 'imports', include: ['test/{imports,pages}.test.ts'] } },
       {
         test: {
           name: 'unit',
           include: [
-            'test/{protocol,store,backend,session,modern,era,http,ops,app,contract,requirements,model,support,deploy}/**/*.test.ts',
+            'test/{util,protocol,auth,backend,reply,store,call,server,quota,session,modern,registry,era,http,ops,config,console,app}/**/*.test.ts',
+            'test/cluster/*/**/*.test.ts',
+            'test/{contract,requirements,model,support,deploy}/**/*.test.ts',
             'test/soak/{ledger,report,talker}.test.ts',
           ],
           testTimeout: 20_000,
@@ -61,7 +63,8 @@ export default defineConfig({
         test: {
           name: 'integration',
           include: [
-            'test/{integration,hardening,fault,resume,conformance,cluster,bench,examples}/**/*.test.ts',
+            'test/{integration,hardening,fault,resume,conformance,bench,examples}/**/*.test.ts',
+            'test/cluster/*.test.ts',
             'test/soak/stage.test.ts',
           ],
           exclude: [...configDefaults.exclude, ...alone, ...long],

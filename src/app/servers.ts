@@ -11,7 +11,7 @@ import { openStdio } from '../backend/stdio/stdio.ts';
 import { unopened } from '../backend/unopened.ts';
 import { createWarmPool, type WarmPool } from '../backend/warm.ts';
 import { noHeaders } from '../protocol/forwarded-headers.ts';
-import type { Server } from '../session/session-parts.ts';
+import type { Server } from '../server/server.ts';
 import type { GatewayConfig, LocalServer, ServerConfig } from './configuration/config.ts';
 import { credentialsOf } from './configuration/credentials.ts';
 import type { Environment } from './configuration/environment.ts';

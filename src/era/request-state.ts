@@ -1,5 +1,5 @@
 import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto';
-import type { Principal } from '../store/session-records.ts';
+import type { Principal } from '../protocol/principal.ts';
 import type { StateKeys } from './state-keys.ts';
 
 /** What a state holds for: shown with anything else it is refused (2026-07-28, basic/patterns/mrtr, "Server Requirements"). */

@@ -4,10 +4,10 @@ import type { CredentialMarks } from '../era/credential-marks.ts';
 import { type Brought, bringCredentials } from '../protocol/credentials.ts';
 import { entryOf, type Reason } from '../protocol/faults.ts';
 import type { ForwardedHeaders } from '../protocol/forwarded-headers.ts';
+import type { Principal } from '../protocol/principal.ts';
 import type { CallObserver } from '../session/call-observer.ts';
 import { noQuotas, type Quotas } from '../session/quotas/quotas.ts';
 import type { Visit } from '../session/quotas/visit.ts';
-import type { Principal } from '../store/session-records.ts';
 import { StoreUnavailable } from '../store/store-unavailable.ts';
 import type { Authorization } from './auth/authorization.ts';
 import {

@@ -3,6 +3,7 @@ import type { Groups } from '../era/groups/groups.ts';
 import type { ModernServer } from '../modern/modern-server.ts';
 import { type EventId, parseEventId } from '../protocol/event-id.ts';
 import type { Reason, RequestId } from '../protocol/faults.ts';
+import { headerOf } from '../protocol/http/request-header.ts';
 import { type Accepts, readAccept } from '../protocol/media-types.ts';
 import { type Era, namesModernRevision } from '../protocol/revisions.ts';
 import type { Reply } from '../session/reply.ts';
@@ -12,7 +13,7 @@ import { type AdmissionOptions, behindAdmission, type Sender } from './admission
 import type { CredentialWatch } from './auth/credential-watch.ts';
 import { endingReply } from './auth/ending-reply.ts';
 import { authorized, neededBy, refuse } from './authorized.ts';
-import { headerOf } from './guard.ts';
+import type { Endpoint } from './http-endpoint.ts';
 import { logMessages, logSession, requestIdOf } from './logged-request.ts';
 import { createModernFace } from './modern-face.ts';
 import { readPosted } from './posted.ts';
@@ -38,9 +39,6 @@ export interface EndpointOptions extends AdmissionOptions {
   readonly slowReaderMs: number;
   readonly commitAfterMs: number;
 }
-
-/** Answers one HTTP request to an endpoint. */
-export type Endpoint = (incoming: IncomingMessage, outgoing: ServerResponse) => void;
 
 /** Answers a request that was let in. */
 type Method = (incoming: IncomingMessage, outgoing: ServerResponse, sender: Sender) => void;

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { credentialHeaders } from '../protocol/credentials.ts';
 import type { Reason } from '../protocol/faults.ts';
 import { type ForwardedHeaders, readForwardedHeaders } from '../protocol/forwarded-headers.ts';
-import type { Server } from '../session/session-parts.ts';
+import type { Server } from '../server/server.ts';
 import { isHost, type OriginRules } from './origin.ts';
 import { hasSingleHeaders } from './single-headers.ts';
 
@@ -36,9 +36,3 @@ export function createGuard({ server, originRules, identityHeaders = [] }: Guard
     return forwarded === 'too_large' ? 'forwarded_too_large' : forwarded;
   };
 }
-
-/** The value of a header that stands at most once. */
-export const headerOf = ({ headers }: IncomingMessage, name: string): string | undefined => {
-  const value = headers[name];
-  return value === undefined ? undefined : String(value);
-};

@@ -7,11 +7,11 @@ import { type Message, memberValue, protocolVersionKey } from '../protocol/messa
 import { type Envelope, readEnvelope } from '../protocol/modern/envelope.ts';
 import { disagreeingHeader, missingHeader, type RequestHeaders } from '../protocol/modern/mirrored-headers.ts';
 import { asksForTooMuch, hasFilter, isAmbiguous } from '../protocol/modern/subscription-filter.ts';
+import type { Principal } from '../protocol/principal.ts';
 import { type Era, modernRevisions } from '../protocol/revisions.ts';
 import { isVendorNotification } from '../protocol/vendor-notification.ts';
 import { type CallObserver, type CallOrigin, OpenCall } from '../session/call-observer.ts';
 import type { Reply } from '../session/reply.ts';
-import type { Principal } from '../store/session-records.ts';
 import type { Sender } from './admission.ts';
 
 /** What the face needs. */

@@ -1,6 +1,6 @@
 import type { RequestListener } from 'node:http';
 import type { Cors } from './cors.ts';
-import type { Endpoint } from './endpoint.ts';
+import type { Endpoint } from './http-endpoint.ts';
 import { respondWithFault } from './respond.ts';
 
 /** Finds the endpoint at an exact path; undefined where there is none. */

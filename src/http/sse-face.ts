@@ -1,10 +1,11 @@
+import { headerOf } from '../protocol/http/request-header.ts';
 import { readAccept } from '../protocol/media-types.ts';
 import { keyOfToken } from '../session/session-key.ts';
 import { behindAdmission } from './admission.ts';
 import { endingReply } from './auth/ending-reply.ts';
 import { authorized, neededBy, refuse } from './authorized.ts';
-import type { Endpoint, EndpointOptions } from './endpoint.ts';
-import { headerOf } from './guard.ts';
+import type { EndpointOptions } from './endpoint.ts';
+import type { Endpoint } from './http-endpoint.ts';
 import { notServedHere } from './legacy-only.ts';
 import { logMessages, logSession, requestIdOf } from './logged-request.ts';
 import { readPosted } from './posted.ts';

@@ -2,8 +2,8 @@ import type { BackendEnd, OpenBackend } from '../backend/backend.ts';
 import type { Reason } from '../protocol/faults.ts';
 import { type ForwardedHeaders, noHeaders } from '../protocol/forwarded-headers.ts';
 import type { Era } from '../protocol/revisions.ts';
+import { differsByClient, type Server } from '../server/server.ts';
 import { reasonOfFailedStart } from '../session/lost-calls.ts';
-import { differsByClient, type Server } from '../session/session-parts.ts';
 import { type EraProbe, type ProbeOutcome, probeEra } from './era-probe.ts';
 import type { ModernObserver } from './observer.ts';
 

@@ -6,7 +6,7 @@ import { readResponse } from '../protocol/message.ts';
 import { readDiscovery } from '../protocol/modern/discovery.ts';
 import { ownRequest } from '../protocol/modern/envelope.ts';
 import { modernRevisions } from '../protocol/revisions.ts';
-import type { Server } from '../session/session-parts.ts';
+import type { Server } from '../server/server.ts';
 
 /** What the process needs of the server that all clients share. */
 export interface SharedProcessOptions {

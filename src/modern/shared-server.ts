@@ -5,9 +5,9 @@ import { type ForwardedHeaders, noHeaders } from '../protocol/forwarded-headers.
 import type { Message } from '../protocol/message.ts';
 import type { LogLevel } from '../protocol/modern/log-levels.ts';
 import { listenResult, renumber } from '../protocol/modern/renumber.ts';
+import { differsByClient, type Server } from '../server/server.ts';
 import { reasonOfLoss } from '../session/lost-calls.ts';
 import { Reruns } from '../session/rerun.ts';
-import { differsByClient, type Server } from '../session/session-parts.ts';
 import type { CallAnswer } from './answer.ts';
 import { type Cancel, newCall, type Origin, type SharedCall, SharedCalls } from './calls.ts';
 import { Deliveries } from './deliveries.ts';

@@ -1,7 +1,8 @@
 import type { Reason } from '../protocol/faults.ts';
+import type { Place } from '../protocol/json/byte-range.ts';
 import { memberIndex } from '../protocol/json-members.ts';
 import { scanList, scanObject } from '../protocol/json-scan.ts';
-import { type Message, type Place, placeOf } from '../protocol/message.ts';
+import { type Message, placeOf } from '../protocol/message.ts';
 import { clientCapabilitiesKey } from '../protocol/modern/envelope.ts';
 import type { Principal } from '../protocol/principal.ts';
 import { findPlace, replaceParts, valueAt } from '../protocol/splice.ts';

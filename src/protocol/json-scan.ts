@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { foldKey } from './fold-key.ts';
+import type { Place } from './json/byte-range.ts';
 import { FoundMembers, type Members } from './json-members.ts';
 import {
   closeBrace,
@@ -12,7 +13,6 @@ import {
   type ScanFault,
 } from './json-reader.ts';
 import { type KnownKeys, knownKeys } from './known-keys.ts';
-import type { Place } from './message-type.ts';
 import { shortTexts } from './short-texts.ts';
 
 /**

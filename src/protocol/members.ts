@@ -1,6 +1,7 @@
+import type { Place } from './json/byte-range.ts';
 import { type Members, memberIndex } from './json-members.ts';
 import { scanList, scanObject } from './json-scan.ts';
-import { type Level, type Message, type Place, placeOf } from './message.ts';
+import { type Level, type Message, placeOf } from './message.ts';
 import { findPlace, type Replacement, replaceParts } from './splice.ts';
 
 /** Members for an object: keys, and values as JSON text. */

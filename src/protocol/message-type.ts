@@ -40,9 +40,3 @@ export interface Places extends Readonly<Record<Level, Members | undefined>> {
   /** What has to be taken off their places to get places in the message's text. */
   readonly start: number;
 }
-
-/** A part of a text, from the byte at `start` up to the one before `end`. */
-export interface Place {
-  readonly start: number;
-  readonly end: number;
-}

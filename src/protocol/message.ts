@@ -1,4 +1,5 @@
 import type { Reason, RequestId } from './faults.ts';
+import type { Place } from './json/byte-range.ts';
 import { type FoundMembers, hasMember, memberIndex } from './json-members.ts';
 import {
   copyOf,
@@ -10,7 +11,7 @@ import {
   scanMember,
   scanMessages,
 } from './json-scan.ts';
-import type { Level, Message, Place, Places } from './message-type.ts';
+import type { Level, Message, Places } from './message-type.ts';
 import { inOwnTurns, isLarge } from './one-a-turn.ts';
 import { placesIn } from './places-in.ts';
 import { progressMethod, RepeatedProgress } from './repeated-progress.ts';
@@ -18,7 +19,7 @@ import { maxScalarBytes, type Scalar, scalarIn } from './scalar.ts';
 import { shortTexts } from './short-texts.ts';
 import { standInFor } from './stand-in.ts';
 
-export type { Level, Message, Place, Places } from './message-type.ts';
+export type { Level, Message, Places } from './message-type.ts';
 
 /** Where a member's value lies in the message's text; undefined if there is no such member. */
 export function placeOf({ places }: Message, level: Level, key: string): Place | undefined {

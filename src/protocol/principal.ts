@@ -9,3 +9,13 @@ export interface Principal {
    */
   readonly credentials?: string;
 }
+
+/** Who everybody is where the gateway does no authentication. */
+export const anonymous: Principal = { issuer: '', subject: '', client: '' };
+
+/** True if both are the same in all their parts. */
+export const isSame = (a: Principal, b: Principal): boolean => isSameUser(a, b) && a.credentials === b.credentials;
+
+/** True if both are the same user, with whatever credentials for a server. */
+export const isSameUser = (a: Principal, b: Principal): boolean =>
+  a.issuer === b.issuer && a.subject === b.subject && a.client === b.client;

@@ -1,4 +1,4 @@
-import type { Place } from './message-type.ts';
+import type { Place } from './json/byte-range.ts';
 
 /** A JSON value that has no members: the only ones that are built of what a peer sent. */
 export type Scalar = string | number | boolean | null;

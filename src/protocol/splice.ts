@@ -1,5 +1,5 @@
+import type { Place } from './json/byte-range.ts';
 import { scanMember } from './json-scan.ts';
-import type { Place } from './message-type.ts';
 import { type Scalar, scalarIn } from './scalar.ts';
 
 /** A part of a text, and what stands there instead. */

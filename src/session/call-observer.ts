@@ -2,10 +2,10 @@ import { maxNameLength, nameOfCall } from '../protocol/call-name.ts';
 import type { Reason } from '../protocol/faults.ts';
 import { type Message, readOwn } from '../protocol/message.ts';
 import { ownFaultOf } from '../protocol/own-fault.ts';
+import type { Principal } from '../protocol/principal.ts';
 import type { Era } from '../protocol/revisions.ts';
 import { errorCodeIn } from '../protocol/splice.ts';
 import { isToolError } from '../protocol/tool-error.ts';
-import type { Principal } from '../store/session-records.ts';
 import type { Reply } from './reply.ts';
 
 /**

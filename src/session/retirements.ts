@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { detach } from '../boundary.ts';
+import type { Server } from '../server/server.ts';
 import type { Session } from './session.ts';
 import type { SessionEnd } from './session-end.ts';
-import type { Server } from './session-parts.ts';
 
 /** How long what is left of a server may go on, in milliseconds. */
 export interface Retirement {

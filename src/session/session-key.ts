@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import type { Principal } from '../store/session-records.ts';
+import type { Principal } from '../protocol/principal.ts';
 
 /** The name of a session in the store, which does not open it (P12). */
 export const keyOfId = (id: string): string => digestOf(id);

@@ -4,8 +4,10 @@ import type { EventId } from '../protocol/event-id.ts';
 import type { Reason } from '../protocol/faults.ts';
 import { isTooLarge } from '../protocol/handshake.ts';
 import type { Message } from '../protocol/message.ts';
+import type { Principal } from '../protocol/principal.ts';
+import { isSame } from '../protocol/principal.ts';
+import type { Server } from '../server/server.ts';
 import type { WaitingMail } from '../store/instances.ts';
-import type { Principal } from '../store/session-records.ts';
 import type { Store } from '../store/store.ts';
 import type { Adoption } from './adoption.ts';
 import { Cluster, type ClusterLimits } from './cluster/cluster.ts';
@@ -22,9 +24,9 @@ import { endInOrder, Retirements } from './retirements.ts';
 import { Session, type SessionStart } from './session.ts';
 import type { SessionHandle } from './session-handle.ts';
 import { keyOfId, keyOfToken } from './session-key.ts';
-import { alone, type Server, type SessionOptions, type SessionParts } from './session-parts.ts';
+import { alone, type SessionOptions, type SessionParts } from './session-parts.ts';
 import { Sweep } from './sweep.ts';
-import { hasGivenKey, isRevisionOf, isSame, type Visitor } from './visitor.ts';
+import { hasGivenKey, isRevisionOf, type Visitor } from './visitor.ts';
 
 /** What the sessions of an instance share. */
 export interface SessionsOptions extends SessionOptions {

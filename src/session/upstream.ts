@@ -6,11 +6,11 @@ import { type ForwardedHeaders, noHeaders } from '../protocol/forwarded-headers.
 import { canReplace, type Handshake, readHandshake } from '../protocol/handshake.ts';
 import type { Message } from '../protocol/message.ts';
 import type { Principal } from '../protocol/principal.ts';
+import type { Server } from '../server/server.ts';
 import { messageIn } from './adoption.ts';
 import type { ClientState } from './client-state.ts';
 import type { Restoration } from './observer.ts';
 import { Restarts } from './restarts.ts';
-import type { Server } from './session-parts.ts';
 import { Waiting } from './waiting.ts';
 import { withoutAnswers } from './without-answers.ts';
 

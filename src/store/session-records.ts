@@ -2,8 +2,6 @@ import type { Position } from '../protocol/event-id.ts';
 import type { Principal } from '../protocol/principal.ts';
 import type { PendingCall } from './event-log.ts';
 
-export type { Principal };
-
 /** What is known of a session, beside its events. */
 export interface SessionRecord {
   /** The configured server's name. */

@@ -9,7 +9,7 @@ import { type Challenge, everybody, type Identity } from '../../src/http/auth/id
 import { ScopeRules } from '../../src/http/auth/scope-rules.ts';
 import { createOriginRules } from '../../src/http/origin.ts';
 import { type Credentials, parseCredential } from '../../src/protocol/credentials.ts';
-import type { Server } from '../../src/session/session-parts.ts';
+import type { Server } from '../../src/server/server.ts';
 import { StoreUnavailable } from '../../src/store/store-unavailable.ts';
 
 const keys = configuredKeys(['k'.repeat(32)]);

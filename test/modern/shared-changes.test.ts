@@ -3,7 +3,7 @@ import { ModernServer } from '../../src/modern/modern-server.ts';
 import type { ModernObserver } from '../../src/modern/observer.ts';
 import { heedMs } from '../../src/modern/peers.ts';
 import { maxToldUris } from '../../src/modern/wishes.ts';
-import { anonymous } from '../../src/session/visitor.ts';
+import { anonymous } from '../../src/protocol/principal.ts';
 import type { ChangeListener, Changes } from '../../src/store/changes.ts';
 import { createMemoryChanges } from '../../src/store/memory/memory-changes.ts';
 import { StoreUnavailable } from '../../src/store/store-unavailable.ts';

@@ -6,7 +6,7 @@ import { SharedServer } from '../../src/modern/shared-server.ts';
 import type { Reason } from '../../src/protocol/faults.ts';
 import { readBody } from '../../src/protocol/message.ts';
 import type { LogLevel } from '../../src/protocol/modern/log-levels.ts';
-import type { Server } from '../../src/session/session-parts.ts';
+import type { Server } from '../../src/server/server.ts';
 import { createFakeServer, type FakeBackend, type FakeServer } from '../support/fake-backend.ts';
 import { createInbox, type Inbox } from '../support/wait-for.ts';
 

@@ -1,7 +1,8 @@
 import { onTestFinished } from 'vitest';
+import type { Server } from '../../src/server/server.ts';
 import { prepareAdoption } from '../../src/session/adoption.ts';
 import { Session } from '../../src/session/session.ts';
-import type { Server, SessionParts } from '../../src/session/session-parts.ts';
+import type { SessionParts } from '../../src/session/session-parts.ts';
 import type { PendingCall, StoredEvent } from '../../src/store/event-log.ts';
 import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
 import { aRecord, createLogWriter, epoch } from '../contract/log-writer.ts';

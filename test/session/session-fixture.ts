@@ -1,7 +1,8 @@
 import { expect } from 'vitest';
+import type { Server } from '../../src/server/server.ts';
 import type { Dropped, SessionObserver } from '../../src/session/observer.ts';
 import type { SessionEnd } from '../../src/session/session-end.ts';
-import type { Server, SessionOptions } from '../../src/session/session-parts.ts';
+import type { SessionOptions } from '../../src/session/session-parts.ts';
 import { createFakeServer, type FakeServer } from '../support/fake-backend.ts';
 import { createInbox, type Inbox } from '../support/wait-for.ts';
 

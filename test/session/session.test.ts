@@ -1,9 +1,10 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import type { Server } from '../../src/server/server.ts';
 import type { SessionObserver } from '../../src/session/observer.ts';
 import { Session } from '../../src/session/session.ts';
 import type { SessionEnd } from '../../src/session/session-end.ts';
 import { keyOfId } from '../../src/session/session-key.ts';
-import type { Server, SessionParts } from '../../src/session/session-parts.ts';
+import type { SessionParts } from '../../src/session/session-parts.ts';
 import { Sessions, type SessionsOptions } from '../../src/session/sessions.ts';
 import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
 import { StoreUnavailable } from '../../src/store/store-unavailable.ts';

@@ -3,7 +3,7 @@ import { type ForwardedHeaders, noHeaders } from '../../protocol/forwarded-heade
 import { type Message, memberValue } from '../../protocol/message.ts';
 import type { RequestHeaders } from '../../protocol/modern/mirrored-headers.ts';
 import { mayMirror } from '../../protocol/modern/param-headers.ts';
-import type { Principal } from '../../store/session-records.ts';
+import type { Principal } from '../../protocol/principal.ts';
 
 /** Whose tools they are: a list may be for one client alone (P11). */
 export interface ToolsOf {

@@ -1,7 +1,7 @@
 import type { Message } from '../../protocol/message.ts';
 import { digestOf } from '../../protocol/modern/retry.ts';
-import type { Server } from '../../session/session-parts.ts';
-import type { Principal } from '../../store/session-records.ts';
+import type { Principal } from '../../protocol/principal.ts';
+import type { Server } from '../../server/server.ts';
 import type { StateBinding } from '../request-state.ts';
 
 /** Whose a request is (P11). */

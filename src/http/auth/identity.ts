@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Reason } from '../../protocol/faults.ts';
-import { anonymous } from '../../session/visitor.ts';
-import type { Principal } from '../../store/session-records.ts';
+import type { Principal } from '../../protocol/principal.ts';
+import { anonymous } from '../../protocol/principal.ts';
 
 /** Who sends a request, as far as it is proven. */
 export interface Identity {

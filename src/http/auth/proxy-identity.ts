@@ -1,5 +1,5 @@
 import { BlockList, isIP, type Socket } from 'node:net';
-import { headerOf } from '../guard.ts';
+import { headerOf } from '../../protocol/http/request-header.ts';
 import type { Authenticator } from './authenticate.ts';
 import type { Identity } from './identity.ts';
 import { type ScopeHierarchy, splitScopes, withImplied } from './scopes.ts';

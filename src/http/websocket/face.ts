@@ -7,7 +7,7 @@ import { contain } from '../../boundary.ts';
 import type { Reason } from '../../protocol/faults.ts';
 import { type AdmissionOptions, createAdmission } from '../admission.ts';
 import type { Challenge } from '../auth/identity.ts';
-import type { Endpoint } from '../endpoint.ts';
+import type { Endpoint } from '../http-endpoint.ts';
 import { respondWithChallenge, respondWithFault } from '../respond.ts';
 import { Connection, type ConnectionOptions } from './connection.ts';
 import { serveWithoutUpgrade, wantsWebSocket } from './other-upgrades.ts';

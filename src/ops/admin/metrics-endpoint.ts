@@ -1,5 +1,5 @@
 import { byHono, whole } from '../../http/by-hono.ts';
-import type { Endpoint } from '../../http/endpoint.ts';
+import type { Endpoint } from '../../http/http-endpoint.ts';
 import { readable } from '../../http/router.ts';
 import type { Exposition } from '../metrics/exposition.ts';
 

@@ -1,5 +1,5 @@
 import { byHono, wholeJson } from '../../http/by-hono.ts';
-import type { Endpoint } from '../../http/endpoint.ts';
+import type { Endpoint } from '../../http/http-endpoint.ts';
 import { readable } from '../../http/router.ts';
 import { type ReadinessReport, shownServer } from './readiness-report.ts';
 import type { ServerHealth } from './server-health.ts';

@@ -1,6 +1,7 @@
 import type { RequestId } from '../faults.ts';
+import type { Place } from '../json/byte-range.ts';
 import { removalsOf } from '../members.ts';
-import { type Message, type Place, protocolVersionKey } from '../message.ts';
+import { type Message, protocolVersionKey } from '../message.ts';
 import { replaceParts } from '../splice.ts';
 import { clientCapabilitiesKey, clientInfoKey, logLevelKey } from './envelope.ts';
 import { type Renumbered, renumber } from './renumber.ts';

@@ -1,7 +1,8 @@
+import type { Place } from '../json/byte-range.ts';
 import { type Members, memberIndex } from '../json-members.ts';
 import { scanObject } from '../json-scan.ts';
 import { cutFromEach, type NewMembers, removalOf } from '../members.ts';
-import { type Message, type Place, placeOf } from '../message.ts';
+import { type Message, placeOf } from '../message.ts';
 import { scalarIn } from '../scalar.ts';
 import { findPlace, inOrder, type Replacement, replaceParts } from '../splice.ts';
 import { serverInfoKey } from './opening.ts';

@@ -1,5 +1,6 @@
 import type { RequestId } from '../faults.ts';
-import { type Message, memberValue, type Place, placeOf } from '../message.ts';
+import type { Place } from '../json/byte-range.ts';
+import { type Message, memberValue, placeOf } from '../message.ts';
 import { findPlace, inOrder, type Replacement, replaceParts } from '../splice.ts';
 
 /**

@@ -1,6 +1,7 @@
+import type { Place } from '../json/byte-range.ts';
 import { scanList, scanMember } from '../json-scan.ts';
 import { putMembers } from '../members.ts';
-import { type Message, memberValue, type Place, placeOf } from '../message.ts';
+import { type Message, memberValue, placeOf } from '../message.ts';
 import { scalarIn } from '../scalar.ts';
 import { scalarAt, valueAt } from '../splice.ts';
 import { subscriptionIdKey } from './renumber.ts';

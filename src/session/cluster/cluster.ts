@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { detach } from '../../boundary.ts';
 import { assumedRevision, hasPrimingEvent } from '../../protocol/revisions.ts';
+import type { Server } from '../../server/server.ts';
 import type { WaitingMail } from '../../store/instances.ts';
 import type { Store } from '../../store/store.ts';
 import { StoreUnavailable } from '../../store/store-unavailable.ts';
@@ -9,7 +10,6 @@ import type { ResumeOutcome, StreamObserver } from '../observer.ts';
 import type { Reply } from '../reply.ts';
 import type { Session } from '../session.ts';
 import type { SessionHandle } from '../session-handle.ts';
-import type { Server } from '../session-parts.ts';
 import type { Visitor } from '../visitor.ts';
 import { Directory, type DirectoryOptions } from './directory.ts';
 import { Exchange } from './exchange.ts';

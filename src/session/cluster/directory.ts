@@ -1,5 +1,7 @@
 import type { Reason } from '../../protocol/faults.ts';
+import { isSame } from '../../protocol/principal.ts';
 import { hasPrimingEvent } from '../../protocol/revisions.ts';
+import type { Server } from '../../server/server.ts';
 import type { SessionRecord } from '../../store/session-records.ts';
 import type { Store } from '../../store/store.ts';
 import { StoreUnavailable } from '../../store/store-unavailable.ts';
@@ -7,9 +9,8 @@ import { type Adoption, prepareAdoption } from '../adoption.ts';
 import { usedScopesIn } from '../client-state.ts';
 import type { Session } from '../session.ts';
 import type { SessionHandle } from '../session-handle.ts';
-import type { Server } from '../session-parts.ts';
 import { coversAll } from '../used-scopes.ts';
-import { isRevisionOf, isSame, type Visitor } from '../visitor.ts';
+import { isRevisionOf, type Visitor } from '../visitor.ts';
 import type { Failed } from './exchange-host.ts';
 import type { Lease } from './lease.ts';
 

@@ -1,8 +1,8 @@
 import type { Reason } from '../../protocol/faults.ts';
+import type { Principal } from '../../protocol/principal.ts';
+import { anonymous, isSameUser } from '../../protocol/principal.ts';
+import type { Server } from '../../server/server.ts';
 import type { Rates } from '../../store/rates.ts';
-import type { Principal } from '../../store/session-records.ts';
-import type { Server } from '../session-parts.ts';
-import { anonymous, isSameUser } from '../visitor.ts';
 import { Account, type AccountLimits, type AccountReasons } from './account.ts';
 import { Accounts } from './accounts.ts';
 import type { Rate } from './rate.ts';

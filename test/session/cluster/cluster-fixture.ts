@@ -1,8 +1,8 @@
 import { onTestFinished, vi } from 'vitest';
 import { parseEventId } from '../../../src/protocol/event-id.ts';
+import type { Server } from '../../../src/server/server.ts';
 import type { SessionHandle } from '../../../src/session/session-handle.ts';
 import { keyOfId } from '../../../src/session/session-key.ts';
-import type { Server } from '../../../src/session/session-parts.ts';
 import { Sessions, type SessionsOptions } from '../../../src/session/sessions.ts';
 import { createMemoryStore } from '../../../src/store/memory/memory-store.ts';
 import type { Store } from '../../../src/store/store.ts';

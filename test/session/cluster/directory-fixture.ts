@@ -1,10 +1,10 @@
 import { onTestFinished, vi } from 'vitest';
+import type { Server } from '../../../src/server/server.ts';
 import type { Adoption } from '../../../src/session/adoption.ts';
 import { Directory } from '../../../src/session/cluster/directory.ts';
 import type { Lease } from '../../../src/session/cluster/lease.ts';
 import type { Session } from '../../../src/session/session.ts';
 import type { SessionHandle } from '../../../src/session/session-handle.ts';
-import type { Server } from '../../../src/session/session-parts.ts';
 import { createMemoryStore } from '../../../src/store/memory/memory-store.ts';
 import type { SessionRecord } from '../../../src/store/session-records.ts';
 import { aRecord } from '../../contract/log-writer.ts';

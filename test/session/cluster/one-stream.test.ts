@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, it, vi } from 'vitest';
 import type { EventId } from '../../../src/protocol/event-id.ts';
-import type { Server } from '../../../src/session/session-parts.ts';
+import type { Server } from '../../../src/server/server.ts';
 import { readMessage } from '../../support/fake-backend.ts';
 import { createFakeReply, type FakeReply } from '../../support/fake-reply.ts';
 import { errorTo, handshake, initialize, nobody, note, request, response } from '../session-fixture.ts';

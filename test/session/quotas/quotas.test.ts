@@ -1,12 +1,12 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { readOwn } from '../../../src/protocol/message.ts';
+import type { Principal } from '../../../src/protocol/principal.ts';
+import { anonymous } from '../../../src/protocol/principal.ts';
 import type { AccountLimits } from '../../../src/session/quotas/account.ts';
 import { createQuotas, noQuotas, type Quotas } from '../../../src/session/quotas/quotas.ts';
 import type { Visit } from '../../../src/session/quotas/visit.ts';
-import { anonymous } from '../../../src/session/visitor.ts';
 import { createMemoryStore } from '../../../src/store/memory/memory-store.ts';
 import type { Rates } from '../../../src/store/rates.ts';
-import type { Principal } from '../../../src/store/session-records.ts';
 import { StoreUnavailable } from '../../../src/store/store-unavailable.ts';
 
 const [alice, bob] = ['alice', 'bob'].map((subject) => ({ issuer: 'i', subject, client: '' })) as [

@@ -1,5 +1,5 @@
 import { byHono, wholeJson } from '../../by-hono.ts';
-import type { Endpoint } from '../../endpoint.ts';
+import type { Endpoint } from '../../http-endpoint.ts';
 import { byMethod } from '../../router.ts';
 
 /** For clients in browsers, of any origin: nothing in it is secret, and it is asked for without credentials. */
