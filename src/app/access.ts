@@ -1,11 +1,11 @@
 import type { Logger } from 'pino';
-import { detach } from '../boundary.ts';
 import type { AdmissionOptions } from '../http/admission.ts';
 import { type Authenticator, createAuthenticate } from '../http/auth/authenticate.ts';
 import { Authorization } from '../http/auth/authorization.ts';
 import { type Authenticate, authenticateNobody } from '../http/auth/identity.ts';
 import { type Resource, resourceAt, resourceMetadata, rootMetadataPath } from '../http/auth/oauth/resources.ts';
 import { ScopeRules } from '../http/auth/scope-rules.ts';
+import { detach } from '../util/boundary.ts';
 import { hasAuthentication } from './configuration/authentication.ts';
 import type { GatewayConfig, ServerConfig } from './configuration/config.ts';
 import { endpointPathsOf } from './configuration/endpoint-paths.ts';

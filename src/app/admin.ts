@@ -1,5 +1,4 @@
 import type { Logger } from 'pino';
-import { docsPage } from '../docs-page.ts';
 import { isLoopback } from '../http/origin.ts';
 import type { ServerCertificate } from '../http/web-server.ts';
 import { type AdminServer, startAdminServer } from '../ops/admin/admin-server.ts';
@@ -10,6 +9,7 @@ import { type InstanceState, watchInstance } from '../ops/metrics/instance-metri
 import type { Metrics } from '../ops/metrics/metrics.ts';
 import { isStatusPath } from '../ops/status/paths.ts';
 import type { StatusPage } from '../ops/status/status-page.ts';
+import { docsPage } from '../util/docs-page.ts';
 import { hasAuthentication } from './configuration/authentication.ts';
 import type { GatewayConfig } from './configuration/config.ts';
 

@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs';
 import type { Logger } from 'pino';
-import { detach } from '../boundary.ts';
 import type { Metrics } from '../ops/metrics/metrics.ts';
 import { countEvicted, countedLog, measureCommands } from '../ops/metrics/store-metrics.ts';
 import type { LogLimits } from '../store/event-log.ts';
 import { createMemoryStore } from '../store/memory/memory-store.ts';
 import type { memoryPolicyOf } from '../store/redis/inspect.ts';
 import type { Store } from '../store/store.ts';
+import { detach } from '../util/boundary.ts';
 import type { GatewayConfig } from './configuration/config.ts';
 
 /**

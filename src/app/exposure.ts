@@ -1,8 +1,8 @@
 import { X509Certificate } from 'node:crypto';
 import type { Logger } from 'pino';
-import { docsPage } from '../docs-page.ts';
 import { isLoopback } from '../http/origin.ts';
 import type { ServerCertificate } from '../http/web-server.ts';
+import { docsPage } from '../util/docs-page.ts';
 import { hasAuthentication } from './configuration/authentication.ts';
 import type { GatewayConfig, ServerConfig } from './configuration/config.ts';
 

@@ -1,6 +1,6 @@
 import { type Stats, statSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
-import { detach } from '../boundary.ts';
+import { detach } from '../util/boundary.ts';
 
 /**
  * How often files are looked at. By their state and not by events of the file system: those miss what is replaced by a link,

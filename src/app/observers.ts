@@ -1,6 +1,5 @@
 import { hostname } from 'node:os';
 import { usageOf } from '../backend/stdio/usage.ts';
-import { reportFaultsTo, type Seam } from '../boundary.ts';
 import type { Traffic } from '../http/traffic.ts';
 import type { ModernObserver } from '../modern/observer.ts';
 import { type Audit, createAudit } from '../ops/audit.ts';
@@ -25,6 +24,7 @@ import type { SessionObserver } from '../session/observer.ts';
 import { addressOf } from '../store/redis/redis-url.ts';
 import { explainTrouble } from '../store/redis/trouble.ts';
 import type { StoreUnavailable } from '../store/store-unavailable.ts';
+import { reportFaultsTo, type Seam } from '../util/boundary.ts';
 import type { GatewayConfig, ServerConfig } from './configuration/config.ts';
 import { listenTo, type ServerListeners } from './server-listeners.ts';
 

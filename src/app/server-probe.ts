@@ -1,9 +1,9 @@
 import type { Logger } from 'pino';
-import { detach } from '../boundary.ts';
 import { type Failure, failureOf } from '../ops/health/server-failure.ts';
 import type { ServerHealth } from '../ops/health/server-health.ts';
 import { readOwn } from '../protocol/message.ts';
 import { ownRequest } from '../protocol/modern/envelope.ts';
+import { detach } from '../util/boundary.ts';
 import { asksClients } from './configuration/credentials.ts';
 import type { ServedServer } from './served-server.ts';
 import { discover, initialize, openTrial, Unusable } from './trial.ts';

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
-import { detach } from '../boundary.ts';
 import type { Era } from '../protocol/revisions.ts';
 import type { Server } from '../server/server.ts';
+import { detach } from '../util/boundary.ts';
 import type { GatewayConfig, ServerConfig } from './configuration/config.ts';
 import { type ServedServer, type ServingParts, serve } from './served-server.ts';
 import { type ServerProbe, startProbing } from './server-probe.ts';

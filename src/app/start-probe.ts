@@ -1,7 +1,7 @@
 import type { BackendEnd, OpenBackend } from '../backend/backend.ts';
-import { detach } from '../boundary.ts';
 import { helpIfEnded } from '../ops/health/start-help.ts';
 import type { Era } from '../protocol/revisions.ts';
+import { detach } from '../util/boundary.ts';
 import type { GatewayConfig, ServerConfig } from './configuration/config.ts';
 import type { Environment } from './configuration/environment.ts';
 import { createFirstQuestion, silentMs } from './first-question.ts';

@@ -1,4 +1,4 @@
-import { contain, detach, reportFault } from '../boundary.ts';
+import { contain, detach, reportFault } from '../util/boundary.ts';
 import type { Backend, BackendEnd, BackendEvents, OpenBackend } from './backend.ts';
 import { unopened } from './unopened.ts';
 

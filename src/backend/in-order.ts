@@ -1,4 +1,4 @@
-import { reportFault, type Seam } from '../boundary.ts';
+import { reportFault, type Seam } from '../util/boundary.ts';
 
 /** What reading from one peer is stopped by. */
 export interface Gate {

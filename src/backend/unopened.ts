@@ -1,4 +1,4 @@
-import { reportFault } from '../boundary.ts';
+import { reportFault } from '../util/boundary.ts';
 import type { Backend, BackendEnd, BackendEvents } from './backend.ts';
 
 /** A backend that never was: it takes nothing, and ends as soon as it is known why. */

@@ -1,4 +1,4 @@
-import { detach } from '../boundary.ts';
+import { detach } from '../util/boundary.ts';
 import type { Backend, BackendEnd, BackendEvents, OpenBackend } from './backend.ts';
 
 /** What a pool of warm spares needs. */

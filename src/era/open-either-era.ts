@@ -1,11 +1,11 @@
 import type { Backend, BackendEnd, BackendEvents, OpenBackend, RequestIds } from '../backend/backend.ts';
-import { detach } from '../boundary.ts';
 import type { RequestId } from '../protocol/faults.ts';
 import type { ForwardedHeaders } from '../protocol/forwarded-headers.ts';
 import { type Message, readOne, readResponse } from '../protocol/message.ts';
 import { readDiscovery, versionsAt } from '../protocol/modern/discovery.ts';
 import { legacyRevisions } from '../protocol/revisions.ts';
 import { errorCodeIn } from '../protocol/splice.ts';
+import { detach } from '../util/boundary.ts';
 import type { EraSource } from './server-side.ts';
 
 /** How a server is opened for a session where its era is not known. */

@@ -1,5 +1,4 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { detach } from '../boundary.ts';
 import type { CredentialMarks } from '../era/credential-marks.ts';
 import { type Brought, bringCredentials } from '../protocol/credentials.ts';
 import { entryOf, type Reason } from '../protocol/faults.ts';
@@ -9,6 +8,7 @@ import type { CallObserver } from '../session/call-observer.ts';
 import { noQuotas, type Quotas } from '../session/quotas/quotas.ts';
 import type { Visit } from '../session/quotas/visit.ts';
 import { StoreUnavailable } from '../store/store-unavailable.ts';
+import { detach } from '../util/boundary.ts';
 import type { Authorization } from './auth/authorization.ts';
 import {
   type Authenticate,

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Reason } from '../protocol/faults.ts';
-import { joinChunks } from '../protocol/join-chunks.ts';
+import { joinChunks } from '../util/join-chunks.ts';
 
 /** What came of reading a body; `aborted` if the client left in the middle, so that there is nobody to answer. */
 export type Body =

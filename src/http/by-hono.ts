@@ -1,7 +1,7 @@
 import { getRequestListener } from '@hono/node-server';
 import { Hono } from 'hono';
-import { detach, reportFault, type Seam } from '../boundary.ts';
 import { faultMessage } from '../protocol/faults.ts';
+import { detach, reportFault, type Seam } from '../util/boundary.ts';
 import type { Endpoint } from './http-endpoint.ts';
 
 /** A whole answer. Its length stands in the headers, so that HEAD has it too. */

@@ -1,4 +1,3 @@
-import { detach } from '../boundary.ts';
 import type { Groups } from '../era/groups/groups.ts';
 import { Answer } from '../modern/answer.ts';
 import type { ClientOrigin, ModernServer } from '../modern/modern-server.ts';
@@ -12,6 +11,7 @@ import { type Era, modernRevisions } from '../protocol/revisions.ts';
 import { isVendorNotification } from '../protocol/vendor-notification.ts';
 import { type CallObserver, type CallOrigin, OpenCall } from '../session/call-observer.ts';
 import type { Reply } from '../session/reply.ts';
+import { detach } from '../util/boundary.ts';
 import type { Sender } from './admission.ts';
 
 /** What the face needs. */

@@ -1,11 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { contain } from '../boundary.ts';
 import type { Reason, RequestId } from '../protocol/faults.ts';
 import { headerOf } from '../protocol/http/request-header.ts';
 import type { ScanLimits } from '../protocol/json-scan.ts';
 import { isJsonContentType } from '../protocol/media-types.ts';
 import { type Message, readBody, readLarge } from '../protocol/message.ts';
 import { namesModernRevision } from '../protocol/revisions.ts';
+import { contain } from '../util/boundary.ts';
 import { type Body, readRequestBody } from './body.ts';
 import { logMessages } from './logged-request.ts';
 import { noteBody, noteMessages } from './refused-calls.ts';

@@ -1,9 +1,9 @@
 import type { ServerResponse } from 'node:http';
-import { contain } from '../boundary.ts';
 import type { Reason, RequestId } from '../protocol/faults.ts';
 import type { Accepts } from '../protocol/media-types.ts';
 import { keepAliveComment } from '../protocol/sse.ts';
 import type { EventSink, Headers, Reply } from '../session/reply.ts';
+import { contain } from '../util/boundary.ts';
 import type { Sender } from './admission.ts';
 import { requestIdOf } from './logged-request.ts';
 import { receivedAt } from './refused-calls.ts';

@@ -1,13 +1,13 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { type Attributes, context, propagation, ROOT_CONTEXT, type Span, type Tracer, trace } from '@opentelemetry/api';
 import { endWithError, endWithResponse, startCallSpan } from '../backend/call-span.ts';
-import { contain } from '../boundary.ts';
 import type { Reason, RequestId } from '../protocol/faults.ts';
 import { type Message, readBody } from '../protocol/message.ts';
 import { decodeEvents } from '../protocol/sse.ts';
 import { putTraceContext, readTraceContext } from '../protocol/trace-context.ts';
 import { PassedReply } from '../session/passed-reply.ts';
 import type { EventSink, Headers, Reply } from '../session/reply.ts';
+import { contain } from '../util/boundary.ts';
 import type { Posted } from './posted.ts';
 
 /** What was read of a POST, or of a frame on a WebSocket. */

@@ -1,7 +1,7 @@
 import { createServer, type RequestListener } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { Server } from 'node:net';
-import { contain, reportFault } from '../boundary.ts';
+import { contain, reportFault } from '../util/boundary.ts';
 import { answerBrokenRequests } from './broken-requests.ts';
 import { endAsInternal, respondWithFault } from './respond.ts';
 

@@ -1,4 +1,3 @@
-import { contain } from '../boundary.ts';
 import type { Reason } from '../protocol/faults.ts';
 import { withoutMember } from '../protocol/members.ts';
 import { type Message, memberValue, readOwn } from '../protocol/message.ts';
@@ -6,6 +5,7 @@ import { missedChanges } from '../protocol/modern/missed-changes.ts';
 import { subscriptionIdKey } from '../protocol/modern/renumber.ts';
 import { type Filter, maxSubscriptions, readFilter } from '../protocol/modern/subscription-filter.ts';
 import { errorCodeIn } from '../protocol/splice.ts';
+import { contain } from '../util/boundary.ts';
 import type { CallAnswer } from './answer.ts';
 import { RepeatedChanges } from './repeated-changes.ts';
 

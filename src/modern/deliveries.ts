@@ -1,5 +1,4 @@
 import type { RequestIds } from '../backend/backend.ts';
-import { contain } from '../boundary.ts';
 import { faultMessage, type RequestId } from '../protocol/faults.ts';
 import type { ForwardedHeaders } from '../protocol/forwarded-headers.ts';
 import { type Message, maxServerDepth, readBody } from '../protocol/message.ts';
@@ -17,6 +16,7 @@ import {
 } from '../protocol/modern/renumber.ts';
 import { isVendorNotification } from '../protocol/vendor-notification.ts';
 import { progressOf } from '../session/progress.ts';
+import { contain } from '../util/boundary.ts';
 import type { SharedCall, SharedCalls } from './calls.ts';
 import type { Dropped } from './observer.ts';
 

@@ -1,10 +1,10 @@
 import type { Backend, BackendEnd, OpenBackend } from '../backend/backend.ts';
-import { detach } from '../boundary.ts';
 import type { ForwardedHeaders } from '../protocol/forwarded-headers.ts';
 import { readResponse } from '../protocol/message.ts';
 import { readDiscovery } from '../protocol/modern/discovery.ts';
 import { ownRequest } from '../protocol/modern/envelope.ts';
 import { type Era, legacyRevisions, modernRevisions } from '../protocol/revisions.ts';
+import { detach } from '../util/boundary.ts';
 
 /** What a probe found out: the era, or why nothing could be. */
 export type ProbeOutcome =

@@ -1,4 +1,3 @@
-import { detach } from '../boundary.ts';
 import type { Reason } from '../protocol/faults.ts';
 import type { ForwardedHeaders } from '../protocol/forwarded-headers.ts';
 import { type Message, memberValue } from '../protocol/message.ts';
@@ -10,6 +9,7 @@ import { type Era, modernRevisions } from '../protocol/revisions.ts';
 import type { ProcessRoom } from '../session/quotas/process-room.ts';
 import type { Changes } from '../store/changes.ts';
 import type { Owners } from '../store/owners.ts';
+import { detach } from '../util/boundary.ts';
 import type { Answer, CallAnswer } from './answer.ts';
 import type { Cancel, Origin } from './calls.ts';
 import { EraFinder, type EraFinderOptions, type SeenOfEra } from './era-finder.ts';

@@ -1,18 +1,18 @@
 import { randomUUID } from 'node:crypto';
-import { settlesWithin } from '../backend/settles-within.ts';
-import { contain, detach } from '../boundary.ts';
 import { type Message, readOwn } from '../protocol/message.ts';
 import type { Filter } from '../protocol/modern/subscription-filter.ts';
 import { ChangeTeller } from '../store/change-teller.ts';
 import type { Changes } from '../store/changes.ts';
 import { patiently } from '../store/patience.ts';
 import { StoreUnavailable } from '../store/store-unavailable.ts';
+import { contain, detach } from '../util/boundary.ts';
+import { whenDue } from '../util/run-latest.ts';
+import { settlesWithin } from '../util/settles-within.ts';
 import type { CallAnswer } from './answer.ts';
 import { Mirror } from './mirror.ts';
 import { type PeerWord, readPeerWord, type Wants, writePeerWord } from './peer-words.ts';
 import { Peers, sayEveryMs } from './peers.ts';
 import { Subscription } from './subscription.ts';
-import { whenDue } from './when-due.ts';
 import { isEmpty, Wishes } from './wishes.ts';
 
 /** What instances need to tell each other of the changes of one server. */

@@ -1,5 +1,4 @@
 import type { BackendEnd, RequestIds } from '../backend/backend.ts';
-import { contain } from '../boundary.ts';
 import type { Reason } from '../protocol/faults.ts';
 import { type ForwardedHeaders, noHeaders } from '../protocol/forwarded-headers.ts';
 import type { Message } from '../protocol/message.ts';
@@ -8,6 +7,7 @@ import { listenResult, renumber } from '../protocol/modern/renumber.ts';
 import { differsByClient, type Server } from '../server/server.ts';
 import { reasonOfLoss } from '../session/lost-calls.ts';
 import { Reruns } from '../session/rerun.ts';
+import { contain } from '../util/boundary.ts';
 import type { CallAnswer } from './answer.ts';
 import { type Cancel, newCall, type Origin, type SharedCall, SharedCalls } from './calls.ts';
 import { Deliveries } from './deliveries.ts';

@@ -1,7 +1,7 @@
-import { detach } from '../boundary.ts';
 import type { Message } from '../protocol/message.ts';
 import type { Owners } from '../store/owners.ts';
 import { StoreUnavailable } from '../store/store-unavailable.ts';
+import { detach } from '../util/boundary.ts';
 import type { CallAnswer } from './answer.ts';
 import type { Cancel } from './calls.ts';
 import { type Asker, knowsTasks, type Owned, readTask, type TaskOwners, taskIdsOf } from './task-owners.ts';

@@ -3,7 +3,7 @@
  * per line, ended by LF. Works on bytes: a character of UTF-8 can be split anywhere, and U+2028 is no line end.
  */
 
-import { joinChunks } from './join-chunks.ts';
+import { joinChunks } from '../util/join-chunks.ts';
 
 const lf = 0x0a;
 const cr = 0x0d;

@@ -1,3 +1,4 @@
+import { inOwnTurns, isLarge } from '../util/large-reads.ts';
 import type { Reason, RequestId } from './faults.ts';
 import type { Place } from './json/byte-range.ts';
 import { type FoundMembers, hasMember, memberIndex } from './json-members.ts';
@@ -12,7 +13,6 @@ import {
   scanMessages,
 } from './json-scan.ts';
 import type { Level, Message, Places } from './message-type.ts';
-import { inOwnTurns, isLarge } from './one-a-turn.ts';
 import { placesIn } from './places-in.ts';
 import { progressMethod, RepeatedProgress } from './repeated-progress.ts';
 import { maxScalarBytes, type Scalar, scalarIn } from './scalar.ts';

@@ -1,5 +1,5 @@
 /** The text of Server-Sent Events (WHATWG HTML, section 9.2) as MCP uses them: one JSON text is one event. */
-import { writeDigits } from './digits.ts';
+import { writeDigits } from '../util/digits.ts';
 import { type EventId, formatEventIdStart, maxEventIdLength, toldSeq } from './event-id.ts';
 
 const lineFeed = 0x0a;

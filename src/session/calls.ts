@@ -3,7 +3,7 @@ import type { Reason, RequestId } from '../protocol/faults.ts';
 import type { ForwardedHeaders } from '../protocol/forwarded-headers.ts';
 import type { Message } from '../protocol/message.ts';
 import type { LogLevel } from '../protocol/modern/log-levels.ts';
-import { SparseMap } from '../protocol/sparse.ts';
+import { SparseMap } from '../util/sparse-map.ts';
 import type { CallAnswer } from './answer.ts';
 import type { OpenCall } from './call-observer.ts';
 import { isPoll, type TaskNews, Tasks } from './tasks.ts';

@@ -2,10 +2,10 @@ import type { Position } from '../protocol/event-id.ts';
 import { scanObject } from '../protocol/json-scan.ts';
 import type { Message } from '../protocol/message.ts';
 import { maxSubscriptions } from '../protocol/modern/subscription-filter.ts';
-import { ownCopy } from '../protocol/own-copy.ts';
-import { SparseMap } from '../protocol/sparse.ts';
 import { scalarAt, spliceId, valueAt } from '../protocol/splice.ts';
 import type { SessionRecord } from '../store/session-records.ts';
+import { ownCopy } from '../util/detached-copy.ts';
+import { SparseMap } from '../util/sparse-map.ts';
 
 /** Which kind of client a session has; one of an ordinary session of its own is neither. */
 export interface ClientKind {

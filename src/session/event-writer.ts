@@ -1,8 +1,8 @@
 import type { Position } from '../protocol/event-id.ts';
 import type { RequestId } from '../protocol/faults.ts';
-import { SparseMap } from '../protocol/sparse.ts';
 import type { AppendOutcome, EventLog, NewEvent, PendingCall, StoredEvent } from '../store/event-log.ts';
 import type { LogState, Registration, StreamTail } from '../store/session-records.ts';
+import { SparseMap } from '../util/sparse-map.ts';
 
 /** Why a writer may write no more. `fenced`: a newer owner has the session. `ended`: the session was ended elsewhere. */
 export type Refusal = 'fenced' | 'ended' | 'gap' | 'failed';

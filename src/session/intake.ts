@@ -1,5 +1,5 @@
 import type { RequestIds } from '../backend/backend.ts';
-import { detach } from '../boundary.ts';
+import { detach } from '../util/boundary.ts';
 
 /** A line of the server. */
 export interface Line {

@@ -1,7 +1,7 @@
-import { ownCopy } from '../protocol/own-copy.ts';
 import type { Principal } from '../protocol/principal.ts';
 import { patiently } from '../store/patience.ts';
 import type { LogState, Registration, SessionRecord, SessionRecords } from '../store/session-records.ts';
+import { ownCopy } from '../util/detached-copy.ts';
 import type { ClientState } from './client-state.ts';
 
 /** What a record says that never changes under one owner. */

@@ -1,7 +1,7 @@
 import { scanList } from '../protocol/json-scan.ts';
 import type { Message } from '../protocol/message.ts';
-import { SparseMap } from '../protocol/sparse.ts';
 import { scalarAt, valueAt } from '../protocol/splice.ts';
+import { SparseMap } from '../util/sparse-map.ts';
 import type { Call } from './calls.ts';
 
 /** Requests that only read: a server can answer them twice. */

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { detach } from '../boundary.ts';
 import type { Server } from '../server/server.ts';
+import { detach } from '../util/boundary.ts';
 import type { Session } from './session.ts';
 import type { SessionEnd } from './session-end.ts';
 

@@ -1,4 +1,4 @@
-import { SparseMap } from '../protocol/sparse.ts';
+import { SparseMap } from '../util/sparse-map.ts';
 import type { Round } from './session-handle.ts';
 
 /** So many rounds are remembered; who comes later with one that is forgotten finds its questions answered (P8). */

@@ -1,7 +1,7 @@
 import { faultMessage, type RequestId } from '../protocol/faults.ts';
 import type { Message } from '../protocol/message.ts';
-import { SparseMap } from '../protocol/sparse.ts';
 import { spliceCancelledId, spliceId } from '../protocol/splice.ts';
+import { SparseMap } from '../util/sparse-map.ts';
 import type { Destination } from './calls.ts';
 import { type TaskNews, Tasks, taskNewsOf } from './tasks.ts';
 

@@ -1,4 +1,3 @@
-import { detach } from '../boundary.ts';
 import type { EventId } from '../protocol/event-id.ts';
 import { type Handshake, readHandshake, saysTooMuch } from '../protocol/handshake.ts';
 import { type Message, readOwn } from '../protocol/message.ts';
@@ -8,6 +7,7 @@ import { errorCodeIn } from '../protocol/splice.ts';
 import type { Server } from '../server/server.ts';
 import { type Registration, SessionExists } from '../store/session-records.ts';
 import { StoreUnavailable } from '../store/store-unavailable.ts';
+import { detach } from '../util/boundary.ts';
 import type { Adoption } from './adoption.ts';
 import type { OpeningAnswer } from './answer.ts';
 import { type Call, failCall } from './calls.ts';

@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import { contain, detach } from '../boundary.ts';
 import type { EventId } from '../protocol/event-id.ts';
 import type { Reason } from '../protocol/faults.ts';
 import { isTooLarge } from '../protocol/handshake.ts';
@@ -9,6 +8,7 @@ import { isSame } from '../protocol/principal.ts';
 import type { Server } from '../server/server.ts';
 import type { WaitingMail } from '../store/instances.ts';
 import type { Store } from '../store/store.ts';
+import { contain, detach } from '../util/boundary.ts';
 import type { Adoption } from './adoption.ts';
 import { Cluster, type ClusterLimits } from './cluster/cluster.ts';
 import { ConnectedSessions } from './connected-sessions.ts';

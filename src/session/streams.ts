@@ -7,9 +7,9 @@ import {
   toldSeq,
 } from '../protocol/event-id.ts';
 import { faultMessage, type RequestId } from '../protocol/faults.ts';
-import { SparseMap } from '../protocol/sparse.ts';
 import { encodeEvents, encodeLastWord, encodeMessage, encodeRetry, gapEvent, noData } from '../protocol/sse.ts';
 import type { EventLog, ReadOutcome, StoredEvent } from '../store/event-log.ts';
+import { SparseMap } from '../util/sparse-map.ts';
 import { Feed } from './feed.ts';
 import type { ResumeOutcome, StreamObserver } from './observer.ts';
 import type { EventSink, Reply } from './reply.ts';

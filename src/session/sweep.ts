@@ -1,4 +1,4 @@
-import { contain } from '../boundary.ts';
+import { contain } from '../util/boundary.ts';
 
 /** How often is looked for what is overdue, at least. */
 const maxEveryMs = 30_000;

@@ -1,7 +1,7 @@
 import { scanList } from '../protocol/json-scan.ts';
 import { type Message, memberValue } from '../protocol/message.ts';
-import { SparseMap } from '../protocol/sparse.ts';
 import { scalarAt, valueAt } from '../protocol/splice.ts';
+import { SparseMap } from '../util/sparse-map.ts';
 
 /** What the answer to a request can tell of tasks: that one began, how one or several are, or that one is over. */
 export type TaskNews = 'start' | 'state' | 'list' | 'result';

@@ -1,6 +1,6 @@
-import { detach } from '../boundary.ts';
 import type { Reason, RequestId } from '../protocol/faults.ts';
 import type { Registration, SessionRecords } from '../store/session-records.ts';
+import { detach } from '../util/boundary.ts';
 import type { Reply } from './reply.ts';
 import type { Post } from './session-handle.ts';
 

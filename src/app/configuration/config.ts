@@ -1,5 +1,5 @@
-import { docsPage } from '../../docs-page.ts';
 import type { ApiKey } from '../../http/auth/api-keys.ts';
+import { docsPage } from '../../util/docs-page.ts';
 import { clearKeysWarning, keyName, readKeysFile, readKeysOfEnvironment } from './api-keys.ts';
 import { checkAuthentication, hasAuthentication } from './authentication.ts';
 import { checkAuthorization } from './authorization.ts';

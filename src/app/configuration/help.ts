@@ -1,4 +1,4 @@
-import { docsPage } from '../../docs-page.ts';
+import { docsPage } from '../../util/docs-page.ts';
 import { forms, type HelpTopic } from './command-line.ts';
 import type { Option } from './option-kinds.ts';
 import { environmentNameOf, flagOf } from './option-names.ts';

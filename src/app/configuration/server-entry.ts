@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { docsPage } from '../../docs-page.ts';
+import { docsPage } from '../../util/docs-page.ts';
 import type { Environment } from './environment.ts';
 import { expandVariables } from './expand-variables.ts';
 import { memberPath, type Report } from './fault.ts';

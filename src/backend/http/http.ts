@@ -1,10 +1,10 @@
-import { detach } from '../../boundary.ts';
 import type { RequestId } from '../../protocol/faults.ts';
 import { noHeaders } from '../../protocol/forwarded-headers.ts';
+import { detach } from '../../util/boundary.ts';
+import { settlesWithin } from '../../util/settles-within.ts';
 import type { Backend, BackendEnd, BackendEvents, OpenOptions, RequestIds, Resume } from '../backend.ts';
 import { isUnauthorized } from '../connect-failure.ts';
 import { faulty } from '../contained.ts';
-import { settlesWithin } from '../settles-within.ts';
 import type { UpstreamTls } from '../upstream-tls.ts';
 import { openConnection } from '../web/connection.ts';
 import { createFlow } from '../web/flow.ts';

@@ -1,5 +1,5 @@
-import { detach } from '../../boundary.ts';
-import { settlesWithin } from '../settles-within.ts';
+import { detach } from '../../util/boundary.ts';
+import { settlesWithin } from '../../util/settles-within.ts';
 import type { Answer } from '../web/connection.ts';
 import type { LeaveOut } from './repeats.ts';
 import { followStream, type StreamEnd, type StreamParts } from './stream.ts';

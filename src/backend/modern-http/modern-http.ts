@@ -1,8 +1,8 @@
-import { detach } from '../../boundary.ts';
 import type { RequestId } from '../../protocol/faults.ts';
 import { type ForwardedHeaders, noHeaders } from '../../protocol/forwarded-headers.ts';
 import { flattenLineBreaks } from '../../protocol/lines.ts';
 import type { Message } from '../../protocol/message.ts';
+import { detach } from '../../util/boundary.ts';
 import type { Backend, BackendEnd, BackendEvents } from '../backend.ts';
 import { explainConnectFailure, isUnauthorized } from '../connect-failure.ts';
 import type { UpstreamTls } from '../upstream-tls.ts';

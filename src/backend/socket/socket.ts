@@ -1,7 +1,7 @@
 import { connect } from 'node:net';
-import { detach } from '../../boundary.ts';
 import { flattenLineBreaks, LineSplitter } from '../../protocol/lines.ts';
 import { readLarge } from '../../protocol/message.ts';
+import { detach } from '../../util/boundary.ts';
 import type { Backend, BackendEnd, BackendEvents } from '../backend.ts';
 import { explainConnectFailure } from '../connect-failure.ts';
 import { InOrder } from '../in-order.ts';

@@ -1,5 +1,5 @@
-import { detach } from '../../boundary.ts';
 import type { ForwardedHeaders } from '../../protocol/forwarded-headers.ts';
+import { detach } from '../../util/boundary.ts';
 import type { BackendEnd } from '../backend.ts';
 import { codeOf, explainConnectFailure, explainRefusal, isUnauthorized } from '../connect-failure.ts';
 import type { Answer, Connection } from '../web/connection.ts';

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { Readable } from 'node:stream';
 import { setImmediate as pollTurn } from 'node:timers/promises';
-import { settlesWithin } from '../settles-within.ts';
+import { settlesWithin } from '../../util/settles-within.ts';
 
 /**
  * Resolves when all that a process had written when it exited has been read from its pipes by their 'data' listeners.

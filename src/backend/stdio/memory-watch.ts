@@ -1,4 +1,4 @@
-import { detach } from '../../boundary.ts';
+import { detach } from '../../util/boundary.ts';
 import { processesOf, residentBytes } from './usage.ts';
 
 /** Between two looks at all processes. */

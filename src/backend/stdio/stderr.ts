@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream';
-import { ownCopy } from '../../protocol/own-copy.ts';
+import { ownCopy } from '../../util/detached-copy.ts';
 import { printable } from './printable.ts';
 import { createTail } from './tail.ts';
 

@@ -1,6 +1,6 @@
-import { detach } from '../../boundary.ts';
 import { flattenLineBreaks, LineSplitter } from '../../protocol/lines.ts';
 import { readLarge } from '../../protocol/message.ts';
+import { detach } from '../../util/boundary.ts';
 import type { Backend, BackendEnd, BackendEvents } from '../backend.ts';
 import { InOrder } from '../in-order.ts';
 import { unopened } from '../unopened.ts';

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { settlesWithin } from '../settles-within.ts';
+import { settlesWithin } from '../../util/settles-within.ts';
 import type { ProcessGroup } from './groups.ts';
 import { isOnlyZombies } from './zombies.ts';
 

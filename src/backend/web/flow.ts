@@ -1,4 +1,4 @@
-import { detach } from '../../boundary.ts';
+import { detach } from '../../util/boundary.ts';
 import type { Body } from './body.ts';
 
 /** A body brought nothing for too long. */

@@ -1,4 +1,4 @@
-import { joinChunks } from '../../protocol/join-chunks.ts';
+import { joinChunks } from '../../util/join-chunks.ts';
 import type { Answer } from './connection.ts';
 import type { Flow } from './flow.ts';
 

@@ -1,5 +1,5 @@
 import { readLarge } from '../../protocol/message.ts';
-import { inOwnTurns, isLarge } from '../../protocol/one-a-turn.ts';
+import { inOwnTurns, isLarge } from '../../util/large-reads.ts';
 import type { EventReader, StreamEvent } from './event-reader.ts';
 
 /** One event of a stream, with its data as the message that it is: several lines of `data:` are one text. */

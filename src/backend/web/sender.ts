@@ -1,7 +1,7 @@
-import { detach } from '../../boundary.ts';
 import type { ForwardedHeaders } from '../../protocol/forwarded-headers.ts';
 import { flattenLineBreaks } from '../../protocol/lines.ts';
 import type { Message } from '../../protocol/message.ts';
+import { detach } from '../../util/boundary.ts';
 import type { Parcel } from '../backend.ts';
 import { messagesFor } from './messages.ts';
 

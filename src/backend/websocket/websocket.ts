@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import { type RawData, WebSocket } from 'ws';
-import { detach } from '../../boundary.ts';
 import { flattenLineBreaks } from '../../protocol/lines.ts';
 import { readLarge } from '../../protocol/message.ts';
+import { detach } from '../../util/boundary.ts';
 import type { Backend, BackendEnd, BackendEvents, OpenOptions } from '../backend.ts';
 import { isUnauthorized } from '../connect-failure.ts';
 import { InOrder } from '../in-order.ts';

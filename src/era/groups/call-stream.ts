@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { detach } from '../../boundary.ts';
 import type { EventId } from '../../protocol/event-id.ts';
 import type { Reason } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/forwarded-headers.ts';
 import type { Message } from '../../protocol/message.ts';
 import type { Post, SessionHandle } from '../../session/session-handle.ts';
+import { detach } from '../../util/boundary.ts';
 import { type Place, SessionReply } from './session-reply.ts';
 
 /** A stream that ends without the response is gone on with so often in a row, after these pauses. */

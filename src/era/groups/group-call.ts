@@ -1,4 +1,3 @@
-import { detach } from '../../boundary.ts';
 import { comparePositions, type EventId } from '../../protocol/event-id.ts';
 import type { Reason, RequestId } from '../../protocol/faults.ts';
 import { type Message, readOwn } from '../../protocol/message.ts';
@@ -10,6 +9,7 @@ import { isVendorNotification } from '../../protocol/vendor-notification.ts';
 import { canAsk } from '../../session/rerun.ts';
 import { ServerRequests } from '../../session/server-requests.ts';
 import { StoreUnavailable } from '../../store/store-unavailable.ts';
+import { detach } from '../../util/boundary.ts';
 import type { StateContent } from '../request-state.ts';
 import type { Asked, CallHost } from './asked.ts';
 import { CallStream } from './call-stream.ts';

@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import { detach } from '../../boundary.ts';
 import type { Answer } from '../../modern/answer.ts';
 import type { Isolation } from '../../modern/isolation.ts';
 import type { Reason } from '../../protocol/faults.ts';
@@ -19,6 +18,7 @@ import { keyOfPlace } from '../../session/session-key.ts';
 import type { Changes } from '../../store/changes.ts';
 import type { Outcomes } from '../../store/outcomes.ts';
 import { StoreUnavailable } from '../../store/store-unavailable.ts';
+import { detach } from '../../util/boundary.ts';
 import type { CredentialMarks } from '../credential-marks.ts';
 import type { RequestStates, StateContent } from '../request-state.ts';
 import type { Asked, CallHost } from './asked.ts';

@@ -1,4 +1,3 @@
-import { detach } from '../../boundary.ts';
 import type { Answer } from '../../modern/answer.ts';
 import type { Reason } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/forwarded-headers.ts';
@@ -10,6 +9,7 @@ import { renewHoldsMs } from '../../session/holds.ts';
 import type { GroupWishes, SessionHandle } from '../../session/session-handle.ts';
 import type { Changes } from '../../store/changes.ts';
 import { StoreUnavailable } from '../../store/store-unavailable.ts';
+import { detach } from '../../util/boundary.ts';
 import { SessionReply } from './session-reply.ts';
 
 /** The session of a group, as a listener needs it. */

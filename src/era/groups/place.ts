@@ -1,5 +1,4 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { detach } from '../../boundary.ts';
 import type { Reason } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/forwarded-headers.ts';
 import { readHandshake } from '../../protocol/handshake.ts';
@@ -13,6 +12,7 @@ import type { Sessions } from '../../session/sessions.ts';
 import type { Visitor } from '../../session/visitor.ts';
 import type { Store } from '../../store/store.ts';
 import { StoreUnavailable } from '../../store/store-unavailable.ts';
+import { detach } from '../../util/boundary.ts';
 import { SessionReply } from './session-reply.ts';
 
 /** What the places of a server have in common. */

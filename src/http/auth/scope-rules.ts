@@ -1,5 +1,5 @@
-import { matchesGlob } from '../../protocol/glob.ts';
 import { type Message, memberValue, placeOf } from '../../protocol/message.ts';
+import { matchesGlob } from '../../util/glob.ts';
 
 /** Which scopes a server asks for, as it is configured. */
 export interface ScopeRulesOptions {

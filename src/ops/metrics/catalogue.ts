@@ -1,6 +1,6 @@
-import type { Seam } from '../../boundary.ts';
 import { allReasons, entryOf } from '../../protocol/faults.ts';
 import type { SessionEnd } from '../../session/session-end.ts';
+import type { Seam } from '../../util/boundary.ts';
 import { methodLabel, methodsOf, outcomesOf } from './methods.ts';
 
 /** One metric of the catalogue. */

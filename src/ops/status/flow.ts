@@ -1,6 +1,6 @@
-import { contain } from '../../boundary.ts';
 import type { RequestId } from '../../protocol/faults.ts';
 import { type Message, placeOf, readBody } from '../../protocol/message.ts';
+import { contain } from '../../util/boundary.ts';
 import { type BackendOwner, keyOf } from './backend-owner.ts';
 import { shownContent } from './shown-content.ts';
 

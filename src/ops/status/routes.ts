@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { json } from 'node:stream/consumers';
-import { detach } from '../../boundary.ts';
 import type { Endpoint } from '../../http/http-endpoint.ts';
 import { endAsInternal, respondWithFault, respondWithJson } from '../../http/respond.ts';
 import { byMethod, type FindEndpoint, pathOf, readable } from '../../http/router.ts';
+import { detach } from '../../util/boundary.ts';
 import type { StatusActions } from './actions.ts';
 import type { Asset } from './assets.ts';
 import type { Door, StatusScope } from './door.ts';

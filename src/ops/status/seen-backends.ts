@@ -1,7 +1,7 @@
 import type { Backend, BackendEnd, BackendEvents, OpenBackend } from '../../backend/backend.ts';
 import { SeenThrough } from '../../backend/seen-through.ts';
-import { detach } from '../../boundary.ts';
 import type { ForwardedHeaders } from '../../protocol/forwarded-headers.ts';
+import { detach } from '../../util/boundary.ts';
 import { type BackendOwner, keyOf } from './backend-owner.ts';
 import type { Flow } from './flow.ts';
 

@@ -1,10 +1,10 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Logger } from 'pino';
-import { detach } from '../../boundary.ts';
 import type { FindEndpoint } from '../../http/router.ts';
 import { nameOf, type SessionName } from '../../session/observer.ts';
 import { keyOfId } from '../../session/session-key.ts';
 import type { Changes } from '../../store/changes.ts';
+import { detach } from '../../util/boundary.ts';
 import { StatusActions } from './actions.ts';
 import { readAssets } from './assets.ts';
 import { closedDoor, type Door } from './door.ts';

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import { contain } from '../../boundary.ts';
+import { contain } from '../../util/boundary.ts';
 import type { BackendOwner } from './backend-owner.ts';
 import type { Flow, PassedMessage } from './flow.ts';
 import type { Happenings } from './happenings.ts';

@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { detach } from '../../boundary.ts';
 import { assumedRevision, hasPrimingEvent } from '../../protocol/revisions.ts';
 import type { Server } from '../../server/server.ts';
 import type { WaitingMail } from '../../store/instances.ts';
 import type { Store } from '../../store/store.ts';
 import { StoreUnavailable } from '../../store/store-unavailable.ts';
+import { detach } from '../../util/boundary.ts';
 import type { Adoption } from '../adoption.ts';
 import type { ResumeOutcome, StreamObserver } from '../observer.ts';
 import type { Reply } from '../reply.ts';

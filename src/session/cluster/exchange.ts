@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { detach } from '../../boundary.ts';
 import { type EventId, formatRequests, parseEventId, requestsOf } from '../../protocol/event-id.ts';
 import type { Reason, RequestId } from '../../protocol/faults.ts';
+import { detach } from '../../util/boundary.ts';
 import type { EventSink, Reply } from '../reply.ts';
 import { isHarmless } from '../rerun.ts';
 import type { SessionHandle } from '../session-handle.ts';

@@ -1,5 +1,5 @@
-import { detach } from '../../boundary.ts';
 import type { RequestId } from '../../protocol/faults.ts';
+import { detach } from '../../util/boundary.ts';
 import { PassedReply } from '../passed-reply.ts';
 import type { EventSink, Headers, Reply } from '../reply.ts';
 import { isHarmless } from '../rerun.ts';

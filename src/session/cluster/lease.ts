@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import { detach } from '../../boundary.ts';
 import type { Instances, Letter, Renewal } from '../../store/instances.ts';
 import { StoreUnavailable } from '../../store/store-unavailable.ts';
+import { detach } from '../../util/boundary.ts';
 import { Receipts } from './receipts.ts';
 
 /** What a lease needs. */

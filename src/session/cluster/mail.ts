@@ -1,5 +1,5 @@
-import { contain, detach, reportFault } from '../../boundary.ts';
 import type { Instances, Letter } from '../../store/instances.ts';
+import { contain, detach, reportFault } from '../../util/boundary.ts';
 import { type Head, type ReadLetter, readLetter, type ToIngress, type ToOwner, writeLetter } from './letters.ts';
 import { Outbox, type Posted } from './outbox.ts';
 

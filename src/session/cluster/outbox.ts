@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { detach } from '../../boundary.ts';
 import type { Instances } from '../../store/instances.ts';
 import { patiently } from '../../store/patience.ts';
+import { detach } from '../../util/boundary.ts';
 
 /**
  * What became of a letter. `full`: the receiver did not keep up for as long as the letter could wait. `gone`: there is no

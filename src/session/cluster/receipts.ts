@@ -1,5 +1,5 @@
-import { detach } from '../../boundary.ts';
 import type { Delivery, Instances } from '../../store/instances.ts';
+import { detach } from '../../util/boundary.ts';
 
 /** What the receipts need. */
 export interface ReceiptsOptions {

@@ -1,5 +1,5 @@
-import { detach } from '../../boundary.ts';
 import { StoreUnavailable } from '../../store/store-unavailable.ts';
+import { detach } from '../../util/boundary.ts';
 import type { Session } from '../session.ts';
 import type { Guard } from './guard.ts';
 import type { Lease } from './lease.ts';

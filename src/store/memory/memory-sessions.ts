@@ -1,7 +1,7 @@
+import { ownBytes } from '../../util/detached-bytes.ts';
 import type { LogLimits } from '../event-log.ts';
 import { SessionExists, type SessionRecord, type SessionRecords, type TakeOver } from '../session-records.ts';
 import { maxTakeovers, takeoverPauseMs, takeoverWindowMs } from '../takeover-limit.ts';
-import { ownBytes } from './own-bytes.ts';
 import { SessionLog } from './session-log.ts';
 
 /** A session as it is kept. */

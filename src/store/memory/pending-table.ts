@@ -1,6 +1,6 @@
-import { SparseMap } from '../../protocol/sparse.ts';
+import { ownBytes } from '../../util/detached-bytes.ts';
+import { SparseMap } from '../../util/sparse-map.ts';
 import type { NewEvent, PendingCall } from '../event-log.ts';
-import { ownBytes } from './own-bytes.ts';
 
 /** The requests of one session that have a stream and no answer yet: as many as it may have in flight. */
 export interface PendingTable {

@@ -1,10 +1,10 @@
 import { comparePositions, type Position } from '../../protocol/event-id.ts';
-import { SparseMap } from '../../protocol/sparse.ts';
+import { Deque } from '../../util/deque.ts';
+import { ownBytesOf } from '../../util/detached-bytes.ts';
+import { SparseMap } from '../../util/sparse-map.ts';
 import type { AppendOutcome, LogLimits, NewEvent, ReadOutcome, StoredEvent } from '../event-log.ts';
 import { requireConsecutive } from '../require-consecutive.ts';
 import type { LogState, StreamTail } from '../session-records.ts';
-import { Deque } from './deque.ts';
-import { ownBytesOf } from './own-bytes.ts';
 import { createPendingTable } from './pending-table.ts';
 
 interface Entry {

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { contain, detach, reportFault } from '../../boundary.ts';
+import { contain, detach, reportFault } from '../../util/boundary.ts';
 import { type Changes, maxChangeBytes } from '../changes.ts';
 import { Followers } from '../followers.ts';
 import { StoreUnavailable } from '../store-unavailable.ts';

@@ -1,5 +1,5 @@
-import { writeDigits } from '../../protocol/digits.ts';
 import { comparePositions, type Position } from '../../protocol/event-id.ts';
+import { writeDigits } from '../../util/digits.ts';
 import type { LogLimits, NewEvent, StoredEvent } from '../event-log.ts';
 import { formatPlace, parsePlace, textOf } from './codec.ts';
 import type { ScriptReply } from './script.ts';

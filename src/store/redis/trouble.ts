@@ -1,4 +1,4 @@
-import { docsPage } from '../../docs-page.ts';
+import { docsPage } from '../../util/docs-page.ts';
 import { codeOf } from './reply-error.ts';
 
 /** Why a Redis cannot be used, and what to do about it: the same words in `check` and in the log. */

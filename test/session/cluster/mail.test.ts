@@ -1,8 +1,8 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { reportFaultsTo } from '../../../src/boundary.ts';
 import { type Head, readLetter, writeLetter } from '../../../src/session/cluster/letters.ts';
 import { Mail } from '../../../src/session/cluster/mail.ts';
 import type { Instances } from '../../../src/store/instances.ts';
+import { reportFaultsTo } from '../../../src/util/boundary.ts';
 import { createFakeInstances } from './fake-instances.ts';
 
 vi.mock('node:timers/promises', () => import('../../support/fake-delay.ts'));

@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { reportFaultsTo } from '../../../src/boundary.ts';
 import { keyOfId } from '../../../src/session/session-key.ts';
+import { reportFaultsTo } from '../../../src/util/boundary.ts';
 import { readMessage } from '../../support/fake-backend.ts';
 import { acceptsJson, createFakeReply } from '../../support/fake-reply.ts';
 import { handshake, note, request, response } from '../session-fixture.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { matchesGlob } from '../../src/protocol/glob.ts';
+import { matchesGlob } from '../../src/util/glob.ts';
 
 describe('a pattern', () => {
   it.each([

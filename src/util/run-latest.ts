@@ -1,4 +1,4 @@
-import { detach } from '../boundary.ts';
+import { detach } from './boundary.ts';
 /**
  * What is done whenever it is due, one at a time: what becomes due while it is done is done after it, once.
  * @param run what it rejects with is reported; it is run again when it is due again

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { joinChunks } from '../../src/protocol/join-chunks.ts';
 import { LineSplitter } from '../../src/protocol/lines.ts';
+import { joinChunks } from '../../src/util/join-chunks.ts';
 
 /** As a socket gives them: with memory of their own. */
 const own = (bytes: number, value: number): Buffer => Buffer.from(new ArrayBuffer(bytes)).fill(value);

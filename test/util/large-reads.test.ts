@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import { inOwnTurns, isLarge } from '../../src/protocol/one-a-turn.ts';
+import { inOwnTurns, isLarge } from '../../src/util/large-reads.ts';
 
 it('[S-05] [S-06] does large work one step a turn, in order, with turns for others between the steps', async () => {
   const seen: string[] = [];

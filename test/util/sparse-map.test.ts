@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { SparseMap } from '../../src/protocol/sparse.ts';
+import { SparseMap } from '../../src/util/sparse-map.ts';
 
 describe('a map that is mostly empty', () => {
   it('is read as an empty one before the first entry, and after it was cleared', () => {
