@@ -1,5 +1,5 @@
 import type { BackendEvents, OpenBackend } from '../backend/backend.ts';
-import { readResponse } from '../protocol/message.ts';
+import { readResponse } from '../protocol/message/message.ts';
 import { ownRequest } from '../protocol/modern/envelope.ts';
 import { type Era, modernRevisions } from '../protocol/revisions.ts';
 import { version } from './version.ts';

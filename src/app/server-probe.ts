@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { type Failure, failureOf } from '../ops/health/server-failure.ts';
 import type { ServerHealth } from '../ops/health/server-health.ts';
-import { readOwn } from '../protocol/message.ts';
+import { readOwn } from '../protocol/message/message.ts';
 import { ownRequest } from '../protocol/modern/envelope.ts';
 import { detach } from '../util/boundary.ts';
 import { asksClients } from './configuration/credentials.ts';

@@ -10,7 +10,7 @@ import { explainSpawnFailure } from '../backend/stdio/spawn-failure.ts';
 import { openStdio } from '../backend/stdio/stdio.ts';
 import { unopened } from '../backend/unopened.ts';
 import { createWarmPool, type WarmPool } from '../backend/warm.ts';
-import { noHeaders } from '../protocol/forwarded-headers.ts';
+import { noHeaders } from '../protocol/http/forwarded-headers.ts';
 import type { Server } from '../server/server.ts';
 import type { GatewayConfig, LocalServer, ServerConfig } from './configuration/config.ts';
 import { credentialsOf } from './configuration/credentials.ts';

@@ -1,7 +1,7 @@
 import type { Backend, BackendEnd, OpenBackend } from '../backend/backend.ts';
 import { helpIfEnded, helpIfSilent } from '../ops/health/start-help.ts';
 import { entryOf } from '../protocol/faults.ts';
-import { type Message, readOne, readResponse } from '../protocol/message.ts';
+import { type Message, readOne, readResponse } from '../protocol/message/message.ts';
 import { readDiscovery } from '../protocol/modern/discovery.ts';
 import { ownRequest } from '../protocol/modern/envelope.ts';
 import { type Era, legacyRevisions, modernRevisions } from '../protocol/revisions.ts';

@@ -1,5 +1,5 @@
 import type { Reason, RequestId } from '../protocol/faults.ts';
-import type { ForwardedHeaders } from '../protocol/forwarded-headers.ts';
+import type { ForwardedHeaders } from '../protocol/http/forwarded-headers.ts';
 import type { Principal } from '../protocol/principal.ts';
 
 /**

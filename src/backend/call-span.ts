@@ -7,10 +7,10 @@ import {
   SpanStatusCode,
   type Tracer,
 } from '@opentelemetry/api';
-import { maxNameLength, nameOfCall } from '../protocol/call-name.ts';
-import { type Message, placeOf } from '../protocol/message.ts';
-import { errorCodeIn } from '../protocol/splice.ts';
-import { isToolError } from '../protocol/tool-error.ts';
+import { errorCodeIn } from '../protocol/json/splice.ts';
+import { maxNameLength, nameOfCall } from '../protocol/message/call-name.ts';
+import { type Message, placeOf } from '../protocol/message/message.ts';
+import { isToolError } from '../protocol/message/tool-error.ts';
 
 /** Which request a span is of, and on which side of the gateway. */
 export interface CallSpanOptions {

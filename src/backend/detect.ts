@@ -1,4 +1,4 @@
-import { noHeaders } from '../protocol/forwarded-headers.ts';
+import { noHeaders } from '../protocol/http/forwarded-headers.ts';
 import type { Backend, BackendEnd, BackendEvents, OpenBackend, OpenOptions, Parcel } from './backend.ts';
 
 /** The transports that an http(s):// server can have. */

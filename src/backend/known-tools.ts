@@ -1,7 +1,7 @@
-import { credentialsOf, type ForwardedHeaders } from '../protocol/forwarded-headers.ts';
-import { scanList } from '../protocol/json-scan.ts';
+import { credentialsOf, type ForwardedHeaders } from '../protocol/http/forwarded-headers.ts';
+import { scanList } from '../protocol/json/scan.ts';
+import { scalarAt, valueAt } from '../protocol/json/splice.ts';
 import { mayMirror, type ParamHeader, readParamHeaders } from '../protocol/modern/param-headers.ts';
-import { scalarAt, valueAt } from '../protocol/splice.ts';
 
 /** What the knowledge of tools needs. */
 export interface KnownToolsOptions {

@@ -1,5 +1,5 @@
 import type { Writable } from 'node:stream';
-import { flattenLineBreaks } from '../protocol/lines.ts';
+import { flattenLineBreaks } from '../protocol/wire/lines.ts';
 
 const lf = Buffer.from('\n');
 

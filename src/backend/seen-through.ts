@@ -1,4 +1,4 @@
-import type { ForwardedHeaders } from '../protocol/forwarded-headers.ts';
+import type { ForwardedHeaders } from '../protocol/http/forwarded-headers.ts';
 import type { Backend } from './backend.ts';
 
 /** A backend whose messages somebody sees on their way: everything else is passed on as it is. */

@@ -1,7 +1,7 @@
 import { propagation, ROOT_CONTEXT, type Span, type Tracer, trace } from '@opentelemetry/api';
 import type { RequestId } from '../protocol/faults.ts';
-import type { Message } from '../protocol/message.ts';
-import { putTraceContext, readTraceContext, traceHeaders } from '../protocol/trace-context.ts';
+import { putTraceContext, readTraceContext, traceHeaders } from '../protocol/http/trace-context.ts';
+import type { Message } from '../protocol/message/message.ts';
 import type { OpenBackend } from './backend.ts';
 import { endWithError, endWithResponse, startCallSpan } from './call-span.ts';
 import { messagesFor, messagesIn } from './web/messages.ts';

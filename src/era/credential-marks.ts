@@ -1,5 +1,5 @@
 import { createHmac, hkdfSync } from 'node:crypto';
-import type { ForwardedHeaders } from '../protocol/forwarded-headers.ts';
+import type { ForwardedHeaders } from '../protocol/http/forwarded-headers.ts';
 import type { StateKeys } from './state-keys.ts';
 
 /**

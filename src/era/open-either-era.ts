@@ -1,10 +1,10 @@
 import type { Backend, BackendEnd, BackendEvents, OpenBackend, RequestIds } from '../backend/backend.ts';
 import type { RequestId } from '../protocol/faults.ts';
-import type { ForwardedHeaders } from '../protocol/forwarded-headers.ts';
-import { type Message, readOne, readResponse } from '../protocol/message.ts';
+import type { ForwardedHeaders } from '../protocol/http/forwarded-headers.ts';
+import { errorCodeIn } from '../protocol/json/splice.ts';
+import { type Message, readOne, readResponse } from '../protocol/message/message.ts';
 import { readDiscovery, versionsAt } from '../protocol/modern/discovery.ts';
 import { legacyRevisions } from '../protocol/revisions.ts';
-import { errorCodeIn } from '../protocol/splice.ts';
 import { detach } from '../util/boundary.ts';
 import type { EraSource } from './server-side.ts';
 

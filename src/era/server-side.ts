@@ -2,8 +2,8 @@ import type { CallAnswer } from '../modern/answer.ts';
 import type { Cancel } from '../modern/calls.ts';
 import type { SeenOfEra } from '../modern/era-finder.ts';
 import type { Reason } from '../protocol/faults.ts';
-import type { ForwardedHeaders } from '../protocol/forwarded-headers.ts';
-import type { Message } from '../protocol/message.ts';
+import type { ForwardedHeaders } from '../protocol/http/forwarded-headers.ts';
+import type { Message } from '../protocol/message/message.ts';
 import type { LogLevel } from '../protocol/modern/log-levels.ts';
 import type { Era } from '../protocol/revisions.ts';
 

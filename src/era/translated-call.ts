@@ -1,17 +1,17 @@
 import type { CallAnswer } from '../modern/answer.ts';
 import type { Cancel } from '../modern/calls.ts';
 import type { Reason, RequestId } from '../protocol/faults.ts';
-import type { ForwardedHeaders } from '../protocol/forwarded-headers.ts';
-import { type Message, placeOf, readOwn } from '../protocol/message.ts';
+import type { ForwardedHeaders } from '../protocol/http/forwarded-headers.ts';
+import { type Message, placeOf, readOwn } from '../protocol/message/message.ts';
+import type { LogLevel } from '../protocol/modern/log-levels.ts';
 import {
   type InputRequired,
   readInputRequired,
   requestOf,
   resultTypeOf,
   retryOf,
-} from '../protocol/modern/input-required.ts';
-import { asLegacyResponse } from '../protocol/modern/legacy-response.ts';
-import type { LogLevel } from '../protocol/modern/log-levels.ts';
+} from '../protocol/translate/legacy-on-modern/input-required.ts';
+import { asLegacyResponse } from '../protocol/translate/legacy-on-modern/legacy-response.ts';
 import { canAsk } from '../session/rerun.ts';
 import { cancellationOf } from '../session/server-requests.ts';
 import type { Outbox } from './outbox.ts';

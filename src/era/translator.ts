@@ -2,14 +2,18 @@ import type { Backend, BackendEvents, OpenOptions } from '../backend/backend.ts'
 import type { CallAnswer } from '../modern/answer.ts';
 import { ChangeFeed, type Outcome } from '../modern/change-feed.ts';
 import { entryOf, type Reason, type RequestId } from '../protocol/faults.ts';
-import type { ForwardedHeaders } from '../protocol/forwarded-headers.ts';
-import { type Message, memberValue, readOwn } from '../protocol/message.ts';
-import { type LegacyClient, readLegacyClient, withEnvelope } from '../protocol/modern/legacy-client.ts';
-import { asLegacyResponse } from '../protocol/modern/legacy-response.ts';
+import type { ForwardedHeaders } from '../protocol/http/forwarded-headers.ts';
+import { findPlace, scalarAt, spliceId, valueAt } from '../protocol/json/splice.ts';
+import { type Message, memberValue, readOwn } from '../protocol/message/message.ts';
 import { type LogLevel, readLogLevel } from '../protocol/modern/log-levels.ts';
-import { openingOf } from '../protocol/modern/opening.ts';
 import type { Filter } from '../protocol/modern/subscription-filter.ts';
-import { findPlace, scalarAt, spliceId, valueAt } from '../protocol/splice.ts';
+import {
+  type LegacyClient,
+  readLegacyClient,
+  withEnvelope,
+} from '../protocol/translate/legacy-on-modern/legacy-client.ts';
+import { asLegacyResponse } from '../protocol/translate/legacy-on-modern/legacy-response.ts';
+import { openingOf } from '../protocol/translate/legacy-on-modern/opening.ts';
 import { idOf } from '../session/inbound.ts';
 import { Outbox } from './outbox.ts';
 import type { ServerSide } from './server-side.ts';

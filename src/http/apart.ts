@@ -1,5 +1,5 @@
-import { readBody } from '../protocol/message.ts';
-import type { DecodedEvent } from '../protocol/sse.ts';
+import { readBody } from '../protocol/message/message.ts';
+import type { DecodedEvent } from '../protocol/wire/sse.ts';
 import type { EventSink } from '../session/reply.ts';
 
 /**

@@ -1,11 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Groups } from '../era/groups/groups.ts';
 import type { ModernServer } from '../modern/modern-server.ts';
-import { type EventId, parseEventId } from '../protocol/event-id.ts';
 import type { Reason, RequestId } from '../protocol/faults.ts';
+import { type Accepts, readAccept } from '../protocol/http/media-types.ts';
 import { headerOf } from '../protocol/http/request-header.ts';
-import { type Accepts, readAccept } from '../protocol/media-types.ts';
 import { type Era, namesModernRevision } from '../protocol/revisions.ts';
+import { type EventId, parseEventId } from '../protocol/wire/event-id.ts';
 import type { Reply } from '../session/reply.ts';
 import type { SessionHandle } from '../session/session-handle.ts';
 import type { Sessions } from '../session/sessions.ts';

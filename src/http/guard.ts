@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
-import { credentialHeaders } from '../protocol/credentials.ts';
 import type { Reason } from '../protocol/faults.ts';
-import { type ForwardedHeaders, readForwardedHeaders } from '../protocol/forwarded-headers.ts';
+import { credentialHeaders } from '../protocol/http/client-credentials.ts';
+import { type ForwardedHeaders, readForwardedHeaders } from '../protocol/http/forwarded-headers.ts';
 import type { Server } from '../server/server.ts';
 import { isHost, type OriginRules } from './origin.ts';
 import { hasSingleHeaders } from './single-headers.ts';

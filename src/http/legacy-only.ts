@@ -1,4 +1,4 @@
-import { type Message, memberValue, protocolVersionKey } from '../protocol/message.ts';
+import { type Message, memberValue, protocolVersionKey } from '../protocol/message/message.ts';
 import { legacyRevisions } from '../protocol/revisions.ts';
 
 /**

@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Reason, RequestId } from '../protocol/faults.ts';
+import { isJsonContentType } from '../protocol/http/media-types.ts';
 import { headerOf } from '../protocol/http/request-header.ts';
-import type { ScanLimits } from '../protocol/json-scan.ts';
-import { isJsonContentType } from '../protocol/media-types.ts';
-import { type Message, readBody, readLarge } from '../protocol/message.ts';
+import type { ScanLimits } from '../protocol/json/scan.ts';
+import { type Message, readBody, readLarge } from '../protocol/message/message.ts';
 import { namesModernRevision } from '../protocol/revisions.ts';
 import { contain } from '../util/boundary.ts';
 import { type Body, readRequestBody } from './body.ts';

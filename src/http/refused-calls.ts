@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Reason } from '../protocol/faults.ts';
-import type { Message } from '../protocol/message.ts';
+import type { Message } from '../protocol/message/message.ts';
 import type { Principal } from '../protocol/principal.ts';
 import { namesModernRevision } from '../protocol/revisions.ts';
 import { type CallObserver, type CallOrigin, type Came, OpenCall } from '../session/call-observer.ts';

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { Reason, RequestId } from '../protocol/faults.ts';
-import type { Accepts } from '../protocol/media-types.ts';
-import { keepAliveComment } from '../protocol/sse.ts';
+import type { Accepts } from '../protocol/http/media-types.ts';
+import { keepAliveComment } from '../protocol/wire/sse.ts';
 import type { EventSink, Headers, Reply } from '../session/reply.ts';
 import { contain } from '../util/boundary.ts';
 import type { Sender } from './admission.ts';

@@ -1,5 +1,5 @@
-import { type EventId, toldSeq } from '../protocol/event-id.ts';
 import type { Reason, RequestId } from '../protocol/faults.ts';
+import { type EventId, toldSeq } from '../protocol/wire/event-id.ts';
 import { lastWordOn } from '../session/lost-stream.ts';
 import { PassedReply } from '../session/passed-reply.ts';
 import type { EventSink, Headers, Reply } from '../session/reply.ts';

@@ -1,5 +1,5 @@
+import { readAccept } from '../protocol/http/media-types.ts';
 import { headerOf } from '../protocol/http/request-header.ts';
-import { readAccept } from '../protocol/media-types.ts';
 import { keyOfToken } from '../session/session-key.ts';
 import { behindAdmission } from './admission.ts';
 import { endingReply } from './auth/ending-reply.ts';

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { type EventId, formatEventId, parseEventId } from '../protocol/event-id.ts';
+import { type EventId, formatEventId, parseEventId } from '../protocol/wire/event-id.ts';
 
 /**
  * A client's place on its only stream. On the wire an event id says which session it is of, since a client of HTTP+SSE

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
-import { formatEventId } from '../protocol/event-id.ts';
 import type { Reason, RequestId } from '../protocol/faults.ts';
-import { type DecodedEvent, decodeEvents, encodeEvent } from '../protocol/sse.ts';
+import { formatEventId } from '../protocol/wire/event-id.ts';
+import { type DecodedEvent, decodeEvents, encodeEvent } from '../protocol/wire/sse.ts';
 import type { EventSink, Headers } from '../session/reply.ts';
 import type { Sender } from './admission.ts';
 import { keepApart } from './apart.ts';

@@ -1,7 +1,7 @@
 import { entryOf, faultMessage, type Reason, type RequestId } from '../protocol/faults.ts';
-import { readOwn } from '../protocol/message.ts';
+import { readOwn } from '../protocol/message/message.ts';
 import type { Era } from '../protocol/revisions.ts';
-import { encodeMessage } from '../protocol/sse.ts';
+import { encodeMessage } from '../protocol/wire/sse.ts';
 import type { OpenCall } from '../session/call-observer.ts';
 import type { EventSink, Reply } from '../session/reply.ts';
 

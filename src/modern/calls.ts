@@ -1,4 +1,4 @@
-import type { ForwardedHeaders } from '../protocol/forwarded-headers.ts';
+import type { ForwardedHeaders } from '../protocol/http/forwarded-headers.ts';
 import type { LogLevel } from '../protocol/modern/log-levels.ts';
 import type { CallAnswer } from './answer.ts';
 import type { Asker } from './task-owners.ts';

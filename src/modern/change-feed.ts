@@ -1,10 +1,10 @@
 import type { Reason } from '../protocol/faults.ts';
-import { withoutMember } from '../protocol/members.ts';
-import { type Message, memberValue, readOwn } from '../protocol/message.ts';
+import { errorCodeIn } from '../protocol/json/splice.ts';
+import { withoutMember } from '../protocol/message/edit-members.ts';
+import { type Message, memberValue, readOwn } from '../protocol/message/message.ts';
 import { missedChanges } from '../protocol/modern/missed-changes.ts';
 import { subscriptionIdKey } from '../protocol/modern/renumber.ts';
 import { type Filter, maxSubscriptions, readFilter } from '../protocol/modern/subscription-filter.ts';
-import { errorCodeIn } from '../protocol/splice.ts';
 import { contain } from '../util/boundary.ts';
 import type { CallAnswer } from './answer.ts';
 import { RepeatedChanges } from './repeated-changes.ts';

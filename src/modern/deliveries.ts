@@ -1,7 +1,9 @@
 import type { RequestIds } from '../backend/backend.ts';
 import { faultMessage, type RequestId } from '../protocol/faults.ts';
-import type { ForwardedHeaders } from '../protocol/forwarded-headers.ts';
-import { type Message, maxServerDepth, readBody } from '../protocol/message.ts';
+import type { ForwardedHeaders } from '../protocol/http/forwarded-headers.ts';
+import { type Message, maxServerDepth, readBody } from '../protocol/message/message.ts';
+import { progressOf } from '../protocol/message/progress-value.ts';
+import { isVendorNotification } from '../protocol/message/vendor-notification.ts';
 import { withServedVersions } from '../protocol/modern/discovery.ts';
 import { statusOf } from '../protocol/modern/error-status.ts';
 import { isWanted } from '../protocol/modern/log-levels.ts';
@@ -14,8 +16,6 @@ import {
   restoreToken,
   subscriptionOf,
 } from '../protocol/modern/renumber.ts';
-import { isVendorNotification } from '../protocol/vendor-notification.ts';
-import { progressOf } from '../session/progress.ts';
 import { contain } from '../util/boundary.ts';
 import type { SharedCall, SharedCalls } from './calls.ts';
 import type { Dropped } from './observer.ts';

@@ -1,6 +1,6 @@
 import type { BackendEnd, OpenBackend } from '../backend/backend.ts';
 import type { Reason } from '../protocol/faults.ts';
-import { type ForwardedHeaders, noHeaders } from '../protocol/forwarded-headers.ts';
+import { type ForwardedHeaders, noHeaders } from '../protocol/http/forwarded-headers.ts';
 import type { Era } from '../protocol/revisions.ts';
 import { differsByClient, type Server } from '../server/server.ts';
 import { reasonOfFailedStart } from '../session/lost-calls.ts';

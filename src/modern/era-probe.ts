@@ -1,6 +1,6 @@
 import type { Backend, BackendEnd, OpenBackend } from '../backend/backend.ts';
-import type { ForwardedHeaders } from '../protocol/forwarded-headers.ts';
-import { readResponse } from '../protocol/message.ts';
+import type { ForwardedHeaders } from '../protocol/http/forwarded-headers.ts';
+import { readResponse } from '../protocol/message/message.ts';
 import { readDiscovery } from '../protocol/modern/discovery.ts';
 import { ownRequest } from '../protocol/modern/envelope.ts';
 import { type Era, legacyRevisions, modernRevisions } from '../protocol/revisions.ts';

@@ -1,6 +1,6 @@
 import type { Reason } from '../protocol/faults.ts';
-import type { ForwardedHeaders } from '../protocol/forwarded-headers.ts';
-import { type Message, memberValue } from '../protocol/message.ts';
+import type { ForwardedHeaders } from '../protocol/http/forwarded-headers.ts';
+import { type Message, memberValue } from '../protocol/message/message.ts';
 import type { LogLevel } from '../protocol/modern/log-levels.ts';
 import type { RequestHeaders } from '../protocol/modern/mirrored-headers.ts';
 import type { Principal } from '../protocol/principal.ts';

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { type Message, readOwn } from '../protocol/message.ts';
+import { type Message, readOwn } from '../protocol/message/message.ts';
 import type { Filter } from '../protocol/modern/subscription-filter.ts';
 import { ChangeTeller } from '../store/change-teller.ts';
 import type { Changes } from '../store/changes.ts';

@@ -1,7 +1,7 @@
 import type { Backend, BackendEnd, RequestIds } from '../backend/backend.ts';
 import type { Reason } from '../protocol/faults.ts';
-import type { ForwardedHeaders } from '../protocol/forwarded-headers.ts';
-import { readResponse } from '../protocol/message.ts';
+import type { ForwardedHeaders } from '../protocol/http/forwarded-headers.ts';
+import { readResponse } from '../protocol/message/message.ts';
 import { readDiscovery } from '../protocol/modern/discovery.ts';
 import { ownRequest } from '../protocol/modern/envelope.ts';
 import { modernRevisions } from '../protocol/revisions.ts';

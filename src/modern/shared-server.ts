@@ -1,7 +1,7 @@
 import type { BackendEnd, RequestIds } from '../backend/backend.ts';
 import type { Reason } from '../protocol/faults.ts';
-import { type ForwardedHeaders, noHeaders } from '../protocol/forwarded-headers.ts';
-import type { Message } from '../protocol/message.ts';
+import { type ForwardedHeaders, noHeaders } from '../protocol/http/forwarded-headers.ts';
+import type { Message } from '../protocol/message/message.ts';
 import type { LogLevel } from '../protocol/modern/log-levels.ts';
 import { listenResult, renumber } from '../protocol/modern/renumber.ts';
 import { differsByClient, type Server } from '../server/server.ts';

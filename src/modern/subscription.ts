@@ -1,4 +1,4 @@
-import { type Message, placeOf, readOwn } from '../protocol/message.ts';
+import { type Message, placeOf, readOwn } from '../protocol/message/message.ts';
 import { changesFor } from '../protocol/modern/missed-changes.ts';
 import { type Filter, readFilter } from '../protocol/modern/subscription-filter.ts';
 import type { CallAnswer } from './answer.ts';

@@ -1,4 +1,4 @@
-import type { Message } from '../protocol/message.ts';
+import type { Message } from '../protocol/message/message.ts';
 import type { Owners } from '../store/owners.ts';
 import { StoreUnavailable } from '../store/store-unavailable.ts';
 import { detach } from '../util/boundary.ts';

@@ -1,6 +1,6 @@
 import type { Reason } from '../protocol/faults.ts';
-import { type ForwardedHeaders, noHeaders } from '../protocol/forwarded-headers.ts';
-import { type Message, memberValue, readOwn } from '../protocol/message.ts';
+import { type ForwardedHeaders, noHeaders } from '../protocol/http/forwarded-headers.ts';
+import { type Message, memberValue, readOwn } from '../protocol/message/message.ts';
 import { ownRequest } from '../protocol/modern/envelope.ts';
 import type { LogLevel } from '../protocol/modern/log-levels.ts';
 import type { RequestHeaders } from '../protocol/modern/mirrored-headers.ts';

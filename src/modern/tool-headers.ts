@@ -1,6 +1,6 @@
 import { KnownToolsByClient, type KnownToolsOptions, type ToolParams } from '../backend/known-tools.ts';
-import { type ForwardedHeaders, noHeaders } from '../protocol/forwarded-headers.ts';
-import type { Message } from '../protocol/message.ts';
+import { type ForwardedHeaders, noHeaders } from '../protocol/http/forwarded-headers.ts';
+import type { Message } from '../protocol/message/message.ts';
 import type { RequestHeaders } from '../protocol/modern/mirrored-headers.ts';
 import { checkParamHeaders } from '../protocol/modern/param-headers.ts';
 

@@ -1,5 +1,5 @@
-import type { Message } from './message-type.ts';
-import { scalarAt, valueAt } from './splice.ts';
+import { scalarAt, valueAt } from './json/splice.ts';
+import type { Message } from './message/message-type.ts';
 
 /** What a server's answer to `initialize` says that the gateway needs (2025-11-25, basic/lifecycle). */
 export interface Handshake {

@@ -1,5 +1,5 @@
 import type { OpenBackend } from '../backend/backend.ts';
-import type { Credentials } from '../protocol/credentials.ts';
+import type { Credentials } from '../protocol/http/client-credentials.ts';
 
 /** One configured server, as sessions use it. */
 export interface Server {

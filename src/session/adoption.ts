@@ -1,12 +1,12 @@
-import type { Position } from '../protocol/event-id.ts';
 import type { RequestId } from '../protocol/faults.ts';
-import type { ForwardedHeaders } from '../protocol/forwarded-headers.ts';
-import { type Message, readBody } from '../protocol/message.ts';
+import type { ForwardedHeaders } from '../protocol/http/forwarded-headers.ts';
+import { type Message, readBody } from '../protocol/message/message.ts';
+import { progressOf } from '../protocol/message/progress-value.ts';
+import type { Position } from '../protocol/wire/event-id.ts';
 import type { EventLog, PendingCall } from '../store/event-log.ts';
 import type { LogState, SessionRecord } from '../store/session-records.ts';
 import { backendPlaceIn } from './client-state.ts';
 import { eventsPerRead } from './feed.ts';
-import { progressOf } from './progress.ts';
 import { canAsk } from './rerun.ts';
 import { getStream } from './streams.ts';
 

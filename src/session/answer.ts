@@ -1,5 +1,5 @@
 import { faultMessage, type Reason, type RequestId } from '../protocol/faults.ts';
-import { noData } from '../protocol/sse.ts';
+import { noData } from '../protocol/wire/sse.ts';
 import type { Asking, EventSink, Headers, Reply } from './reply.ts';
 
 /** What the answers of a session need of it. */

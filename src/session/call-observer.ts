@@ -1,11 +1,11 @@
-import { maxNameLength, nameOfCall } from '../protocol/call-name.ts';
 import type { Reason } from '../protocol/faults.ts';
-import { type Message, readOwn } from '../protocol/message.ts';
-import { ownFaultOf } from '../protocol/own-fault.ts';
+import { errorCodeIn } from '../protocol/json/splice.ts';
+import { maxNameLength, nameOfCall } from '../protocol/message/call-name.ts';
+import { ownFaultOf } from '../protocol/message/gateway-fault.ts';
+import { type Message, readOwn } from '../protocol/message/message.ts';
+import { isToolError } from '../protocol/message/tool-error.ts';
 import type { Principal } from '../protocol/principal.ts';
 import type { Era } from '../protocol/revisions.ts';
-import { errorCodeIn } from '../protocol/splice.ts';
-import { isToolError } from '../protocol/tool-error.ts';
 import type { Reply } from './reply.ts';
 
 /**

@@ -1,7 +1,7 @@
 import type { RequestIds } from '../backend/backend.ts';
 import type { Reason, RequestId } from '../protocol/faults.ts';
-import type { ForwardedHeaders } from '../protocol/forwarded-headers.ts';
-import type { Message } from '../protocol/message.ts';
+import type { ForwardedHeaders } from '../protocol/http/forwarded-headers.ts';
+import type { Message } from '../protocol/message/message.ts';
 import type { LogLevel } from '../protocol/modern/log-levels.ts';
 import { SparseMap } from '../util/sparse-map.ts';
 import type { CallAnswer } from './answer.ts';

@@ -1,8 +1,8 @@
-import type { Position } from '../protocol/event-id.ts';
-import { scanObject } from '../protocol/json-scan.ts';
-import type { Message } from '../protocol/message.ts';
+import { scanObject } from '../protocol/json/scan.ts';
+import { scalarAt, spliceId, valueAt } from '../protocol/json/splice.ts';
+import type { Message } from '../protocol/message/message.ts';
 import { maxSubscriptions } from '../protocol/modern/subscription-filter.ts';
-import { scalarAt, spliceId, valueAt } from '../protocol/splice.ts';
+import type { Position } from '../protocol/wire/event-id.ts';
 import type { SessionRecord } from '../store/session-records.ts';
 import { ownCopy } from '../util/detached-copy.ts';
 import { SparseMap } from '../util/sparse-map.ts';

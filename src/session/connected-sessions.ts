@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Reason } from '../protocol/faults.ts';
-import type { Message } from '../protocol/message.ts';
+import type { Message } from '../protocol/message/message.ts';
 import type { Store } from '../store/store.ts';
 import type { SessionObserver } from './observer.ts';
 import type { Quotas, SessionOf } from './quotas/quotas.ts';

@@ -1,6 +1,6 @@
 import type { BackendEnd } from '../backend/backend.ts';
 import { declaredListChanges, type Handshake } from '../protocol/handshake.ts';
-import { type Message, readOwn } from '../protocol/message.ts';
+import { type Message, readOwn } from '../protocol/message/message.ts';
 import { isChange } from '../protocol/modern/subscription-filter.ts';
 import { hasPrimingEvent } from '../protocol/revisions.ts';
 import type { Registration } from '../store/session-records.ts';

@@ -1,5 +1,5 @@
-import type { Position } from '../protocol/event-id.ts';
 import type { RequestId } from '../protocol/faults.ts';
+import type { Position } from '../protocol/wire/event-id.ts';
 import type { AppendOutcome, EventLog, NewEvent, PendingCall, StoredEvent } from '../store/event-log.ts';
 import type { LogState, Registration, StreamTail } from '../store/session-records.ts';
 import { SparseMap } from '../util/sparse-map.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { EventId } from '../protocol/event-id.ts';
 import type { Reason } from '../protocol/faults.ts';
+import type { EventId } from '../protocol/wire/event-id.ts';
 import type { Reply } from './reply.ts';
 import type { SessionHandle } from './session-handle.ts';
 import type { Visitor } from './visitor.ts';

@@ -1,5 +1,5 @@
-import { comparePositions, formatEventId, type Position } from '../protocol/event-id.ts';
-import { encodeEvents } from '../protocol/sse.ts';
+import { comparePositions, formatEventId, type Position } from '../protocol/wire/event-id.ts';
+import { encodeEvents } from '../protocol/wire/sse.ts';
 import type { EventLog, StoredEvent } from '../store/event-log.ts';
 import type { EventSink } from './reply.ts';
 

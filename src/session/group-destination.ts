@@ -1,7 +1,7 @@
 import type { RequestIds } from '../backend/backend.ts';
-import type { Message } from '../protocol/message.ts';
+import type { Message } from '../protocol/message/message.ts';
+import { isVendorNotification } from '../protocol/message/vendor-notification.ts';
 import { isWanted } from '../protocol/modern/log-levels.ts';
-import { isVendorNotification } from '../protocol/vendor-notification.ts';
 import type { Call, Calls, Destination } from './calls.ts';
 import { canAsk } from './rerun.ts';
 

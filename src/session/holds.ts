@@ -1,4 +1,4 @@
-import { type Message, memberValue } from '../protocol/message.ts';
+import { type Message, memberValue } from '../protocol/message/message.ts';
 import { maxSubscriptions } from '../protocol/modern/subscription-filter.ts';
 import type { ClientState } from './client-state.ts';
 import { unsubscribeRequest } from './own-requests.ts';

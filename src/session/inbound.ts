@@ -1,6 +1,6 @@
 import { faultMessage, type Reason, type RequestId } from '../protocol/faults.ts';
-import { type ForwardedHeaders, noHeaders } from '../protocol/forwarded-headers.ts';
-import type { Message } from '../protocol/message.ts';
+import { type ForwardedHeaders, noHeaders } from '../protocol/http/forwarded-headers.ts';
+import type { Message } from '../protocol/message/message.ts';
 import type { PendingCall } from '../store/event-log.ts';
 import type { LeftCall } from './adoption.ts';
 import { Answer, type AnswerHost, type CallAnswer } from './answer.ts';

@@ -1,6 +1,6 @@
-import { type EventId, requestsOf } from '../protocol/event-id.ts';
 import { faultMessage, type Reason } from '../protocol/faults.ts';
-import { encodeLastWord } from '../protocol/sse.ts';
+import { type EventId, requestsOf } from '../protocol/wire/event-id.ts';
+import { encodeLastWord } from '../protocol/wire/sse.ts';
 
 /**
  * Why a stream can never be resumed, or not for so long that its client is not to wait (P3); and what the requests that it

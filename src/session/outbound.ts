@@ -1,5 +1,5 @@
-import type { Position } from '../protocol/event-id.ts';
 import { faultMessage, type RequestId } from '../protocol/faults.ts';
+import type { Position } from '../protocol/wire/event-id.ts';
 import type { EventLog, StoredEvent } from '../store/event-log.ts';
 import type { LogState, Registration } from '../store/session-records.ts';
 import { type EventEffects, EventWriter, type Refusal } from './event-writer.ts';

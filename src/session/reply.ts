@@ -1,6 +1,6 @@
 import type { Reason, RequestId } from '../protocol/faults.ts';
-import type { ForwardedHeaders } from '../protocol/forwarded-headers.ts';
-import type { Accepts } from '../protocol/media-types.ts';
+import type { ForwardedHeaders } from '../protocol/http/forwarded-headers.ts';
+import type { Accepts } from '../protocol/http/media-types.ts';
 
 /**
  * One client's HTTP response, as a session sees it. The session decides what to answer and when; how bytes reach the

@@ -1,6 +1,6 @@
-import { scanList } from '../protocol/json-scan.ts';
-import type { Message } from '../protocol/message.ts';
-import { scalarAt, valueAt } from '../protocol/splice.ts';
+import { scanList } from '../protocol/json/scan.ts';
+import { scalarAt, valueAt } from '../protocol/json/splice.ts';
+import type { Message } from '../protocol/message/message.ts';
 import { SparseMap } from '../util/sparse-map.ts';
 import type { Call } from './calls.ts';
 

@@ -1,4 +1,4 @@
-import type { Position } from '../protocol/event-id.ts';
+import type { Position } from '../protocol/wire/event-id.ts';
 import type { EventLog, ReadOutcome } from '../store/event-log.ts';
 import type { EventWriter } from './event-writer.ts';
 

@@ -1,10 +1,10 @@
 import type { RequestIds } from '../backend/backend.ts';
-import { type Message, maxServerDepth, readBody } from '../protocol/message.ts';
+import { type Message, maxServerDepth, readBody } from '../protocol/message/message.ts';
+import { progressOf } from '../protocol/message/progress-value.ts';
 import { type Call, type Calls, type Destination, failCall } from './calls.ts';
 import { destinationInGroup } from './group-destination.ts';
 import type { Line } from './intake.ts';
 import type { Dropped } from './observer.ts';
-import { progressOf } from './progress.ts';
 import { canAsk } from './rerun.ts';
 import { ServerRequests } from './server-requests.ts';
 import { taskStatus } from './tasks.ts';

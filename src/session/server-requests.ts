@@ -1,6 +1,6 @@
 import { faultMessage, type RequestId } from '../protocol/faults.ts';
-import type { Message } from '../protocol/message.ts';
-import { spliceCancelledId, spliceId } from '../protocol/splice.ts';
+import { spliceCancelledId, spliceId } from '../protocol/json/splice.ts';
+import type { Message } from '../protocol/message/message.ts';
 import { SparseMap } from '../util/sparse-map.ts';
 import type { Destination } from './calls.ts';
 import { type TaskNews, Tasks, taskNewsOf } from './tasks.ts';

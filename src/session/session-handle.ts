@@ -1,6 +1,6 @@
-import type { EventId } from '../protocol/event-id.ts';
-import type { Message } from '../protocol/message.ts';
+import type { Message } from '../protocol/message/message.ts';
 import type { LogLevel } from '../protocol/modern/log-levels.ts';
+import type { EventId } from '../protocol/wire/event-id.ts';
 import type { Reply } from './reply.ts';
 
 /** What one POST brings. */

@@ -1,9 +1,9 @@
-import type { EventId } from '../protocol/event-id.ts';
 import { type Handshake, readHandshake, saysTooMuch } from '../protocol/handshake.ts';
-import { type Message, readOwn } from '../protocol/message.ts';
+import { errorCodeIn } from '../protocol/json/splice.ts';
+import { type Message, readOwn } from '../protocol/message/message.ts';
 import type { Principal } from '../protocol/principal.ts';
 import { allowsBatches, assumedRevision } from '../protocol/revisions.ts';
-import { errorCodeIn } from '../protocol/splice.ts';
+import type { EventId } from '../protocol/wire/event-id.ts';
 import type { Server } from '../server/server.ts';
 import { type Registration, SessionExists } from '../store/session-records.ts';
 import { StoreUnavailable } from '../store/store-unavailable.ts';

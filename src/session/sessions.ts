@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
-import type { EventId } from '../protocol/event-id.ts';
 import type { Reason } from '../protocol/faults.ts';
 import { isTooLarge } from '../protocol/handshake.ts';
-import type { Message } from '../protocol/message.ts';
+import type { Message } from '../protocol/message/message.ts';
 import type { Principal } from '../protocol/principal.ts';
 import { isSame } from '../protocol/principal.ts';
+import type { EventId } from '../protocol/wire/event-id.ts';
 import type { Server } from '../server/server.ts';
 import type { WaitingMail } from '../store/instances.ts';
 import type { Store } from '../store/store.ts';

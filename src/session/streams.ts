@@ -1,3 +1,4 @@
+import { faultMessage, type RequestId } from '../protocol/faults.ts';
 import {
   type EventId,
   formatEventId,
@@ -5,9 +6,8 @@ import {
   type Position,
   requestsOf,
   toldSeq,
-} from '../protocol/event-id.ts';
-import { faultMessage, type RequestId } from '../protocol/faults.ts';
-import { encodeEvents, encodeLastWord, encodeMessage, encodeRetry, gapEvent, noData } from '../protocol/sse.ts';
+} from '../protocol/wire/event-id.ts';
+import { encodeEvents, encodeLastWord, encodeMessage, encodeRetry, gapEvent, noData } from '../protocol/wire/sse.ts';
 import type { EventLog, ReadOutcome, StoredEvent } from '../store/event-log.ts';
 import { SparseMap } from '../util/sparse-map.ts';
 import { Feed } from './feed.ts';

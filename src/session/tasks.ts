@@ -1,6 +1,6 @@
-import { scanList } from '../protocol/json-scan.ts';
-import { type Message, memberValue } from '../protocol/message.ts';
-import { scalarAt, valueAt } from '../protocol/splice.ts';
+import { scanList } from '../protocol/json/scan.ts';
+import { scalarAt, valueAt } from '../protocol/json/splice.ts';
+import { type Message, memberValue } from '../protocol/message/message.ts';
 import { SparseMap } from '../util/sparse-map.ts';
 
 /** What the answer to a request can tell of tasks: that one began, how one or several are, or that one is over. */

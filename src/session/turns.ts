@@ -1,4 +1,4 @@
-import type { Message } from '../protocol/message.ts';
+import type { Message } from '../protocol/message/message.ts';
 import type { Calls } from './calls.ts';
 import type { Reply } from './reply.ts';
 import { canAsk } from './rerun.ts';

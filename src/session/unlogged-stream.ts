@@ -1,5 +1,5 @@
 import type { RequestId } from '../protocol/faults.ts';
-import { encodeMessage } from '../protocol/sse.ts';
+import { encodeMessage } from '../protocol/wire/sse.ts';
 import { Answer, type AnswerHost } from './answer.ts';
 import type { EventSink, Headers, Reply } from './reply.ts';
 import type { SessionOptions } from './session-parts.ts';

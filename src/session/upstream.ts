@@ -1,9 +1,9 @@
 import type { Backend, BackendEnd, BackendEvents, RequestIds, Resume } from '../backend/backend.ts';
 import { guardEvents } from '../backend/contained.ts';
 import type { Reason } from '../protocol/faults.ts';
-import { type ForwardedHeaders, noHeaders } from '../protocol/forwarded-headers.ts';
 import { canReplace, type Handshake, readHandshake } from '../protocol/handshake.ts';
-import type { Message } from '../protocol/message.ts';
+import { type ForwardedHeaders, noHeaders } from '../protocol/http/forwarded-headers.ts';
+import type { Message } from '../protocol/message/message.ts';
 import type { Principal } from '../protocol/principal.ts';
 import type { Server } from '../server/server.ts';
 import { detach } from '../util/boundary.ts';

@@ -1,4 +1,4 @@
-import type { ForwardedHeaders } from '../protocol/forwarded-headers.ts';
+import type { ForwardedHeaders } from '../protocol/http/forwarded-headers.ts';
 import type { Principal } from '../protocol/principal.ts';
 import { isServedRevision } from '../protocol/revisions.ts';
 import type { Server } from '../server/server.ts';

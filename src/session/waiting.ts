@@ -1,4 +1,4 @@
-import type { ForwardedHeaders } from '../protocol/forwarded-headers.ts';
+import type { ForwardedHeaders } from '../protocol/http/forwarded-headers.ts';
 
 /** A message and the headers that go with it; see `Upstream.send`. */
 export interface WaitingMessage {

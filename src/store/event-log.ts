@@ -1,5 +1,5 @@
-import type { Position } from '../protocol/event-id.ts';
 import type { RequestId } from '../protocol/faults.ts';
+import type { Position } from '../protocol/wire/event-id.ts';
 
 /** A request of a client whose answer is a stream, and which its server has not answered yet. */
 export interface PendingCall {

@@ -1,5 +1,5 @@
-import type { Position } from '../protocol/event-id.ts';
 import type { Principal } from '../protocol/principal.ts';
+import type { Position } from '../protocol/wire/event-id.ts';
 import type { PendingCall } from './event-log.ts';
 
 /** What is known of a session, beside its events. */

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { BackendEnd, BackendEvents, RequestIds } from '../../src/backend/backend.ts';
 import { traced } from '../../src/backend/traced.ts';
-import { credentialsOf } from '../../src/protocol/forwarded-headers.ts';
+import { credentialsOf } from '../../src/protocol/http/forwarded-headers.ts';
 import { createFakeServer } from '../support/fake-backend.ts';
 import { registerSpans, shown, traceparentOf } from '../support/spans.ts';
 

@@ -1,4 +1,4 @@
-import type { Position } from '../../src/protocol/event-id.ts';
+import type { Position } from '../../src/protocol/wire/event-id.ts';
 import type { AppendOutcome, NewEvent } from '../../src/store/event-log.ts';
 import type { SessionRecord } from '../../src/store/session-records.ts';
 import type { Store } from '../../src/store/store.ts';

@@ -1,4 +1,4 @@
-import { comparePositions, type Position } from '../../src/protocol/event-id.ts';
+import { comparePositions, type Position } from '../../src/protocol/wire/event-id.ts';
 import type { LogLimits, NewEvent, PendingCall, ReadOutcome, StoredEvent } from '../../src/store/event-log.ts';
 import type { LogState, StreamTail } from '../../src/store/session-records.ts';
 

@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import type { Position } from '../../src/protocol/event-id.ts';
+import type { Position } from '../../src/protocol/wire/event-id.ts';
 import type { LogLimits, ReadOutcome } from '../../src/store/event-log.ts';
 import type { Store } from '../../src/store/store.ts';
 import { aRecord, createLogWriter, type LogWriter } from './log-writer.ts';

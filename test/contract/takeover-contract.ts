@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Position } from '../../src/protocol/event-id.ts';
+import type { Position } from '../../src/protocol/wire/event-id.ts';
 import type { NewEvent, PendingCall } from '../../src/store/event-log.ts';
 import type { TakeOver } from '../../src/store/session-records.ts';
 import { firstTakeoverPauseMs, maxTakeovers } from '../../src/store/takeover-limit.ts';

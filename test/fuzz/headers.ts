@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { maxForwardedBytes, readForwardedHeaders } from '../../src/protocol/forwarded-headers.ts';
-import { isJsonContentType, readAccept } from '../../src/protocol/media-types.ts';
+import { maxForwardedBytes, readForwardedHeaders } from '../../src/protocol/http/forwarded-headers.ts';
+import { isJsonContentType, readAccept } from '../../src/protocol/http/media-types.ts';
 import {
   decodeHeader,
   disagreeingHeader,

@@ -4,7 +4,7 @@ import { openHttp } from '../../src/backend/http/http.ts';
 import { openModernHttp } from '../../src/backend/modern-http/modern-http.ts';
 import { openSse } from '../../src/backend/sse/sse.ts';
 import { openWebSocket } from '../../src/backend/websocket/websocket.ts';
-import { flattenLineBreaks, LineSplitter } from '../../src/protocol/lines.ts';
+import { flattenLineBreaks, LineSplitter } from '../../src/protocol/wire/lines.ts';
 import { type React, reactNow, reactWith, read } from './fake-sockets.ts';
 import { honest, type Step, textOf } from './hostile-texts.ts';
 

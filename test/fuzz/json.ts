@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { scanJson, scanList, scanMember, scanObject } from '../../src/protocol/json-scan.ts';
-import { type ReadMessage, readBody } from '../../src/protocol/message.ts';
+import { scanJson, scanList, scanMember, scanObject } from '../../src/protocol/json/scan.ts';
+import { type ReadMessage, readBody } from '../../src/protocol/message/message.ts';
 import { anyText, bytesOfInterest, mutate, mutation } from '../support/json-texts.ts';
 import {
   assertScan,

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { putMembers, removalsOf, withoutMember } from '../../src/protocol/members.ts';
-import { type Message, placeOf, readOne } from '../../src/protocol/message.ts';
+import { replaceParts, spliceId, valueAt } from '../../src/protocol/json/splice.ts';
+import { putMembers, removalsOf, withoutMember } from '../../src/protocol/message/edit-members.ts';
+import { type Message, placeOf, readOne } from '../../src/protocol/message/message.ts';
 import { renumber, restoreId, restoreToken } from '../../src/protocol/modern/renumber.ts';
-import { replaceParts, spliceId, valueAt } from '../../src/protocol/splice.ts';
 import { jsonText, keyText, space } from '../support/json-texts.ts';
 import { corpusOf, mutated } from './corpus.ts';
 import { createFuzzer } from './fuzzer.ts';

@@ -8,7 +8,7 @@ import { Authorization } from '../../src/http/auth/authorization.ts';
 import { type Challenge, everybody, type Identity } from '../../src/http/auth/identity.ts';
 import { ScopeRules } from '../../src/http/auth/scope-rules.ts';
 import { createOriginRules } from '../../src/http/origin.ts';
-import { type Credentials, parseCredential } from '../../src/protocol/credentials.ts';
+import { type Credentials, parseCredential } from '../../src/protocol/http/client-credentials.ts';
 import type { Server } from '../../src/server/server.ts';
 import { StoreUnavailable } from '../../src/store/store-unavailable.ts';
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { keepApart } from '../../src/http/apart.ts';
-import { type DecodedEvent, encodeEvent } from '../../src/protocol/sse.ts';
+import { type DecodedEvent, encodeEvent } from '../../src/protocol/wire/sse.ts';
 import { createFakeSink } from '../support/fake-reply.ts';
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] }));

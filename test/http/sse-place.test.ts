@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { beginning, formatPlace, isToken, newToken, parsePlace } from '../../src/http/sse-place.ts';
-import { formatEventId } from '../../src/protocol/event-id.ts';
+import { formatEventId } from '../../src/protocol/wire/event-id.ts';
 
 describe('an endpoint token', () => {
   it('[S01b] is 256 random bits in visible characters that need no escape in a URL', () => {

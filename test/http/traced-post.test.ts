@@ -3,7 +3,7 @@ import { context, trace } from '@opentelemetry/api';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { readMessages } from '../../src/http/posted.ts';
 import { createTracePosts } from '../../src/http/traced-post.ts';
-import { encodeMessage } from '../../src/protocol/sse.ts';
+import { encodeMessage } from '../../src/protocol/wire/sse.ts';
 import { acceptsBoth, createFakeReply, type FakeReply } from '../support/fake-reply.ts';
 import { registerSpans, shown, traceparentOf } from '../support/spans.ts';
 

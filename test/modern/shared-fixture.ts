@@ -4,7 +4,7 @@ import type { Counts, Dropped, ModernObserver } from '../../src/modern/observer.
 import type { SharedLimits } from '../../src/modern/shared-limits.ts';
 import { SharedServer } from '../../src/modern/shared-server.ts';
 import type { Reason } from '../../src/protocol/faults.ts';
-import { readBody } from '../../src/protocol/message.ts';
+import { readBody } from '../../src/protocol/message/message.ts';
 import type { LogLevel } from '../../src/protocol/modern/log-levels.ts';
 import type { Server } from '../../src/server/server.ts';
 import { createFakeServer, type FakeBackend, type FakeServer } from '../support/fake-backend.ts';

@@ -6,7 +6,7 @@ import { createExposition } from '../../src/ops/metrics/exposition.ts';
 import { Metrics } from '../../src/ops/metrics/metrics.ts';
 import { watchProcesses } from '../../src/ops/metrics/process-metrics.ts';
 import { Distribution } from '../../src/ops/metrics/series.ts';
-import { readOne } from '../../src/protocol/message.ts';
+import { readOne } from '../../src/protocol/message/message.ts';
 import { OpenCall } from '../../src/session/call-observer.ts';
 
 describe('the catalogue', () => {

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { copyOf, defaultLimits, type ScannedValue, SteppedScan, scanJson } from '../../src/protocol/json-scan.ts';
+import { copyOf, defaultLimits, type ScannedValue, SteppedScan, scanJson } from '../../src/protocol/json/scan.ts';
 
 const maxDepth = 8;
 

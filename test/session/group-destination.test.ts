@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { readOwn } from '../../src/protocol/message.ts';
+import { readOwn } from '../../src/protocol/message/message.ts';
 import type { LogLevel } from '../../src/protocol/modern/log-levels.ts';
 import { Calls } from '../../src/session/calls.ts';
 import { destinationInGroup } from '../../src/session/group-destination.ts';

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import type { Reason } from '../../src/protocol/faults.ts';
-import { noHeaders } from '../../src/protocol/forwarded-headers.ts';
+import { noHeaders } from '../../src/protocol/http/forwarded-headers.ts';
 import { Answer } from '../../src/session/answer.ts';
 import { Calls } from '../../src/session/calls.ts';
 import type { Inbound } from '../../src/session/inbound.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import type { EventId } from '../../src/protocol/event-id.ts';
+import type { EventId } from '../../src/protocol/wire/event-id.ts';
 import { keyOfId } from '../../src/session/session-key.ts';
 import { Sessions, type SessionsOptions } from '../../src/session/sessions.ts';
 import type { AppendOutcome } from '../../src/store/event-log.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { parseEventId } from '../../src/protocol/event-id.ts';
 import type { Reason } from '../../src/protocol/faults.ts';
+import { parseEventId } from '../../src/protocol/wire/event-id.ts';
 import type { SessionEnd } from '../../src/session/session-end.ts';
 import { epoch } from '../contract/log-writer.ts';
 import { readMessage } from '../support/fake-backend.ts';

@@ -1,5 +1,5 @@
 import { onTestFinished } from 'vitest';
-import { formatEventId, type Position, parseEventId } from '../../src/protocol/event-id.ts';
+import { formatEventId, type Position, parseEventId } from '../../src/protocol/wire/event-id.ts';
 import { EventWriter } from '../../src/session/event-writer.ts';
 import { getStream, Streams, type StreamsOptions } from '../../src/session/streams.ts';
 import type { EventLog, LogLimits } from '../../src/store/event-log.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { formatEventId } from '../../src/protocol/event-id.ts';
+import { formatEventId } from '../../src/protocol/wire/event-id.ts';
 import { epoch } from '../contract/log-writer.ts';
 import { createFakeReply } from '../support/fake-reply.ts';
 import { createStreamsFixture, getStream } from './streams-fixture.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
-import { readOwn } from '../../src/protocol/message.ts';
+import { readOwn } from '../../src/protocol/message/message.ts';
 import { Calls } from '../../src/session/calls.ts';
 import { silentAnswer } from '../../src/session/own-requests.ts';
 import { Turns } from '../../src/session/turns.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { BackendEnd } from '../../src/backend/backend.ts';
 import type { Handshake } from '../../src/protocol/handshake.ts';
-import type { Message } from '../../src/protocol/message.ts';
+import type { Message } from '../../src/protocol/message/message.ts';
 import { ClientState } from '../../src/session/client-state.ts';
 import { Upstream } from '../../src/session/upstream.ts';
 import { createFakeServer, type FakeBackend, readMessage } from '../support/fake-backend.ts';

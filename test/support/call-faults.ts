@@ -1,5 +1,5 @@
-import { comparePositions, parseEventId } from '../../src/protocol/event-id.ts';
 import { deniesReaching, isReason, type RequestId } from '../../src/protocol/faults.ts';
+import { comparePositions, parseEventId } from '../../src/protocol/wire/event-id.ts';
 import type { Message } from './http-client.ts';
 import {
   isResponseMessage,

@@ -7,8 +7,8 @@ import type {
   RequestIds,
 } from '../../src/backend/backend.ts';
 import type { Reason } from '../../src/protocol/faults.ts';
-import type { ForwardedHeaders } from '../../src/protocol/forwarded-headers.ts';
-import { type Message, readBody } from '../../src/protocol/message.ts';
+import type { ForwardedHeaders } from '../../src/protocol/http/forwarded-headers.ts';
+import { type Message, readBody } from '../../src/protocol/message/message.ts';
 import { createInbox, type Inbox } from './wait-for.ts';
 
 /** A backend without a process, which does what a test says. It keeps the promises of `Backend` and no more. */

@@ -1,5 +1,5 @@
 import type { Reason, RequestId } from '../../src/protocol/faults.ts';
-import type { Accepts } from '../../src/protocol/media-types.ts';
+import type { Accepts } from '../../src/protocol/http/media-types.ts';
 import type { EventSink, Headers, Reply } from '../../src/session/reply.ts';
 import { messagesOf } from './http-client.ts';
 import { createSseReader, type SseEvent } from './sse-reader.ts';

@@ -1,4 +1,4 @@
-import { comparePositions, type Position } from '../../src/protocol/event-id.ts';
+import { comparePositions, type Position } from '../../src/protocol/wire/event-id.ts';
 import type { LogEntry, SessionLog } from './session-logs.ts';
 import { isResponseMessage, messageOf } from './transcript.ts';
 import { createViolations, type Violation } from './violation.ts';

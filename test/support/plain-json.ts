@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { isUtf8 } from 'node:buffer';
-import type { Members } from '../../src/protocol/json-members.ts';
-import { type ScanOutcome, scanJson } from '../../src/protocol/json-scan.ts';
+import type { Members } from '../../src/protocol/json/object-members.ts';
+import { type ScanOutcome, scanJson } from '../../src/protocol/json/scan.ts';
 
 /** What a text is by a reader that is plain to see: recursive, by regular expressions, on characters. */
 export type Node =

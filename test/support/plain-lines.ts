@@ -1,4 +1,4 @@
-import { LineSplitter } from '../../src/protocol/lines.ts';
+import { LineSplitter } from '../../src/protocol/wire/lines.ts';
 
 /** What came of a stream; lines as Latin-1, so that each byte shows. */
 export interface Split {

@@ -1,4 +1,10 @@
-import { comparePositions, type EventId, formatEventId, parseEventId, toldSeq } from '../../src/protocol/event-id.ts';
+import {
+  comparePositions,
+  type EventId,
+  formatEventId,
+  parseEventId,
+  toldSeq,
+} from '../../src/protocol/wire/event-id.ts';
 import { type LogAllowances, mayBeMissing } from './log-faults.ts';
 import type { LogEntry, SessionLog } from './session-logs.ts';
 import type { RecordedConnection, SessionTranscript } from './transcript.ts';

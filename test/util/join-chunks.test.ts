@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { LineSplitter } from '../../src/protocol/lines.ts';
+import { LineSplitter } from '../../src/protocol/wire/lines.ts';
 import { joinChunks } from '../../src/util/join-chunks.ts';
 
 /** As a socket gives them: with memory of their own. */

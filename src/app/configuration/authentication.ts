@@ -1,5 +1,5 @@
 import type { ApiKey } from '../../http/auth/api-keys.ts';
-import { type Credentials, credentialHeaders } from '../../protocol/credentials.ts';
+import { type Credentials, credentialHeaders } from '../../protocol/http/client-credentials.ts';
 import { credentialsOf } from './credentials.ts';
 import type { Message, Report } from './fault.ts';
 import { type Given, placeOf } from './given-values.ts';

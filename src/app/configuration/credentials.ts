@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type Credentials, parseCredential } from '../../protocol/credentials.ts';
+import { type Credentials, parseCredential } from '../../protocol/http/client-credentials.ts';
 import type { Message, Report } from './fault.ts';
 import type { Option } from './option-kinds.ts';
 import { headerFault } from './remote-options.ts';

@@ -1,4 +1,4 @@
-import { errorCodeIn } from '../../protocol/splice.ts';
+import { errorCodeIn } from '../../protocol/json/splice.ts';
 import { explainRefusal } from '../connect-failure.ts';
 import { messagesIn } from '../web/messages.ts';
 

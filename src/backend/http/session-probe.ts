@@ -1,4 +1,4 @@
-import type { ForwardedHeaders } from '../../protocol/forwarded-headers.ts';
+import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
 import { type Connection, postHeaders } from '../web/connection.ts';
 import type { ServerSession } from './server-session.ts';
 

@@ -1,7 +1,7 @@
 import type { Reason, RequestId } from '../../protocol/faults.ts';
-import { flattenLineBreaks } from '../../protocol/lines.ts';
-import { readLarge } from '../../protocol/message.ts';
-import { errorCodeIn, findPlace, scalarAt } from '../../protocol/splice.ts';
+import { errorCodeIn, findPlace, scalarAt } from '../../protocol/json/splice.ts';
+import { readLarge } from '../../protocol/message/message.ts';
+import { flattenLineBreaks } from '../../protocol/wire/lines.ts';
 import { explainConnectFailure, explainRefusal, reasonOfStatus } from '../connect-failure.ts';
 import { type Answer, type Connection, postHeaders } from '../web/connection.ts';
 import type { Cut } from '../web/cut.ts';

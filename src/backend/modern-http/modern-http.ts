@@ -1,7 +1,7 @@
 import type { RequestId } from '../../protocol/faults.ts';
-import { type ForwardedHeaders, noHeaders } from '../../protocol/forwarded-headers.ts';
-import { flattenLineBreaks } from '../../protocol/lines.ts';
-import type { Message } from '../../protocol/message.ts';
+import { type ForwardedHeaders, noHeaders } from '../../protocol/http/forwarded-headers.ts';
+import type { Message } from '../../protocol/message/message.ts';
+import { flattenLineBreaks } from '../../protocol/wire/lines.ts';
 import { detach } from '../../util/boundary.ts';
 import type { Backend, BackendEnd, BackendEvents } from '../backend.ts';
 import { explainConnectFailure, isUnauthorized } from '../connect-failure.ts';

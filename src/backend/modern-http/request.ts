@@ -1,11 +1,11 @@
-import type { ForwardedHeaders } from '../../protocol/forwarded-headers.ts';
-import { type Message, memberValue, protocolVersionKey, readOwn } from '../../protocol/message.ts';
+import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
+import { errorCodeIn } from '../../protocol/json/splice.ts';
+import { type Message, memberValue, protocolVersionKey, readOwn } from '../../protocol/message/message.ts';
 import { ownRequest } from '../../protocol/modern/envelope.ts';
 import { mirroredHeaders } from '../../protocol/modern/mirrored-headers.ts';
 import { offeredTools } from '../../protocol/modern/offered-tools.ts';
 import { paramHeadersOf } from '../../protocol/modern/param-headers.ts';
 import { modernRevisions } from '../../protocol/revisions.ts';
-import { errorCodeIn } from '../../protocol/splice.ts';
 import { KnownToolsByClient } from '../known-tools.ts';
 import { Cut } from '../web/cut.ts';
 import { type Asking, ask, type ExchangeParts, type Outcome } from './exchange.ts';

@@ -1,6 +1,6 @@
-import { readResponse } from '../../protocol/message.ts';
+import { errorCodeIn } from '../../protocol/json/splice.ts';
+import { readResponse } from '../../protocol/message/message.ts';
 import { readDiscovery } from '../../protocol/modern/discovery.ts';
-import { errorCodeIn } from '../../protocol/splice.ts';
 import type { Outcome } from './exchange.ts';
 
 /**

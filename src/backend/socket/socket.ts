@@ -1,6 +1,6 @@
 import { connect } from 'node:net';
-import { flattenLineBreaks, LineSplitter } from '../../protocol/lines.ts';
-import { readLarge } from '../../protocol/message.ts';
+import { readLarge } from '../../protocol/message/message.ts';
+import { flattenLineBreaks, LineSplitter } from '../../protocol/wire/lines.ts';
 import { detach } from '../../util/boundary.ts';
 import type { Backend, BackendEnd, BackendEvents } from '../backend.ts';
 import { explainConnectFailure } from '../connect-failure.ts';

@@ -1,5 +1,5 @@
 import type { RequestId } from '../../protocol/faults.ts';
-import { noHeaders } from '../../protocol/forwarded-headers.ts';
+import { noHeaders } from '../../protocol/http/forwarded-headers.ts';
 import { detach } from '../../util/boundary.ts';
 import { settlesWithin } from '../../util/settles-within.ts';
 import type { Backend, BackendEnd, BackendEvents, OpenOptions } from '../backend.ts';

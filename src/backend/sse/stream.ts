@@ -1,4 +1,4 @@
-import type { ForwardedHeaders } from '../../protocol/forwarded-headers.ts';
+import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
 import { detach } from '../../util/boundary.ts';
 import type { BackendEnd } from '../backend.ts';
 import { codeOf, explainConnectFailure, explainRefusal, isUnauthorized } from '../connect-failure.ts';

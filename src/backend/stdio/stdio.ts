@@ -1,5 +1,5 @@
-import { flattenLineBreaks, LineSplitter } from '../../protocol/lines.ts';
-import { readLarge } from '../../protocol/message.ts';
+import { readLarge } from '../../protocol/message/message.ts';
+import { flattenLineBreaks, LineSplitter } from '../../protocol/wire/lines.ts';
 import { detach } from '../../util/boundary.ts';
 import type { Backend, BackendEnd, BackendEvents } from '../backend.ts';
 import { InOrder } from '../in-order.ts';

@@ -1,5 +1,5 @@
 import type { RequestId } from '../../protocol/faults.ts';
-import { type Message, maxServerDepth, readBody } from '../../protocol/message.ts';
+import { type Message, maxServerDepth, readBody } from '../../protocol/message/message.ts';
 
 /** The messages in a text of a server, which can be a batch; none if it is something else. */
 export const messagesIn = (text: Uint8Array): readonly Message[] => read(text, maxServerDepth);

@@ -1,4 +1,4 @@
-import type { Message } from '../../protocol/message.ts';
+import type { Message } from '../../protocol/message/message.ts';
 
 // The order of POSTs to one server: which wait for which. Requests go beside each other, as clients send them.
 

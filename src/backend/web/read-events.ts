@@ -1,4 +1,4 @@
-import { readLarge } from '../../protocol/message.ts';
+import { readLarge } from '../../protocol/message/message.ts';
 import { inOwnTurns, isLarge } from '../../util/large-reads.ts';
 import type { EventReader, StreamEvent } from './event-reader.ts';
 

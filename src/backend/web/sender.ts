@@ -1,6 +1,6 @@
-import type { ForwardedHeaders } from '../../protocol/forwarded-headers.ts';
-import { flattenLineBreaks } from '../../protocol/lines.ts';
-import type { Message } from '../../protocol/message.ts';
+import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
+import type { Message } from '../../protocol/message/message.ts';
+import { flattenLineBreaks } from '../../protocol/wire/lines.ts';
 import { detach } from '../../util/boundary.ts';
 import type { Parcel } from '../backend.ts';
 import { messagesFor } from './messages.ts';

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { type RawData, WebSocket } from 'ws';
-import { flattenLineBreaks } from '../../protocol/lines.ts';
-import { readLarge } from '../../protocol/message.ts';
+import { readLarge } from '../../protocol/message/message.ts';
+import { flattenLineBreaks } from '../../protocol/wire/lines.ts';
 import { detach } from '../../util/boundary.ts';
 import type { Backend, BackendEnd, BackendEvents, OpenOptions } from '../backend.ts';
 import { isUnauthorized } from '../connect-failure.ts';

@@ -1,9 +1,9 @@
 import type { Answer } from '../../modern/answer.ts';
 import type { Reason } from '../../protocol/faults.ts';
-import type { ForwardedHeaders } from '../../protocol/forwarded-headers.ts';
-import type { Message } from '../../protocol/message.ts';
-import type { Askable } from '../../protocol/modern/askable.ts';
+import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
+import type { Message } from '../../protocol/message/message.ts';
 import type { LogLevel } from '../../protocol/modern/log-levels.ts';
+import type { Askable } from '../../protocol/translate/modern-on-legacy/askable.ts';
 import type { Outcomes } from '../../store/outcomes.ts';
 import type { ClientForm } from './client-form.ts';
 import type { ParkedCall } from './parked.ts';

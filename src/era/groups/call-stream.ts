@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { EventId } from '../../protocol/event-id.ts';
 import type { Reason } from '../../protocol/faults.ts';
-import type { ForwardedHeaders } from '../../protocol/forwarded-headers.ts';
-import type { Message } from '../../protocol/message.ts';
+import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
+import type { Message } from '../../protocol/message/message.ts';
+import type { EventId } from '../../protocol/wire/event-id.ts';
 import type { Post, SessionHandle } from '../../session/session-handle.ts';
 import { detach } from '../../util/boundary.ts';
 import { type Place, SessionReply } from './session-reply.ts';

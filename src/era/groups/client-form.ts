@@ -1,10 +1,10 @@
 import type { RequestId } from '../../protocol/faults.ts';
-import { type Message, placeOf, readOwn } from '../../protocol/message.ts';
+import { findPlace, valueAt } from '../../protocol/json/splice.ts';
+import { type Message, placeOf, readOwn } from '../../protocol/message/message.ts';
 import { statusOf } from '../../protocol/modern/error-status.ts';
-import { asLegacyRequest } from '../../protocol/modern/legacy-request.ts';
-import { asModernResponse } from '../../protocol/modern/modern-response.ts';
 import { type Renumbered, renumber, restoreId } from '../../protocol/modern/renumber.ts';
-import { findPlace, valueAt } from '../../protocol/splice.ts';
+import { asLegacyRequest } from '../../protocol/translate/modern-on-legacy/legacy-request.ts';
+import { asModernResponse } from '../../protocol/translate/modern-on-legacy/modern-response.ts';
 
 /** What is known where a response is given its client's form. */
 export interface Answered {

@@ -1,11 +1,11 @@
-import { comparePositions, type EventId } from '../../protocol/event-id.ts';
 import type { Reason, RequestId } from '../../protocol/faults.ts';
-import { type Message, readOwn } from '../../protocol/message.ts';
-import { needOf } from '../../protocol/modern/askable.ts';
-import type { Opened } from '../../protocol/modern/legacy-discovery.ts';
+import { ownFaultOf } from '../../protocol/message/gateway-fault.ts';
+import { type Message, readOwn } from '../../protocol/message/message.ts';
+import { isVendorNotification } from '../../protocol/message/vendor-notification.ts';
 import { type Renumbered, restoreId, restoreToken } from '../../protocol/modern/renumber.ts';
-import { ownFaultOf } from '../../protocol/own-fault.ts';
-import { isVendorNotification } from '../../protocol/vendor-notification.ts';
+import { needOf } from '../../protocol/translate/modern-on-legacy/askable.ts';
+import type { Opened } from '../../protocol/translate/modern-on-legacy/legacy-discovery.ts';
+import { comparePositions, type EventId } from '../../protocol/wire/event-id.ts';
 import { canAsk } from '../../session/rerun.ts';
 import { ServerRequests } from '../../session/server-requests.ts';
 import { StoreUnavailable } from '../../store/store-unavailable.ts';

@@ -1,6 +1,6 @@
 import { type ParamFault, ToolHeaders } from '../../modern/tool-headers.ts';
-import { type ForwardedHeaders, noHeaders } from '../../protocol/forwarded-headers.ts';
-import { type Message, memberValue } from '../../protocol/message.ts';
+import { type ForwardedHeaders, noHeaders } from '../../protocol/http/forwarded-headers.ts';
+import { type Message, memberValue } from '../../protocol/message/message.ts';
 import type { RequestHeaders } from '../../protocol/modern/mirrored-headers.ts';
 import { mayMirror } from '../../protocol/modern/param-headers.ts';
 import type { Principal } from '../../protocol/principal.ts';

@@ -1,7 +1,7 @@
 import type { Answer } from '../../modern/answer.ts';
 import type { Reason } from '../../protocol/faults.ts';
-import type { ForwardedHeaders } from '../../protocol/forwarded-headers.ts';
-import { type Message, placeOf, readOwn } from '../../protocol/message.ts';
+import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
+import { type Message, placeOf, readOwn } from '../../protocol/message/message.ts';
 import { changesFor } from '../../protocol/modern/missed-changes.ts';
 import { listenResult } from '../../protocol/modern/renumber.ts';
 import { acknowledgementOf, agreedFilter, type Filter, readFilter } from '../../protocol/modern/subscription-filter.ts';

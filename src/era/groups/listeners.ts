@@ -1,6 +1,6 @@
 import type { Answer } from '../../modern/answer.ts';
-import type { ForwardedHeaders } from '../../protocol/forwarded-headers.ts';
-import type { Message } from '../../protocol/message.ts';
+import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
+import type { Message } from '../../protocol/message/message.ts';
 import type { Changes } from '../../store/changes.ts';
 import { Listener, type ListeningPlace } from './listener.ts';
 

@@ -1,4 +1,4 @@
-import type { Message } from '../../protocol/message.ts';
+import type { Message } from '../../protocol/message/message.ts';
 
 /** Requests whose outcome nobody would hear of, or that would change what others hear, without a session of one's own. */
 const ofSessions: ReadonlySet<string | undefined> = new Set([

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
-import { type EventId, formatEventId, parseEventId } from '../../protocol/event-id.ts';
 import type { RequestId } from '../../protocol/faults.ts';
-import { withoutMember } from '../../protocol/members.ts';
-import { type Message, placeOf, readOwn } from '../../protocol/message.ts';
+import { withoutMember } from '../../protocol/message/edit-members.ts';
+import { type Message, placeOf, readOwn } from '../../protocol/message/message.ts';
+import { type EventId, formatEventId, parseEventId } from '../../protocol/wire/event-id.ts';
 
 /** A question of the server that a client is to answer under a key (2026-07-28, basic/patterns/mrtr). */
 export interface Question {

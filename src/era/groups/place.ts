@@ -1,11 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Reason } from '../../protocol/faults.ts';
-import type { ForwardedHeaders } from '../../protocol/forwarded-headers.ts';
 import { readHandshake } from '../../protocol/handshake.ts';
-import { type Message, readOwn } from '../../protocol/message.ts';
-import { type Opened, readOpened } from '../../protocol/modern/legacy-discovery.ts';
+import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
+import { type Message, readOwn } from '../../protocol/message/message.ts';
 import type { Principal } from '../../protocol/principal.ts';
 import { legacyRevisions } from '../../protocol/revisions.ts';
+import { type Opened, readOpened } from '../../protocol/translate/modern-on-legacy/legacy-discovery.ts';
 import type { Server } from '../../server/server.ts';
 import type { SessionHandle } from '../../session/session-handle.ts';
 import type { Sessions } from '../../session/sessions.ts';

@@ -1,5 +1,5 @@
-import type { EventId } from '../../protocol/event-id.ts';
 import type { RequestId } from '../../protocol/faults.ts';
+import type { EventId } from '../../protocol/wire/event-id.ts';
 import type { Question } from './parked.ts';
 
 /** A server that asks for more at once is refused the rest (P8): each has its place in the state. */

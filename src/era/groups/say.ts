@@ -1,6 +1,6 @@
 import type { Reason } from '../../protocol/faults.ts';
-import type { ForwardedHeaders } from '../../protocol/forwarded-headers.ts';
-import type { Message } from '../../protocol/message.ts';
+import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
+import type { Message } from '../../protocol/message/message.ts';
 import type { GroupWishes, SessionHandle } from '../../session/session-handle.ts';
 import { SessionReply } from './session-reply.ts';
 

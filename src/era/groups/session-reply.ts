@@ -1,8 +1,8 @@
-import { type EventId, parseEventId } from '../../protocol/event-id.ts';
 import type { Reason } from '../../protocol/faults.ts';
-import type { ForwardedHeaders } from '../../protocol/forwarded-headers.ts';
-import { type Message, readOne } from '../../protocol/message.ts';
-import { decodeEvents } from '../../protocol/sse.ts';
+import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
+import { type Message, readOne } from '../../protocol/message/message.ts';
+import { type EventId, parseEventId } from '../../protocol/wire/event-id.ts';
+import { decodeEvents } from '../../protocol/wire/sse.ts';
 import type { EventSink, Reply } from '../../session/reply.ts';
 
 /** Where a message stands on its stream: behind which event one has to go on to hear it again, or what comes after it. */

@@ -1,4 +1,4 @@
-import type { Message } from '../../protocol/message.ts';
+import type { Message } from '../../protocol/message/message.ts';
 import { digestOf } from '../../protocol/modern/retry.ts';
 import type { Principal } from '../../protocol/principal.ts';
 import type { Server } from '../../server/server.ts';

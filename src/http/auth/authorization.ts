@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import type { Message } from '../../protocol/message.ts';
+import type { Message } from '../../protocol/message/message.ts';
 import { challengeWith } from './challenges.ts';
 import { type Authenticate, type Challenge, type Identity, isChallenge } from './identity.ts';
 import type { ScopeRules } from './scope-rules.ts';

@@ -1,6 +1,6 @@
 import { faultMessage, type Reason, type RequestId } from '../../protocol/faults.ts';
 import type { Era } from '../../protocol/revisions.ts';
-import { encodeMessage } from '../../protocol/sse.ts';
+import { encodeMessage } from '../../protocol/wire/sse.ts';
 import { PassedReply } from '../../session/passed-reply.ts';
 import type { EventSink, Headers, Reply } from '../../session/reply.ts';
 import type { CredentialWatch, Held } from './credential-watch.ts';

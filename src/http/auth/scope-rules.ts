@@ -1,4 +1,4 @@
-import { type Message, memberValue, placeOf } from '../../protocol/message.ts';
+import { type Message, memberValue, placeOf } from '../../protocol/message/message.ts';
 import { matchesGlob } from '../../util/glob.ts';
 
 /** Which scopes a server asks for, as it is configured. */

@@ -1,5 +1,5 @@
 import type { RequestId } from '../../protocol/faults.ts';
-import { type Message, placeOf, readBody } from '../../protocol/message.ts';
+import { type Message, placeOf, readBody } from '../../protocol/message/message.ts';
 import { contain } from '../../util/boundary.ts';
 import { type BackendOwner, keyOf } from './backend-owner.ts';
 import { shownContent } from './shown-content.ts';

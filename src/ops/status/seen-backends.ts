@@ -1,6 +1,6 @@
 import type { Backend, BackendEnd, BackendEvents, OpenBackend } from '../../backend/backend.ts';
 import { SeenThrough } from '../../backend/seen-through.ts';
-import type { ForwardedHeaders } from '../../protocol/forwarded-headers.ts';
+import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
 import { detach } from '../../util/boundary.ts';
 import { type BackendOwner, keyOf } from './backend-owner.ts';
 import type { Flow } from './flow.ts';

@@ -1,7 +1,7 @@
-import { scanObject } from '../json-scan.ts';
-import type { Message } from '../message.ts';
+import { scanObject } from '../json/scan.ts';
+import { errorCodeIn, findPlace, replaceParts, valueAt } from '../json/splice.ts';
+import type { Message } from '../message/message.ts';
 import { legacyRevisions, modernRevisions } from '../revisions.ts';
-import { errorCodeIn, findPlace, replaceParts, valueAt } from '../splice.ts';
 
 /** What a server's answer to `server/discover` says of its era (2026-07-28, basic/transports/stdio, "Backward Compatibility"). */
 export type Discovery =

@@ -1,5 +1,5 @@
 import type { RequestId } from '../faults.ts';
-import { type Message, memberValue, placeOf, protocolVersionKey } from '../message.ts';
+import { type Message, memberValue, placeOf, protocolVersionKey } from '../message/message.ts';
 import { type LogLevel, readLogLevel } from './log-levels.ts';
 
 /** What a request of the modern era says of itself in `params._meta` (2026-07-28, basic, "Per-request protocol fields"). */

@@ -1,5 +1,5 @@
-import type { Message } from '../message.ts';
-import { errorCodeIn } from '../splice.ts';
+import { errorCodeIn } from '../json/splice.ts';
+import type { Message } from '../message/message.ts';
 
 /**
  * The HTTP status of a server's response, where it is the first that a client gets (2026-07-28,

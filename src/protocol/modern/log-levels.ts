@@ -1,4 +1,4 @@
-import { type Message, memberValue } from '../message.ts';
+import { type Message, memberValue } from '../message/message.ts';
 
 /** The levels of log messages, the least severe first (2026-07-28, server/utilities/logging; RFC 5424). */
 const levels = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'] as const;

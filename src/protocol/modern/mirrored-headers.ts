@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { type Message, memberValue, placeOf } from '../message.ts';
+import { type Message, memberValue, placeOf } from '../message/message.ts';
 
 /**
  * The headers that mirror what is in the body of a modern request (2026-07-28, basic/transports/streamable-http, "Request

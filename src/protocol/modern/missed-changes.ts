@@ -1,4 +1,4 @@
-import { type Message, readOwn } from '../message.ts';
+import { type Message, readOwn } from '../message/message.ts';
 import { subscriptionIdKey } from './renumber.ts';
 import {
   acknowledgementOf,

@@ -1,5 +1,5 @@
-import { scanList } from '../json-scan.ts';
-import { findPlace, replaceParts } from '../splice.ts';
+import { scanList } from '../json/scan.ts';
+import { findPlace, replaceParts } from '../json/splice.ts';
 import { mayMirror, readParamHeaders } from './param-headers.ts';
 
 /** A list of tools as a client over HTTP may offer it, and the names of those that were left out. */

@@ -1,6 +1,6 @@
-import { type Message, placeOf } from '../message.ts';
-import { type Scalar, scalarIn } from '../scalar.ts';
-import { findPlace } from '../splice.ts';
+import { type Scalar, scalarIn } from '../json/scalar.ts';
+import { findPlace } from '../json/splice.ts';
+import { type Message, placeOf } from '../message/message.ts';
 import { decodeHeader, encodeHeader, type RequestHeaders } from './mirrored-headers.ts';
 
 /** A parameter of a tool that its calls mirror as `Mcp-Param-<name>` (2026-07-28, server/tools, "x-mcp-header"). */

@@ -1,7 +1,7 @@
 import type { RequestId } from '../faults.ts';
 import type { Place } from '../json/byte-range.ts';
-import { type Message, memberValue, placeOf } from '../message.ts';
-import { findPlace, inOrder, type Replacement, replaceParts } from '../splice.ts';
+import { findPlace, inOrder, type Replacement, replaceParts } from '../json/splice.ts';
+import { type Message, memberValue, placeOf } from '../message/message.ts';
 
 /**
  * The ids of many clients on the one connection to a server that they share: each request goes out under a number of the

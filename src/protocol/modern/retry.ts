@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { scanObject } from '../json-scan.ts';
-import { type Message, placeOf } from '../message.ts';
+import { scanObject } from '../json/scan.ts';
+import { type Message, placeOf } from '../message/message.ts';
 
 /** What a client adds to a request that it sends once more with the input that was asked for (2026-07-28, basic/patterns/mrtr). */
 export interface Retry {

@@ -1,9 +1,9 @@
 import type { Place } from '../json/byte-range.ts';
-import { scanList, scanMember } from '../json-scan.ts';
-import { putMembers } from '../members.ts';
-import { type Message, memberValue, placeOf } from '../message.ts';
-import { scalarIn } from '../scalar.ts';
-import { scalarAt, valueAt } from '../splice.ts';
+import { scalarIn } from '../json/scalar.ts';
+import { scanList, scanMember } from '../json/scan.ts';
+import { scalarAt, valueAt } from '../json/splice.ts';
+import { putMembers } from '../message/edit-members.ts';
+import { type Message, memberValue, placeOf } from '../message/message.ts';
 import { subscriptionIdKey } from './renumber.ts';
 
 /** What a client listens to (2026-07-28, basic/patterns/subscriptions, "Notification Filter"). */

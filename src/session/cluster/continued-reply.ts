@@ -1,7 +1,7 @@
-import type { EventId } from '../../protocol/event-id.ts';
 import { deniesReaching, entryOf, faultMessage, type Reason, type RequestId } from '../../protocol/faults.ts';
-import type { Accepts } from '../../protocol/media-types.ts';
-import { encodeEvents, encodeLastWord, encodeMessage, encodeRetry, noData } from '../../protocol/sse.ts';
+import type { Accepts } from '../../protocol/http/media-types.ts';
+import type { EventId } from '../../protocol/wire/event-id.ts';
+import { encodeEvents, encodeLastWord, encodeMessage, encodeRetry, noData } from '../../protocol/wire/sse.ts';
 import { lastWordOn } from '../lost-stream.ts';
 import { PassedReply } from '../passed-reply.ts';
 import type { EventSink, Headers, Reply } from '../reply.ts';

@@ -1,4 +1,4 @@
-import type { EventId } from '../../protocol/event-id.ts';
+import type { EventId } from '../../protocol/wire/event-id.ts';
 import type { SessionHandle } from '../session-handle.ts';
 import type { ContinuedReply } from './continued-reply.ts';
 import type { ToOwner } from './letters.ts';

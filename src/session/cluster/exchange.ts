@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { type EventId, formatRequests, parseEventId, requestsOf } from '../../protocol/event-id.ts';
 import type { Reason, RequestId } from '../../protocol/faults.ts';
+import { type EventId, formatRequests, parseEventId, requestsOf } from '../../protocol/wire/event-id.ts';
 import { detach } from '../../util/boundary.ts';
 import type { EventSink, Reply } from '../reply.ts';
 import { isHarmless } from '../rerun.ts';

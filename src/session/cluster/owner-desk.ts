@@ -1,7 +1,7 @@
-import { parseEventId } from '../../protocol/event-id.ts';
 import type { Reason } from '../../protocol/faults.ts';
-import type { Accepts } from '../../protocol/media-types.ts';
-import { type Message, readBody } from '../../protocol/message.ts';
+import type { Accepts } from '../../protocol/http/media-types.ts';
+import { type Message, readBody } from '../../protocol/message/message.ts';
+import { parseEventId } from '../../protocol/wire/event-id.ts';
 import type { SessionHandle } from '../session-handle.ts';
 import type { Brought, ToIngress, ToOwner } from './letters.ts';
 import { type Asked, RemoteReply } from './remote-reply.ts';

@@ -1,6 +1,6 @@
 import type { Reason, RequestId } from '../../protocol/faults.ts';
-import type { ForwardedHeaders } from '../../protocol/forwarded-headers.ts';
-import type { Accepts } from '../../protocol/media-types.ts';
+import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
+import type { Accepts } from '../../protocol/http/media-types.ts';
 import type { Asking, EventSink, Headers, Reply } from '../reply.ts';
 import type { ToIngress } from './letters.ts';
 

@@ -1,5 +1,5 @@
-import { type EventId, formatEventId, toldSeq } from '../../protocol/event-id.ts';
-import { encodeEvents, noData } from '../../protocol/sse.ts';
+import { type EventId, formatEventId, toldSeq } from '../../protocol/wire/event-id.ts';
+import { encodeEvents, noData } from '../../protocol/wire/sse.ts';
 import type { EventLog } from '../../store/event-log.ts';
 import { bytesPerWrite, eventsPerRead, upTo } from '../feed.ts';
 import { patientLog } from '../patient-log.ts';

@@ -1,6 +1,6 @@
-import { type EventId, formatEventId } from '../../protocol/event-id.ts';
 import type { RequestId } from '../../protocol/faults.ts';
-import { noHeaders } from '../../protocol/forwarded-headers.ts';
+import { noHeaders } from '../../protocol/http/forwarded-headers.ts';
+import { type EventId, formatEventId } from '../../protocol/wire/event-id.ts';
 import type { Post } from '../session-handle.ts';
 import type { ContinuedReply } from './continued-reply.ts';
 import type { Brought, ToOwner } from './letters.ts';

@@ -1,4 +1,4 @@
-import { comparePositions, type Position } from '../../protocol/event-id.ts';
+import { comparePositions, type Position } from '../../protocol/wire/event-id.ts';
 import { Deque } from '../../util/deque.ts';
 import { ownBytesOf } from '../../util/detached-bytes.ts';
 import { SparseMap } from '../../util/sparse-map.ts';

@@ -1,4 +1,4 @@
-import type { Position } from '../../protocol/event-id.ts';
+import type { Position } from '../../protocol/wire/event-id.ts';
 import type { PendingCall } from '../event-log.ts';
 import type { LogState, SessionRecord, StreamTail } from '../session-records.ts';
 import type { ScriptArgument, ScriptReply } from './script.ts';

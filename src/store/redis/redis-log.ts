@@ -1,4 +1,4 @@
-import { comparePositions, type Position } from '../../protocol/event-id.ts';
+import { comparePositions, type Position } from '../../protocol/wire/event-id.ts';
 import type { AppendOutcome, EventLog, LogLimits, NewEvent, ReadOutcome, StoredEvent } from '../event-log.ts';
 import { requireConsecutive } from '../require-consecutive.ts';
 import { formatPending, formatRequestId, formatTail, parsePlace, textOf } from './codec.ts';

@@ -1,4 +1,4 @@
-import { comparePositions, type Position } from '../../protocol/event-id.ts';
+import { comparePositions, type Position } from '../../protocol/wire/event-id.ts';
 import { writeDigits } from '../../util/digits.ts';
 import type { LogLimits, NewEvent, StoredEvent } from '../event-log.ts';
 import { formatPlace, parsePlace, textOf } from './codec.ts';

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { type ModernHttpOptions, openModernHttp } from '../../../src/backend/modern-http/modern-http.ts';
-import type { ForwardedHeaders } from '../../../src/protocol/forwarded-headers.ts';
+import type { ForwardedHeaders } from '../../../src/protocol/http/forwarded-headers.ts';
 import { answerTo, type HttpServer, json, type Manners, type Received, startHttpServer } from '../http/http-server.ts';
 import { type Opened, openBackend } from '../open-backend.ts';
 

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { CallStream } from '../../../src/era/groups/call-stream.ts';
-import type { EventId } from '../../../src/protocol/event-id.ts';
 import type { Reason } from '../../../src/protocol/faults.ts';
-import { encodeEvents } from '../../../src/protocol/sse.ts';
+import type { EventId } from '../../../src/protocol/wire/event-id.ts';
+import { encodeEvents } from '../../../src/protocol/wire/sse.ts';
 import type { Reply } from '../../../src/session/reply.ts';
 import type { SessionHandle } from '../../../src/session/session-handle.ts';
 

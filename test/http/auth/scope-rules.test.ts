@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { Authorization, hasAll } from '../../../src/http/auth/authorization.ts';
 import { ScopeRules } from '../../../src/http/auth/scope-rules.ts';
 import { withImplied } from '../../../src/http/auth/scopes.ts';
-import { type Message, readBody } from '../../../src/protocol/message.ts';
+import { type Message, readBody } from '../../../src/protocol/message/message.ts';
 
 const rules = new ScopeRules({
   requiredScopes: ['base'],

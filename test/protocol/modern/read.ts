@@ -1,4 +1,4 @@
-import { type Message, readBody } from '../../../src/protocol/message.ts';
+import { type Message, readBody } from '../../../src/protocol/message/message.ts';
 
 /** A message as the gateway reads it. */
 export function read(value: unknown): Message {

@@ -1,5 +1,5 @@
 import { onTestFinished, vi } from 'vitest';
-import { parseEventId } from '../../../src/protocol/event-id.ts';
+import { parseEventId } from '../../../src/protocol/wire/event-id.ts';
 import type { Server } from '../../../src/server/server.ts';
 import type { SessionHandle } from '../../../src/session/session-handle.ts';
 import { keyOfId } from '../../../src/session/session-key.ts';

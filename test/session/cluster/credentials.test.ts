@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
-import { parseCredential } from '../../../src/protocol/credentials.ts';
+import { parseCredential } from '../../../src/protocol/http/client-credentials.ts';
 import { type FakeBackend, readMessage } from '../../support/fake-backend.ts';
 import { createFakeReply, type FakeReply } from '../../support/fake-reply.ts';
 import { initialize, nobody, note, request } from '../session-fixture.ts';

@@ -1,5 +1,5 @@
-import { type EventId, parseEventId } from '../../../src/protocol/event-id.ts';
-import { encodeEvents, encodeMessage } from '../../../src/protocol/sse.ts';
+import { type EventId, parseEventId } from '../../../src/protocol/wire/event-id.ts';
+import { encodeEvents, encodeMessage } from '../../../src/protocol/wire/sse.ts';
 import { Exchange } from '../../../src/session/cluster/exchange.ts';
 import type { Failed, Owner } from '../../../src/session/cluster/exchange-host.ts';
 import type { ToOwner } from '../../../src/session/cluster/letters.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { encodeEvents, noData } from '../../../src/protocol/sse.ts';
+import { encodeEvents, noData } from '../../../src/protocol/wire/sse.ts';
 import { Exchange } from '../../../src/session/cluster/exchange.ts';
 import { acceptsBoth } from '../../support/fake-reply.ts';
 import { note, request, response } from '../session-fixture.ts';

@@ -1,5 +1,5 @@
 import { expect, it, vi } from 'vitest';
-import { formatRequests, parseEventId } from '../../../src/protocol/event-id.ts';
+import { formatRequests, parseEventId } from '../../../src/protocol/wire/event-id.ts';
 import { ContinuedReply } from '../../../src/session/cluster/continued-reply.ts';
 import { Exchange } from '../../../src/session/cluster/exchange.ts';
 import type { ExchangeHost } from '../../../src/session/cluster/exchange-host.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, it, vi } from 'vitest';
-import type { EventId } from '../../../src/protocol/event-id.ts';
+import type { EventId } from '../../../src/protocol/wire/event-id.ts';
 import type { Server } from '../../../src/server/server.ts';
 import { readMessage } from '../../support/fake-backend.ts';
 import { createFakeReply, type FakeReply } from '../../support/fake-reply.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { EventId } from '../../../src/protocol/event-id.ts';
+import type { EventId } from '../../../src/protocol/wire/event-id.ts';
 import type { Head, ToIngress, ToOwner } from '../../../src/session/cluster/letters.ts';
 import { OwnerDesk } from '../../../src/session/cluster/owner-desk.ts';
 import type { EventSink, Reply } from '../../../src/session/reply.ts';

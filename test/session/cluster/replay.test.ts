@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { formatEventId, toldSeq } from '../../../src/protocol/event-id.ts';
+import { formatEventId, toldSeq } from '../../../src/protocol/wire/event-id.ts';
 import { ContinuedReply } from '../../../src/session/cluster/continued-reply.ts';
 import { replay } from '../../../src/session/cluster/replay.ts';
 import { createMemoryStore } from '../../../src/store/memory/memory-store.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { readOwn } from '../../../src/protocol/message.ts';
+import { readOwn } from '../../../src/protocol/message/message.ts';
 import type { Principal } from '../../../src/protocol/principal.ts';
 import { anonymous } from '../../../src/protocol/principal.ts';
 import type { AccountLimits } from '../../../src/session/quotas/account.ts';

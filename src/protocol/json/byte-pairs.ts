@@ -1,0 +1,62 @@
+import { endsRun } from './string-run.ts';
+
+/**
+ * The fast walk through white space and digits, by pairs of bytes. Nobody needs them without end, and a text of 64 MiB can be made
+ * of them (P8).
+ */
+
+/** The kinds of bytes that a run can be of. */
+export const spaces = 1;
+export const digits = 2;
+/** What a string may hold as it is. */
+export const plain = 4;
+
+/** For each pair of bytes the kinds that both are of. The same whichever of them comes first. */
+const kindsOfPair = new Uint8Array(2 ** 16);
+for (const [kind, bytes] of [
+  [spaces, Buffer.from(' \t\n\r')],
+  [digits, Buffer.from('0123456789')],
+  [plain, Buffer.from(Array.from({ length: 256 }, (_, byte) => byte).filter((byte) => endsRun[byte] === 0))],
+] as const)
+  for (const one of bytes)
+    for (const other of bytes) kindsOfPair[one * 256 + other] = (kindsOfPair[one * 256 + other] as number) | kind;
+
+/** The text that was walked last, and its pairs. */
+let viewed: Buffer | undefined;
+let pairs: Uint16Array = new Uint16Array(0);
+
+/** Lets go of the text, which would be kept alive else. */
+export function releasePairs(): void {
+  if (viewed === undefined) return;
+  viewed = undefined;
+  pairs = new Uint16Array(0);
+}
+
+/**
+ * The place of the first byte at or after `from` that is not of this kind, or the text's end.
+ * @param limit where to stop looking, at the earliest
+ */
+export function endOfFar(text: Buffer, from: number, kind: number, limit = text.length): number {
+  const first = text.byteOffset & 1; // the first byte that begins a pair
+  if (viewed !== text) {
+    viewed = text;
+    pairs = new Uint16Array(text.buffer, text.byteOffset + first, Math.max(0, (text.length - first) >> 1));
+  }
+  if (((from - first) & 1) !== 0 && !isOf(text, from, kind)) return from;
+  const view = pairs;
+  let pair = (from - first + 1) >> 1;
+  const end = Math.min(view.length, (limit - first + 1) >> 1);
+  for (; pair <= end - 4; pair += 4) {
+    const one = kindsOfPair[view[pair] as number] as number;
+    const two = kindsOfPair[view[pair + 1] as number] as number;
+    const three = kindsOfPair[view[pair + 2] as number] as number;
+    const four = kindsOfPair[view[pair + 3] as number] as number;
+    if ((one & two & three & four & kind) === 0) break;
+  }
+  while (pair < end && ((kindsOfPair[view[pair] as number] as number) & kind) !== 0) pair += 1;
+  const at = first + pair * 2;
+  return isOf(text, at, kind) ? at + 1 : at;
+}
+
+const isOf = (text: Buffer, at: number, kind: number): boolean =>
+  at < text.length && ((kindsOfPair[(text[at] as number) * 257] as number) & kind) !== 0;

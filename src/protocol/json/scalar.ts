@@ -1,0 +1,20 @@
+import type { Place } from './byte-range.ts';
+
+/** A JSON value that has no members: the only ones that are built of what a peer sent. */
+export type Scalar = string | number | boolean | null;
+
+/** Longer strings and numbers are not built (P8). Names, URIs, levels and ids are all shorter. */
+export const maxScalarBytes = 64 * 1024;
+
+/**
+ * The value at a place in a text that was read before. Undefined for an object or a list, which a peer can make as deep and as wide
+ * as it likes, and for more than `maxScalarBytes`.
+ */
+export function scalarIn(text: Buffer, { start, end }: Place): Scalar | undefined {
+  const first = text[start];
+  if (first === openBrace || first === openBracket || end - start > maxScalarBytes) return undefined;
+  return JSON.parse(text.toString('utf8', start, end)) as Scalar;
+}
+
+const openBrace = 0x7b;
+const openBracket = 0x5b;

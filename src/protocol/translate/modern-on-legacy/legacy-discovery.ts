@@ -1,0 +1,46 @@
+import { valueAt } from '../../json/splice.ts';
+import type { Message } from '../../message/message.ts';
+import { withoutTasks } from '../legacy-on-modern/legacy-client.ts';
+import { serverInfoKey } from '../legacy-on-modern/opening.ts';
+import { noCaching } from './modern-response.ts';
+
+/** What a legacy server's answer to `initialize` says of it, as JSON text. */
+export interface Opened {
+  readonly capabilitiesText: string;
+  /** Undefined if it did not say who it is. */
+  readonly serverInfoText: string | undefined;
+  readonly instructionsText: string | undefined;
+}
+
+/** Reads a legacy server's answer to `initialize`; of an error, that it can do nothing. */
+export function readOpened(response: Message): Opened {
+  const capabilities = valueAt(response.text, ['result', 'capabilities']);
+  const serverInfo = valueAt(response.text, ['result', 'serverInfo']);
+  const instructions = valueAt(response.text, ['result', 'instructions']);
+  return {
+    capabilitiesText: capabilities?.[0] === openBrace ? withoutTasks(capabilities).toString() : '{}',
+    serverInfoText: serverInfo?.[0] === openBrace ? serverInfo.toString() : undefined,
+    instructionsText: instructions?.[0] === quote ? instructions.toString() : undefined,
+  };
+}
+
+/**
+ * The answer to `server/discover` for a legacy server (2026-07-28, server/discover): what it said at `initialize`.
+ * @param idText of the request, as JSON text
+ * @param versions the revisions in which clients can use it here
+ */
+export function discoveryOf(opened: Opened, idText: string, versions: readonly string[]): Buffer {
+  const { capabilitiesText, serverInfoText, instructionsText } = opened;
+  const members = [
+    '"resultType":"complete"',
+    ...noCaching.map(([key, value]) => `"${key}":${value}`),
+    `"supportedVersions":${JSON.stringify(versions)}`,
+    `"capabilities":${capabilitiesText}`,
+    ...(instructionsText === undefined ? [] : [`"instructions":${instructionsText}`]),
+    ...(serverInfoText === undefined ? [] : [`"_meta":{"${serverInfoKey}":${serverInfoText}}`]),
+  ];
+  return Buffer.from(`{"jsonrpc":"2.0","id":${idText},"result":{${members.join()}}}`);
+}
+
+const openBrace = 0x7b;
+const quote = 0x22;

@@ -1,0 +1,138 @@
+/**
+ * Bytes to lines and back, as the STDIO transport frames messages (2025-11-25, basic/transports, "stdio"): one message
+ * per line, ended by LF. Works on bytes: a character of UTF-8 can be split anywhere, and U+2028 is no line end.
+ */
+
+import { joinChunks } from '../../util/join-chunks.ts';
+
+const lf = 0x0a;
+const cr = 0x0d;
+const space = 0x20;
+const byteOrderMark = Buffer.from([0xef, 0xbb, 0xbf]);
+const nothing = Buffer.alloc(0);
+
+/** A fragment of a line is kept uncopied from this size on, if it is most of the memory that it keeps alive. */
+const minKeptBytes = 4096;
+
+/** Cuts a stream of chunks into lines. The lines do not depend on where the chunks were cut. */
+export class LineSplitter {
+  readonly #maxLineBytes: number;
+  // The unfinished line: first whole fragments, then small ones copied together. Large fragments wait as they came, so
+  // that a large line is copied once. Small ones are copied, so that a peer that writes single bytes does not make us
+  // hold an object and a chunk for each; their buffer doubles, so that n of them cost linear time.
+  #fragments: Buffer[] = [];
+  #small = nothing;
+  #smallBytes = 0;
+  #heldBytes = 0;
+  #atStart = true;
+  #overflowed = false;
+
+  /**
+   * @param maxLineBytes the most bytes a line may have before its LF. Stops a peer that writes without line end from
+   *   filling the memory: what is held never exceeds it
+   */
+  constructor({ maxLineBytes }: { readonly maxLineBytes: number }) {
+    this.#maxLineBytes = maxLineBytes;
+  }
+
+  /** Whether a line exceeded the limit. From then on nothing is held and no further line is returned. */
+  get overflowed(): boolean {
+    return this.#overflowed;
+  }
+
+  /**
+   * The lines that this chunk completes, in order, without LF, without one CR before it, without a byte order mark at
+   * the start of the stream; empty lines are left out. A line that lies in one chunk shares its memory.
+   * Takes the chunk over: a later call may leave it empty (`joinChunks`).
+   */
+  push(chunk: Buffer): Buffer[] {
+    const lines: Buffer[] = [];
+    let from = 0;
+    while (!this.#overflowed && from < chunk.length) {
+      const end = chunk.indexOf(lf, from);
+      const part = chunk.subarray(from, end === -1 ? chunk.length : end);
+      if (this.#heldBytes + part.length > this.#maxLineBytes) {
+        this.#overflowed = true;
+        this.#release();
+      } else if (end === -1) {
+        this.#hold(part);
+        break;
+      } else {
+        const line = this.#trim(this.#heldBytes > 0 ? this.#complete(part) : part);
+        if (line.length > 0) lines.push(line);
+        from = end + 1;
+      }
+    }
+    return lines;
+  }
+
+  /** The last line, if the stream ended without LF. */
+  flush(): Buffer | undefined {
+    const line = this.#trim(this.#release());
+    return line.length > 0 ? line : undefined;
+  }
+
+  #hold(part: Buffer): void {
+    this.#heldBytes += part.length;
+    if (part.length >= minKeptBytes && part.length * 2 >= part.buffer.byteLength) {
+      this.#sealSmall();
+      this.#fragments.push(part);
+      return;
+    }
+    const needed = this.#smallBytes + part.length;
+    if (needed > this.#small.length) {
+      const larger = Buffer.allocUnsafe(Math.min(Math.max(needed, 2 * this.#small.length), this.#maxLineBytes));
+      this.#small.copy(larger, 0, 0, this.#smallBytes);
+      this.#small = larger;
+    }
+    part.copy(this.#small, this.#smallBytes);
+    this.#smallBytes = needed;
+  }
+
+  #sealSmall(): void {
+    if (this.#smallBytes > 0) this.#fragments.push(this.#small.subarray(0, this.#smallBytes));
+    this.#small = nothing;
+    this.#smallBytes = 0;
+  }
+
+  #release(): Buffer {
+    this.#sealSmall();
+    const fragments = this.#fragments;
+    const bytes = joinChunks(fragments, this.#heldBytes);
+    this.#fragments = [];
+    this.#heldBytes = 0;
+    return bytes;
+  }
+
+  /** The held line, completed by its last part. */
+  #complete(part: Buffer): Buffer {
+    this.#sealSmall();
+    this.#fragments.push(part);
+    this.#heldBytes += part.length;
+    return this.#release();
+  }
+
+  #trim(raw: Buffer): Buffer {
+    const from =
+      this.#atStart && raw.subarray(0, byteOrderMark.length).equals(byteOrderMark) ? byteOrderMark.length : 0;
+    this.#atStart = false;
+    const to = raw[raw.length - 1] === cr ? raw.length - 1 : raw.length;
+    return from === 0 && to === raw.length ? raw : raw.subarray(from, to);
+  }
+}
+
+/**
+ * The message on one line: raw CR and LF become spaces. In valid JSON they can only be white space between tokens, so
+ * the message stays the same (P1).
+ * @returns the same bytes if it has none, otherwise a copy: the caller's memory is never changed
+ */
+export function flattenLineBreaks(message: Uint8Array): Buffer {
+  // A Buffer searches faster than a Uint8Array.
+  const view = Buffer.isBuffer(message) ? message : Buffer.from(message.buffer, message.byteOffset, message.byteLength);
+  if (!view.includes(lf) && !view.includes(cr)) return view;
+  const flat = Buffer.from(view);
+  for (let at = 0; at < flat.length; at++) {
+    if (flat[at] === lf || flat[at] === cr) flat[at] = space;
+  }
+  return flat;
+}

@@ -1,0 +1,166 @@
+/** The text of Server-Sent Events (WHATWG HTML, section 9.2) as MCP uses them: one JSON text is one event. */
+import { writeDigits } from '../../util/digits.ts';
+import { type EventId, formatEventIdStart, maxEventIdLength, toldSeq } from './event-id.ts';
+
+const lineFeed = 0x0a;
+/** What stands between an event's id and its message: the default type is written out, since some clients do not know it. */
+const messageHead = Buffer.from('\nevent: message\ndata: ');
+
+/** The data of a priming event: it gives a client nothing but a place to resume from. */
+export const noData = Buffer.alloc(0);
+
+/** An event to write: `data` is one line of JSON text, or empty for a priming event. */
+export interface SseEvent extends Omit<EventId, 'requests'> {
+  readonly data: Buffer;
+  /** The stream ends with it: whoever has its id has all responses, so that it names no request. */
+  readonly last?: boolean;
+}
+
+/**
+ * The text of several events as one buffer, so that a burst is one write. A priming event (empty data) carries `retry`,
+ * the reconnection time in milliseconds.
+ * @param requests what the ids of the events end with; see `EventId.requests`
+ */
+export function encodeEvents(events: readonly SseEvent[], retryMs: number, requests = ''): Buffer {
+  const head = headBehind(requests);
+  const primingHead = `${requests}\nretry: ${retryMs}\ndata: `;
+  let size = 0;
+  for (const { data } of events) size += maxEventIdLength + primingHead.length + head.length + data.length;
+  const text = Buffer.allocUnsafe(size);
+  let at = 0;
+  let before: SseEvent | undefined;
+  let beginning = 0; // of what the id of an event shares with that of the one before
+  let sharedLength = 0;
+  for (const event of events) {
+    const { stream, epoch, seq, data, last } = event;
+    if (before?.stream === stream && before.epoch === epoch) {
+      text.copyWithin(at, beginning, beginning + sharedLength);
+      beginning = at;
+    } else {
+      beginning = at;
+      sharedLength = text.write(`id: ${formatEventIdStart(stream, epoch)}`, at, 'latin1');
+    }
+    before = event;
+    at = writeDigits(text, at + sharedLength, seq);
+    if (data.length === 0) at += text.write(primingHead, at, 'latin1');
+    else {
+      const between = last === true ? messageHead : head;
+      text.set(between, at);
+      at += between.length;
+      text.set(data, at);
+      at += data.length;
+    }
+    text[at++] = lineFeed;
+    text[at++] = lineFeed;
+  }
+  return text.subarray(0, at);
+}
+
+let newestRequests = '';
+let newestHead = messageHead;
+
+/** What stands between the number of an event and its message. A burst is of one stream, so the newest is enough. */
+function headBehind(requests: string): Buffer {
+  if (requests !== newestRequests) {
+    newestRequests = requests;
+    newestHead = Buffer.concat([Buffer.from(requests), messageHead]);
+  }
+  return newestHead;
+}
+
+/** An event with all that it can have, each only where it was written. */
+export interface DecodedEvent {
+  readonly id?: string;
+  /** The reconnection time in milliseconds. */
+  readonly retryMs?: number;
+  /** `message` for the messages of MCP. */
+  readonly type?: string;
+  /** One line; empty for a priming event. */
+  readonly data?: Buffer;
+}
+
+/** The text of one event of any kind. */
+export function encodeEvent({ id, retryMs, type, data }: DecodedEvent): Buffer {
+  const head = [
+    id === undefined ? '' : `id: ${id}\n`,
+    retryMs === undefined ? '' : `retry: ${retryMs}\n`,
+    type === undefined ? '' : `event: ${type}\n`,
+  ].join('');
+  if (data === undefined) return Buffer.from(`${head}\n`);
+  return Buffer.concat([Buffer.from(`${head}data: `), data, Buffer.from('\n\n')]);
+}
+
+/**
+ * The events in a text that the functions of this file wrote, for those who carry them in another form: the exact inverse
+ * of `encodeEvents` and `encodeEvent`. Throws for any other text, which would be a fault of the gateway. The data are parts
+ * of `text`, not copies.
+ */
+export function decodeEvents(text: Buffer): DecodedEvent[] {
+  const events: DecodedEvent[] = [];
+  let event: { -readonly [K in keyof DecodedEvent]: DecodedEvent[K] } = {};
+  let at = 0;
+  while (at < text.length) {
+    const end = text.indexOf(lineFeed, at);
+    if (end < 0) break;
+    if (end === at) {
+      events.push(event);
+      event = {};
+    } else if (!readField(event, text.subarray(at, end))) break;
+    at = end + 1;
+  }
+  if (at < text.length || Object.keys(event).length > 0) throw new Error('a text that is no sequence of events');
+  return events;
+}
+
+/** Reads one line; false for one that is not written here. */
+function readField(event: { -readonly [K in keyof DecodedEvent]: DecodedEvent[K] }, line: Buffer): boolean {
+  const colon = line.indexOf(': ');
+  const value = line.subarray(colon + 2);
+  switch (line.toString('latin1', 0, Math.max(0, colon))) {
+    case 'data':
+      event.data = value;
+      return true;
+    case 'id':
+      event.id = value.toString('latin1');
+      return true;
+    case 'event':
+      event.type = value.toString('latin1');
+      return true;
+    case 'retry':
+      event.retryMs = Number(value.toString('latin1'));
+      return true;
+    default:
+      return false;
+  }
+}
+
+/** The text of one message as an event without an id: it cannot be resumed from. */
+export const encodeMessage = (text: Buffer): Buffer => encodeEvent({ type: 'message', data: text });
+
+/**
+ * The gateway's last word on a stream that it cannot continue, for each request of it: the last one has an id with which its
+ * client is told that nothing follows.
+ */
+export function encodeLastWord(texts: readonly string[], { stream, epoch }: Pick<EventId, 'stream' | 'epoch'>): Buffer {
+  const id = `${formatEventIdStart(stream, epoch)}${toldSeq}`;
+  return Buffer.concat(
+    texts.map((text, index) =>
+      encodeEvent({ ...(index === texts.length - 1 && { id }), type: 'message', data: Buffer.from(text) }),
+    ),
+  );
+}
+
+/**
+ * A comment line: keeps a connection from looking idle; clients ignore it. No empty line follows it: some readers take one
+ * for the end of an event as soon as they have seen an id.
+ */
+export const keepAliveComment = Buffer.from(': keep-alive\n');
+
+/**
+ * Tells a reader of a stream that events before the following ones are no longer kept. Its type is unknown to MCP
+ * clients, which skip it; people and tools can see it.
+ */
+export const gapEvent = encodeEvent({ type: 'gap', data: Buffer.from('{"reason":"history_lost"}') });
+
+/** The reconnection time alone, without an event (WHATWG HTML, section 9.2.6). */
+export const encodeRetry = (ms: number): Buffer => encodeEvent({ retryMs: Math.ceil(ms) });

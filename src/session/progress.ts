@@ -1,7 +1,0 @@
-import { scalarAt } from '../protocol/splice.ts';
-
-/** What a progress notification reports; NaN if that is no number. */
-export function progressOf(notification: Buffer): number {
-  const progress = scalarAt(notification, ['params', 'progress']);
-  return typeof progress === 'number' ? progress : Number.NaN;
-}

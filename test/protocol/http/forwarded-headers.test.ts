@@ -1,0 +1,32 @@
+import { describe, expect, it } from 'vitest';
+import { maxForwardedBytes, noHeaders, readForwardedHeaders } from '../../../src/protocol/http/forwarded-headers.ts';
+
+describe('readForwardedHeaders', () => {
+  it('takes the listed ones and nothing else', () => {
+    const headers = { authorization: 'Bearer a', 'x-team': 'b', cookie: 'c', accept: '*/*' };
+    expect(readForwardedHeaders(headers, ['x-team', 'authorization', 'x-none'])).toEqual({
+      'x-team': 'b',
+      authorization: 'Bearer a',
+    });
+    expect(readForwardedHeaders(headers, [])).toBe(noHeaders);
+  });
+
+  it('[S16] leaves out what is for this hop alone', () => {
+    const headers = { 'x-a': '1', 'x-b': '2', connection: 'close, X-A,x-c' };
+    expect(readForwardedHeaders(headers, ['x-a', 'x-b'])).toEqual({ 'x-b': '2' });
+  });
+
+  it('takes an empty one for none', () => {
+    expect(readForwardedHeaders({ authorization: '' }, ['authorization'])).toEqual({});
+  });
+
+  it('knows what every object has for no header', () => {
+    expect(readForwardedHeaders({}, ['constructor', '__proto__', 'toString'])).toEqual({});
+  });
+
+  it('refuses more than the limit, in all', () => {
+    const fits = 'x'.repeat(maxForwardedBytes / 2 - 1);
+    expect(readForwardedHeaders({ a: fits, b: fits }, ['a', 'b'])).toEqual({ a: fits, b: fits });
+    expect(readForwardedHeaders({ a: fits, b: `${fits}x` }, ['a', 'b'])).toBe('too_large');
+  });
+});

@@ -1,0 +1,512 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { Members } from '../../../src/protocol/json/object-members.ts';
+import { type ScanOutcome, scanJson } from '../../../src/protocol/json/scan.ts';
+import { cpuMsOf } from '../../support/cpu-time.ts';
+import { anyText, bytesOfInterest, mutate, mutation } from '../../support/json-texts.ts';
+import { assertScan, parses } from '../../support/plain-json.ts';
+
+const deep = 1_000;
+
+/** A copy that lies at an offset of its ArrayBuffer, between quotes that a reader must not see. */
+function atOffset(bytes: Uint8Array, offset: number): Buffer {
+  const memory = new ArrayBuffer(bytes.length + 16);
+  new Uint8Array(memory).fill(0x22);
+  const copy = Buffer.from(memory, offset, bytes.length);
+  copy.set(bytes);
+  return copy;
+}
+
+const expectSame = (bytes: Buffer, maxDepth = deep): void => assertScan(bytes, maxDepth);
+const scan = (text: string, maxDepth = deep): ScanOutcome => scanJson(Buffer.from(text), maxDepth);
+const faultOf = (outcome: ScanOutcome): string | undefined => (outcome.ok ? undefined : outcome.fault);
+
+describe('scanJson accepts exactly what JSON.parse accepts', () => {
+  it('any JSON text, with the members of its routing levels in the right ranges', () => {
+    fc.assert(
+      fc.property(anyText, (text) => expectSame(Buffer.from(text))),
+      { numRuns: 1_500 },
+    );
+  });
+
+  it('[B01] any text with some of its bytes changed, invalid UTF-8 among them', () => {
+    fc.assert(
+      fc.property(anyText, fc.array(mutation, { minLength: 1, maxLength: 3 }), (text, mutations) =>
+        expectSame(mutate(text, mutations)),
+      ),
+      { numRuns: 3_000 },
+    );
+  });
+
+  it('any bytes', () => {
+    fc.assert(
+      fc.property(fc.array(fc.constantFrom(...bytesOfInterest), { maxLength: 12 }), (bytes) =>
+        expectSame(Buffer.from(bytes)),
+      ),
+      { numRuns: 3_000 },
+    );
+  });
+
+  it('[B01] all truncations of a text that holds every token', () => {
+    const text =
+      '{"jsonrpc":"2.0","id":-1.5e+3,"method":"tools/call é€🌍","params":{"_meta":{"progressToken":"t\\u0041\\n"},"a":[true,false,null,{},[]]}}';
+    const bytes = Buffer.from(text);
+    expectSame(bytes);
+    for (let end = 0; end < bytes.length; end++)
+      expect(scanJson(bytes.subarray(0, end), deep).ok, `${end}`).toBe(false);
+  });
+
+  it('the same at every alignment of the memory that it lies in', () => {
+    fc.assert(
+      fc.property(anyText, fc.array(mutation, { maxLength: 1 }), fc.nat({ max: 7 }), (text, mutations, offset) => {
+        const bytes = mutate(text, mutations);
+        expect(scanJson(atOffset(bytes, offset), deep)).toEqual(scanJson(Buffer.from(bytes), deep));
+        expectSame(atOffset(bytes, offset));
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+
+  it('reads nothing beyond the end of its buffer', () => {
+    for (const text of [
+      '"',
+      '"a',
+      '1',
+      '-',
+      'tru',
+      '{"a":1',
+      '[1',
+      `"${'x'.repeat(40)}`,
+      `"${'x'.repeat(41)}`,
+      '"\\',
+      '"\\u00',
+    ]) {
+      const bytes = Buffer.from(text);
+      for (let offset = 0; offset < 8; offset++) {
+        expect(scanJson(atOffset(bytes, offset), deep).ok, text).toBe(parses(text));
+      }
+    }
+  });
+});
+
+describe('scanJson and single values', () => {
+  it.each([
+    ...['0', '-0', '1', '-1', '10', '1.5', '1e5', '1E5', '1e+5', '1e-5', '1.5e10', '1e400', '-1e400'],
+    ...['123456789012345678901234567890', '0.0', '0e0', '-0.0e-0', 'true', 'false', 'null', '""', '[]', '{}'],
+    ...[' 1 ', '\t\r\n1\n', '"\\u0000"', '"\\ud800"', '"\u2028\u2029"', '"\x7f"', '"\ufeff"', '{"":0}', '[[],[{}]]'],
+  ])('takes %j', (text) => {
+    expect(scan(text).ok).toBe(true);
+    expectSame(Buffer.from(text));
+  });
+
+  it.each([
+    ...[
+      '',
+      ' ',
+      '01',
+      '-01',
+      '1.',
+      '.5',
+      '+1',
+      '-',
+      '--1',
+      '1e',
+      '1e+',
+      '1.e1',
+      '1.5.5',
+      '0x1',
+      '1_0',
+      'Infinity',
+      'NaN',
+    ],
+    ...[
+      '- 1',
+      '1 2',
+      'tru',
+      'True',
+      'nul',
+      'nulll',
+      'undefined',
+      "'a'",
+      '"',
+      '"\\"',
+      '"\\x41"',
+      '"\\u12"',
+      '"\\u12g4"',
+    ],
+    ...['"\\u{41}"', '"\n"', '"\t"', '"\x00"', '"\x1f"', '[', ']', '[1', '[1,', '[1,]', '[,1]', '[,]', '[1 2]', '[1]]'],
+    ...[
+      '{',
+      '}',
+      '{"a"',
+      '{"a":',
+      '{"a":1',
+      '{"a":1,',
+      '{"a":1,}',
+      '{,}',
+      '{a:1}',
+      '{"a" 1}',
+      '{"a"::1}',
+      '{"a":1 "b":2}',
+    ],
+    ...['{1:1}', '{"a":1]', '[1}', '{null:1}', '{[]:1}', '//\n1', '/**/1', '1//', '\u00a01', '\u20281', '\v1', '\f1'],
+    ...['\ufeff1', '\ufeff{}', '{}\ufeff', '1\x00', '\x001', '[1,\n,2]', '[[[]]', '{"a":{"b":1}', '{"a":[}]'],
+  ])('[B01] refuses %j', (text) => {
+    expect(parses(text)).toBe(false);
+    expect(faultOf(scan(text))).toBe('not_json');
+    expect(faultOf(scan(`{"params":${text}}`))).toBe(
+      text.trim() !== '' && parses(`{"params":${text}}`) ? undefined : 'not_json',
+    );
+  });
+
+  it.each([
+    ['a lone continuation byte', '80'],
+    ['a byte that never is UTF-8', 'ff'],
+    ['an overlong quote', 'c0a2'],
+    ['an overlong slash of three bytes', 'e080af'],
+    ['a surrogate', 'eda080'],
+    ['a truncated character', 'e282'],
+    ['a code point above U+10FFFF', 'f4908080'],
+    ['a truncated character before the quote', 'f09f8c'],
+  ])('[B01] refuses invalid UTF-8: %s', (_, hex) => {
+    const bad = Buffer.from(hex, 'hex');
+    for (const [before, after] of [
+      ['"', '"'],
+      ['{"', '":1}'],
+      [`{"a":"${'x'.repeat(30)}`, '"}'],
+    ] as const) {
+      expect(faultOf(scanJson(Buffer.concat([Buffer.from(before), bad, Buffer.from(after)]), deep))).toBe('not_json');
+    }
+  });
+
+  it('takes UTF-16 and UTF-32 for what they are: not JSON in UTF-8', () => {
+    expect(faultOf(scanJson(Buffer.from('{"a":1}', 'utf16le'), deep))).toBe('not_json');
+    expect(faultOf(scanJson(Buffer.from('\ufeff{"a":1}', 'utf16le'), deep))).toBe('not_json');
+  });
+});
+
+describe('scanJson and long strings', () => {
+  it('finds a quote, backslash or control character at each place, at each alignment', () => {
+    const length = 70;
+    for (const special of ['"', '\\', '\\"', '\\u0041', '\n', '\x00', '\x1f', ' ', '\x7f', '!', '#', '[', ']', 'é']) {
+      for (let place = 0; place <= length; place++) {
+        const text = `{"s":"${'x'.repeat(place)}${special}${'y'.repeat(length - place)}","id":1}`;
+        const bytes = Buffer.from(text);
+        const ok = parses(text);
+        for (const offset of [0, 1, 2, 3, 7]) expect(scanJson(atOffset(bytes, offset), deep).ok, text).toBe(ok);
+      }
+    }
+  });
+
+  it('takes strings of every length around the boundaries, as keys too', () => {
+    for (let length = 0; length <= 64; length++) {
+      for (let offset = 0; offset < 8; offset++) {
+        const word = 'k'.repeat(length);
+        const bytes = atOffset(Buffer.from(`{"${word}":"${word}"}`), offset);
+        const outcome = scanJson(bytes, deep);
+        expect(outcome.ok && outcome.values[0]?.message).toEqual({
+          keys: [word],
+          starts: [length + 4],
+          ends: [2 * length + 6],
+        });
+        expect(scanJson(bytes.subarray(0, -2), deep).ok).toBe(false);
+      }
+    }
+  });
+});
+
+describe('scanJson and routing members', () => {
+  it('resolves escapes in keys, so that "\\u0069d" is id', () => {
+    const text = '{"\\u0069d":7,"\\u0070arams":{"\\u005fmeta":{"progress\\u0054oken":"t"}}}';
+    const outcome = scan(text);
+    if (!outcome.ok) throw new Error(outcome.fault);
+    const [{ message, params, meta }] = outcome.values as [(typeof outcome.values)[0]];
+    const slice = (members: Members | undefined, key: string) => {
+      const index = members?.keys.indexOf(key) ?? -1;
+      return index < 0 ? undefined : text.slice(members?.starts[index], members?.ends[index]);
+    };
+    expect(slice(message, 'id')).toBe('7');
+    expect(slice(params, '_meta')).toBe('{"progress\\u0054oken":"t"}');
+    expect(slice(meta, 'progressToken')).toBe('"t"');
+    expect(slice(meta, 'id')).toBeUndefined();
+    expect(slice(undefined, 'id')).toBeUndefined();
+  });
+
+  it('reads the keys that are there, whatever stood in their place in the text before', () => {
+    const texts = [
+      '{"id":1}',
+      '{"i":1}',
+      '{"id2":1}',
+      '{"\\u0069d":1}',
+      '{"i\\"":1}',
+      '{"id\\"":1}',
+      '{"ïd":1}',
+      '{"":1}',
+    ];
+    for (const before of texts) {
+      for (const text of texts) {
+        scan(before);
+        const outcome = scan(text);
+        const keys = outcome.ok ? outcome.values[0]?.message?.keys : outcome.fault;
+        expect(keys, `${text} after ${before}`).toEqual(Object.keys(JSON.parse(text)));
+      }
+      expect(faultOf(scan('{"id":1,"id":1}')), before).toBe('duplicate_key');
+    }
+  });
+
+  it.each([
+    ['in the message', '{"id":1,"id":1}'],
+    ['in the message, one of them escaped', '{"id":1,"\\u0069d":2}'],
+    ['in the message, the params', '{"params":{},"params":{}}'],
+    ['in the message, an unknown key', '{"x":1,"y":2,"x":3}'],
+    ['in the message, the empty key', '{"":1,"":2}'],
+    ['in the message, __proto__', '{"__proto__":1,"__proto__":2}'],
+    ['in params', '{"params":{"name":1,"name":1}}'],
+    ['in params, the _meta', '{"params":{"_meta":{},"_meta":1}}'],
+    ['in params._meta', '{"params":{"_meta":{"progressToken":1,"progressToken":2}}}'],
+    ['in params._meta, one escaped', '{"params":{"_meta":{"progressToken":1,"progress\\u0054oken":2}}}'],
+    ['in the second of a batch', '[{"id":1},{"id":2,"id":3}]'],
+    ['after more keys than are compared in pairs', `{${keys(40)},"k3":0}`],
+    ['as the last of many', `{"params":{${keys(5_000)},"k4999":0}}`],
+    ['as a lone surrogate', '{"\\ud800":1,"\\uD800":2}'],
+  ])('[B04] [A08] refuses a key that stands twice %s', (_, text) => {
+    expect(faultOf(scan(text))).toBe('duplicate_key');
+  });
+
+  it.each([
+    ['in arguments', '{"params":{"arguments":{"a":1,"a":2}}}'],
+    ['below _meta', '{"params":{"_meta":{"x":{"a":1,"a":2}}}}'],
+    ['in _meta of the message itself', '{"_meta":{"a":1,"a":2}}'],
+    ['in _meta deeper down', '{"params":{"params":{"_meta":{"a":1,"a":2}}}}'],
+    ['in a result', '{"result":{"a":1,"a":2},"id":1}'],
+    ['in a list', '{"params":[{"a":1,"a":2}]}'],
+    ['in a batch within a batch', '[[{"id":1,"id":2}]]'],
+    ['in different objects', '[{"id":1},{"id":1}]'],
+    ['in another case', '{"id":1,"ID":2,"Id":3,"\u0131d":4}'],
+    ['in another normal form', '{"\u00e9":1,"e\u0301":2}'],
+  ])('[A08] lets pass a key that stands twice %s', (_, text) => {
+    expect(scan(text).ok).toBe(true);
+  });
+
+  it.each(['__proto__', 'constructor', 'toString', 'hasOwnProperty', 'prototype', 'length'])(
+    '[S18] takes %s for an ordinary key, once',
+    (key) => {
+      const text = `{"${key}":{"x":1},"params":{"${key}":2,"_meta":{"${key}":[3]}}}`;
+      expectSame(Buffer.from(text));
+      const outcome = scan(text);
+      expect(outcome.ok && outcome.values[0]?.message?.keys).toEqual([key, 'params']);
+      expect(faultOf(scan(`{"${key}":1,"${key}":2}`))).toBe('duplicate_key');
+      expect(Object.hasOwn(Object.prototype, 'x')).toBe(false);
+    },
+  );
+
+  it('takes apart batches, and leaves what is in them to its reader', () => {
+    const text = ' [ {"id":1} , 2 , [] , {"params":{"_meta":{}}} ] ';
+    const outcome = scan(text);
+    if (!outcome.ok) throw new Error(outcome.fault);
+    expect(outcome.batch).toBe(true);
+    expect(outcome.values.map(({ start, end }) => text.slice(start, end))).toEqual([
+      '{"id":1}',
+      '2',
+      '[]',
+      '{"params":{"_meta":{}}}',
+    ]);
+    // What one message has does not stick to the next.
+    expect(
+      outcome.values.map(({ message, params, meta }) => [message, params, meta].map((found) => found !== undefined)),
+    ).toEqual([
+      [true, false, false],
+      [false, false, false],
+      [false, false, false],
+      [true, true, true],
+    ]);
+    expect(scan('[]')).toEqual({ ok: true, batch: true, values: [] });
+    expect(scan('[{"params":{"_meta":{"a":1}}},{"params":{}},{}]')).toMatchObject({
+      values: [{ meta: { keys: ['a'] } }, { params: { keys: [] }, meta: undefined }, { params: undefined }],
+    });
+  });
+});
+
+describe('scanJson and depth', () => {
+  const nested = (count: number, open: string, close: string, inner = ''): string =>
+    open.repeat(count) + inner + close.repeat(count);
+
+  it.each([
+    ['lists', nested(99, '[', ']'), 100],
+    ['objects', nested(99, '{"a":', '}', '1'), 100],
+    ['both in turn', nested(49, '[{"a":', '}]', '1'), 99],
+    ['through the routing levels', `{"params":{"_meta":{"a":${nested(97, '[', ']')}}}}`, 100],
+    ['with white space', nested(99, ' [ ', ' ] '), 100],
+  ])('[B04] takes %s to the limit and refuses one more', (_, inner, maxDepth) => {
+    const text = inner.startsWith('{"params"') ? inner : `{"x":${inner}}`;
+    expect(scan(text, maxDepth).ok).toBe(true);
+    expect(faultOf(scan(text, maxDepth - 1))).toBe('too_deep');
+  });
+
+  it('counts depth, not brackets', () => {
+    expect(scan(`{"x":[${'[],'.repeat(1_000)}{"a":[]}]}`, 4).ok).toBe(true);
+  });
+
+  it("[B03] does not count a batch's own brackets", () => {
+    expect(scan('[{"a":[]}]', 2).ok).toBe(true);
+    expect(faultOf(scan('[{"a":[]}]', 1))).toBe('too_deep');
+    expect(faultOf(scan('[[[]]]', 1))).toBe('too_deep');
+  });
+
+  it.each([1, 2, 3])('refuses routing levels that lie below a limit of %i', (maxDepth) => {
+    expectSame(Buffer.from('{"params":{"_meta":{"a":1}}}'), maxDepth);
+    expectSame(Buffer.from('{"params":{"_meta":{"a":[]}}}'), maxDepth);
+    expectSame(Buffer.from('{"a":[[]]}'), maxDepth);
+  });
+
+  it.each(['[', '{"a":', '{"params":', '[{"_meta":'])('[B04] survives a million times %s', (open) => {
+    const text = Buffer.from(open.repeat(1_000_000));
+    expect(faultOf(scanJson(text, 100))).toBe('too_deep');
+    expect(['not_json', 'too_many_values']).toContain(faultOf(scanJson(text, Number.POSITIVE_INFINITY)));
+  });
+
+  it('reads a million levels without a limit', () => {
+    const count = 1_000_000;
+    expect(scan(nested(count, '[', ']'), Number.POSITIVE_INFINITY).ok).toBe(true);
+    expect(scan(nested(count, '{"a":', '}', '0'), Number.POSITIVE_INFINITY).ok).toBe(true);
+    expect(scan(`${nested(count, '[', ']')}]`, Number.POSITIVE_INFINITY).ok).toBe(false);
+  });
+});
+
+describe('scanJson takes linear time', () => {
+  const mebibytes = 2;
+  const size = mebibytes * 1024 * 1024;
+  const fill = (piece: string, before: string, after: string): Buffer => {
+    const text = piece.repeat(Math.ceil((size - before.length - after.length) / Buffer.byteLength(piece)));
+    return Buffer.from(before + text.slice(0, text.length - (piece.endsWith(',') ? 1 : 0)) + after);
+  };
+
+  // Far above what a loaded machine needs (some 10 to 500 ms), far below what anything quadratic takes (minutes).
+  it.each([
+    ['one long string', fill('x', '{"id":1,"params":{"a":"', '"}}')],
+    ['one long string of other alphabets', fill('€', '{"id":1,"params":{"a":"', '"}}')],
+    ['escapes', fill('\\n', '{"id":1,"params":{"a":"', '"}}')],
+    ['unicode escapes', fill('\\u0041', '{"id":1,"params":{"a":"', '"}}')],
+    ['strings just longer than a run read by bytes', fill(`"${'x'.repeat(25)}\\t",`, '{"id":1,"params":{"a":[', ']}}')],
+    ['small tokens', fill('1,', '{"id":1,"params":{"a":[', ']}}')],
+    ['empty lists', fill('[],', '{"id":1,"params":{"a":[', ']}}')],
+    ['short strings', fill('"",', '{"id":1,"params":{"a":[', ']}}')],
+    ['white space', fill(' \n', '{"id":1,"params":{"a":[', ']}}')],
+    ['one long number', fill('1', '{"id":1,"params":{"a":', '}}')],
+    ['a batch of scalars', fill('1,', '[', ']')],
+    ['a batch of messages', fill('{"params":{"_meta":{}}},', '[', ']')],
+    ['escaped keys deep down', fill('{"\\u0061":1},', '{"id":1,"params":{"a":[', ']}}')],
+    ['a long key deep down', fill('k', '[{"id":1,"params":{"a":{"', '":1}}}]')],
+    ['a long escaped key deep down', fill('\\u006b', '{"params":{"a":{"', '":1}}}')],
+  ])('2 MiB of %s in under three seconds of processor time', (_, bytes) => {
+    expect(cpuMsOf(() => expect(scanJson(bytes, 100, unlimited).ok).toBe(true))).toBeLessThan(3_000);
+  });
+
+  it.each([10_000, 100_000])('%i keys of a message, of its params and of its _meta', (count) => {
+    const members = keys(count);
+    const bytes = Buffer.from(`{${members},"params":{${members},"_meta":{${members}}}}`);
+    let outcome: ScanOutcome | undefined;
+    expect(
+      cpuMsOf(() => {
+        outcome = scanJson(bytes, 100, unlimited);
+      }),
+    ).toBeLessThan(3_000);
+    expect(outcome?.ok && outcome.values[0]?.meta?.keys.length).toBe(count);
+  });
+
+  it('keys that look like numbers, whose hashes collide easily', () => {
+    // V8 hashes a string that is an array index by its value: multiples of a power of two share the low bits.
+    const members = Array.from({ length: 50_000 }, (_, index) => `"${index * 65_536}":0`).join();
+    const text = Buffer.from(`{"params":{${members}}}`);
+    expect(cpuMsOf(() => expect(scanJson(text, 100, unlimited).ok).toBe(true))).toBeLessThan(3_000);
+  });
+});
+
+/** As no reader has it: for how the time grows. */
+const unlimited = { maxBatch: Number.POSITIVE_INFINITY, maxMembers: Number.POSITIVE_INFINITY, foldsKeys: false };
+
+describe('what is bounded in every text', () => {
+  it.each([
+    ['more members than 8,192', 'too_many_members', `{${keys(8_193)}}`],
+    ['more members of params', 'too_many_members', `{"params":{${keys(8_193)}}}`],
+    ['a key of more than 4,096 bytes', 'key_too_long', `{"params":{"${'k'.repeat(4_097)}":1}}`],
+    ['a batch of more than 1,000 values', 'batch_too_large', `[${'{},'.repeat(1_000)}{}]`],
+    ['more than 2^22 values in 9 MiB', 'too_many_values', `{"params":{"a":[${'0,'.repeat(2 ** 22 + 2 ** 19)}0]}}`],
+    ['more than 2^20 values in 40 MiB', 'too_many_values', `{"a":[${`0,${' '.repeat(38)}`.repeat(2 ** 20)}0]}`],
+    ['twice as many escapes', 'too_many_values', `{"a":"${'\\nxxxxxxxxxxxxxxxxxx'.repeat(2 ** 21 + 1)}"}`],
+    [
+      'values and escapes together',
+      'too_many_values',
+      `{"a":[${`"\\n",${' '.repeat(40)}`.repeat(2 ** 20 - 2 ** 18)}0]}`,
+    ],
+  ])('[S-06] [C-05] %s: %s', (_, fault, text) => {
+    expect(faultOf(scan(text))).toBe(fault);
+  });
+
+  it('[S-05] so many are read: any number in 8 MiB, two million in 16, a million values or two million escapes in more', () => {
+    for (const part of ['0,', '[],', '"",', '{"":0},'])
+      expect(scan(`{"a":[${part.repeat(Math.floor((2 ** 23 - 10) / part.length))}0]}`).ok).toBe(true);
+    expect(scan(`{"a":"${'\\n'.repeat(2 ** 22 - 10)}"}`).ok).toBe(true);
+    expect(scan(`{"a":[${'123456,'.repeat(2 ** 21 - 10)}0]}`).ok).toBe(true);
+    expect(scan(`{"a":[${`0,${' '.repeat(38)}`.repeat(2 ** 20 - 10)}0]}`).ok).toBe(true);
+    expect(scan(`{"a":"${'\\nxxxxxxxxxxxxxxxxxx'.repeat(2 ** 21 - 10)}"}`).ok).toBe(true);
+  });
+
+  it('a text that is cut in a string leaves the reading of strings as fast as it was', () => {
+    const text = Buffer.from(`{"a":[${`"${'x'.repeat(30)}",`.repeat(200_000)}0]}`);
+    const least = (): number =>
+      Math.min(...Array.from({ length: 7 }, () => cpuMsOf(() => expect(scanJson(text, 100).ok).toBe(true))));
+    const before = least();
+    for (let cut = 20; cut < 60; cut += 1) scanJson(text.subarray(0, cut), 100);
+    expect(least()).toBeLessThan(before * 2);
+  });
+
+  it('[S-06] so much is read: 8,192 members, a key of 4,096 bytes, 1,000 values', () => {
+    for (const text of [`{${keys(8_192)}}`, `{"${'k'.repeat(4_096)}":1}`, `[${'{},'.repeat(999)}{}]`])
+      expect(scan(text).ok).toBe(true);
+  });
+});
+
+const judged = { maxBatch: 100, maxMembers: 4_096, foldsKeys: true };
+
+describe('keys of a text that is judged', () => {
+  it.each([
+    ['as a known one of the message', '{"id":1,"method":"a","Method":"b"}'],
+    ['as a known one that is not there', '{"id":1,"PARAMS":{}}'],
+    ['as a known one of params', '{"params":{"name":"a","Name":"b"}}'],
+    ['as a known one of _meta', '{"params":{"_meta":{"progresstoken":1}}}'],
+    ['as another one', '{"params":{"Vendor":1,"vendor":2}}'],
+    ['as another one of _meta', '{"params":{"_meta":{"a/b":1,"a/B":2}}}'],
+    ['with a long s', '{"param\u017f":{}}'],
+    ['with a Kelvin sign', '{"params":{"tas\u212a":{}}}'],
+    ['in an escape', '{"params":{"n\u0041me":"b"}}'],
+    ['as the last of many', `{"params":{${keys(3_000)},"K7":0}}`],
+    ['in a batch', '[{"id":1},{"id":2,"Id":3}]'],
+  ])('[S-03] differ in more than case: %s', (_, text) => {
+    expect(scan(text).ok).toBe(true);
+    for (let round = 0; round < 2; round += 1)
+      expect(faultOf(scanJson(Buffer.from(text), 100, judged))).toBe('duplicate_key');
+  });
+
+  it.each([
+    ['deeper than routing looks', '{"params":{"arguments":{"a":1,"A":2,"Name":3}}}'],
+    ['of another level', '{"params":{"Result":1,"_meta":{"Name":1,"Method":2}}}'],
+    ['of a vendor', '{"params":{"Vendor":1,"_meta":{"X-Trace":1}}}'],
+    ['with a dotless i, which has no other case', '{"\u0131d":1}'],
+    ['of different objects', '[{"x":1},{"X":1}]'],
+  ])('[S-03] may be any otherwise: %s', (_, text) => {
+    expect(scanJson(Buffer.from(text), 100, judged).ok).toBe(true);
+  });
+
+  it('[S-03] are judged also where a text before, of a server, had the same ones', () => {
+    for (const key of ['Method', 'method', 'METHOD', 'x', 'X']) {
+      const text = Buffer.from(`{"id":1,"${key}":2}`);
+      expect(scanJson(text, 100).ok).toBe(true);
+      expect(scanJson(text, 100, judged).ok).toBe(key === 'method' || key.toLowerCase() === 'x');
+    }
+  });
+});
+
+function keys(count: number): string {
+  return Array.from({ length: count }, (_, index) => `"k${index}":${index}`).join();
+}

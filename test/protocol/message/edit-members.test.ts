@@ -1,0 +1,71 @@
+import { describe, expect, it } from 'vitest';
+import { cutFromEach, putMembers, removalOf, withoutMember } from '../../../src/protocol/message/edit-members.ts';
+import { readMessage } from '../../support/fake-backend.ts';
+
+describe('putMembers', () => {
+  const put = (text: string, level: 'params' | 'meta' = 'meta'): string =>
+    putMembers(readMessage(text), level, [
+      ['a', '1'],
+      ['b', '"x"'],
+    ]).toString();
+
+  it.each([
+    ['{"jsonrpc":"2.0","method":"m"}', '{"params":{"_meta":{"a":1,"b":"x"}},"jsonrpc":"2.0","method":"m"}'],
+    [
+      '{"jsonrpc":"2.0","method":"m","params":null}',
+      '{"jsonrpc":"2.0","method":"m","params":{"_meta":{"a":1,"b":"x"}}}',
+    ],
+    [
+      '{"jsonrpc":"2.0","method":"m","params":{ }}',
+      '{"jsonrpc":"2.0","method":"m","params":{"_meta":{"a":1,"b":"x"} }}',
+    ],
+    [
+      '{"jsonrpc":"2.0","params":{"n":12345678901234567890,"_meta":{"c":1e400}},"method":"m"}',
+      '{"jsonrpc":"2.0","params":{"n":12345678901234567890,"_meta":{"a":1,"b":"x","c":1e400}},"method":"m"}',
+    ],
+    [
+      '{"jsonrpc":"2.0","method":"m","params":{"_meta":{"b" : 2, "c":3,"\\u0061":4}}}',
+      '{"jsonrpc":"2.0","method":"m","params":{"_meta":{"b" : "x", "c":3,"\\u0061":1}}}',
+    ],
+    [
+      '{"jsonrpc":"2.0","method":"m","params":{"_meta":"none"}}',
+      '{"jsonrpc":"2.0","method":"m","params":{"_meta":{"a":1,"b":"x"}}}',
+    ],
+  ])('[P1] puts members into the _meta of %s and changes nothing else', (text, expected) => {
+    expect(put(text)).toBe(expected);
+  });
+
+  it('[P1] puts members into params', () => {
+    expect(put('{"jsonrpc":"2.0","id":1,"method":"m","params":{"b":{"b":1},"z":"ü"}}', 'params')).toBe(
+      '{"jsonrpc":"2.0","id":1,"method":"m","params":{"a":1,"b":"x","z":"ü"}}',
+    );
+  });
+});
+
+describe('members beside which a key stands twice', () => {
+  const twice = '"params":{"a":1,"a":2}';
+
+  it('[P1] are taken out all the same', () => {
+    const text = `{"result":{${twice},"x":1,"y":[{${twice},"x":2},{"b":1,"b":2,"x":3},3]}}`;
+    expect(withoutMember(Buffer.from(text), ['result', 'x']).toString()).toBe(text.replace('"x":1,', ''));
+    expect(cutFromEach(Buffer.from(text), ['result', 'y'], (each) => removalOf(each, ['x'])).toString()).toBe(
+      text.replace(',"x":2', ''),
+    );
+  });
+});
+
+describe('withoutMember', () => {
+  it.each([
+    ['{"a":1}', ['a'], '{}'],
+    [' { "a" : 1 } ', ['a'], ' {} '],
+    ['{"a":1 , "b":2}', ['a'], '{ "b":2}'],
+    ['{"a":1 , "b":2, "c":3}', ['b'], '{"a":1, "c":3}'],
+    ['{"a":"}, {","b":2}', ['b'], '{"a":"}, {"}'],
+    ['{"a":{"x":[1],"y":"ü"},"b":2}', ['a', 'x'], '{"a":{"y":"ü"},"b":2}'],
+    ['{"a":{"x":1}}', ['a', 'y'], '{"a":{"x":1}}'],
+    ['{"a":1}', ['b', 'c'], '{"a":1}'],
+    ['[1]', ['0'], '[1]'],
+  ])('[P1] of %s %j gone leaves %s', (text, path, expected) => {
+    expect(withoutMember(Buffer.from(text), path).toString()).toBe(expected);
+  });
+});

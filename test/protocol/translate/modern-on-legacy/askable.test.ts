@@ -1,0 +1,40 @@
+import { describe, expect, it } from 'vitest';
+import { readOwn } from '../../../../src/protocol/message/message.ts';
+import { capabilitiesOf, needOf, readAskable } from '../../../../src/protocol/translate/modern-on-legacy/askable.ts';
+
+const reduced = (capabilities: object): unknown =>
+  JSON.parse(capabilitiesOf(readAskable(Buffer.from(JSON.stringify(capabilities)))));
+
+describe('what a server may ask of its client', () => {
+  it.each([
+    ['nothing', {}, {}],
+    ['elicitation without modes, which is by form', { elicitation: {} }, { elicitation: { form: {} } }],
+    ['elicitation at a URL alone', { elicitation: { url: {} } }, { elicitation: { url: {} } }],
+    ['both', { elicitation: { url: {}, form: {} } }, { elicitation: { form: {}, url: {} } }],
+    ['sampling with its flags', { sampling: { context: {}, tools: {} } }, { sampling: { tools: {}, context: {} } }],
+    ['roots, without what only sessions have', { roots: { listChanged: true } }, { roots: {} }],
+    ['what no legacy server knows', { extensions: { 'x/y': {} }, experimental: { z: {} } }, {}],
+    ['what is no object', { sampling: true, roots: null, elicitation: [] }, {}],
+  ])('reduces %s', (_, declared, expected) => {
+    expect(reduced(declared)).toEqual(expected);
+  });
+
+  it('has the same text for the same flags, in whatever order they were declared', () => {
+    const textOf = (text: string): string => capabilitiesOf(readAskable(Buffer.from(text)));
+    expect(textOf('{"roots":{},"sampling":{}}')).toBe(textOf('{ "sampling" : {}, "roots" : {"x":1} }'));
+  });
+
+  it.each([
+    ['elicitation/create', {}, 'elicitation', { elicitation: {} }],
+    ['elicitation/create', { mode: 'url' }, 'elicitation.url', { elicitation: { url: {} } }],
+    ['sampling/createMessage', {}, 'sampling', { sampling: {} }],
+    ['roots/list', {}, 'roots', { roots: {} }],
+  ])('knows what %s with %o needs', (method, params, flag, required) => {
+    const request = readOwn(Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 1, method, params })));
+    expect(needOf(request)).toEqual({ flag, required });
+  });
+
+  it('knows no need of what no client has', () => {
+    expect(needOf(readOwn(Buffer.from('{"jsonrpc":"2.0","id":1,"method":"x/y"}')))).toBeUndefined();
+  });
+});
