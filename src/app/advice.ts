@@ -1,5 +1,5 @@
 import { isLoopback } from '../http/origin.ts';
-import { parseRedisUrl } from '../store/redis/redis-url.ts';
+import { parseRedisUrl } from '../store/redis/connection/redis-url.ts';
 import type { GatewayConfig, ServerConfig } from './configuration/config.ts';
 import { flagOf } from './configuration/option-names.ts';
 import { minute, second } from './configuration/units.ts';

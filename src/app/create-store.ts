@@ -4,7 +4,7 @@ import type { Metrics } from '../ops/metrics/metrics.ts';
 import { countEvicted, countedLog, measureCommands } from '../ops/metrics/store-metrics.ts';
 import type { LogLimits } from '../store/event-log.ts';
 import { createMemoryStore } from '../store/memory/memory-store.ts';
-import type { memoryPolicyOf } from '../store/redis/inspect.ts';
+import type { memoryPolicyOf } from '../store/redis/diagnose/inspect.ts';
 import type { Store } from '../store/store.ts';
 import { detach } from '../util/boundary.ts';
 import type { GatewayConfig } from './configuration/config.ts';
@@ -49,7 +49,7 @@ async function openStore(config: GatewayConfig, logger: Logger, metrics: Metrics
 /** Tells of a Redis that throws sessions away when its memory is full. One that cannot be asked now is told of by the store. */
 async function warnOfEviction(connection: Parameters<typeof memoryPolicyOf>[0], logger: Logger): Promise<void> {
   try {
-    const { memoryPolicyOf } = await import('../store/redis/inspect.ts');
+    const { memoryPolicyOf } = await import('../store/redis/diagnose/inspect.ts');
     const policy = await memoryPolicyOf(connection);
     if (policy === undefined || policy === 'noeviction') return;
     const detail = `Set maxmemory-policy noeviction instead of ${policy}: then the gateway waits while Redis is full.`;

@@ -18,7 +18,7 @@ import { logRequests } from '../ops/request-log.ts';
 import { makeWord } from '../ops/status/door.ts';
 import { createStrangerLog } from '../ops/stranger-log.ts';
 import { Sessions } from '../session/sessions.ts';
-import { anyChange, ChangeTeller } from '../store/change-teller.ts';
+import { anyChange, ChangeTeller } from '../store/shared/change-throttle.ts';
 import { createAccess } from './access.ts';
 import { startAdmin } from './admin.ts';
 import { createAuthentication } from './authentication.ts';

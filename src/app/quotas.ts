@@ -1,6 +1,6 @@
 import { createQuotas, type Quotas } from '../session/quotas/quotas.ts';
 import type { RateLimit } from '../session/quotas/rate.ts';
-import type { Rates } from '../store/rates.ts';
+import type { Rates } from '../store/shared/rates.ts';
 import { hasAuthentication } from './configuration/authentication.ts';
 import type { GatewayConfig } from './configuration/config.ts';
 import { minute, second } from './configuration/units.ts';

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { type Message, readOwn } from '../protocol/message/message.ts';
 import type { Filter } from '../protocol/modern/subscription-filter.ts';
-import { ChangeTeller } from '../store/change-teller.ts';
-import type { Changes } from '../store/changes.ts';
-import { patiently } from '../store/patience.ts';
+import { patiently } from '../store/retry-unavailable.ts';
+import { ChangeTeller } from '../store/shared/change-throttle.ts';
+import type { Changes } from '../store/shared/changes.ts';
 import { StoreUnavailable } from '../store/store-unavailable.ts';
 import { contain, detach } from '../util/boundary.ts';
 import { whenDue } from '../util/run-latest.ts';

@@ -1,5 +1,5 @@
 import type { Message } from '../protocol/message/message.ts';
-import type { Owners } from '../store/owners.ts';
+import type { Owners } from '../store/shared/owners.ts';
 import { StoreUnavailable } from '../store/store-unavailable.ts';
 import { detach } from '../util/boundary.ts';
 import type { CallAnswer } from './answer.ts';

@@ -6,7 +6,7 @@ import type { LogLevel } from '../protocol/modern/log-levels.ts';
 import type { RequestHeaders } from '../protocol/modern/mirrored-headers.ts';
 import type { Server } from '../server/server.ts';
 import type { Seat } from '../session/quotas/seat.ts';
-import type { Changes } from '../store/changes.ts';
+import type { Changes } from '../store/shared/changes.ts';
 import type { CallAnswer } from './answer.ts';
 import type { Cancel, Origin } from './calls.ts';
 import type { ModernObserver } from './observer.ts';

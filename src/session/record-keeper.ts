@@ -1,5 +1,5 @@
 import type { Principal } from '../protocol/principal.ts';
-import { patiently } from '../store/patience.ts';
+import { patiently } from '../store/retry-unavailable.ts';
 import type { LogState, Registration, SessionRecord, SessionRecords } from '../store/session-records.ts';
 import { ownCopy } from '../util/detached-copy.ts';
 import type { ClientState } from './client-state.ts';

@@ -1,11 +1,11 @@
-import type { Changes } from './changes.ts';
 import type { EventLog } from './event-log.ts';
 import type { Instances } from './instances.ts';
-import type { Outcomes } from './outcomes.ts';
-import type { Owners } from './owners.ts';
-import type { Rates } from './rates.ts';
-import type { Secrets } from './secrets.ts';
 import type { SessionRecords } from './session-records.ts';
+import type { Changes } from './shared/changes.ts';
+import type { Outcomes } from './shared/outcomes.ts';
+import type { Owners } from './shared/owners.ts';
+import type { Rates } from './shared/rates.ts';
+import type { Secrets } from './shared/secrets.ts';
 
 /**
  * What outlives a connection: the events of each session, the record of what the session is, which instances there

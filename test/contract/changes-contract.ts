@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { maxChangeBytes } from '../../src/store/changes.ts';
+import { maxChangeBytes } from '../../src/store/shared/changes.ts';
 import type { Store } from '../../src/store/store.ts';
 import { waitFor } from '../support/wait-for.ts';
 import type { Fixture } from './store-fixture.ts';

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { explainTrouble } from '../../src/store/redis/diagnose/trouble.ts';
 import { createRedisStore } from '../../src/store/redis/redis-store.ts';
-import { explainTrouble } from '../../src/store/redis/trouble.ts';
 import { findFreePort } from '../support/redis-process.ts';
 import { startRedis } from '../support/redis-server.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -78,7 +78,8 @@ describe('access to Redis', () => {
     const words = await documentedRights('gangway');
     const folderOfScripts = 'src/store/redis/scripts';
     const calls = /redis\.p?call\('([A-Z]+)'(?:, '([A-Z]+)')?/g;
-    for (const name of await readdir(folderOfScripts)) {
+    const files = await readdir(folderOfScripts, { recursive: true });
+    for (const name of files.filter((file) => file.endsWith('.lua'))) {
       const script = await readFile(join(folderOfScripts, name), 'utf8');
       const commands = [...script.matchAll(calls)].map(([, command = '', next = '']) => [command, next] as const);
       expect(commands.length, name).toBeGreaterThan(0);

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { storedKeys } from '../../src/era/state-keys.ts';
 import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
-import type { Secrets } from '../../src/store/secrets.ts';
+import type { Secrets } from '../../src/store/shared/secrets.ts';
 import { StoreUnavailable } from '../../src/store/store-unavailable.ts';
 
 const memory = createMemoryStore({ maxEvents: 1, maxBytes: 1, maxAgeMs: 1_000 });

@@ -8,7 +8,7 @@ import { environmentNameOf, flagOf } from '../../src/app/configuration/option-na
 import { globalOptions, serverOptions } from '../../src/app/configuration/options.ts';
 import { readServerUrl } from '../../src/app/configuration/server-url.ts';
 import { splitCommand } from '../../src/backend/stdio/split-command.ts';
-import { parseRedisUrl } from '../../src/store/redis/redis-url.ts';
+import { parseRedisUrl } from '../../src/store/redis/connection/redis-url.ts';
 import { anyText, jsonText } from '../support/json-texts.ts';
 import { parses } from '../support/plain-json.ts';
 import { corpusOf, linesOf, mutated, mutatedText } from './corpus.ts';

@@ -4,9 +4,9 @@ import type { Head } from '../../src/session/cluster/letters.ts';
 import { readLetter, writeLetter } from '../../src/session/cluster/letters.ts';
 import type { NewEvent, PendingCall } from '../../src/store/event-log.ts';
 import { parseRecord, parseState, recordArguments, stateArguments } from '../../src/store/redis/codec.ts';
-import { packContents, parsePost, sizeOf } from '../../src/store/redis/letters.ts';
+import { packContents, parsePost, sizeOf } from '../../src/store/redis/instances/mailbox-codec.ts';
+import { fromSegment, toSegments } from '../../src/store/redis/log/segments.ts';
 import type { ScriptArgument } from '../../src/store/redis/script.ts';
-import { fromSegment, toSegments } from '../../src/store/redis/segments.ts';
 import { record } from './corpus.ts';
 import { createFuzzer } from './fuzzer.ts';
 

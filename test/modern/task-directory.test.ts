@@ -3,7 +3,7 @@ import type { CallAnswer } from '../../src/modern/answer.ts';
 import { TaskDirectory } from '../../src/modern/task-directory.ts';
 import { type Asker, TaskOwners } from '../../src/modern/task-owners.ts';
 import { createMemoryOwners } from '../../src/store/memory/memory-owners.ts';
-import type { Owners } from '../../src/store/owners.ts';
+import type { Owners } from '../../src/store/shared/owners.ts';
 import { StoreUnavailable } from '../../src/store/store-unavailable.ts';
 import { metaKeys } from '../support/modern-client.ts';
 import { waitFor } from '../support/wait-for.ts';

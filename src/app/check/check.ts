@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
-import type { RedisFindings } from '../../store/redis/inspect.ts';
-import { explainTrouble } from '../../store/redis/trouble.ts';
+import type { RedisFindings } from '../../store/redis/diagnose/inspect.ts';
+import { explainTrouble } from '../../store/redis/diagnose/trouble.ts';
 import { type Advice, adviceOn } from '../advice.ts';
 import type { GatewayConfig, ServerConfig } from '../configuration/config.ts';
 import type { Environment } from '../configuration/environment.ts';
@@ -103,7 +103,7 @@ async function checkRedis(config: GatewayConfig): Promise<CheckedRedis | undefin
     const read = (path: string | undefined): Buffer | undefined => (path === undefined ? path : readFileSync(path));
     const [ca, cert, key] = [read(redisCa), read(redisCert), read(redisKey)];
     const tls = { ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }) };
-    const { inspectRedis } = await import('../../store/redis/inspect.ts');
+    const { inspectRedis } = await import('../../store/redis/diagnose/inspect.ts');
     const findings = await inspectRedis({ url, prefix, tls, commandTimeoutMs });
     if (isTooOld(findings.version)) {
       const oldest = oldestRedis.join('.');

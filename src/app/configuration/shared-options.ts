@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { parseRedisUrl } from '../../store/redis/redis-url.ts';
+import { parseRedisUrl } from '../../store/redis/connection/redis-url.ts';
 import { file, integer, list, matching, type Option, text } from './option-kinds.ts';
 import { largestTotalBytes, longestMs, mebibyte, minute, second } from './units.ts';
 

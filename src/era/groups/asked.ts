@@ -4,7 +4,7 @@ import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts'
 import type { Message } from '../../protocol/message/message.ts';
 import type { LogLevel } from '../../protocol/modern/log-levels.ts';
 import type { Askable } from '../../protocol/translate/modern-on-legacy/askable.ts';
-import type { Outcomes } from '../../store/outcomes.ts';
+import type { Outcomes } from '../../store/shared/outcomes.ts';
 import type { ClientForm } from './client-form.ts';
 import type { ParkedCall } from './parked.ts';
 import type { Place } from './place.ts';

@@ -15,8 +15,8 @@ import { discoveryOf } from '../../protocol/translate/modern-on-legacy/legacy-di
 import { asLegacyNotification } from '../../protocol/translate/modern-on-legacy/legacy-request.ts';
 import { canAsk } from '../../session/rerun.ts';
 import { keyOfPlace } from '../../session/session-key.ts';
-import type { Changes } from '../../store/changes.ts';
-import type { Outcomes } from '../../store/outcomes.ts';
+import type { Changes } from '../../store/shared/changes.ts';
+import type { Outcomes } from '../../store/shared/outcomes.ts';
 import { StoreUnavailable } from '../../store/store-unavailable.ts';
 import { detach } from '../../util/boundary.ts';
 import type { CredentialMarks } from '../credential-marks.ts';

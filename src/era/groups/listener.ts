@@ -7,7 +7,7 @@ import { listenResult } from '../../protocol/modern/renumber.ts';
 import { acknowledgementOf, agreedFilter, type Filter, readFilter } from '../../protocol/modern/subscription-filter.ts';
 import { renewHoldsMs } from '../../session/holds.ts';
 import type { GroupWishes, SessionHandle } from '../../session/session-handle.ts';
-import type { Changes } from '../../store/changes.ts';
+import type { Changes } from '../../store/shared/changes.ts';
 import { StoreUnavailable } from '../../store/store-unavailable.ts';
 import { detach } from '../../util/boundary.ts';
 import { SessionReply } from './session-reply.ts';

@@ -1,7 +1,7 @@
 import type { Answer } from '../../modern/answer.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
 import type { Message } from '../../protocol/message/message.ts';
-import type { Changes } from '../../store/changes.ts';
+import type { Changes } from '../../store/shared/changes.ts';
 import { Listener, type ListeningPlace } from './listener.ts';
 
 /** What a subscription is about. */

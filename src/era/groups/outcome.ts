@@ -1,5 +1,5 @@
 import { isReason, type Reason, type RequestId } from '../../protocol/faults.ts';
-import type { Outcomes } from '../../store/outcomes.ts';
+import type { Outcomes } from '../../store/shared/outcomes.ts';
 
 /** What a client is answered: a response under some id, with its HTTP status, or an error of the gateway, with its `data`. */
 export type Outcome =

@@ -1,4 +1,4 @@
-import type { Changes } from '../../store/changes.ts';
+import type { Changes } from '../../store/shared/changes.ts';
 
 /** What an instance says of itself to those that it shares its sessions with. */
 export interface InstanceSummary {

@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import type { FindEndpoint } from '../../http/router.ts';
 import { nameOf, type SessionName } from '../../session/observer.ts';
 import { keyOfId } from '../../session/session-key.ts';
-import type { Changes } from '../../store/changes.ts';
+import type { Changes } from '../../store/shared/changes.ts';
 import { detach } from '../../util/boundary.ts';
 import { StatusActions } from './actions.ts';
 import { readAssets } from './assets.ts';

@@ -1,5 +1,5 @@
 import type { Instances } from '../../store/instances.ts';
-import { patiently } from '../../store/patience.ts';
+import { patiently } from '../../store/retry-unavailable.ts';
 
 /**
  * True if an instance holds its lease. A store that is away is asked again, for so long as a lease lasts: what cannot be

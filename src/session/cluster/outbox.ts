@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Instances } from '../../store/instances.ts';
-import { patiently } from '../../store/patience.ts';
+import { patiently } from '../../store/retry-unavailable.ts';
 import { detach } from '../../util/boundary.ts';
 
 /**

@@ -2,7 +2,7 @@ import type { Reason } from '../../protocol/faults.ts';
 import type { Principal } from '../../protocol/principal.ts';
 import { anonymous, isSameUser } from '../../protocol/principal.ts';
 import type { Server } from '../../server/server.ts';
-import type { Rates } from '../../store/rates.ts';
+import type { Rates } from '../../store/shared/rates.ts';
 import { Account, type AccountLimits, type AccountReasons } from './account.ts';
 import { Accounts } from './accounts.ts';
 import type { Rate } from './rate.ts';

@@ -1,5 +1,5 @@
-import type { Changes } from '../changes.ts';
-import { Followers } from '../followers.ts';
+import type { Changes } from '../shared/changes.ts';
+import { Followers } from '../shared/followers.ts';
 
 /** Changes that are told within this process, before `announce` returns. */
 export interface MemoryChanges extends Changes {

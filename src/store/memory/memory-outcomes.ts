@@ -1,5 +1,5 @@
 import { ownBytes } from '../../util/detached-bytes.ts';
-import type { Outcomes } from '../outcomes.ts';
+import type { Outcomes } from '../shared/outcomes.ts';
 
 /** All outcomes together have no more bytes than this (P8): of more, those that were told first are forgotten. */
 export const maxOutcomeBytes = 64 * 1024 * 1024;

@@ -1,5 +1,5 @@
 import { ownBytes } from '../../util/detached-bytes.ts';
-import type { Owners } from '../owners.ts';
+import type { Owners } from '../shared/owners.ts';
 
 /** More are not remembered (P8): those that were said first are forgotten. */
 export const maxOwners = 50_000;

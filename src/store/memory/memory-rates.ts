@@ -1,4 +1,4 @@
-import type { Rates } from '../rates.ts';
+import type { Rates } from '../shared/rates.ts';
 
 /** Rates that live as long as the process. */
 export interface MemoryRates extends Rates {

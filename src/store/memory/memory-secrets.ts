@@ -1,5 +1,5 @@
 import { ownBytes } from '../../util/detached-bytes.ts';
-import type { Secrets } from '../secrets.ts';
+import type { Secrets } from '../shared/secrets.ts';
 
 /** Secrets that live as long as the process. */
 export interface MemorySecrets extends Secrets {

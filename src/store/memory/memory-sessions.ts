@@ -2,7 +2,7 @@ import { ownBytes } from '../../util/detached-bytes.ts';
 import type { LogLimits } from '../event-log.ts';
 import { SessionExists, type SessionRecord, type SessionRecords, type TakeOver } from '../session-records.ts';
 import { maxTakeovers, takeoverPauseMs, takeoverWindowMs } from '../takeover-limit.ts';
-import { SessionLog } from './session-log.ts';
+import { SessionLog } from './memory-log.ts';
 
 /** A session as it is kept. */
 export interface MemorySession {

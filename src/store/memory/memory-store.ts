@@ -2,12 +2,12 @@ import type { LogLimits } from '../event-log.ts';
 import type { Store } from '../store.ts';
 import { createMemoryChanges } from './memory-changes.ts';
 import { createMemoryInstances } from './memory-instances.ts';
+import type { SessionLog } from './memory-log.ts';
 import { createMemoryOutcomes } from './memory-outcomes.ts';
 import { createMemoryOwners } from './memory-owners.ts';
 import { createMemoryRates } from './memory-rates.ts';
 import { createMemorySecrets } from './memory-secrets.ts';
 import { createMemorySessions } from './memory-sessions.ts';
-import type { SessionLog } from './session-log.ts';
 
 /** The limits of the logs, each and together, and the times and limits of sessions and instances. */
 export interface MemoryLimits extends LogLimits {

@@ -1,20 +1,20 @@
 import type { CommandObserver } from '../command-observer.ts';
 import type { LogLimits } from '../event-log.ts';
 import type { Store } from '../store.ts';
-import { createCommands } from './commands.ts';
-import { type ConnectOptions, createConnector } from './connect.ts';
+import { createCommands } from './connection/commands.ts';
+import { type ConnectOptions, createConnector } from './connection/connect.ts';
+import { createReaders } from './connection/readers.ts';
+import { createRedisInstances } from './instances/redis-instances.ts';
 import { createKeys } from './keys.ts';
 import { createLifetimes } from './lifetimes.ts';
-import { createReaders } from './readers.ts';
-import { createRedisChanges } from './redis-changes.ts';
-import { createRedisInstances } from './redis-instances.ts';
-import { createRedisLog } from './redis-log.ts';
-import { createRedisOutcomes } from './redis-outcomes.ts';
-import { createRedisOwners } from './redis-owners.ts';
-import { createRedisRates } from './redis-rates.ts';
-import { createRedisRecords } from './redis-records.ts';
-import { createRedisSecrets } from './redis-secrets.ts';
+import { createRedisLog } from './log/redis-log.ts';
+import { createRedisRecords } from './records/redis-records.ts';
 import { createRunScript } from './script.ts';
+import { createRedisChanges } from './shared/redis-changes.ts';
+import { createRedisOutcomes } from './shared/redis-outcomes.ts';
+import { createRedisOwners } from './shared/redis-owners.ts';
+import { createRedisRates } from './shared/redis-rates.ts';
+import { createRedisSecrets } from './shared/redis-secrets.ts';
 
 /**
  * The longest wait before the next attempt to connect, and its part of a lease: an owner is back before another instance,

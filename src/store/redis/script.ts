@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import type { Commands } from './commands.ts';
-import { codeOf } from './reply-error.ts';
+import type { Commands } from './connection/commands.ts';
+import { codeOf } from './connection/reply-error.ts';
 
 /** What goes to a script, and what comes back: text as bytes, since it may be any. */
 export type ScriptArgument = string | number | Buffer;
@@ -14,29 +14,33 @@ export type RunScript = (
   args: readonly ScriptArgument[],
 ) => Promise<ScriptReply>;
 
-const names = [
-  ...(['append', 'read', 'create', 'amend', 'release', 'progress', 'register', 'take-over', 'renew', 'end'] as const),
-  ...([
+/** The scripts, by the folder in `scripts/` that they lie in: each folder changes one part of the data. */
+const namesOf = {
+  log: ['append', 'read'],
+  records: ['create', 'amend', 'release', 'progress', 'register', 'take-over', 'renew', 'end'],
+  instances: [
     'join',
     'open-mailbox',
     'redeliver',
     'withdraw',
     'prolong',
-    'birth',
+    'store-generation',
     'declare-dead',
-    'post',
+    'enqueue',
     'discard',
-    'waiting',
-    'announce',
-    'keep-outcome',
-    'use-rate',
-  ] as const),
-];
-export type ScriptName = (typeof names)[number];
+    'backlog',
+  ],
+  shared: ['announce', 'keep-outcome', 'use-rate'],
+} as const;
+export type ScriptName = (typeof namesOf)[keyof typeof namesOf][number];
 
 /** Reads the scripts. They are beside this file, in the sources as in what is built from them. */
 export function createRunScript({ run }: Commands): RunScript {
-  const scripts = new Map(names.map((name) => [name, loadScript(name)]));
+  const scripts = new Map<ScriptName, Script>(
+    Object.entries(namesOf).flatMap(([folder, names]) =>
+      names.map((name) => [name, loadScript(folder, name)] as const),
+    ),
+  );
   /** A script that the server did not know is being sent: later calls wait for it, or they would overtake earlier ones. */
   const loading = new Map<ScriptName, Promise<unknown>>();
 
@@ -75,7 +79,7 @@ interface Script {
   readonly sha: string;
 }
 
-function loadScript(name: ScriptName): Script {
-  const text = readFileSync(new URL(`./scripts/${name}.lua`, import.meta.url), 'utf8');
+function loadScript(folder: string, name: ScriptName): Script {
+  const text = readFileSync(new URL(`./scripts/${folder}/${name}.lua`, import.meta.url), 'utf8');
   return { text, sha: createHash('sha1').update(text).digest('hex') };
 }

@@ -8,9 +8,9 @@ import { type Envelope, readEnvelope } from '../../../src/protocol/modern/envelo
 import type { Principal } from '../../../src/protocol/principal.ts';
 import type { SessionOptions } from '../../../src/session/session-parts.ts';
 import { Sessions } from '../../../src/session/sessions.ts';
-import { ChangeTeller } from '../../../src/store/change-teller.ts';
 import { createMemoryStore } from '../../../src/store/memory/memory-store.ts';
-import type { Outcomes } from '../../../src/store/outcomes.ts';
+import { ChangeTeller } from '../../../src/store/shared/change-throttle.ts';
+import type { Outcomes } from '../../../src/store/shared/outcomes.ts';
 import { StoreUnavailable } from '../../../src/store/store-unavailable.ts';
 import { createObserver, never, nobody, wideLimits } from '../../session/session-fixture.ts';
 import { createFakeServer, type FakeBackend, readMessage } from '../../support/fake-backend.ts';

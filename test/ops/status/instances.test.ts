@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { Instances } from '../../../src/ops/status/instances.ts';
-import type { Changes } from '../../../src/store/changes.ts';
 import { createMemoryChanges } from '../../../src/store/memory/memory-changes.ts';
+import type { Changes } from '../../../src/store/shared/changes.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
 const summary = (name: string) => ({ name, version: '1', readiness: 'ready', sessions: 2, streams: 1 });

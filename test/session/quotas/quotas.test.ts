@@ -6,7 +6,7 @@ import type { AccountLimits } from '../../../src/session/quotas/account.ts';
 import { createQuotas, noQuotas, type Quotas } from '../../../src/session/quotas/quotas.ts';
 import type { Visit } from '../../../src/session/quotas/visit.ts';
 import { createMemoryStore } from '../../../src/store/memory/memory-store.ts';
-import type { Rates } from '../../../src/store/rates.ts';
+import type { Rates } from '../../../src/store/shared/rates.ts';
 import { StoreUnavailable } from '../../../src/store/store-unavailable.ts';
 
 const [alice, bob] = ['alice', 'bob'].map((subject) => ({ issuer: 'i', subject, client: '' })) as [

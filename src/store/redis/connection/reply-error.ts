@@ -1,5 +1,5 @@
 import { ReplyError } from 'ioredis';
-import { StoreUnavailable } from '../store-unavailable.ts';
+import { StoreUnavailable } from '../../store-unavailable.ts';
 
 /** Codes of a server that is there and cannot serve now: it loads, follows a master, waits for its cluster, runs a script. */
 const unreachableCodes = new Set([

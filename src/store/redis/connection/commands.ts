@@ -1,6 +1,6 @@
 import { Cluster } from 'ioredis';
-import type { CommandObserver } from '../command-observer.ts';
-import { StoreUnavailable } from '../store-unavailable.ts';
+import type { CommandObserver } from '../../command-observer.ts';
+import { StoreUnavailable } from '../../store-unavailable.ts';
 import type { RedisClient } from './connect.ts';
 import { createHealth, type Health } from './health.ts';
 import { codeOf, toUnavailable, withoutArguments } from './reply-error.ts';

@@ -1,8 +1,8 @@
-import { comparePositions, type Position } from '../../protocol/wire/event-id.ts';
-import { writeDigits } from '../../util/digits.ts';
-import type { LogLimits, NewEvent, StoredEvent } from '../event-log.ts';
-import { formatPlace, parsePlace, textOf } from './codec.ts';
-import type { ScriptReply } from './script.ts';
+import { comparePositions, type Position } from '../../../protocol/wire/event-id.ts';
+import { writeDigits } from '../../../util/digits.ts';
+import type { LogLimits, NewEvent, StoredEvent } from '../../event-log.ts';
+import { formatPlace, parsePlace, textOf } from '../codec.ts';
+import type { ScriptReply } from '../script.ts';
 
 /**
  * Consecutive events that lie together in one entry of the log. A log is evicted by whole segments, so one is a small part of

@@ -1,6 +1,6 @@
 import { ReplyError } from 'ioredis';
 import { describe, expect, it } from 'vitest';
-import { codeOf, toUnavailable } from '../../src/store/redis/reply-error.ts';
+import { codeOf, toUnavailable } from '../../../../src/store/redis/connection/reply-error.ts';
 
 const reply = (message: string): Error => Object.assign(new ReplyError(message), { command: { args: ['secret'] } });
 

@@ -1,14 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { contain, detach, reportFault } from '../../util/boundary.ts';
-import { type Changes, maxChangeBytes } from '../changes.ts';
-import { Followers } from '../followers.ts';
-import { StoreUnavailable } from '../store-unavailable.ts';
-import { textOf } from './codec.ts';
-import type { Commands } from './commands.ts';
-import type { Keys } from './keys.ts';
-import type { Lifetimes } from './lifetimes.ts';
-import type { Readers } from './readers.ts';
-import type { RunScript, ScriptReply } from './script.ts';
+import { contain, detach, reportFault } from '../../../util/boundary.ts';
+import { type Changes, maxChangeBytes } from '../../shared/changes.ts';
+import { Followers } from '../../shared/followers.ts';
+import { StoreUnavailable } from '../../store-unavailable.ts';
+import { textOf } from '../codec.ts';
+import type { Commands } from '../connection/commands.ts';
+import type { Readers } from '../connection/readers.ts';
+import type { Keys } from '../keys.ts';
+import type { Lifetimes } from '../lifetimes.ts';
+import type { RunScript, ScriptReply } from '../script.ts';
 
 /** What changes stand on. */
 export interface RedisChangesParts {

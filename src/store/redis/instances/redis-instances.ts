@@ -1,15 +1,15 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Delivery, Instances, Renewal } from '../instances.ts';
-import { StoreUnavailable } from '../store-unavailable.ts';
-import { textOf } from './codec.ts';
-import type { Commands } from './commands.ts';
-import type { Keys } from './keys.ts';
-import { type Post, packContents, parsePost, sizeOf } from './letters.ts';
-import type { Lifetimes } from './lifetimes.ts';
-import type { Readers } from './readers.ts';
-import { codeOf } from './reply-error.ts';
-import type { RunScript, ScriptReply } from './script.ts';
+import type { Delivery, Instances, Renewal } from '../../instances.ts';
+import { StoreUnavailable } from '../../store-unavailable.ts';
+import { textOf } from '../codec.ts';
+import type { Commands } from '../connection/commands.ts';
+import type { Readers } from '../connection/readers.ts';
+import { codeOf } from '../connection/reply-error.ts';
+import type { Keys } from '../keys.ts';
+import type { Lifetimes } from '../lifetimes.ts';
+import type { RunScript, ScriptReply } from '../script.ts';
+import { type Post, packContents, parsePost, sizeOf } from './mailbox-codec.ts';
 
 /** What the instances stand on. */
 export interface RedisInstancesParts {
@@ -82,7 +82,10 @@ export function createRedisInstances(parts: RedisInstancesParts): RedisInstances
   const lifeOfData = async (): Promise<Omit<Renewal, 'held'>> => {
     const word = randomBytes(12).toString('base64url');
     try {
-      const [birth, ageMs] = (await runScript('birth', [keys.birth], [word, lifetimes.birthMs])) as [Buffer, number];
+      const [birth, ageMs] = (await runScript('store-generation', [keys.birth], [word, lifetimes.birthMs])) as [
+        Buffer,
+        number,
+      ];
       return { birth: birth.toString(), dataAgeMs: ageMs };
     } catch (error) {
       // A store that lost its data and is full already: its new life gets its name when there is room for it.
@@ -133,7 +136,7 @@ export function createRedisInstances(parts: RedisInstancesParts): RedisInstances
       const { lease, mailbox, posted, freed } = keys.instance(to);
       const limits = [mailboxMaxBytes, lifetimes.mailboxMs];
       const args = [...limits, from, first, sizeOf(contents), packContents(contents), contents.length];
-      const code = (await runScript('post', [lease, mailbox, posted, freed], args)) as number;
+      const code = (await runScript('enqueue', [lease, mailbox, posted, freed], args)) as number;
       return postOutcomes[code - 1] ?? 'gone';
     },
 
@@ -170,7 +173,7 @@ export function createRedisInstances(parts: RedisInstancesParts): RedisInstances
     async waiting(name) {
       const { mailbox, posted } = keys.instance(name);
       const { id, totalBytes } = arrivedOf(name);
-      const reply = await runScript('waiting', [mailbox, posted], [id, totalBytes]);
+      const reply = await runScript('backlog', [mailbox, posted], [id, totalBytes]);
       const [bytes, oldestMs] = reply as [number, number];
       return { bytes, oldestMs };
     },

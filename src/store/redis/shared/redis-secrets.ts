@@ -1,8 +1,8 @@
-import type { Secrets } from '../secrets.ts';
-import { StoreUnavailable } from '../store-unavailable.ts';
-import type { Commands } from './commands.ts';
-import type { Keys } from './keys.ts';
-import type { Lifetimes } from './lifetimes.ts';
+import type { Secrets } from '../../shared/secrets.ts';
+import { StoreUnavailable } from '../../store-unavailable.ts';
+import type { Commands } from '../connection/commands.ts';
+import type { Keys } from '../keys.ts';
+import type { Lifetimes } from '../lifetimes.ts';
 
 /** What secrets stand on. */
 export interface RedisSecretsParts {

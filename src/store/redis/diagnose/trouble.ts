@@ -1,5 +1,5 @@
-import { docsPage } from '../../util/docs-page.ts';
-import { codeOf } from './reply-error.ts';
+import { docsPage } from '../../../util/docs-page.ts';
+import { codeOf } from '../connection/reply-error.ts';
 
 /** Why a Redis cannot be used, and what to do about it: the same words in `check` and in the log. */
 export interface RedisTrouble {

@@ -1,4 +1,4 @@
-import { detach } from '../../util/boundary.ts';
+import { detach } from '../../../util/boundary.ts';
 /** Whether the store answers, and since when. */
 export interface Health {
   /** A command was answered. */

@@ -1,4 +1,4 @@
-import { StoreUnavailable } from '../store-unavailable.ts';
+import { StoreUnavailable } from '../../store-unavailable.ts';
 
 /** Resolves with the promise, or rejects as unreachable after this time. The promise itself goes on. */
 export async function within<T>(promise: Promise<T>, ms: number): Promise<T> {

@@ -1,7 +1,7 @@
-import type { Outcomes } from '../outcomes.ts';
-import type { Commands } from './commands.ts';
-import type { Keys } from './keys.ts';
-import type { RunScript } from './script.ts';
+import type { Outcomes } from '../../shared/outcomes.ts';
+import type { Commands } from '../connection/commands.ts';
+import type { Keys } from '../keys.ts';
+import type { RunScript } from '../script.ts';
 
 /** What outcomes stand on. */
 export interface RedisOutcomesParts {

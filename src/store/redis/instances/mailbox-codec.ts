@@ -1,6 +1,6 @@
-import type { Letter } from '../instances.ts';
-import { textOf } from './codec.ts';
-import type { ScriptReply } from './script.ts';
+import type { Letter } from '../../instances.ts';
+import { textOf } from '../codec.ts';
+import type { ScriptReply } from '../script.ts';
 
 /** What a letter counts beside its content, so that empty ones do not come for free. */
 const letterOverheadBytes = 64;

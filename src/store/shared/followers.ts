@@ -1,4 +1,4 @@
-import { contain } from '../util/boundary.ts';
+import { contain } from '../../util/boundary.ts';
 import { type ChangeListener, maxChangeBytes } from './changes.ts';
 
 /** Who follows which topic, in this process. */

@@ -1,10 +1,10 @@
-import { comparePositions, type Position } from '../../protocol/wire/event-id.ts';
-import type { AppendOutcome, EventLog, LogLimits, NewEvent, ReadOutcome, StoredEvent } from '../event-log.ts';
-import { requireConsecutive } from '../require-consecutive.ts';
-import { formatPending, formatRequestId, formatTail, parsePlace, textOf } from './codec.ts';
-import type { Keys } from './keys.ts';
-import type { Lifetimes } from './lifetimes.ts';
-import type { RunScript, ScriptArgument, ScriptReply } from './script.ts';
+import { comparePositions, type Position } from '../../../protocol/wire/event-id.ts';
+import type { AppendOutcome, EventLog, LogLimits, NewEvent, ReadOutcome, StoredEvent } from '../../event-log.ts';
+import { requireConsecutive } from '../../require-consecutive.ts';
+import { formatPending, formatRequestId, formatTail, parsePlace, textOf } from '../codec.ts';
+import type { Keys } from '../keys.ts';
+import type { Lifetimes } from '../lifetimes.ts';
+import type { RunScript, ScriptArgument, ScriptReply } from '../script.ts';
 import { eventsOf, fromSegment, toSegments } from './segments.ts';
 
 /** What the log stands on. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseRedisUrl } from '../../src/store/redis/redis-url.ts';
+import { parseRedisUrl } from '../../../../src/store/redis/connection/redis-url.ts';
 
 const nobody = { username: undefined, password: undefined };
 

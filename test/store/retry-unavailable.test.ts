@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { patiently } from '../../src/store/patience.ts';
+import { patiently } from '../../src/store/retry-unavailable.ts';
 import { StoreUnavailable } from '../../src/store/store-unavailable.ts';
 
 vi.mock('node:timers/promises', () => import('../support/fake-delay.ts'));

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { ChangeTeller } from '../../src/store/change-teller.ts';
-import { StoreUnavailable } from '../../src/store/store-unavailable.ts';
+import { ChangeTeller } from '../../../src/store/shared/change-throttle.ts';
+import { StoreUnavailable } from '../../../src/store/store-unavailable.ts';
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());

@@ -1,8 +1,8 @@
 import { Cluster, type Redis } from 'ioredis';
-import { type ConnectOptions, createConnector, type RedisClient } from './connect.ts';
-import { createKeys } from './keys.ts';
-import { codeOf, withoutArguments } from './reply-error.ts';
-import { within } from './within.ts';
+import { type ConnectOptions, createConnector, type RedisClient } from '../connection/connect.ts';
+import { codeOf, withoutArguments } from '../connection/reply-error.ts';
+import { within } from '../connection/within.ts';
+import { createKeys } from '../keys.ts';
 
 /** What is to be looked at. */
 export interface InspectOptions extends ConnectOptions {

@@ -1,16 +1,16 @@
-import { SessionExists, type SessionRecords, type TakeOver } from '../session-records.ts';
+import { SessionExists, type SessionRecords, type TakeOver } from '../../session-records.ts';
 import {
   firstTakeoverPauseMs,
   freeTakeovers,
   longestTakeoverPauseMs,
   maxTakeovers,
   takeoverWindowMs,
-} from '../takeover-limit.ts';
-import { parseRecord, parseState, recordArguments, stateArguments } from './codec.ts';
-import type { Commands } from './commands.ts';
-import type { Keys, SessionKeys } from './keys.ts';
-import type { Lifetimes } from './lifetimes.ts';
-import type { RunScript, ScriptReply } from './script.ts';
+} from '../../takeover-limit.ts';
+import { parseRecord, parseState, recordArguments, stateArguments } from '../codec.ts';
+import type { Commands } from '../connection/commands.ts';
+import type { Keys, SessionKeys } from '../keys.ts';
+import type { Lifetimes } from '../lifetimes.ts';
+import type { RunScript, ScriptReply } from '../script.ts';
 
 /** What the records stand on. */
 export interface RedisRecordsParts {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createMemoryOutcomes, maxOutcomeBytes } from '../../src/store/memory/memory-outcomes.ts';
+import { createMemoryOutcomes, maxOutcomeBytes } from '../../../src/store/memory/memory-outcomes.ts';
 
 describe('outcomes in memory', () => {
   it('[P8] forget those that were told first when they are too many, and no other', async () => {

@@ -1,6 +1,6 @@
-import type { Rates } from '../rates.ts';
-import type { Keys } from './keys.ts';
-import type { RunScript } from './script.ts';
+import type { Rates } from '../../shared/rates.ts';
+import type { Keys } from '../keys.ts';
+import type { RunScript } from '../script.ts';
 
 /** What rates stand on. */
 export interface RedisRatesParts {

@@ -1,6 +1,6 @@
-import type { Owners } from '../owners.ts';
-import type { Commands } from './commands.ts';
-import type { Keys } from './keys.ts';
+import type { Owners } from '../../shared/owners.ts';
+import type { Commands } from '../connection/commands.ts';
+import type { Keys } from '../keys.ts';
 
 /** What owners stand on. */
 export interface RedisOwnersParts {
