@@ -1,5 +1,5 @@
 import { hostname } from 'node:os';
-import { usageOf } from '../backend/stdio/usage.ts';
+import { usageOf } from '../backend/stdio/processes/process-usage.ts';
 import type { Traffic } from '../http/traffic.ts';
 import type { ModernObserver } from '../modern/observer.ts';
 import { type Audit, createAudit } from '../ops/audit.ts';

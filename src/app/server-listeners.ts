@@ -1,5 +1,5 @@
 import type { BackendEnd, OpenBackend } from '../backend/backend.ts';
-import type { WebTransport } from '../backend/detect.ts';
+import type { WebTransport } from '../backend/detect-transport.ts';
 import { failureOf } from '../ops/health/server-failure.ts';
 import type { ServerHealth } from '../ops/health/server-health.ts';
 import { helpOfEnd, withCheck } from '../ops/health/start-help.ts';

@@ -1,7 +1,7 @@
 import type { RequestListener } from 'node:http';
 import { hostname } from 'node:os';
 import type { Logger } from 'pino';
-import { usageOf } from '../backend/stdio/usage.ts';
+import { usageOf } from '../backend/stdio/processes/process-usage.ts';
 import type { Authenticate } from '../http/auth/identity.ts';
 import { isLoopback } from '../http/origin.ts';
 import type { ModernServer } from '../modern/modern-server.ts';

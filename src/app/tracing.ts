@@ -22,7 +22,7 @@ export async function loadTracing(version: string): Promise<GatewayTracing | und
   const [{ findTracing }, { createTracePosts }, { traced }] = await Promise.all([
     import('../ops/tracing.ts'),
     import('../http/traced-post.ts'),
-    import('../backend/traced.ts'),
+    import('../backend/tracing/traced-backend.ts'),
   ]);
   const tracing = findTracing(version);
   if (tracing === undefined) return undefined;

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { type Attributes, context, propagation, ROOT_CONTEXT, type Span, type Tracer, trace } from '@opentelemetry/api';
-import { endWithError, endWithResponse, startCallSpan } from '../backend/call-span.ts';
+import { endWithError, endWithResponse, startCallSpan } from '../backend/tracing/call-span.ts';
 import type { Reason, RequestId } from '../protocol/faults.ts';
 import { putTraceContext, readTraceContext } from '../protocol/http/trace-context.ts';
 import { type Message, readBody } from '../protocol/message/message.ts';

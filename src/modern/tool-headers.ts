@@ -1,4 +1,4 @@
-import { KnownToolsByClient, type KnownToolsOptions, type ToolParams } from '../backend/known-tools.ts';
+import { KnownToolsByClient, type KnownToolsOptions, type ToolParams } from '../backend/mirrored-parameters.ts';
 import { type ForwardedHeaders, noHeaders } from '../protocol/http/forwarded-headers.ts';
 import type { Message } from '../protocol/message/message.ts';
 import type { RequestHeaders } from '../protocol/modern/mirrored-headers.ts';

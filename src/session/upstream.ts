@@ -1,5 +1,5 @@
 import type { Backend, BackendEnd, BackendEvents, RequestIds, Resume } from '../backend/backend.ts';
-import { guardEvents } from '../backend/contained.ts';
+import { guardEvents } from '../backend/contain-faults.ts';
 import type { Reason } from '../protocol/faults.ts';
 import { canReplace, type Handshake, readHandshake } from '../protocol/handshake.ts';
 import { type ForwardedHeaders, noHeaders } from '../protocol/http/forwarded-headers.ts';

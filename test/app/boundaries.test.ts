@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { Backend, BackendEnd, BackendEvents } from '../../src/backend/backend.ts';
-import { contained } from '../../src/backend/contained.ts';
+import { contained } from '../../src/backend/contain-faults.ts';
 import { readPosted } from '../../src/http/posted.ts';
 import { respondWithJson } from '../../src/http/respond.ts';
 import { createWebServer } from '../../src/http/web-server.ts';

@@ -7,7 +7,7 @@ import { findJsonFault } from '../../src/app/configuration/json-fault.ts';
 import { environmentNameOf, flagOf } from '../../src/app/configuration/option-names.ts';
 import { globalOptions, serverOptions } from '../../src/app/configuration/options.ts';
 import { readServerUrl } from '../../src/app/configuration/server-url.ts';
-import { splitCommand } from '../../src/backend/stdio/split-command.ts';
+import { splitCommand } from '../../src/backend/stdio/launch/split-command.ts';
 import { parseRedisUrl } from '../../src/store/redis/connection/redis-url.ts';
 import { anyText, jsonText } from '../support/json-texts.ts';
 import { parses } from '../support/plain-json.ts';

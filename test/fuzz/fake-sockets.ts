@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events';
-import { Body } from '../../src/backend/web/body.ts';
-import type { Answer, Connection } from '../../src/backend/web/connection.ts';
+import type { Answer, Connection } from '../../src/backend/http-client/http-connection.ts';
+import { Body } from '../../src/backend/http-client/response-body.ts';
 import type { Heard } from './hostile-texts.ts';
 
 /** Does one step at a message; `say` with texts, and the number that says in which way. */

@@ -12,7 +12,7 @@ import { fuzzers as splice } from './splice.ts';
 import { fuzzers as sse } from './sse.ts';
 
 // Hostile servers answer where sockets would be, and nobody waits for long.
-vi.mock('../../src/backend/web/connection.ts', () => import('./fake-sockets.ts'));
+vi.mock('../../src/backend/http-client/http-connection.ts', () => import('./fake-sockets.ts'));
 vi.mock('node:timers/promises', () => import('./short-pauses.ts'));
 vi.mock('ws', async () => ({ WebSocket: (await import('./fake-sockets.ts')).FakeWebSocket }));
 

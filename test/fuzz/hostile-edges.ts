@@ -1,9 +1,9 @@
 import type { Backend, OpenBackend } from '../../src/backend/backend.ts';
-import { contained } from '../../src/backend/contained.ts';
-import { openHttp } from '../../src/backend/http/http.ts';
-import { openModernHttp } from '../../src/backend/modern-http/modern-http.ts';
-import { openSse } from '../../src/backend/sse/sse.ts';
-import { openWebSocket } from '../../src/backend/websocket/websocket.ts';
+import { contained } from '../../src/backend/contain-faults.ts';
+import { openModernHttp } from '../../src/backend/modern-http/modern-http-backend.ts';
+import { openSse } from '../../src/backend/sse/sse-backend.ts';
+import { openHttp } from '../../src/backend/streamable-http/streamable-http-backend.ts';
+import { openWebSocket } from '../../src/backend/websocket/websocket-backend.ts';
 import { flattenLineBreaks, LineSplitter } from '../../src/protocol/wire/lines.ts';
 import { type React, reactNow, reactWith, read } from './fake-sockets.ts';
 import { honest, type Step, textOf } from './hostile-texts.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { createParser, type EventSourceMessage } from 'eventsource-parser';
 import fc from 'fast-check';
-import { createEventReader, type StreamEvent } from '../../src/backend/web/event-reader.ts';
+import { createEventReader, type StreamEvent } from '../../src/backend/http-client/event-reader.ts';
 import { formatEventId } from '../../src/protocol/wire/event-id.ts';
 import { flattenLineBreaks } from '../../src/protocol/wire/lines.ts';
 import { decodeEvents, encodeEvents } from '../../src/protocol/wire/sse.ts';

@@ -14,13 +14,13 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { formatNotes, notesName } from '../../src/backend/stdio/orphans/notes-format.ts';
 import {
   ownIdentity,
   type ProcessIdentity,
   type ProcessState,
   readProcess,
-} from '../../src/backend/stdio/orphans/process-identity.ts';
+} from '../../src/backend/stdio/processes/process-identity.ts';
+import { formatNotes, notesName } from '../../src/backend/stdio/stale-groups/journal-format.ts';
 import { type Gateway, type GatewayOptions, root, startGateway } from '../support/gateway.ts';
 import { initialize } from '../support/http-client.ts';
 import { type ProcessInfo, stillAlive, waitForDescendants, waitUntilGone } from '../support/processes.ts';

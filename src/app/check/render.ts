@@ -1,4 +1,4 @@
-import { printable } from '../../backend/stdio/printable.ts';
+import { printable } from '../../backend/stdio/pipes/printable.ts';
 import type { Advice } from '../advice.ts';
 import { version } from '../version.ts';
 import type { CheckedRedis, CheckedServer, CheckListener } from './check.ts';

@@ -1,4 +1,4 @@
-import { splitCommand } from '../../backend/stdio/split-command.ts';
+import { splitCommand } from '../../backend/stdio/launch/split-command.ts';
 import type { Report } from './fault.ts';
 
 /** True if there is a file of exactly this name. */

@@ -1,5 +1,5 @@
 import type { Backend, OpenBackend } from '../../backend/backend.ts';
-import { SeenThrough } from '../../backend/seen-through.ts';
+import { SeenThrough } from '../../backend/backend-decorator.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
 import type { Metrics } from './metrics.ts';
 import type { Tally } from './series.ts';

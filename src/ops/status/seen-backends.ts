@@ -1,5 +1,5 @@
 import type { Backend, BackendEnd, BackendEvents, OpenBackend } from '../../backend/backend.ts';
-import { SeenThrough } from '../../backend/seen-through.ts';
+import { SeenThrough } from '../../backend/backend-decorator.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
 import { detach } from '../../util/boundary.ts';
 import { type BackendOwner, keyOf } from './backend-owner.ts';

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { type AddressInfo, createServer } from 'node:net';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { answerTo, beginStream, event, json } from '../http/http-server.ts';
+import { answerTo, beginStream, event, json } from '../streamable-http/streamable-http-server.ts';
 import { ask, discover, openLiveModern, openModern } from './live.ts';
 
 const textOf = (response: ServerResponse, status: number, type: string, text: string): void =>

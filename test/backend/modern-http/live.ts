@@ -1,8 +1,15 @@
 import type { ServerResponse } from 'node:http';
-import { type ModernHttpOptions, openModernHttp } from '../../../src/backend/modern-http/modern-http.ts';
+import { type ModernHttpOptions, openModernHttp } from '../../../src/backend/modern-http/modern-http-backend.ts';
 import type { ForwardedHeaders } from '../../../src/protocol/http/forwarded-headers.ts';
-import { answerTo, type HttpServer, json, type Manners, type Received, startHttpServer } from '../http/http-server.ts';
 import { type Opened, openBackend } from '../open-backend.ts';
+import {
+  answerTo,
+  type HttpServer,
+  json,
+  type Manners,
+  type Received,
+  startHttpServer,
+} from '../streamable-http/streamable-http-server.ts';
 
 const meta = {
   'io.modelcontextprotocol/protocolVersion': '2026-07-28',

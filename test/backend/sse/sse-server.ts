@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
-import { openSse, type SseOptions } from '../../../src/backend/sse/sse.ts';
+import { openSse, type SseOptions } from '../../../src/backend/sse/sse-backend.ts';
 import { createInbox, type Inbox } from '../../support/wait-for.ts';
 import { type Opened, openBackend } from '../open-backend.ts';
 

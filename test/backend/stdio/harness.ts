@@ -1,8 +1,8 @@
 import { fileURLToPath } from 'node:url';
 import { afterEach } from 'vitest';
 import type { Backend, BackendEnd, BackendEvents } from '../../../src/backend/backend.ts';
-import { killAllGroupsNow } from '../../../src/backend/stdio/groups.ts';
-import { openStdio, type StdioOptions } from '../../../src/backend/stdio/stdio.ts';
+import { killAllGroupsNow } from '../../../src/backend/stdio/processes/process-group.ts';
+import { openStdio, type StdioOptions } from '../../../src/backend/stdio/stdio-backend.ts';
 import { listProcesses } from '../../support/processes.ts';
 import { createInbox, type Inbox, waitFor, withDeadline } from '../../support/wait-for.ts';
 

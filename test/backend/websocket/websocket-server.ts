@@ -5,7 +5,7 @@ import type { Duplex } from 'node:stream';
 import { onTestFinished } from 'vitest';
 import { type ServerOptions, type WebSocket, WebSocketServer } from 'ws';
 import type { BackendEvents } from '../../../src/backend/backend.ts';
-import { openWebSocket, type WebSocketOptions } from '../../../src/backend/websocket/websocket.ts';
+import { openWebSocket, type WebSocketOptions } from '../../../src/backend/websocket/websocket-backend.ts';
 import { createInbox, type Inbox } from '../../support/wait-for.ts';
 import { openBackend } from '../open-backend.ts';
 

@@ -1,0 +1,86 @@
+import { contain, detach, reportFault } from '../util/boundary.ts';
+import type { Backend, BackendEnd, BackendEvents, OpenBackend } from './backend.ts';
+import { unopened } from './failed-backend.ts';
+
+/** The same events, with what the listener throws told to `onFault`. Each is a call of the backend, which it must not reach. */
+export function guardEvents(events: BackendEvents, onFault: (cause: unknown) => void): BackendEvents {
+  const tell = (work: () => void): void => {
+    try {
+      work();
+    } catch (cause) {
+      onFault(cause);
+    }
+  };
+  return {
+    onMessages: (...told) => tell(() => events.onMessages(...told)),
+    onUnanswered: (...told) => tell(() => events.onUnanswered(...told)),
+    onEnd: (end) => tell(() => events.onEnd(end)),
+    ...(events.onState && { onState: (state: string) => tell(() => events.onState?.(state)) }),
+  };
+}
+
+/** How a backend ends after an internal error. */
+export const faulty: BackendEnd = {
+  reason: 'failed',
+  detail: 'The gateway itself failed at a message of this server. The log has the stack.',
+};
+
+/**
+ * Keeps faults at the backend where they happen. What the listener of its events throws, or the backend itself throws when it
+ * is asked for something, is reported and ends that backend as `failed`, told once as any end is.
+ */
+export const contained =
+  (open: OpenBackend): OpenBackend =>
+  (events, options) => {
+    let isEnded = false;
+    let isFaulty = false;
+    const fail = (cause: unknown): void => {
+      if (isFaulty) return;
+      isFaulty = true;
+      // Outside of any call into the backend, and after whoever opened it has it.
+      queueMicrotask(() => {
+        detach('backend', backend.close());
+        end({ ...faulty, cause });
+      });
+    };
+    const end = (told: BackendEnd): void => {
+      if (isEnded) return;
+      isEnded = true;
+      contain('backend', () => events.onEnd(told));
+    };
+    const stop = (cause: unknown): void => {
+      fail(cause);
+      reportFault('backend', cause);
+    };
+    // After a fault nothing is told but the end that it is.
+    const ifWell: BackendEvents = {
+      onMessages: (...told) => isFaulty || events.onMessages(...told),
+      onUnanswered: (...told) => isFaulty || events.onUnanswered(...told),
+      onEnd: (told) => isFaulty || end(told),
+      ...(events.onState && { onState: (state: string) => isFaulty || events.onState?.(state) }),
+    };
+    let backend: Backend;
+    try {
+      backend = open(guardEvents(ifWell, stop), options);
+    } catch (cause) {
+      reportFault('backend', cause);
+      return unopened(Promise.resolve({ ...faulty, cause }), { ...events, onEnd: end });
+    }
+    return {
+      get pid() {
+        return backend.pid;
+      },
+      send(message, headers) {
+        if (isFaulty) return 'ended';
+        try {
+          return backend.send(message, headers);
+        } catch (cause) {
+          stop(cause);
+          return 'ended';
+        }
+      },
+      pause: () => contain('backend', () => backend.pause(), fail),
+      resume: () => contain('backend', () => backend.resume(), fail),
+      close: (how) => backend.close(how),
+    };
+  };

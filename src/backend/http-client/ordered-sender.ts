@@ -1,0 +1,89 @@
+import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
+import type { Message } from '../../protocol/message/message.ts';
+import { flattenLineBreaks } from '../../protocol/wire/lines.ts';
+import { detach } from '../../util/boundary.ts';
+import type { Parcel } from '../backend.ts';
+import { messagesFor } from './message-texts.ts';
+
+/** A text on its way, and the messages in it: none if it is something else. */
+export interface Sending extends Parcel {
+  readonly messages: readonly Message[];
+}
+
+/** What becomes of a message that goes out. Neither ever rejects. */
+export interface Delivery {
+  /** The server can no longer mistake the order: the next message may go out. */
+  readonly passed: Promise<unknown>;
+  /** The server has the message, or will never have it: it is no longer held here. */
+  readonly settled: Promise<unknown>;
+}
+
+/** The way of messages to a server: each goes out when the one before has passed. */
+export interface Sender {
+  /** As `Backend.send`, while the backend lives. The message is not copied: it must not be changed afterwards. */
+  send(message: Uint8Array, headers: ForwardedHeaders): 'sent' | 'full';
+  /** There is somewhere to send to: what waits goes out. */
+  start(deliver: (sending: Sending) => Delivery): void;
+  /** Sends nothing more: what waits is kept, and what is sent from now on waits too. */
+  hold(): void;
+  /** Takes out what waits. */
+  takeAll(): readonly Parcel[];
+}
+
+/**
+ * Sends messages in order.
+ * @param onFault told what `deliver` throws; nothing more is sent then
+ * @param maxQueuedBytes how much may wait, or be under way. One message alone is always taken; and what is no request, as much again:
+ *   requests wait for their calls, and a cancellation or response may be what ends one
+ */
+export function createSender(maxQueuedBytes: number, onFault: (cause: unknown) => void): Sender {
+  let queue: Sending[] = [];
+  let heldBytes = 0;
+  let isRunning = false;
+  let deliver: ((sending: Sending) => Delivery) | undefined;
+
+  const run = async (): Promise<void> => {
+    if (isRunning) return;
+    isRunning = true; // and stays so after a fault
+    while (deliver !== undefined) {
+      const next = queue.shift();
+      if (next === undefined) break;
+      const { passed, settled } = deliver(next);
+      detach(
+        'backend',
+        settled.then(() => {
+          heldBytes -= next.message.length;
+        }),
+      );
+      await passed;
+    }
+    isRunning = false;
+  };
+
+  return {
+    send(text, headers) {
+      const message = flattenLineBreaks(text);
+      const messages = messagesFor(message);
+      const isRequest = messages.some(({ kind }) => kind === 'request');
+      const { length } = message;
+      if (heldBytes > 0 && heldBytes + length > (isRequest ? maxQueuedBytes : 2 * maxQueuedBytes)) return 'full';
+      queue.push({ message, headers, messages });
+      heldBytes += length;
+      detach('backend', run(), onFault);
+      return 'sent';
+    },
+    start(by) {
+      deliver = by;
+      detach('backend', run(), onFault);
+    },
+    hold() {
+      deliver = undefined;
+    },
+    takeAll() {
+      const left = queue;
+      queue = [];
+      for (const { message } of left) heldBytes -= message.length;
+      return left;
+    },
+  };
+}

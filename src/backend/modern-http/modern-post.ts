@@ -1,0 +1,197 @@
+import type { Reason, RequestId } from '../../protocol/faults.ts';
+import { errorCodeIn, findPlace, scalarAt } from '../../protocol/json/splice.ts';
+import { readLarge } from '../../protocol/message/message.ts';
+import { flattenLineBreaks } from '../../protocol/wire/lines.ts';
+import { explainConnectFailure, explainRefusal, reasonOfStatus } from '../connect-failure.ts';
+import { type Flow, Silence } from '../http-client/backpressure-group.ts';
+import type { Cut } from '../http-client/canceller.ts';
+import { createEventReader } from '../http-client/event-reader.ts';
+import { type Answer, type Connection, postHeaders } from '../http-client/http-connection.ts';
+import { readJson } from '../http-client/json-body.ts';
+import { messagesIn } from '../http-client/message-texts.ts';
+import { lingerMs } from '../http-client/post-order.ts';
+import { isUnsentAfter, maxAwayMs, pause } from '../http-client/reconnect-pause.ts';
+import { type MessageEvent, readEvents } from '../web/read-events.ts';
+
+/** What all exchanges with one server need. */
+export interface ExchangeParts {
+  readonly url: URL;
+  readonly connection: Connection;
+  readonly flow: Flow;
+  readonly maxLineBytes: number;
+  /** How long a stream may be silent, 0 for ever; then it counts as broken. */
+  readonly idleTimeoutMs: number;
+}
+
+/** A message that is posted. */
+export interface Posting {
+  readonly message: Uint8Array;
+  /** Beside those that every POST has. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** Nobody waits any more. */
+  readonly cut: Cut;
+  /** False if it is given up where no connection comes about, and not tried again until the server is there. */
+  readonly waitsForServer: boolean;
+}
+
+/** A request that is posted. */
+export interface Asking extends Posting {
+  readonly id: RequestId;
+  /** The head of an answer came: the server has the request. */
+  onTaken(): void;
+  /** Notifications that come before the response, in order. */
+  onNotifications(messages: Buffer[]): void;
+}
+
+/** How an exchange ended. */
+export type Outcome = { readonly ok: true; readonly response: Buffer; readonly status: number } | Failure;
+
+/** There is no response, and will be none. */
+export interface Failure {
+  readonly ok: false;
+  readonly reason: Reason;
+  /** One sentence for the operator, without contents. */
+  readonly detail: string;
+  /** With which the server refused the request. */
+  readonly status?: number;
+  /** No connection came about for as long as a request waits for its server. */
+  readonly isAway?: boolean;
+}
+
+/**
+ * Posts one request and reads its answer up to the response: JSON, or a stream (2026-07-28,
+ * basic/transports/streamable-http). A POST for which no connection comes about is tried again for `maxAwayMs`: the server
+ * has not seen it. Any other is sent once. Never rejects.
+ */
+export async function ask(asking: Asking, parts: ExchangeParts): Promise<Outcome> {
+  const { url, flow, maxLineBytes } = parts;
+  const where = url.origin;
+  try {
+    const answer = await post(asking, parts);
+    asking.onTaken();
+    const { status, mediaType, body } = answer;
+    const isTaken = status >= 200 && status <= 299;
+    if (isTaken && mediaType === 'text/event-stream') return await readStream(answer, asking, parts);
+    if (mediaType === 'application/json') {
+      const json = await readJson(body, flow, maxLineBytes);
+      if (json === undefined) return tooLong(where, maxLineBytes);
+      const flat = flattenLineBreaks(json);
+      await readLarge([flat]);
+      const response = responseIn(flat, asking.id);
+      if (response !== undefined) return { ok: true, response, status };
+    } else await body.dump();
+    return isTaken
+      ? refused(`${where} answered a request with neither a response nor an event stream (${status}).`)
+      : refused(explainStatus(status, where), status);
+  } catch (cause) {
+    const isAway = asking.waitsForServer && isUnsentAfter(cause);
+    return { ok: false, reason: 'server_unreachable', detail: explainConnectFailure(cause, where), isAway };
+  }
+}
+
+/** Posts one message until a connection comes about, within the limit. Rejects if no head of an answer comes. */
+export async function post(
+  { message, headers, cut, waitsForServer }: Posting,
+  { url, connection }: Pick<ExchangeParts, 'url' | 'connection'>,
+): Promise<Answer> {
+  const until = performance.now() + maxAwayMs;
+  for (let failures = 0; ; failures++) {
+    try {
+      const all = { ...headers, ...postHeaders };
+      return await connection.request({ method: 'POST', url, headers: all, body: message, signal: cut });
+    } catch (cause) {
+      const leftMs = until - performance.now();
+      const isTooLate = !waitsForServer || leftMs <= 0;
+      if (isTooLate || !isUnsentAfter(cause) || !(await pause(failures, { leftMs, signal: cut.signal }))) throw cause;
+    }
+  }
+}
+
+const refused = (detail: string, status?: number): Failure => ({
+  ...{ ok: false, reason: reasonOfStatus(status), detail },
+  ...(status !== undefined && { status }),
+});
+
+const tooLong = (where: string, maxBytes: number): Failure => ({
+  ...{ ok: false, reason: 'line_too_long' },
+  detail: `${where} answered a request with more than ${maxBytes} bytes.`,
+});
+
+/** Resolves with the response as soon as it is there; the rest of the stream is read on its own, and means nothing. */
+function readStream({ status, body }: Answer, asking: Asking, parts: ExchangeParts): Promise<Outcome> {
+  const { url, flow, maxLineBytes, idleTimeoutMs } = parts;
+  const where = url.origin;
+  const reader = createEventReader({ maxEventBytes: maxLineBytes });
+  return new Promise((resolve) => {
+    let linger: NodeJS.Timeout | undefined;
+    const take = (events: readonly MessageEvent[]): void => {
+      if (linger !== undefined) return;
+      const notifications: Buffer[] = [];
+      let response: Buffer | undefined;
+      for (const { type, data, message: text } of events) {
+        if (type !== 'message' || data === '') continue;
+        response = isResponseTo(text, asking.id) ? text : undefined;
+        if (response !== undefined) break;
+        notifications.push(text);
+      }
+      if (notifications.length > 0) asking.onNotifications(notifications);
+      if (response !== undefined) {
+        linger = setTimeout(() => body.destroy(), lingerMs);
+        resolve({ ok: true, response, status });
+      } else if (reader.overflow !== undefined) {
+        resolve(tooLong(where, maxLineBytes));
+        body.destroy();
+      }
+    };
+    const settle = (failure: Failure): void => {
+      clearTimeout(linger);
+      resolve(failure); // nothing, if the response was there before
+    };
+    const broken = `The stream that answered a request to ${where} ended before the response.`;
+    const silent = `The stream that answered a request to ${where} was silent for ${idleTimeoutMs} ms.`;
+    flow
+      .read(body, (chunk) => readEvents(reader, chunk, take), idleTimeoutMs)
+      .then(
+        () => settle({ ok: false, reason: 'server_unreachable', detail: broken }),
+        (cause: unknown) =>
+          settle(
+            cause instanceof Silence
+              ? { ok: false, reason: 'server_silent', detail: silent }
+              : { ok: false, reason: 'server_unreachable', detail: broken },
+          ),
+      );
+  });
+}
+
+const isResponseTo = (text: Buffer, id: RequestId): boolean => {
+  const [message, ...others] = messagesIn(text);
+  return message?.kind === 'response' && message.id === id && others.length === 0;
+};
+
+/**
+ * The response to a request in a body of JSON. An error without an id, or with null, is one to the only request that there
+ * was: it is given its id.
+ * @param json without line breaks
+ */
+function responseIn(json: Buffer, id: RequestId): Buffer | undefined {
+  if (isResponseTo(json, id)) return json;
+  const place = findPlace(json, ['error']);
+  if (typeof place !== 'object') return undefined;
+  const isError =
+    Number.isInteger(errorCodeIn(json)) && typeof scalarAt(json, ['error', 'message']) === 'string' && hasNoId(json);
+  if (scalarAt(json, ['jsonrpc']) !== '2.0' || !isError) return undefined;
+  const error = json.toString('utf8', place.start, place.end);
+  return Buffer.from(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"error":${error}}`);
+}
+
+const hasNoId = (json: Buffer): boolean => findPlace(json, ['id']) === 'absent' || scalarAt(json, ['id']) === null;
+
+/** What a status that refuses a message means, and what to do about it: for the operator. */
+export function explainStatus(status: number, where: string): string {
+  const refusal = explainRefusal(status, where);
+  if (refusal !== undefined) return refusal;
+  if (status === 404 || status === 405) {
+    return `${where} takes no requests at this path (${status}). Correct the URL; it often ends in /mcp.`;
+  }
+  return `${where} answered a request with status ${status}.`;
+}

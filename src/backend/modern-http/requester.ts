@@ -1,0 +1,129 @@
+import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
+import { errorCodeIn } from '../../protocol/json/splice.ts';
+import { type Message, memberValue, protocolVersionKey, readOwn } from '../../protocol/message/message.ts';
+import { ownRequest } from '../../protocol/modern/envelope.ts';
+import { mirroredHeaders } from '../../protocol/modern/mirrored-headers.ts';
+import { offeredTools } from '../../protocol/modern/offered-tools.ts';
+import { paramHeadersOf } from '../../protocol/modern/param-headers.ts';
+import { modernRevisions } from '../../protocol/revisions.ts';
+import { Cut } from '../http-client/canceller.ts';
+import { KnownToolsByClient } from '../mirrored-parameters.ts';
+import { type Asking, ask, type ExchangeParts, type Outcome } from './modern-post.ts';
+import { subscribe } from './subscription-stream.ts';
+
+/** A request of a client, and what is told of it. */
+export type Requested = Pick<Asking, 'cut' | 'waitsForServer' | 'onTaken' | 'onNotifications'> & {
+  readonly request: Message;
+  /** Of the client's request that brought it. */
+  readonly forwarded: ForwardedHeaders;
+};
+
+/** Asks a server with all that a client of the era owes it. */
+export interface Requester {
+  /** Never rejects. */
+  request(what: Requested): Promise<Outcome>;
+  /** Asks the server for its revisions, as a question of the gateway's own. Never rejects. */
+  discover(forwarded: ForwardedHeaders): Promise<Outcome>;
+}
+
+/** What asking needs. */
+export interface RequesterParts extends ExchangeParts {
+  /** The gateway's own version. */
+  readonly version: string;
+  /** Tools were left out of a list, since what they want mirrored breaks the rules. */
+  onToolsHidden(names: readonly string[]): void;
+}
+
+const [newestRevision] = modernRevisions.slice(-1) as [string];
+
+/** The server said that a header which mirrors the body is missing or wrong. */
+const headerMismatch = -32020;
+
+/** How long the server may take to answer a question of the gateway's own. */
+const ownTimeoutMs = 10_000;
+
+/**
+ * The duties of a client over HTTP (2026-07-28, basic/transports/streamable-http, "Request Metadata"): each request goes
+ * out with the headers that mirror its body, those of a tool's parameters among them; after a mismatch of headers the list
+ * of tools is read anew, and the call repeated once if it needs others; tools that break the rules are not offered.
+ */
+export function createRequester({ version, onToolsHidden, ...parts }: RequesterParts): Requester {
+  const askOwn = async (method: string, params: object, forwarded: ForwardedHeaders): Promise<Outcome> => {
+    const request = readOwn(
+      ownRequest(`gangway ${method}`, method, { ...params }, { version, protocolVersion: newestRevision }),
+    );
+    const cut = new Cut();
+    const timer = setTimeout(() => cut.abort(), ownTimeoutMs);
+    const own = { cut, waitsForServer: false, onTaken: () => undefined, onNotifications: () => undefined };
+    const outcome = await ask({ ...own, ...standardOf(request, forwarded) }, parts);
+    clearTimeout(timer);
+    return outcome;
+  };
+
+  const tools = new KnownToolsByClient({
+    async list(cursor, forwarded) {
+      const outcome = await askOwn('tools/list', cursor === undefined ? {} : { cursor }, forwarded);
+      return outcome.ok ? outcome.response : undefined;
+    },
+  });
+
+  /** What a call has besides, by what is known of its tool, or by a new list. */
+  const withParams = async (asking: Asking, { request, forwarded }: Requested, by: 'find' | 'findAnew') => {
+    const tool = memberValue(request, 'params', 'name');
+    if (typeof tool !== 'string') return asking;
+    const params = await tools.of(forwarded)[by](tool, forwarded);
+    return params === undefined
+      ? asking
+      : { ...asking, headers: { ...asking.headers, ...paramHeadersOf(params, request) } };
+  };
+
+  const call = async (asking: Asking, requested: Requested): Promise<Outcome> => {
+    const mirrored = await withParams(asking, requested, 'find');
+    const outcome = await ask(mirrored, parts);
+    if (!isHeaderMismatch(outcome) || requested.cut.aborted) return outcome;
+    const anew = await withParams(asking, requested, 'findAnew');
+    return hasSameHeaders(anew, mirrored) ? outcome : ask(anew, parts);
+  };
+
+  const list = async (asking: Asking, { forwarded }: Requested): Promise<Outcome> => {
+    const outcome = await ask(asking, parts);
+    if (!outcome.ok) return outcome;
+    tools.of(forwarded).learn(outcome.response);
+    const { text, hidden } = offeredTools(outcome.response);
+    if (hidden.length > 0) onToolsHidden(hidden);
+    return { ...outcome, response: text };
+  };
+
+  return {
+    request(requested) {
+      const { request, forwarded, ...told } = requested;
+      const asking: Asking = { ...told, ...standardOf(request, forwarded) };
+      if (request.method === 'tools/call') return call(asking, requested);
+      if (request.method === 'tools/list') return list(asking, requested);
+      return request.method === 'subscriptions/listen' ? subscribe(asking, parts) : ask(asking, parts);
+    },
+    discover: (forwarded) => askOwn('server/discover', {}, forwarded),
+  };
+}
+
+/** The headers that every message has. None of a client takes the place of one that mirrors the body. */
+export function headersOf(message: Message, forwarded: ForwardedHeaders): Readonly<Record<string, string>> {
+  const named = memberValue(message, 'meta', protocolVersionKey);
+  // A notification need not name one, and what is none cannot stand in a header.
+  const version = modernRevisions.find((revision) => revision === named) ?? newestRevision;
+  return { ...forwarded, ...mirroredHeaders(message, version) };
+}
+
+const standardOf = (request: Message, forwarded: ForwardedHeaders): Pick<Asking, 'id' | 'message' | 'headers'> => ({
+  id: request.id as Asking['id'],
+  message: request.text,
+  headers: headersOf(request, forwarded),
+});
+
+function isHeaderMismatch(outcome: Outcome): boolean {
+  if (!outcome.ok || outcome.status !== 400) return false;
+  return errorCodeIn(outcome.response) === headerMismatch;
+}
+
+const hasSameHeaders = (one: Asking, other: Asking): boolean =>
+  JSON.stringify(Object.entries(one.headers).sort()) === JSON.stringify(Object.entries(other.headers).sort());

@@ -1,0 +1,177 @@
+import type { RequestId } from '../../protocol/faults.ts';
+import { noHeaders } from '../../protocol/http/forwarded-headers.ts';
+import { detach } from '../../util/boundary.ts';
+import { settlesWithin } from '../../util/settles-within.ts';
+import type { Backend, BackendEnd, BackendEvents, OpenOptions } from '../backend.ts';
+import { faulty } from '../contain-faults.ts';
+import { createFlow } from '../http-client/backpressure-group.ts';
+import { openConnection } from '../http-client/http-connection.ts';
+import { idsOf } from '../http-client/message-texts.ts';
+import { createSender, type Delivery, type Sending } from '../http-client/ordered-sender.ts';
+import {
+  holdsUpMs,
+  maxConnections,
+  maxHoldMs,
+  maxOvertakeMs,
+  noRoom,
+  OpenRequests,
+} from '../http-client/post-order.ts';
+import type { UpstreamTls } from '../upstream-tls.ts';
+import { type Failure, type Posted, post } from './sse-post.ts';
+import { openStream, type StreamLimits } from './sse-stream.ts';
+import { type OpenPost, OpenPosts } from './unanswered-posts.ts';
+
+/** A server of the HTTP+SSE transport and the limits of its backend. */
+export interface SseOptions extends Partial<StreamLimits> {
+  /** Of its stream: http or https, without a user name. */
+  readonly url: URL;
+  /** Sent with every request. */
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly tls?: UpstreamTls;
+  /** How long the server may take to accept a message. The POST of a request after the first may take as long as its call. */
+  readonly postTimeoutMs?: number;
+  /** Most bytes that wait for a server that does not take them. */
+  readonly maxQueuedBytes?: number;
+  /** The server has named its endpoint. */
+  onStarted?(): void;
+  /** A POST failed: one sentence without contents, and how many notifications and answers were dropped so in all. */
+  onPostFailed?(detail: string, dropped: number): void;
+}
+
+const closed: BackendEnd = { reason: 'closed', detail: 'The backend was closed.' };
+
+/**
+ * Connects to a server of the HTTP+SSE transport (2024-11-05, basic/transports): a GET stream, and POSTs to the
+ * endpoint that the stream names. The stream is the server's session: its loss is the end of the backend (`exited`).
+ *
+ * Order, beyond `Backend`: as in web/post-order.ts. The messages after the first wait until the server has accepted or answered
+ * it, or for `maxHoldMs`. A cancellation is posted when the server has answered the POST of what it cancels, or after
+ * `maxOvertakeMs`.
+ *
+ * Beyond `Backend`: messages sent before the endpoint is known wait. A request whose POST fails is reported as unanswered;
+ * notifications and answers are dropped and counted. If the very first POST fails, the server counts as not started
+ * (`failed`). Requests go to the origin of `url` alone, and no redirect is followed. Headers of the client go with the
+ * stream as they are when it is opened, and with each POST.
+ */
+export function openSse(options: SseOptions, events: BackendEvents, { headers: ofClient }: OpenOptions = {}): Backend {
+  const {
+    url,
+    headers = {},
+    tls = {},
+    connectTimeoutMs = 10_000,
+    endpointTimeoutMs = 10_000,
+    idleTimeoutMs = 0,
+    postTimeoutMs = 60_000,
+    maxLineBytes = 64 * 1024 * 1024,
+    maxQueuedBytes = 16 * 1024 * 1024,
+    onStarted,
+    onPostFailed,
+  } = options;
+  const connection = openConnection({ origin: url.origin, headers, tls, connectTimeoutMs, maxConnections });
+  const flow = createFlow();
+  /** The server has accepted a message, or answered one. */
+  let hasAccepted = false;
+  let dropped = 0;
+  let isClosing = false;
+  /** Nothing is delivered any more, and nothing taken. */
+  let isOver = false;
+
+  let ending: Promise<void> | undefined;
+  const finish = (end: BackendEnd): Promise<void> => {
+    ending ??= (async () => {
+      isOver = true;
+      sender.hold();
+      sender.takeAll();
+      stream.close();
+      const cut = connection.close();
+      await null; // never inside another call into the backend
+      events.onEnd(isClosing ? closed : end);
+      await cut;
+    })();
+    return ending;
+  };
+  const fault = (cause: unknown): void => detach('backend', finish({ ...faulty, cause }));
+
+  const deliver = (messages: Buffer[]): void => {
+    openPosts.seen(messages);
+    if (!isOver) events.onMessages(messages);
+  };
+
+  /** A POST failed: tells it of its requests that are not answered. */
+  const refuse = (ids: readonly RequestId[], open: Iterable<RequestId>, { reason, detail }: Failure): void => {
+    const left = [...open];
+    if (isOver || (ids.length > 0 && left.length === 0)) return;
+    if (ids.length === 0) dropped += 1;
+    onPostFailed?.(detail, dropped);
+    if (left.length > 0) events.onUnanswered(left, reason);
+  };
+
+  const sender = createSender(maxQueuedBytes, fault);
+  const openPosts = new OpenPosts();
+  const openRequests = new OpenRequests();
+
+  const postTo = (endpoint: URL, { message, headers, messages }: Sending): Delivery => {
+    const ids = idsOf(messages, 'request');
+    const isFirst = !hasAccepted;
+    const room = ids.length === 0 || openRequests.enter();
+    const cancels = messages[0]?.cancels;
+    const cancelled = cancels === undefined ? undefined : openPosts.cancel(cancels)?.taken;
+
+    const run = async (opened: OpenPost): Promise<Posted> => {
+      if (room !== true && !(await room)) return { ok: false, ...noRoom };
+      if (cancelled !== undefined) await settlesWithin(cancelled, maxOvertakeMs);
+      opened.isBegun = true;
+      const posted = await post(endpoint, message, {
+        ...{ headers, connection, flow, maxLineBytes, cut: opened.cut, open: opened.open },
+        ...((isFirst || ids.length === 0) && { limitMs: postTimeoutMs }),
+        onMessages: deliver,
+        onTooLong: (detail) => detach('backend', finish({ reason: 'line_too_long', detail })),
+      });
+      if (ids.length > 0) openRequests.leave();
+      return posted;
+    };
+    const { taken, answered } = openPosts.add(ids, async (opened) => {
+      const posted = await run(opened);
+      if (isOver) return;
+      if (!posted.ok && !hasAccepted) detach('backend', finish({ reason: 'failed', detail: posted.detail }));
+      else if (!posted.ok) refuse(ids, opened.open, posted);
+      hasAccepted = true;
+    });
+    detach('backend', taken, fault);
+    if (isFirst)
+      detach(
+        'backend',
+        answered.then(() => (hasAccepted = true)),
+      );
+    const accepted = isFirst ? Promise.race([taken, answered]) : taken;
+    const holdMs = isFirst ? maxHoldMs : holdsUpMs(messages);
+    const holdsUp = holdMs > 0 && room === true; // what waits for room is waited for by nobody
+    return { passed: holdsUp ? settlesWithin(accepted, holdMs) : Promise.resolve(), settled: taken };
+  };
+
+  const limits = { connectTimeoutMs, endpointTimeoutMs, idleTimeoutMs, maxLineBytes };
+  const stream = openStream(
+    url,
+    { connection, flow, limits, headers: ofClient?.() ?? noHeaders },
+    {
+      onMessages: deliver,
+      onEndpoint(endpoint) {
+        if (isOver) return;
+        onStarted?.();
+        sender.start((sending) => postTo(endpoint, sending));
+      },
+    },
+  );
+  detach('backend', stream.ended.then(finish), fault);
+
+  return {
+    pid: undefined,
+    send: (message, headers = noHeaders) => (isOver ? 'ended' : sender.send(message, headers)),
+    pause: flow.pause,
+    resume: flow.resume,
+    close() {
+      isClosing ||= !isOver;
+      return finish(closed);
+    },
+  };
+}

@@ -1,0 +1,157 @@
+import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
+import { detach } from '../../util/boundary.ts';
+import type { BackendEnd } from '../backend.ts';
+import { codeOf, explainConnectFailure, explainRefusal, isUnauthorized } from '../connect-failure.ts';
+import { type Flow, Silence } from '../http-client/backpressure-group.ts';
+import { createEventReader } from '../http-client/event-reader.ts';
+import type { Answer, Connection } from '../http-client/http-connection.ts';
+import { type MessageEvent, readEvents } from '../web/read-events.ts';
+import { readEndpoint } from './endpoint-event.ts';
+
+/** How long the stream may keep one waiting. */
+export interface StreamLimits {
+  /** For the head of its answer. */
+  readonly connectTimeoutMs: number;
+  /** From then on for the `endpoint` event, whatever else comes meanwhile. */
+  readonly endpointTimeoutMs: number;
+  /** Between two chunks; 0 for ever, since not every server sends comments. */
+  readonly idleTimeoutMs: number;
+  readonly maxLineBytes: number;
+}
+
+/** What a stream needs of its backend. */
+export interface StreamParts {
+  readonly connection: Connection;
+  readonly flow: Flow;
+  readonly limits: StreamLimits;
+  /** Of the client. */
+  readonly headers: ForwardedHeaders;
+}
+
+/** What a stream tells; nothing after its end. */
+export interface StreamEvents {
+  onEndpoint(url: URL): void;
+  onMessages(messages: Buffer[]): void;
+}
+
+/** A stream that is being read. */
+export interface Stream {
+  /** Why it ended by itself. Never rejects. */
+  readonly ended: Promise<BackendEnd>;
+  close(): void;
+}
+
+/**
+ * Opens the GET stream of a server of 2024-11-05 and reads it to its end. `message` events are messages, the first
+ * `endpoint` says where POSTs go, and others are ignored.
+ */
+export function openStream(
+  url: URL,
+  { connection, flow, limits, headers: ofClient }: StreamParts,
+  events: StreamEvents,
+): Stream {
+  const { connectTimeoutMs, endpointTimeoutMs, idleTimeoutMs, maxLineBytes } = limits;
+  const where = url.origin; // never more of it: the query of a URL can hold a secret
+  const controller = new AbortController();
+  const reader = createEventReader({ maxEventBytes: maxLineBytes });
+  let endpoint: string | undefined;
+  let end: BackendEnd | undefined;
+  let timer: NodeJS.Timeout | undefined;
+
+  let tellEnd: (end: BackendEnd) => void;
+  const ended = new Promise<BackendEnd>((resolve) => {
+    tellEnd = resolve;
+  });
+  const cut = (told: BackendEnd): void => {
+    end ??= told;
+    clearTimeout(timer);
+    controller.abort();
+    tellEnd(end); // at once: a request whose connection is still being made takes no notice of the abort
+  };
+  const limit = (ms: number, told: BackendEnd): void => {
+    clearTimeout(timer);
+    timer = setTimeout(() => cut(told), ms);
+  };
+
+  const takeEndpoint = (data: string): void => {
+    const read = readEndpoint(data, url);
+    if (!read.ok) return cut({ reason: endpoint === undefined ? 'failed' : 'exited', detail: read.why });
+    if (endpoint === undefined) {
+      endpoint = read.url.href;
+      clearTimeout(timer);
+      events.onEndpoint(read.url);
+    } else if (endpoint !== read.url.href) {
+      // It has begun another session: what the gateway told the first one is lost to it.
+      cut({ reason: 'exited', detail: 'The server named another endpoint on a stream that had one.' });
+    }
+  };
+
+  const takeEvents = (read: readonly MessageEvent[]): void => {
+    if (end !== undefined) return;
+    let messages: Buffer[] = [];
+    const deliver = (): void => {
+      if (messages.length > 0) events.onMessages(messages);
+      messages = [];
+    };
+    for (const { type, data, message } of read) {
+      if (type === 'message') messages.push(message);
+      else if (type === 'endpoint') {
+        deliver();
+        takeEndpoint(data);
+        if (end !== undefined) return;
+      }
+    }
+    deliver();
+    if (reader.overflow !== undefined) cut({ reason: 'line_too_long', detail: reader.overflow });
+  };
+
+  const run = async (): Promise<BackendEnd> => {
+    try {
+      limit(connectTimeoutMs, { reason: 'failed', detail: `${where} did not answer within ${connectTimeoutMs} ms.` });
+      const headers = { ...ofClient, accept: 'text/event-stream', 'cache-control': 'no-store' };
+      const answer = await connection.request({ method: 'GET', url, headers, signal: controller.signal });
+      const fault = faultOf(answer, where);
+      if (fault !== undefined) {
+        const told = { isOtherTransport: isOther(answer), isUnauthorized: isUnauthorized(answer.status) };
+        return { reason: 'failed', detail: fault, ...told };
+      }
+      const late = `${where} named no endpoint within ${endpointTimeoutMs} ms. Is it the URL of an HTTP+SSE server?`;
+      limit(endpointTimeoutMs, { reason: 'failed', detail: late, isOtherTransport: true });
+      await flow.read(answer.body, (chunk) => readEvents(reader, chunk, takeEvents), idleTimeoutMs);
+      if (endpoint !== undefined) return { reason: 'exited', detail: `${where} ended its stream.` };
+      const detail = `${where} ended its stream without naming an endpoint.`;
+      return { reason: 'failed', detail, isOtherTransport: true };
+    } catch (cause) {
+      if (cause instanceof Silence) {
+        const detail = `${where} sent nothing for ${idleTimeoutMs} ms.`;
+        return { reason: endpoint === undefined ? 'failed' : 'exited', detail };
+      }
+      if (endpoint === undefined) return { reason: 'failed', detail: explainConnectFailure(cause, where), cause };
+      return { reason: 'exited', detail: `The stream of ${where} broke (${codeOf(cause)}).`, cause };
+    }
+  };
+
+  detach('backend', run().then(cut));
+  return {
+    ended,
+    close: () => cut({ reason: 'closed', detail: 'The backend was closed.' }),
+  };
+}
+
+/** True for a server that has an answer to a GET, and no such stream. */
+const isOther = ({ status }: Answer): boolean => status === 200 || status === 400 || status === 404 || status === 405;
+
+/** What is wrong with the head of the stream's answer. */
+function faultOf({ status, mediaType }: Answer, where: string): string | undefined {
+  const refusal = explainRefusal(status, where);
+  if (refusal !== undefined) return refusal;
+  if (status === 404 || status === 405) {
+    return `${where} has no HTTP+SSE stream at this path (${status}). Correct the URL; it often ends in /sse.`;
+  }
+  if (status !== 200)
+    return `${where} answered with status ${status} instead of a stream. Is it the URL of an HTTP+SSE server?`;
+  if (mediaType !== 'text/event-stream') {
+    return `${where} answered with another content type than text/event-stream. Is it the URL of an HTTP+SSE server?`;
+  }
+  return undefined;
+}

@@ -1,0 +1,86 @@
+import type { RequestId } from '../../protocol/faults.ts';
+import { Cut } from '../http-client/canceller.ts';
+import { idsOf, messagesIn } from '../http-client/message-texts.ts';
+import { abandonAfterMs } from '../http-client/post-order.ts';
+
+/** A server that has answered a request has so long to end its answer to the POST of it; then that is cut. */
+const graceMs = 5_000;
+
+/** A POST that the server has not answered. */
+export interface OpenPost {
+  /** Gives it up: nobody waits for it any more. */
+  readonly cut: Cut;
+  /** Its requests that are not answered. */
+  readonly open: ReadonlySet<RequestId>;
+  /** All of them are answered. */
+  readonly answered: Promise<void>;
+  /** The server may have seen it. Set by whoever posts. */
+  isBegun: boolean;
+  /** The server has answered the POST, or never will. Never rejects. */
+  taken: Promise<unknown>;
+}
+
+interface Tracked extends OpenPost {
+  readonly open: Set<RequestId>;
+  tellAnswered(): void;
+  timer?: NodeJS.Timeout;
+}
+
+/**
+ * The POSTs of requests that the server has not answered. Most servers answer one with 202 at once, those of the Java SDK when
+ * the call is done: it may take as long as its call, and no longer.
+ */
+export class OpenPosts {
+  readonly #byId = new Map<RequestId, Tracked>();
+
+  /** @param ids of its requests: a batch has several, a notification none */
+  add(ids: readonly RequestId[], post: (post: OpenPost) => Promise<unknown>): OpenPost {
+    let tellAnswered = (): void => undefined;
+    const answered = new Promise<void>((resolve) => {
+      tellAnswered = resolve;
+    });
+    const tracked: Tracked = {
+      cut: new Cut(),
+      open: new Set(ids),
+      answered,
+      tellAnswered,
+      taken: answered,
+      isBegun: false,
+    };
+    for (const id of ids) this.#byId.set(id, tracked);
+    tracked.taken = post(tracked).then(() => {
+      clearTimeout(tracked.timer);
+      for (const id of tracked.open) if (this.#byId.get(id) === tracked) this.#byId.delete(id);
+    });
+    return tracked;
+  }
+
+  /** These came, on the stream or in the answer to a POST. */
+  seen(messages: readonly Uint8Array[]): void {
+    if (this.#byId.size === 0) return;
+    for (const text of messages) for (const id of idsOf(messagesIn(text), 'response')) this.#answered(id);
+  }
+
+  /** The client does not wait for this any more. The POST of it, if it is open. */
+  cancel(id: RequestId): OpenPost | undefined {
+    const post = this.#byId.get(id);
+    if (post?.isBegun === false) post.cut.abort();
+    else if (post !== undefined) limit(post, abandonAfterMs);
+    return post;
+  }
+
+  #answered(id: RequestId): void {
+    const post = this.#byId.get(id);
+    if (post === undefined) return;
+    this.#byId.delete(id);
+    post.open.delete(id);
+    if (post.open.size > 0) return;
+    limit(post, graceMs);
+    post.tellAnswered();
+  }
+}
+
+function limit(post: Tracked, ms: number): void {
+  clearTimeout(post.timer);
+  post.timer = setTimeout(() => post.cut.abort(), ms);
+}

@@ -1,0 +1,99 @@
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { interpreterOf, isDirectory, isExecutable, locate } from './locate-program.ts';
+import type { Program } from './program.ts';
+
+const limits: Readonly<Record<string, string>> = {
+  EMFILE:
+    'The gateway has too many open files to start a program. Raise its limit (ulimit -n) or allow fewer sessions.',
+  ENFILE: 'This host has too many open files to start a program. Raise fs.file-max or allow fewer sessions.',
+  EAGAIN:
+    'No further process may be started. Raise the limit (ulimit -u, the pids limit of the container) or allow fewer sessions.',
+  ENOMEM: 'There is not enough memory to start a program. Give this host more or allow fewer sessions.',
+  E2BIG: 'The arguments and the environment of the program are too long together. Shorten them.',
+  ERR_INVALID_ARG_VALUE:
+    'The command, an argument, the working directory or an environment variable is empty or holds a NUL byte. Correct the configuration.',
+};
+
+/** Why a program could not be started. */
+export interface SpawnFailure {
+  /** One sentence or two for the operator, with what to do. */
+  readonly detail: string;
+  /** There is no such command. */
+  readonly isNotFound: boolean;
+}
+
+/**
+ * Says for the operator why a program could not be started and what to do. The operating system says
+ * ENOENT for a missing command, a missing working directory and a missing interpreter alike, so this looks which it is.
+ * Holds paths but no argument and no value of the environment, which can be secrets (P12).
+ */
+export function explainSpawnFailure(error: unknown, program: Program): SpawnFailure {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
+  const other = limits[code] ?? aboutUser(code, program) ?? aboutWorkingDirectory(program);
+  if (other !== undefined) return { detail: other, isNotFound: false };
+  const path = locate(program);
+  if (path === undefined && (code === 'ENOENT' || code === 'ENOTDIR'))
+    return { detail: aboutMissingCommand(program), isNotFound: true };
+  const detail = path && aboutCommand(code, path, program);
+  return { detail: detail ?? `The command ${program.command} could not be started (${code}).`, isNotFound: false };
+}
+
+/** A setting, as it is written where the program was given. */
+const named = (key: 'cwd' | 'uid' | 'gid', { isOnCommandLine = false }: Program): string =>
+  isOnCommandLine ? `--${key}` : `"${key}"`;
+
+/** Where the command is to be given, in the middle of a sentence. */
+const placeOfCommand = ({ isOnCommandLine = false }: Program): string =>
+  isOnCommandLine ? 'after "--"' : 'as "command"';
+
+function aboutUser(code: string, program: Program): string | undefined {
+  const { command, uid, gid } = program;
+  if (uid === undefined && gid === undefined) return undefined;
+  if (code === 'EPERM')
+    return `The gateway may not start programs as another user. Run it as root, or leave out ${named('uid', program)} and ${named('gid', program)}.`;
+  if (code === 'EACCES')
+    return `The user of ${named('uid', program)} may not run the command ${command}, or not enter its folder. Grant it access.`;
+  return undefined;
+}
+
+function aboutWorkingDirectory(program: Program): string | undefined {
+  if (program.cwd === undefined) return undefined;
+  const path = resolve(program.cwd);
+  const setting = named('cwd', program);
+  if (!existsSync(path)) return `The working directory ${path} does not exist. Create it or correct ${setting}.`;
+  if (!isDirectory(path)) return `The working directory ${path} is not a directory. Correct ${setting}.`;
+  if (!isExecutable(path)) return `The gateway's user may not enter the working directory ${path}. Grant it access.`;
+  return undefined;
+}
+
+function aboutCommand(code: string, path: string, program: Program): string | undefined {
+  const place = placeOfCommand(program);
+  if (isDirectory(path)) return `The command ${path} is a directory. Name the program in it ${place}.`;
+  if (!isExecutable(path))
+    return `The command ${path} is not executable. Run chmod +x on it, or give its interpreter ${place}, and it as an argument.`;
+  if (code === 'ENOENT') return aboutMissingInterpreter(path);
+  if (code === 'ENOEXEC')
+    return `The command ${path} is neither a program for this machine nor a script that starts with #!.`;
+  return undefined;
+}
+
+function aboutMissingCommand(program: Program): string {
+  const { command, env, isOnCommandLine = false } = program;
+  // A URL would otherwise be a file in a folder that is called "http:".
+  if (/^[a-z][a-z0-9+.-]*:\/\//i.test(command))
+    return 'The command is a URL. Give a URL without "--", in a file as "url".';
+  const place = placeOfCommand(program);
+  const advice = isOnCommandLine ? 'give each argument as a word of its own' : 'arguments belong in "args"';
+  const hint = /\s/.test(command) ? ` It contains white space: ${advice}.` : '';
+  return command.includes('/')
+    ? `The command ${command} does not exist. Install it or correct what is given ${place}.${hint}`
+    : `The command ${command} was not found in PATH (${env['PATH'] ?? 'not set'}). Install it, or give its full path ${place}.${hint}`;
+}
+
+function aboutMissingInterpreter(path: string): string {
+  const interpreter = interpreterOf(path);
+  return interpreter === undefined
+    ? `The program ${path} exists, but the loader it needs does not: it was built for another system. Install a build for this one.`
+    : `The script ${path} exists, but its interpreter ${interpreter} does not. Install it or correct the first line of the script.`;
+}

@@ -1,0 +1,36 @@
+import { type ChildProcessByStdio, spawn } from 'node:child_process';
+import type { Readable, Writable } from 'node:stream';
+import { looksRunnable } from './locate-program.ts';
+import type { Program } from './program.ts';
+
+/** A running program, or the error that will say why it does not run. */
+export type Spawned =
+  | {
+      readonly pid: number;
+      readonly child: ChildProcessByStdio<Writable, Readable, Readable>;
+      /** The launcher was used: that the command cannot be started is told by its exit. */
+      readonly isLaunched: boolean;
+    }
+  | { readonly failure: Promise<unknown> };
+
+/**
+ * Starts a program without a shell, as the leader of its own process group, with three pipes and no other descriptor.
+ * A command that cannot be started gets no launcher, so that the operating system says what is wrong and not the launcher.
+ * Never throws.
+ */
+export function spawnProgram(program: Program): Spawned {
+  const { command, args, cwd, env, uid, gid, launcher = [] } = program;
+  const user = { ...(uid !== undefined && { uid }), ...(gid !== undefined && { gid }) };
+  const isLaunched = launcher.length > 0 && looksRunnable(program);
+  const [file = command, ...words] = [...(isLaunched ? launcher : []), command, ...args];
+  try {
+    const options = { cwd, env, ...user, shell: false, detached: true };
+    const child = spawn(file, words, { ...options, stdio: ['pipe', 'pipe', 'pipe'] });
+    if (child.pid !== undefined) return { pid: child.pid, child, isLaunched };
+    // ENOENT, EACCES, EAGAIN, EMFILE and ENFILE come as an event (with the last two, `child.stdin` does not even exist)
+    return { failure: new Promise((resolve) => child.once('error', resolve)) };
+  } catch (error) {
+    // and the others (ENOTDIR, E2BIG, a NUL in an argument) are thrown
+    return { failure: Promise.resolve(error) };
+  }
+}

@@ -1,0 +1,103 @@
+import type { Readable } from 'node:stream';
+import { ownCopy } from '../../../util/detached-copy.ts';
+import { createTail } from './line-tail.ts';
+import { printable } from './printable.ts';
+
+/** What becomes of a server's stderr. */
+export interface StderrOptions {
+  /** One line for the log: at most `maxLoggedBytes` of it, control characters escaped. */
+  onLine?: ((line: string) => void) | undefined;
+  /** How much of a line is held and reported; stops a server that writes without line end from filling the memory. */
+  readonly maxLoggedBytes?: number;
+  /** Above this rate lines are counted instead of reported; stops a server from filling the disk with our log. */
+  readonly linesPerSecond?: number;
+  readonly burstLines?: number;
+}
+
+const lf = 0x0a;
+const cr = 0x0d;
+const reportDroppedAfterMs = 1_000;
+const recentBytes = 8 * 1024;
+const recentLineCount = 20;
+const nothing: Buffer = Buffer.alloc(0);
+
+/**
+ * Reads a server's stderr to its end, whether anybody wants it or not: a server whose stderr is full stands still.
+ * @returns the last lines for messages to the operator (at most 20, of the last 8 KiB), whatever the rate
+ */
+export function drainStderr(
+  stream: Readable,
+  { onLine, maxLoggedBytes = 2_048, linesPerSecond = 20, burstLines = 100 }: StderrOptions = {},
+): { recentLines(): string[] } {
+  const tail = createTail(recentBytes);
+  let begun = nothing; // what is kept of the unfinished line; most servers are silent, and thousands of them hold nothing
+  let lineBytes = 0; // of that line, also those that were not kept
+  let allowedLines = burstLines;
+  let refilledAt = performance.now();
+  let droppedLines = 0;
+  let reportTimer: NodeJS.Timeout | undefined;
+
+  const refill = () => {
+    const now = performance.now();
+    allowedLines = Math.min(burstLines, allowedLines + ((now - refilledAt) / 1_000) * linesPerSecond);
+    refilledAt = now;
+  };
+
+  const reportDropped = () => {
+    clearTimeout(reportTimer);
+    reportTimer = undefined;
+    if (droppedLines > 0) onLine?.(`(${droppedLines} more lines of stderr were dropped: too many per second)`);
+    droppedLines = 0;
+  };
+
+  const add = (part: Buffer) => {
+    const kept = part.subarray(0, maxLoggedBytes - begun.length);
+    lineBytes += part.length;
+    begun = begun.length === 0 ? kept : Buffer.concat([begun, kept]);
+  };
+
+  const endLine = () => {
+    const text = begun.at(-1) === cr ? begun.subarray(0, -1) : begun;
+    const cutBytes = lineBytes - begun.length;
+    begun = nothing;
+    lineBytes = 0;
+    if (text.length === 0) return;
+    if (allowedLines < 1) {
+      droppedLines += 1;
+      reportTimer ??= setTimeout(reportDropped, reportDroppedAfterMs).unref();
+      return;
+    }
+    allowedLines -= 1;
+    onLine?.(printable(text) + (cutBytes > 0 ? ` … (${cutBytes} more bytes)` : ''));
+  };
+
+  stream.on('data', (chunk: Buffer) => {
+    tail.push(chunk);
+    refill();
+    for (let from = 0; from < chunk.length; ) {
+      const end = chunk.indexOf(lf, from);
+      const to = end === -1 ? chunk.length : end;
+      add(chunk.subarray(from, to));
+      if (end !== -1) endLine();
+      from = to + 1;
+    }
+    if (begun.length > 0) begun = ownCopy(begun); // and not the whole chunk
+  });
+  stream.on('error', () => undefined); // it has ended; 'close' follows
+  stream.once('close', () => {
+    refill();
+    endLine();
+    reportDropped();
+  });
+
+  return {
+    recentLines: () =>
+      tail
+        .read()
+        .toString('latin1') // keeps bytes as they are; each line is decoded by itself
+        .split(/\r?\n/)
+        .filter((text) => text.length > 0)
+        .slice(-recentLineCount)
+        .map((text) => printable(Buffer.from(text, 'latin1').subarray(0, maxLoggedBytes))),
+  };
+}

@@ -1,0 +1,69 @@
+import { detach } from '../../../util/boundary.ts';
+import { processesOf, residentBytes } from './process-usage.ts';
+
+/** Between two looks at all processes. */
+const lookMs = 500;
+
+/** Looking takes no more than this share of the time, however many processes there are. */
+const maxShare = 0.05;
+
+/** A process group and what its processes may use together. */
+interface Watched {
+  readonly maxBytes: number;
+  readonly onOver: (bytes: number) => void;
+}
+
+const watched = new Map<number, Watched>();
+let isLooking = false;
+
+/** Whether memory can be watched here: it is told by Linux' /proc. */
+export function canWatchMemory(): boolean {
+  try {
+    return residentBytes(process.pid) > 0;
+  } catch {
+    return false; // expected: no /proc
+  }
+}
+
+/**
+ * Calls `onOver`, once, when the processes of a group together hold more memory than they may: resident pages, those that
+ * they share counted for each (proc(5), VmRSS). What is used between two looks is not seen.
+ * @returns ends the watch
+ */
+export function watchMemory(group: number, maxBytes: number, onOver: (bytes: number) => void): () => void {
+  const own: Watched = { maxBytes, onOver };
+  watched.set(group, own);
+  if (!isLooking) detach('backend', lookAgain());
+  return () => {
+    if (watched.get(group) === own) watched.delete(group);
+  };
+}
+
+/** Looks for as long as there is something to watch. */
+async function lookAgain(): Promise<void> {
+  isLooking = true;
+  while (watched.size > 0) {
+    const from = performance.now();
+    try {
+      await look();
+    } catch {
+      // Too many open files for once. That /proc can be read at all was seen at the start.
+    }
+    const pauseMs = Math.max(lookMs, (performance.now() - from) / maxShare);
+    await new Promise<void>((resolve) => setTimeout(resolve, pauseMs).unref());
+  }
+  isLooking = false;
+}
+
+async function look(): Promise<void> {
+  const bytes = new Map<number, number>();
+  for await (const { group, pid } of processesOf(watched)) {
+    bytes.set(group, (bytes.get(group) ?? 0) + residentBytes(pid));
+  }
+  for (const [group, own] of [...watched]) {
+    const used = bytes.get(group) ?? 0;
+    if (used <= own.maxBytes || watched.get(group) !== own) continue;
+    watched.delete(group);
+    own.onOver(used);
+  }
+}

@@ -1,0 +1,59 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { settlesWithin } from '../../../util/settles-within.ts';
+import type { ProcessGroup } from './process-group.ts';
+import { isOnlyZombies } from './zombies.ts';
+
+/** How long each step of an orderly end may take. */
+export interface TerminationGrace {
+  /** From the end of its input to SIGTERM (2025-11-25, basic/lifecycle, "Shutdown", stdio). */
+  readonly stdinCloseGraceMs?: number;
+  /** From SIGTERM to SIGKILL. */
+  readonly terminateGraceMs?: number;
+}
+
+/** What is to be ended. */
+export interface Termination extends TerminationGrace {
+  readonly group: ProcessGroup;
+  /** Settles when the leader of the group has exited and was waited for. */
+  readonly exited: Promise<unknown>;
+  closeStdin(): void;
+}
+
+/** After SIGKILL a process can remain only in an uninterruptible system call: the gateway does not wait for that. */
+const killGraceMs = 1_000;
+const firstPollMs = 5;
+const maxPollMs = 250;
+/** A parent that reaps has done so by now. */
+const zombiesFromPollMs = 40;
+
+/**
+ * Ends a server with everything in its process group: closes its stdin, then SIGTERM, then SIGKILL, each after a grace
+ * period. If the leader exits by itself, what it left behind gets SIGTERM and SIGKILL too.
+ * Resolves as soon as nothing is left, at the latest after all periods. Never rejects.
+ */
+export async function terminate(termination: Termination): Promise<void> {
+  const { group, exited, closeStdin, stdinCloseGraceMs = 2_000, terminateGraceMs = 3_000 } = termination;
+  closeStdin();
+  const leaderIsGone = await settlesWithin(exited, stdinCloseGraceMs);
+  if (!leaderIsGone || group.exists()) {
+    group.signal('SIGTERM');
+    if (!(await isGoneWithin(terminateGraceMs, termination))) {
+      group.signal('SIGKILL');
+      await isGoneWithin(killGraceMs, termination);
+    }
+  }
+  group.forget();
+}
+
+async function isGoneWithin(graceMs: number, { group, exited }: Termination): Promise<boolean> {
+  const end = performance.now() + graceMs;
+  if (!(await settlesWithin(exited, graceMs))) return false;
+  // Only a parent is told of the end of a process, and the parents of these are not us: there is nothing but to look.
+  for (let pollMs = firstPollMs; group.exists(); pollMs = Math.min(2 * pollMs, maxPollMs)) {
+    if (pollMs >= zombiesFromPollMs && isOnlyZombies(group.pid)) return true;
+    const leftMs = end - performance.now();
+    if (leftMs <= 0) return false;
+    await sleep(Math.min(pollMs, leftMs));
+  }
+  return true;
+}

@@ -1,0 +1,81 @@
+import type { Place, ProcessIdentity } from '../processes/process-identity.ts';
+
+/**
+ * The text of a file of notes. Pure. The first line tells whose it is, each line after it that a group started or ended;
+ * of both only the leader's pid and start time, so there is nothing secret in it:
+ *
+ *     mcp-gangway-groups 1 000000123456 4711 100000 0b9a…-… pid:[4026531836]
+ *     + 4712 100010
+ *     - 4712
+ */
+export interface Notes {
+  /** The gateway that wrote them. */
+  readonly gateway: ProcessIdentity & Place;
+  /** It lived at least until then. */
+  readonly aliveTicks: number;
+  /** The leaders of the groups that had started and not ended. */
+  readonly groups: readonly ProcessIdentity[];
+}
+
+/** More than 600,000 groups: a file over it is not ours, and reading it would only fill the memory. */
+export const maxNotesBytes = 16 * 1024 * 1024;
+
+const magic = 'mcp-gangway-groups 1 ';
+
+/** The one field that is written over, so it has a fixed place and length. */
+const aliveDigits = 12;
+export const aliveOffset = magic.length;
+
+const headerPattern = /^mcp-gangway-groups 1 (\d{12}) (\d{1,10}) (\d{1,15}) ([0-9a-f-]{1,64}) (pid:\[\d{1,20}\])$/;
+const startedPattern = /^\+ (\d{1,10}) (\d{1,15})$/;
+const endedPattern = /^- (\d{1,10})$/;
+
+export const aliveText = (ticks: number): string => String(ticks).padStart(aliveDigits, '0');
+
+export const startedLine = ({ pid, startTicks }: ProcessIdentity): string => `+ ${pid} ${startTicks}\n`;
+
+export const endedLine = (pid: number): string => `- ${pid}\n`;
+
+/** A whole file. */
+export const formatNotes = ({ gateway, aliveTicks, groups }: Notes): string => {
+  const { pid, startTicks, bootId, pidNamespace } = gateway;
+  const header = `${magic}${aliveText(aliveTicks)} ${pid} ${startTicks} ${bootId} ${pidNamespace}\n`;
+  return header + groups.map(startedLine).join('');
+};
+
+/**
+ * Reads a file. Undefined if anything in it is not as it is written: then nothing in it is to be trusted. Only the last
+ * line may be cut short, as by a full disk.
+ */
+export function parseNotes(text: string): Notes | undefined {
+  const [header = '', ...lines] = text.split('\n');
+  const [, alive, pid, startTicks, bootId = '', pidNamespace = ''] = headerPattern.exec(header) ?? [];
+  if (alive === undefined || lines.length === 0) return undefined;
+  lines.pop(); // empty, or cut short
+  const gateway = { pid: Number(pid), startTicks: Number(startTicks), bootId, pidNamespace };
+  let aliveTicks = Number(alive);
+  const groups = new Map<number, ProcessIdentity>();
+  for (const line of lines) {
+    const [, ended] = endedPattern.exec(line) ?? [];
+    const [, started, at] = startedPattern.exec(line) ?? [];
+    const leader = Number(ended ?? started ?? 0);
+    // 0 and 1 would mean our own group and every process
+    if (leader <= 1) return undefined;
+    if (started === undefined) groups.delete(leader);
+    else groups.set(leader, { pid: leader, startTicks: Number(at) });
+    aliveTicks = Math.max(aliveTicks, Number(at ?? 0)); // it lived when it started that one
+  }
+  return { gateway, aliveTicks, groups: [...groups.values()] };
+}
+
+const namePattern = /^(\d{1,10})-(\d{1,15})(?:\.of-\d{1,10}-\d{1,15})?\.groups$/;
+
+/** The name of a gateway's own file, or of one whose gateway is gone and that another one is at work on. */
+export const notesName = (holder: ProcessIdentity, of?: ProcessIdentity): string =>
+  `${holder.pid}-${holder.startTicks}${of ? `.of-${of.pid}-${of.startTicks}` : ''}.groups`;
+
+/** Who holds a file of this name: while that process lives, nobody else touches it. Undefined for other files. */
+export function holderOf(name: string): ProcessIdentity | undefined {
+  const [, pid, startTicks] = namePattern.exec(name) ?? [];
+  return pid === undefined ? undefined : { pid: Number(pid), startTicks: Number(startTicks) };
+}

@@ -1,0 +1,195 @@
+import { readLarge } from '../../protocol/message/message.ts';
+import { flattenLineBreaks, LineSplitter } from '../../protocol/wire/lines.ts';
+import { detach } from '../../util/boundary.ts';
+import type { Backend, BackendEnd, BackendEvents } from '../backend.ts';
+import { unopened } from '../failed-backend.ts';
+import { InOrder } from '../in-order.ts';
+import type { Program } from './launch/program.ts';
+import { launchFailure } from './launch/setpriv.ts';
+import { explainSpawnFailure } from './launch/spawn-failure.ts';
+import { type Spawned, spawnProgram } from './launch/spawn-program.ts';
+import { drained } from './pipes/drain-pipes.ts';
+import { takeTurns } from './pipes/read-budget.ts';
+import { drainStderr } from './pipes/stderr.ts';
+import { createInput } from './pipes/stdin.ts';
+import { watchMemory } from './processes/memory-limit.ts';
+import { describeExit, type Exit } from './processes/process-exit.ts';
+import { adoptGroup } from './processes/process-group.ts';
+import { type TerminationGrace, terminate } from './processes/terminate-group.ts';
+
+/** A STDIO server and the limits of its backend. */
+export interface StdioOptions extends Program, TerminationGrace {
+  /** Longest line taken from the server; stops one that writes without line end. */
+  readonly maxLineBytes?: number;
+  /** Most bytes that wait for a server that does not read. */
+  readonly maxQueuedBytes?: number;
+  /** How long after the server's exit its output may stay open, held by a process that it left behind. */
+  readonly drainAfterExitMs?: number;
+  /** Most memory that its processes may use together; see `watchMemory`. */
+  readonly maxMemoryBytes?: number | undefined;
+  /** The program runs; says nothing about whether it speaks MCP. */
+  onStarted?(pid: number): void;
+  /** One line of its stderr, rate-limited, cut and escaped. */
+  onStderr?(line: string): void;
+}
+
+const carriageReturn = 0x0d;
+
+/** More than an operating system keeps in a pipe: what comes beyond it after the exit is another process's flood. */
+const maxBytesAfterExit = 1024 * 1024;
+
+/** About as much as an operating system keeps in a pipe: more is there only of a server that floods. */
+const maxBytesPerTurn = 256 * 1024;
+
+/**
+ * Starts a STDIO server and connects to it (2025-11-25, basic/transports, "stdio").
+ *
+ * Beyond `Backend`: a large message given to `send` is not copied, so its memory must not change afterwards. After
+ * `close` what the server still writes is read, so that it can end, and thrown away. When the server exits, what it had
+ * written is delivered even if the backend is paused, since nothing of it could be read later. A server that closes its
+ * stdin or stdout but goes on running is of no use and is ended (`exited`).
+ */
+export function openStdio(options: StdioOptions, events: BackendEvents): Backend {
+  const spawned = spawnProgram(options);
+  return 'failure' in spawned ? failedBackend(spawned.failure, options, events) : liveBackend(spawned, options, events);
+}
+
+function failedBackend(failure: Promise<unknown>, program: Program, events: BackendEvents): Backend {
+  const why = failure.then((cause) => ({ reason: 'failed', ...explainSpawnFailure(cause, program), cause }) as const);
+  return unopened(why, events);
+}
+
+function liveBackend(
+  { pid, child, isLaunched }: Extract<Spawned, { pid: number }>,
+  options: StdioOptions,
+  events: BackendEvents,
+): Backend {
+  const {
+    maxLineBytes = 64 * 1024 * 1024,
+    maxQueuedBytes = 16 * 1024 * 1024,
+    drainAfterExitMs = 100,
+    maxMemoryBytes,
+    onStarted,
+    onStderr,
+    ...grace
+  } = options;
+  const { stdin, stdout, stderr } = child;
+  const group = adoptGroup(pid);
+  const splitter = new LineSplitter({ maxLineBytes });
+  const { recentLines } = drainStderr(stderr, { onLine: onStderr });
+  /** Output is no longer delivered, only read. */
+  let isDeaf = false;
+  let isClosing = false;
+  let hasExited = false;
+  let isTold = false;
+  let bytesAfterExit = 0;
+  /** Lines hold no LF; as long as the server writes no CR, none has to be looked through for line breaks. */
+  let hasWrittenCr = false;
+  /** The server cut this connection itself, and was ended for it. */
+  let cut: 'stdin' | 'stdout' | undefined;
+
+  const exited = new Promise<Exit>((resolve) => {
+    child.once('exit', (exitCode, signal) => {
+      hasExited = true;
+      group.exists(); // at once: if nothing is left, the number is free for others and is not used again
+      resolve({ exitCode, signal });
+    });
+  });
+
+  const tellEnd = (end: BackendEnd) => {
+    if (isTold) return;
+    isTold = true;
+    isDeaf = true;
+    reading.resume(); // whoever paused it has no reason to resume it any more
+    events.onEnd({ ...end, lastOutput: recentLines() });
+  };
+
+  let ended: Promise<void> | undefined;
+  /** Ends the process group, once. */
+  const end = (): Promise<void> => {
+    ended ??= terminate({ ...grace, group, exited, closeStdin: input.end }).then(() => {
+      if (!hasExited) tellEnd({ reason: isClosing ? 'closed' : 'exited', detail: 'The server survived SIGKILL.' });
+    });
+    return ended;
+  };
+  const endIfCut = (by: 'stdin' | 'stdout') => {
+    if (hasExited || isClosing) return;
+    cut ??= by;
+    detach('backend', end());
+  };
+
+  const onMemory = (bytes: number) => {
+    if (hasExited || isClosing) return;
+    const detail = `The server used ${bytes} bytes of memory, ${maxMemoryBytes} are allowed; it was killed.`;
+    tellEnd({ reason: 'memory_limit', detail });
+    group.signal('SIGKILL'); // what asks for memory without end is not asked to end
+    detach('backend', end());
+  };
+  const unwatch = maxMemoryBytes === undefined ? undefined : watchMemory(pid, maxMemoryBytes, onMemory);
+
+  const reading = takeTurns(stdout, maxBytesPerTurn);
+  const input = createInput(stdin, { maxQueuedBytes, onBroken: () => endIfCut('stdin') });
+
+  const take = (lines: Buffer[]) => {
+    if (isDeaf) return;
+    if (lines.length > 0) events.onMessages(lines);
+    if (!splitter.overflowed) return;
+    tellEnd({ reason: 'line_too_long', detail: `The server wrote a line of more than ${maxLineBytes} bytes.` });
+    detach('backend', end());
+  };
+  /** Nothing more is read before a large line is delivered. */
+  const inOrder = new InOrder('backend', reading);
+  const flat = (lines: Buffer[]): Buffer[] => (hasWrittenCr ? lines.map((line) => flattenLineBreaks(line)) : lines);
+  stdout.on('data', (chunk: Buffer) => {
+    reading.took(chunk.length);
+    if (hasExited) bytesAfterExit += chunk.length;
+    if (bytesAfterExit > maxBytesAfterExit) isDeaf = true;
+    if (isDeaf) return;
+    hasWrittenCr ||= chunk.includes(carriageReturn);
+    const lines = flat(splitter.push(chunk));
+    inOrder.take(() => take(lines), readLarge(lines));
+  });
+  stdout.once('end', () => endIfCut('stdout'));
+  stdout.on('error', () => endIfCut('stdout'));
+  if (onStarted) child.once('spawn', () => onStarted(pid));
+
+  const settled = exited.then(async (exit) => {
+    const detail =
+      cut && group.lastSignal ? `The server closed its ${cut} but went on running; it was ended.` : describeExit(exit);
+    reading.resume();
+    await inOrder.idle;
+    await drained([stdout, stderr], drainAfterExitMs);
+    await inOrder.idle;
+    const lastLine = isDeaf ? undefined : splitter.flush();
+    if (lastLine) {
+      const lines = flat([lastLine]);
+      await readLarge(lines);
+      take(lines);
+    }
+    const cause = isLaunched ? launchFailure(exit.exitCode, recentLines()) : undefined;
+    if (isClosing) tellEnd({ reason: 'closed', detail: 'The backend was closed.', ...exit });
+    else if (cause) tellEnd({ reason: 'failed', ...explainSpawnFailure(cause, options), cause });
+    else tellEnd({ reason: 'exited', detail, ...exit });
+    unwatch?.();
+    await end();
+    for (const stream of [stdin, stdout, stderr]) stream.destroy(); // a process that left the group can hold them open
+  });
+
+  return {
+    pid,
+    send: (message) => (isDeaf || ended || hasExited ? 'ended' : input.send(message)),
+    pause() {
+      if (!isDeaf && !hasExited) reading.pause();
+    },
+    resume() {
+      reading.resume();
+    },
+    async close() {
+      isClosing ||= !hasExited;
+      isDeaf = true;
+      reading.resume();
+      await end();
+      if (hasExited) await settled;
+    },
+  };
+}

@@ -1,0 +1,250 @@
+import type { Reason, RequestId } from '../../protocol/faults.ts';
+import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
+import { type Message, readLarge } from '../../protocol/message/message.ts';
+import { flattenLineBreaks } from '../../protocol/wire/lines.ts';
+import type { Parcel, RequestIds } from '../backend.ts';
+import { explainConnectFailure, reasonOfStatus } from '../connect-failure.ts';
+import type { Flow } from '../http-client/backpressure-group.ts';
+import { Cut } from '../http-client/canceller.ts';
+import { type Answer, type Connection, postHeaders } from '../http-client/http-connection.ts';
+import { readJson } from '../http-client/json-body.ts';
+import { idsOf, messagesIn } from '../http-client/message-texts.ts';
+import { isUnsentAfter, maxAwayMs, pause } from '../http-client/reconnect-pause.ts';
+import { explainStatus, isItOne, isModernError } from './refused-post.ts';
+import type { LeaveOut } from './repeated-messages.ts';
+import { followStream } from './resumable-stream.ts';
+import type { ServerSession } from './server-session.ts';
+import { isSessionKnown } from './session-probe.ts';
+
+/** What all exchanges with one server need. */
+export interface ExchangeParts {
+  readonly url: URL;
+  readonly connection: Connection;
+  readonly flow: Flow;
+  readonly session: ServerSession;
+  readonly maxLineBytes: number;
+  readonly idleTimeoutMs: number;
+  /** How long the server may take to accept a notification or response. */
+  readonly postTimeoutMs: number;
+  /** Headers of the client for what is asked beside its messages. */
+  clientHeaders(): ForwardedHeaders;
+  onMessages(messages: Buffer[], of: RequestIds): void;
+  /** A stream that answers requests has its first event id, or a further one. */
+  onCursor(isFirst: boolean): void;
+}
+
+/** One message that goes to the server. */
+export interface Outgoing extends Parcel {
+  /** Of its requests; none for a notification or response. */
+  readonly ids: RequestIds;
+  /** Counts what was posted before it. */
+  readonly place: number;
+  /** True for `initialize`: it does not wait for a server that is away, and its answer begins the session. */
+  readonly isInitialize: boolean;
+  /** Not sent before this; and not at all if it says how that ends. */
+  readonly after?: Promise<ExchangeEnd | undefined>;
+}
+
+/** The answer to a message that an earlier backend posted: a stream, and its last event that was read. */
+export interface Resumed {
+  readonly ids: RequestIds;
+  readonly cursor: string;
+  /** Leaves out what the stream repeats. */
+  readonly leaveOut: LeaveOut;
+}
+
+/** How an exchange ended. */
+export type ExchangeEnd =
+  | { readonly outcome: 'done' }
+  /** The server does not know the session any more; `isTaken` if it had taken the message before. */
+  | { readonly outcome: 'forgotten'; readonly isTaken: boolean }
+  /** The detail is one sentence for the operator, without contents. */
+  | { readonly outcome: 'failed'; readonly reason: Reason; readonly detail: string; readonly status?: number };
+
+/** One POST and its answer. */
+export interface Exchange {
+  /** What is posted; undefined if another backend has posted it. */
+  readonly parcel: Outgoing | undefined;
+  /** No connection has come about yet: the server has seen nothing of it. */
+  readonly isUnsent: boolean;
+  /** The head of the answer came, or never will. */
+  readonly taken: Promise<void>;
+  /** Never rejects. */
+  readonly ended: Promise<ExchangeEnd>;
+  /** The requests that are not answered yet. */
+  readonly open: ReadonlySet<RequestId>;
+  /** The last event that was read of a stream that answers it; undefined while it cannot be resumed. */
+  readonly cursor: string | undefined;
+  /** Nobody waits for the answer any more. */
+  abandon(): void;
+}
+
+/**
+ * Posts one message (2025-11-25, basic/transports, "Sending Messages to the Server") and takes its answer: 202, JSON, or
+ * a stream, which is resumed where it breaks. A POST for which no connection comes about is tried again for `maxAwayMs`:
+ * the server has not seen it. Any other is sent once. Or goes on with the answer to what another backend has posted.
+ */
+export function startExchange(what: Outgoing | Resumed, parts: ExchangeParts): Exchange {
+  const { ids } = what;
+  const isInitialize = 'message' in what && what.isInitialize;
+  const { url, connection, flow, session, maxLineBytes, onMessages } = parts;
+  const where = url.origin;
+  const cut = new Cut();
+  const open = new Set(ids);
+  let isExpired = false;
+  // Its own fields, and no getters: an object that has those is a table of hashes to V8, slow and large.
+  const place = { isUnsent: false, cursor: 'cursor' in what ? what.cursor : undefined };
+  let tellTaken: () => void;
+  const taken = new Promise<void>((resolve) => {
+    tellTaken = resolve;
+  });
+
+  /** @param read the messages in the texts */
+  const deliver = (texts: Buffer[], read: readonly Message[] = texts.flatMap(messagesIn)): void => {
+    for (const id of idsOf(read, 'response')) open.delete(id);
+    if (texts.length > 0) onMessages(texts, ids);
+  };
+
+  const post = async ({ message, headers: forwarded }: Outgoing): Promise<Answer> => {
+    const until = performance.now() + maxAwayMs;
+    for (let failures = 0; ; failures++) {
+      try {
+        const headers = { ...forwarded, ...postHeaders, ...session.headers };
+        return await connection.request({ method: 'POST', url, headers, body: message, signal: cut });
+      } catch (cause) {
+        const leftMs = until - performance.now();
+        const isTooLate = isInitialize || leftMs <= 0;
+        if (isTooLate || !isUnsentAfter(cause)) throw cause;
+        place.isUnsent = true;
+        if (!(await pause(failures, { leftMs, signal: cut.signal }))) throw cause;
+        place.isUnsent = false;
+      }
+    }
+  };
+
+  const takeJson = async (body: Answer['body']): Promise<ExchangeEnd> => {
+    const json = await readJson(body, flow, maxLineBytes);
+    if (json === undefined) {
+      const detail = `${where} answered a POST with more than ${maxLineBytes} bytes.`;
+      return { outcome: 'failed', reason: 'line_too_long', detail };
+    }
+    const flat = flattenLineBreaks(json);
+    await readLarge([flat]);
+    const read = messagesIn(flat);
+    if (read.length > 0) deliver([flat], read);
+    return complete();
+  };
+
+  const takeStream = async (first?: Answer): Promise<ExchangeEnd> => {
+    const leaveOut: LeaveOut = 'cursor' in what ? what.leaveOut : (messages) => messages;
+    const end = await followStream({
+      ...parts,
+      ...{ signal: cut.signal, first, cursor: place.cursor, isStandalone: false },
+      open: (lastEventId) => openStream(parts, lastEventId, cut.signal),
+      isComplete: () => open.size === 0,
+      onMessages: (messages) => deliver(leaveOut(messages)),
+      onCursor(id) {
+        const isFirst = place.cursor === undefined;
+        place.cursor = id;
+        if (open.size > 0) parts.onCursor(isFirst);
+      },
+    });
+    if (end.outcome === 'complete') return complete();
+    if (end.outcome === 'forgotten') return { outcome: 'forgotten', isTaken: true };
+    const reason = end.outcome === 'lost' ? end.reason : 'server_unreachable';
+    return { outcome: 'failed', reason, detail: `The stream that answered a POST of ${where} broke off.` };
+  };
+
+  const complete = (): ExchangeEnd => {
+    if (open.size === 0) return { outcome: 'done' };
+    const hint = isInitialize ? isItOne : '';
+    const detail = `${where} ended its answer to the POST of a request without answering the request.${hint}`;
+    return { outcome: 'failed', reason: 'server_refused', detail };
+  };
+
+  const takeRefusal = async ({ status, mediaType, body }: Answer): Promise<ExchangeEnd> => {
+    const text = mediaType === 'application/json' ? await readJson(body, flow, maxLineBytes) : undefined;
+    const json = text && flattenLineBreaks(text);
+    if (mediaType !== 'application/json') await body.dump();
+    if (json !== undefined) await readLarge([json]);
+    const isAnswer = json !== undefined && idsOf(messagesIn(json), 'response').some((id) => open.has(id));
+    if (isAnswer) deliver([json]);
+    if (isAnswer && open.size === 0) return { outcome: 'done' };
+    const mayBeForgotten = status === 400 && session.hasId && !isAnswer;
+    if (mayBeForgotten && !(await isSessionKnown(parts))) return { outcome: 'forgotten', isTaken: false };
+    if (json !== undefined && isModernError(json)) {
+      const detail = `${where} speaks only the revisions from 2026-07-28 on, which have no initialize.`;
+      return { outcome: 'failed', reason: 'server_refused', detail };
+    }
+    return {
+      outcome: 'failed',
+      reason: reasonOfStatus(status),
+      detail: explainStatus(status, where, isInitialize),
+      status,
+    };
+  };
+
+  const takeAnswer = async (answer: Answer): Promise<ExchangeEnd> => {
+    const { status, mediaType, body } = answer;
+    if (status === 404 && session.hasId) {
+      await body.dump();
+      return { outcome: 'forgotten', isTaken: false };
+    }
+    if (status < 200 || status > 299) return takeRefusal(answer);
+    const fault = isInitialize ? session.begin(answer) : undefined;
+    if (fault !== undefined) return { outcome: 'failed', reason: 'server_refused', detail: `${where} ${fault}.` };
+    if (mediaType === 'text/event-stream') return takeStream(answer);
+    if (mediaType === 'application/json') return takeJson(body);
+    await body.dump();
+    return complete();
+  };
+
+  const run = async (): Promise<ExchangeEnd> => {
+    let timer: NodeJS.Timeout | undefined;
+    try {
+      if ('cursor' in what) {
+        tellTaken();
+        return await takeStream();
+      }
+      if (what.after !== undefined) {
+        place.isUnsent = ids.length > 0;
+        const end = await what.after;
+        place.isUnsent = false;
+        if (end !== undefined) return end;
+      }
+      if (ids.length === 0) {
+        timer = setTimeout(() => {
+          isExpired = true;
+          cut.abort();
+        }, parts.postTimeoutMs);
+      }
+      const answer = await post(what);
+      tellTaken();
+      return await takeAnswer(answer);
+    } catch (cause) {
+      if (isExpired) {
+        const detail = `${where} did not accept a message within ${parts.postTimeoutMs} ms.`;
+        return { outcome: 'failed', reason: 'server_silent', detail };
+      }
+      return { outcome: 'failed', reason: 'server_unreachable', detail: explainConnectFailure(cause, where) };
+    } finally {
+      clearTimeout(timer);
+      tellTaken();
+    }
+  };
+
+  const parcel = 'message' in what ? what : undefined;
+  return Object.assign(place, { taken, ended: run(), open, parcel, abandon: () => cut.abort() });
+}
+
+/** Asks for the stream that follows an event, or for the standalone stream. */
+export function openStream(
+  { connection, url, session, clientHeaders }: ExchangeParts,
+  lastEventId: string | undefined,
+  signal: AbortSignal,
+): Promise<Answer> {
+  const cursor = lastEventId === undefined ? {} : { 'last-event-id': lastEventId };
+  const own = { accept: 'text/event-stream', 'cache-control': 'no-store' };
+  const headers = { ...clientHeaders(), ...own, ...session.headers, ...cursor };
+  return connection.request({ method: 'GET', url, headers, signal });
+}

@@ -1,0 +1,23 @@
+import { errorCodeIn } from '../../protocol/json/splice.ts';
+import { explainRefusal } from '../connect-failure.ts';
+import { messagesIn } from '../http-client/message-texts.ts';
+
+/** Errors that only servers of the modern era have (2026-07-28, basic): headers, capabilities, version. */
+const modernCodes: ReadonlySet<unknown> = new Set([-32020, -32021, -32022]);
+
+/** True for the error of a server that does not know `initialize` any more. */
+export const isModernError = (json: Buffer): boolean =>
+  messagesIn(json).some(({ isError, text }) => isError && modernCodes.has(errorCodeIn(text)));
+
+/** What to ask oneself if the first answer of a server is none of MCP. */
+export const isItOne = ' Is it the URL of an MCP server?';
+
+/** What a status that refuses a POST means, and what to do about it: for the operator. `initialize` is the first that a server gets. */
+export function explainStatus(status: number, where: string, isInitialize: boolean): string {
+  const refusal = explainRefusal(status, where);
+  if (refusal !== undefined) return refusal;
+  if (status === 404 || status === 405) {
+    return `${where} takes no messages at this path (${status}). Correct the URL; it often ends in /mcp.`;
+  }
+  return `${where} answered a POST with status ${status}.${isInitialize ? isItOne : ''}`;
+}

@@ -1,0 +1,120 @@
+import type { Reason } from '../../protocol/faults.ts';
+import type { Flow } from '../http-client/backpressure-group.ts';
+import { createEventReader } from '../http-client/event-reader.ts';
+import type { Answer } from '../http-client/http-connection.ts';
+import { lingerMs } from '../http-client/post-order.ts';
+import { maxAwayMs, pause } from '../http-client/reconnect-pause.ts';
+import { type MessageEvent, readEvents } from '../web/read-events.ts';
+
+/** How a stream came to its end. */
+export type StreamEnd =
+  /** All that was waited for has come, or nobody waits any more. */
+  | { readonly outcome: 'complete' }
+  /** The server does not know the session any more. */
+  | { readonly outcome: 'forgotten' }
+  /** The server does not open the stream. */
+  | { readonly outcome: 'refused'; readonly status: number }
+  | { readonly outcome: 'lost'; readonly reason: Reason };
+
+/** What following a stream needs. */
+export interface StreamParts {
+  readonly flow: Flow;
+  readonly maxLineBytes: number;
+  /** How long the stream may be silent, 0 for ever; then it counts as broken. */
+  readonly idleTimeoutMs: number;
+  /** Aborted when nobody waits any more. */
+  readonly signal: AbortSignal;
+  /** The answer to a POST, where that is to be read first. */
+  readonly first?: Answer | undefined;
+  /** Where an earlier reader of the stream stood. */
+  readonly cursor?: string | undefined;
+  /**
+   * True for the GET stream, which is opened again for as long as the backend lives, from its beginning too. The answer to
+   * a POST can only be resumed after an event with an id, and is given up after `maxAwayMs`.
+   */
+  readonly isStandalone: boolean;
+  /** Asks for what follows this event; for a stream of its own if there is none. Rejects if the server is not reached. */
+  open(lastEventId: string | undefined): Promise<Answer>;
+  /** True once nothing more need come. */
+  isComplete(): boolean;
+  onMessages(messages: Buffer[]): void;
+  /** The event with this id was read, and all before it. */
+  onCursor(cursor: string): void;
+}
+
+/** Statuses that pass: the server is busy, or has not noticed yet that the connection before is gone (409). */
+const passing: ReadonlySet<number> = new Set([408, 409, 425, 429, 500, 502, 503, 504]);
+
+/**
+ * Reads an SSE stream over all connections that it takes (2025-11-25, basic/transports, "Resumability and Redelivery"):
+ * when it ends or breaks before it is complete, it is resumed after its last event id. Nothing is told twice, as far as the
+ * server keeps to its ids.
+ */
+export async function followStream(parts: StreamParts): Promise<StreamEnd> {
+  const { signal, isStandalone } = parts;
+  let answer = parts.first;
+  let lastEventId = parts.cursor;
+  let wasOpen = answer !== undefined || lastEventId !== undefined;
+  let askedMs: number | undefined;
+  let failures = 0;
+  let awaySince = performance.now();
+  for (;;) {
+    if (answer !== undefined) {
+      const read = await readStream(answer, parts);
+      if (parts.isComplete() || signal.aborted) return { outcome: 'complete' };
+      if (read.isTooLong) return { outcome: 'lost', reason: 'line_too_long' };
+      lastEventId = read.lastEventId ?? lastEventId;
+      askedMs = read.retryMs ?? askedMs;
+      if (!isStandalone && lastEventId === undefined) return { outcome: 'lost', reason: 'server_unreachable' };
+      awaySince = performance.now();
+      // A server that opens the stream and says nothing each time must not be asked in a loop.
+      failures = read.lastEventId === undefined ? failures + 1 : 0;
+    }
+    const mayTakeLong = isStandalone || askedMs !== undefined;
+    const leftMs = mayTakeLong ? Number.POSITIVE_INFINITY : awaySince + maxAwayMs - performance.now();
+    if (wasOpen && !(await pause(failures, { askedMs, leftMs, signal }))) return { outcome: 'complete' };
+    answer = await parts.open(lastEventId).catch(() => undefined); // not reached: tried again, within the limit below
+    if (answer?.status === 200 && answer.mediaType === 'text/event-stream') {
+      wasOpen = true;
+      continue;
+    }
+    const status = answer?.status;
+    await answer?.body.dump().catch(() => undefined); // what it says is of no interest
+    if (status === 404 && wasOpen) return { outcome: 'forgotten' };
+    if (status !== undefined && !passing.has(status)) return { outcome: 'refused', status };
+    if (!isStandalone && performance.now() - awaySince >= maxAwayMs) {
+      return { outcome: 'lost', reason: 'server_unreachable' };
+    }
+    answer = undefined;
+    wasOpen = true;
+    failures += 1;
+  }
+}
+
+/** Reads one connection of the stream to its end, however it ends. */
+async function readStream({ body }: Answer, parts: StreamParts) {
+  const { flow, maxLineBytes, idleTimeoutMs, isComplete, onMessages, onCursor } = parts;
+  const reader = createEventReader({ maxEventBytes: maxLineBytes });
+  let lastEventId: string | undefined;
+  let linger: NodeJS.Timeout | undefined;
+  const endIfComplete = (): void => {
+    if (isComplete()) linger ??= setTimeout(() => body.destroy(), lingerMs);
+  };
+  const take = (events: readonly MessageEvent[]): void => {
+    const messages: Buffer[] = [];
+    const before = lastEventId;
+    for (const { type, data, id, message } of events) {
+      lastEventId = id ?? lastEventId;
+      // Without data it only says from where to resume.
+      if (type === 'message' && data !== '') messages.push(message);
+    }
+    if (messages.length > 0) onMessages(messages);
+    if (lastEventId !== undefined && lastEventId !== before) onCursor(lastEventId);
+    if (reader.overflow !== undefined) body.destroy();
+    else endIfComplete();
+  };
+  endIfComplete(); // a notification needs no answer
+  await flow.read(body, (chunk) => readEvents(reader, chunk, take), idleTimeoutMs).catch(() => undefined); // broken or ended: it is resumed all the same
+  clearTimeout(linger);
+  return { lastEventId, retryMs: reader.retryMs, isTooLong: reader.overflow !== undefined };
+}

@@ -1,0 +1,65 @@
+import { readHandshake } from '../../protocol/handshake.ts';
+import type { Answer } from '../http-client/http-connection.ts';
+import type { HttpState } from './resume-state.ts';
+
+/** Longer ids are refused: each request would be as long. */
+const maxIdLength = 1024;
+const idHeader = 'mcp-session-id';
+
+/**
+ * What a server knows this client by: the session id that it gave with its answer to `initialize`, if any, and the
+ * negotiated revision (2025-11-25, basic/transports, "Session Management" and "Protocol Version Header"). The id opens the
+ * session: it is never shown (P12).
+ */
+export class ServerSession {
+  #id: string | undefined;
+  #version: string | undefined;
+  #headers: Readonly<Record<string, string>> = {};
+
+  /** Goes on with a session that another backend began. */
+  resume({ id, version }: Pick<HttpState, 'id' | 'version'>): void {
+    this.#id = id;
+    this.#version = version;
+    this.#changed();
+  }
+
+  /** What `resume` needs. */
+  get state(): Pick<HttpState, 'id' | 'version'> {
+    return { id: this.#id, version: this.#version };
+  }
+
+  get hasId(): boolean {
+    return this.#id !== undefined;
+  }
+
+  /** Sent with every request from now on. */
+  get headers(): Readonly<Record<string, string>> {
+    return this.#headers;
+  }
+
+  /** Takes the id from the head of the answer to `initialize`. Returns what is wrong with it, if anything. */
+  begin({ headers }: Answer): string | undefined {
+    const id = headers[idHeader];
+    if (id === undefined) return undefined;
+    if (typeof id !== 'string') return 'gave two session ids';
+    if (!/^[\x21-\x7e]+$/.test(id) || id.length > maxIdLength) return 'gave a session id that is not visible ASCII';
+    this.#id = id;
+    this.#changed();
+    return undefined;
+  }
+
+  /** Takes the revision from the response to `initialize`. One that no header can hold is not repeated. */
+  agree(response: Buffer): void {
+    const version = readHandshake(response)?.protocolVersion;
+    if (version === undefined || !/^[\x21-\x7e]{1,64}$/.test(version)) return;
+    this.#version = version;
+    this.#changed();
+  }
+
+  #changed(): void {
+    this.#headers = {
+      ...(this.#id !== undefined && { [idHeader]: this.#id }),
+      ...(this.#version !== undefined && { 'mcp-protocol-version': this.#version }),
+    };
+  }
+}

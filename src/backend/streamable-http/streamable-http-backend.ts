@@ -1,0 +1,309 @@
+import type { RequestId } from '../../protocol/faults.ts';
+import { noHeaders } from '../../protocol/http/forwarded-headers.ts';
+import { detach } from '../../util/boundary.ts';
+import { settlesWithin } from '../../util/settles-within.ts';
+import type { Backend, BackendEnd, BackendEvents, OpenOptions, RequestIds, Resume } from '../backend.ts';
+import { isUnauthorized } from '../connect-failure.ts';
+import { faulty } from '../contain-faults.ts';
+import { createFlow } from '../http-client/backpressure-group.ts';
+import { openConnection } from '../http-client/http-connection.ts';
+import { idsOf, messagesIn } from '../http-client/message-texts.ts';
+import { createSender, type Delivery, type Sending } from '../http-client/ordered-sender.ts';
+import {
+  abandonAfterMs,
+  holdsUpMs,
+  maxConnections,
+  maxHoldMs,
+  maxOvertakeMs,
+  noRoom,
+  OpenRequests,
+} from '../http-client/post-order.ts';
+import type { UpstreamTls } from '../upstream-tls.ts';
+import { type Exchange, type ExchangeEnd, type Outgoing, openStream, startExchange } from './http-post.ts';
+import { createRepeats } from './repeated-messages.ts';
+import { createStateTeller, type HttpState, readState } from './resume-state.ts';
+import { ServerSession } from './server-session.ts';
+import { createStandalone } from './standalone-stream.ts';
+
+/** A server of the Streamable HTTP transport and the limits of its backend. */
+export interface HttpOptions {
+  /** http or https, without a user name. */
+  readonly url: URL;
+  /** Sent with every request. */
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly tls?: UpstreamTls;
+  readonly connectTimeoutMs?: number;
+  /** How long the server may take to accept a notification or response. A request may take as long as its session lets it. */
+  readonly postTimeoutMs?: number;
+  /** How long a stream may be silent until it is opened again; 0 for ever, since not every server sends comments. */
+  readonly idleTimeoutMs?: number;
+  /** Longest message taken from the server. */
+  readonly maxLineBytes?: number;
+  /** Most bytes that wait for the server. */
+  readonly maxQueuedBytes?: number;
+  /** A message was not taken: one sentence without contents, and how many notifications and answers were dropped in all. */
+  onPostFailed?(detail: string, dropped: number): void;
+}
+
+/** The server has forgotten the session: so long the answers to what was posted meanwhile may take, which say so too. */
+const forgottenGraceMs = 500;
+
+/** How long the server may take to end its session. */
+const deleteTimeoutMs = 2_000;
+
+/** How servers that know no POST at this path answer one (2025-11-25, basic/transports, "Backwards Compatibility"). */
+const otherStatuses: ReadonlySet<number> = new Set([400, 404, 405]);
+
+const closed: BackendEnd = { reason: 'closed', detail: 'The backend was closed.' };
+
+/**
+ * Speaks to a server of the Streamable HTTP transport (legacy era: 2025-03-26 to 2025-11-25, basic/transports) as one
+ * client: a POST for each message, and the standalone GET stream once the server has accepted
+ * `notifications/initialized`.
+ *
+ * Order, beyond `Backend`: as in web/post-order.ts. Nothing is posted before `initialize` is answered; after
+ * `notifications/initialized` a message waits for the standalone stream too, for a moment. A cancellation is posted when the
+ * server has begun to answer the request, or after `maxOvertakeMs`. The response of a client is posted while the call that asked
+ * is open.
+ *
+ * A POST for which no connection comes about waits for the server, up to `maxAwayMs`. Streams that break are resumed after
+ * their last event id. What is not answered in the end is reported as unanswered; notifications and responses are dropped
+ * and counted. 404 for a session that the server gave, or 400 for all that is asked in it, is its end (`exited`), with what the
+ * server did not take. If
+ * `initialize` fails, the server counts as not started (`failed`). Requests go to the origin of `url` alone, and no redirect
+ * is followed. Nothing is asked of the server before the first message.
+ */
+export function openHttp(
+  options: HttpOptions,
+  events: BackendEvents,
+  { headers: clientHeaders = () => noHeaders, resume }: OpenOptions = {},
+): Backend {
+  const {
+    url,
+    headers = {},
+    tls = {},
+    connectTimeoutMs = 10_000,
+    postTimeoutMs = 60_000,
+    idleTimeoutMs = 0,
+    maxLineBytes = 64 * 1024 * 1024,
+    maxQueuedBytes = 16 * 1024 * 1024,
+    onPostFailed,
+  } = options;
+  const connection = openConnection({ origin: url.origin, headers, tls, connectTimeoutMs, maxConnections });
+  const flow = createFlow();
+  const session = new ServerSession();
+  const sender = createSender(maxQueuedBytes, (cause) => fault(cause));
+  const exchanges = new Set<Exchange>();
+  const over = new AbortController();
+  const untaken: Outgoing[] = [];
+  let posted = 0;
+  let isForgotten = false;
+  let dropped = 0;
+  let isClosing = false;
+  /** Nothing is delivered any more, and nothing taken. */
+  let isOver = false;
+
+  let ending: Promise<void> | undefined;
+  const finish = (end: BackendEnd, isForGood = false): Promise<void> => {
+    ending ??= (async () => {
+      isOver = true;
+      sender.hold();
+      teller.stop();
+      over.abort();
+      for (const { abandon } of exchanges) abandon();
+      await null; // never inside another call into the backend
+      events.onEnd(isClosing ? closed : end);
+      if (isForGood && session.hasId) await endSession();
+      await connection.close();
+    })();
+    return ending;
+  };
+  const fault = (cause: unknown): void => detach('backend', finish({ ...faulty, cause }));
+
+  /** Ends the session at the server, as a client that is done with it should. 405 is its right. */
+  const endSession = async (): Promise<void> => {
+    const signal = AbortSignal.timeout(deleteTimeoutMs);
+    const deleted = connection.request({
+      ...{ method: 'DELETE', url, signal },
+      headers: { ...clientHeaders(), ...session.headers },
+    });
+    await deleted.then(
+      ({ body }) => body.dump(),
+      () => undefined, // a server that is away forgets the session by itself
+    );
+  };
+
+  const deliver = (messages: Buffer[], of: RequestIds): void => {
+    if (!isOver && messages.length > 0) events.onMessages(messages, of);
+  };
+  const limits = { maxLineBytes, idleTimeoutMs, postTimeoutMs };
+  const onCursor = (isFirst: boolean): void => (isFirst ? teller.changed() : teller.moved());
+  const parts = { url, connection, flow, session, ...limits, clientHeaders, onMessages: deliver, onCursor };
+  const teller = createStateTeller(
+    () => ({ ...session.state, cursor: standalone.cursor, streams: [...exchanges].flatMap(placeOf) }),
+    (state) => isOver || events.onState?.(state),
+  );
+
+  /** @param parcel what the server refused for it */
+  const forgotten = (parcel?: Outgoing): void => {
+    if (parcel !== undefined) untaken.push(parcel);
+    if (isForgotten) return;
+    isForgotten = true;
+    sender.hold();
+    const others = Promise.all([...exchanges].map(({ ended }) => ended));
+    detach(
+      'backend',
+      settlesWithin(others, forgottenGraceMs).then(() => {
+        for (const { isUnsent, parcel } of exchanges) if (isUnsent && parcel !== undefined) untaken.push(parcel);
+        untaken.sort((a, b) => a.place - b.place);
+        return finish({
+          reason: 'exited',
+          detail: `${url.origin} does not know the session any more.`,
+          untaken: [...untaken, ...sender.takeAll()],
+        });
+      }),
+    );
+  };
+
+  const standalone = createStandalone({
+    ...parts,
+    signal: over.signal,
+    open: (lastEventId) => openStream(parts, lastEventId, over.signal),
+    onMessages: (messages) => deliver(messages, []),
+    onCursor,
+    onEnd(end) {
+      if (isOver) return;
+      if (end.outcome === 'forgotten') forgotten();
+      else if (end.outcome === 'lost') {
+        // It would come again, since it has the same place in the stream.
+        detach(
+          'backend',
+          finish({
+            reason: 'line_too_long',
+            detail: `${url.origin} wrote an event of more than ${maxLineBytes} bytes.`,
+          }),
+        );
+      }
+    },
+  });
+
+  const openRequests = new OpenRequests();
+
+  /** The exchange that a cancellation is about. */
+  const exchangeOf = (id: RequestId | undefined): Exchange | undefined =>
+    id === undefined ? undefined : [...exchanges].find(({ open }) => open.has(id));
+
+  const settle = (exchange: Exchange, end: ExchangeEnd, isInitialize = false): void => {
+    exchanges.delete(exchange);
+    if (isOver || end.outcome === 'done') return;
+    if (end.outcome === 'forgotten') return forgotten(end.isTaken ? undefined : exchange.parcel);
+    if (isInitialize) {
+      const isOtherTransport = otherStatuses.has(end.status ?? 0);
+      return detach(
+        'backend',
+        finish({ reason: 'failed', detail: end.detail, isOtherTransport, isUnauthorized: isUnauthorized(end.status) }),
+      );
+    }
+    const left = [...exchange.open];
+    if (left.length === 0) dropped += 1;
+    onPostFailed?.(end.detail, dropped);
+    if (left.length > 0) events.onUnanswered(left, end.reason);
+  };
+
+  const post = ({ message, headers, messages }: Sending): Delivery => {
+    const ids = idsOf(messages, 'request');
+    const [first] = messages;
+    const isInitialize = first?.method === 'initialize';
+    const isInitialized = first?.method === 'notifications/initialized';
+    const room = ids.length === 0 || openRequests.enter();
+    let isIn = ids.length > 0 && room === true;
+    const cancelled = exchangeOf(first?.cancels);
+    const wait = async (): Promise<ExchangeEnd | undefined> => {
+      const hasRoom = await room;
+      isIn = ids.length > 0 && hasRoom;
+      if (room !== true && isForgotten) return { outcome: 'forgotten', isTaken: false };
+      if (!hasRoom) return { outcome: 'failed', ...noRoom };
+      if (cancelled !== undefined) await settlesWithin(cancelled.taken, maxOvertakeMs);
+      return undefined;
+    };
+    const after = (room !== true || cancelled !== undefined) && { after: wait() };
+    const exchange = startExchange(
+      { message, headers, ids, place: posted++, isInitialize, ...after },
+      isInitialize ? { ...parts, onMessages: greet } : parts,
+    );
+    exchanges.add(exchange);
+    if (cancelled?.isUnsent) cancelled.abandon();
+    else if (cancelled !== undefined) setTimeout(() => cancelled.abandon(), abandonAfterMs).unref();
+    const ended = exchange.ended.then((end) => {
+      if (isIn) openRequests.leave();
+      settle(exchange, end, isInitialize);
+      if (end.outcome === 'done' && isInitialized) standalone.follow();
+    });
+    detach('backend', ended, fault);
+    if (isInitialize) return { passed: Promise.race([greeted, ended]), settled: exchange.taken };
+    if (isInitialized) {
+      const passed = settlesWithin(ended, maxHoldMs).then(standalone.heard);
+      return { passed, settled: exchange.taken };
+    }
+    const holdMs = holdsUpMs(messages);
+    const holdsUp = holdMs > 0 && room === true; // what waits for room is waited for by nobody
+    return { passed: holdsUp ? settlesWithin(exchange.taken, holdMs) : Promise.resolve(), settled: exchange.taken };
+  };
+
+  /** The response to `initialize` has come. */
+  let tellGreeted: () => void;
+  const greeted = new Promise<void>((resolve) => {
+    tellGreeted = resolve;
+  });
+  /** What comes with the answer to `initialize`. */
+  const greet = (messages: Buffer[], of: RequestIds): void => {
+    for (const { text } of messages.flatMap(messagesIn).filter(({ kind }) => kind === 'response')) {
+      session.agree(text);
+      tellGreeted();
+    }
+    deliver(messages, of);
+    teller.began();
+  };
+
+  /** Goes on where another backend stood. */
+  const goOn = ({ state, pending, taken }: Resume): void => {
+    const { cursor: from, streams, ...known } = readState(state);
+    const repeats = createRepeats(taken);
+    session.resume(known);
+    const left = new Set(pending);
+    for (const stream of streams) {
+      const ids = stream.ids.filter((id) => left.delete(id));
+      if (ids.length === 0) continue;
+      const exchange = startExchange({ ids, cursor: stream.cursor, leaveOut: repeats() }, parts);
+      exchanges.add(exchange);
+      openRequests.add();
+      detach(
+        'backend',
+        exchange.ended.then((end) => {
+          openRequests.leave();
+          settle(exchange, end);
+        }),
+        fault,
+      );
+    }
+    standalone.follow(from, repeats());
+    if (left.size > 0) queueMicrotask(() => isOver || events.onUnanswered([...left], 'outcome_unknown'));
+  };
+
+  if (resume !== undefined) goOn(resume);
+  sender.start(post);
+  return {
+    pid: undefined,
+    send: (message, headers = noHeaders) => (isOver ? 'ended' : sender.send(message, headers)),
+    pause: flow.pause,
+    resume: flow.resume,
+    close({ isForGood = false } = {}) {
+      isClosing ||= !isOver;
+      return finish(closed, isForGood);
+    },
+  };
+}
+
+/** Where a stream stands that answers requests; nothing for an answer that cannot be resumed. */
+const placeOf = ({ open, cursor }: Exchange): HttpState['streams'] =>
+  cursor === undefined || open.size === 0 ? [] : [{ ids: [...open], cursor }];

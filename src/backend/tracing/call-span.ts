@@ -1,0 +1,73 @@
+import {
+  type Attributes,
+  type Context,
+  type Link,
+  type Span,
+  SpanKind,
+  SpanStatusCode,
+  type Tracer,
+} from '@opentelemetry/api';
+import { errorCodeIn } from '../../protocol/json/splice.ts';
+import { maxNameLength, nameOfCall } from '../../protocol/message/call-name.ts';
+import { type Message, placeOf } from '../../protocol/message/message.ts';
+import { isToolError } from '../../protocol/message/tool-error.ts';
+
+/** Which request a span is of, and on which side of the gateway. */
+export interface CallSpanOptions {
+  readonly tracer: Tracer;
+  readonly request: Message;
+  /** `client`: the gateway serves its client; `server`: it is the client of its server. */
+  readonly side: 'client' | 'server';
+  /** Attributes beside those of the request. */
+  readonly attributes: Attributes;
+  readonly parent: Context;
+  readonly links?: Link[];
+}
+
+/** Attributes that name what a request names, by its method. */
+const nameKeys: ReadonlyMap<string | undefined, string> = new Map([
+  ['tools/call', 'gen_ai.tool.name'],
+  ['prompts/get', 'gen_ai.prompt.name'],
+]);
+
+/**
+ * Begins the span of a request, named and described as the semantic conventions for MCP have it (OpenTelemetry GenAI, "MCP"), but
+ * for what opens or tells anything (P12): session ids, ids of JSON-RPC requests, URIs, arguments, results and texts of errors are left out.
+ */
+export function startCallSpan({ tracer, request, side, attributes, parent, links = [] }: CallSpanOptions): Span {
+  const method = (request.method ?? '').slice(0, maxNameLength);
+  const name = nameOfCall(request);
+  const nameKey = nameKeys.get(method);
+  const described: Attributes = {
+    ...attributes,
+    'mcp.method.name': method,
+    ...(method === 'tools/call' && { 'gen_ai.operation.name': 'execute_tool' }),
+    ...(nameKey !== undefined && name !== undefined && { [nameKey]: name }),
+  };
+  const kind = side === 'client' ? SpanKind.SERVER : SpanKind.CLIENT;
+  return tracer.startSpan(
+    name === undefined ? method : `${method} ${name}`,
+    { kind, attributes: described, links },
+    parent,
+  );
+}
+
+/** Ends a span with the response to its request. */
+export function endWithResponse(span: Span, method: string | undefined, response: Message): void {
+  if (placeOf(response, 'message', 'error') !== undefined) {
+    const code = errorCodeIn(response.text)?.toString();
+    if (code !== undefined) span.setAttribute('rpc.response.status_code', code);
+    return endWithError(span, code ?? '_OTHER');
+  }
+  if (method === 'tools/call' && isToolError(response.text)) endWithError(span, 'tool_error');
+  else span.end();
+}
+
+/**
+ * Ends a span whose request came to nothing.
+ * @param type what happened, one of few words
+ */
+export function endWithError(span: Span, type: string): void {
+  span.setAttribute('error.type', type).setStatus({ code: SpanStatusCode.ERROR });
+  span.end();
+}

@@ -1,0 +1,95 @@
+import { propagation, ROOT_CONTEXT, type Span, type Tracer, trace } from '@opentelemetry/api';
+import type { RequestId } from '../../protocol/faults.ts';
+import { putTraceContext, readTraceContext, traceHeaders } from '../../protocol/http/trace-context.ts';
+import type { Message } from '../../protocol/message/message.ts';
+import type { OpenBackend } from '../backend.ts';
+import { messagesFor, messagesIn } from '../http-client/message-texts.ts';
+import { endWithError, endWithResponse, startCallSpan } from './call-span.ts';
+
+/** The span of a request that the server has not answered. */
+interface OpenSpan {
+  readonly span: Span;
+  readonly method: string | undefined;
+}
+
+/**
+ * The same backends, with a span for each request that belongs to a trace, from when the server is sent it to its response. The
+ * server finds the span in `params._meta`, and where it is reached by HTTP in headers too. Requests of the gateway's own belong to none and pass as they
+ * are, as does `initialize`, which is said again to a server that takes the place of another.
+ * @param server its name
+ */
+export function traced(open: OpenBackend, tracer: Tracer, server: string): OpenBackend {
+  return (events, options) => {
+    // No more than there are calls, which have a limit: one that is given up is cancelled at the server.
+    const spans = new Map<RequestId, OpenSpan>();
+    const take = (id: RequestId | null | undefined): OpenSpan | undefined => {
+      const found = id == null ? undefined : spans.get(id);
+      if (id != null) spans.delete(id);
+      return found;
+    };
+    const fail = (id: RequestId, type: string): void => {
+      const found = take(id);
+      if (found !== undefined) endWithError(found.span, type);
+    };
+    const failAll = (type: string): void => {
+      for (const id of [...spans.keys()]) fail(id, type);
+    };
+
+    const backend = open(
+      {
+        onMessages(messages, of) {
+          for (const message of spans.size === 0 ? [] : messages.flatMap(messagesIn)) {
+            const found = message.kind === 'response' ? take(message.id) : undefined;
+            if (found !== undefined) endWithResponse(found.span, found.method, message);
+          }
+          events.onMessages(messages, of);
+        },
+        onUnanswered(ids, reason, isFinal) {
+          for (const id of ids) fail(id, reason);
+          events.onUnanswered(ids, reason, isFinal);
+        },
+        onState: (state) => events.onState?.(state),
+        onEnd(end) {
+          failAll(`server_${end.reason}`);
+          events.onEnd(end);
+        },
+      },
+      options,
+    );
+
+    /** Begins the span of a request; undefined if it belongs to no trace. */
+    const begin = (request: Message): { readonly span: Span; readonly carrier: Record<string, string> } | undefined => {
+      const parent = propagation.extract(ROOT_CONTEXT, readTraceContext(request, propagation.fields()));
+      if (request.method === 'initialize' || trace.getSpanContext(parent) === undefined) return undefined;
+      const attributes = {
+        'mcp_gangway.server': server,
+        ...(backend.pid !== undefined && { 'network.transport': 'pipe' }),
+      };
+      const span = startCallSpan({ tracer, request, side: 'server', attributes, parent });
+      const carrier: Record<string, string> = {};
+      propagation.inject(trace.setSpan(parent, span), carrier);
+      return { span, carrier };
+    };
+
+    return {
+      get pid() {
+        return backend.pid;
+      },
+      send(text, headers) {
+        const [message] = messagesFor(text);
+        if (message?.cancels !== undefined) fail(message.cancels, 'cancelled');
+        const begun = message?.kind === 'request' ? begin(message) : undefined;
+        if (message === undefined || begun === undefined) return backend.send(text, headers);
+        const { span, carrier } = begun;
+        const id = message.id as RequestId;
+        if (span.isRecording()) spans.set(id, { span, method: message.method });
+        const sent = backend.send(putTraceContext(message, carrier).text, { ...headers, ...traceHeaders(carrier) });
+        if (sent !== 'sent') fail(id, sent === 'full' ? 'server_busy' : 'server_exited');
+        return sent;
+      },
+      pause: () => backend.pause(),
+      resume: () => backend.resume(),
+      close: (how) => backend.close(how),
+    };
+  };
+}

@@ -1,0 +1,180 @@
+import type { IncomingMessage } from 'node:http';
+import { type RawData, WebSocket } from 'ws';
+import { readLarge } from '../../protocol/message/message.ts';
+import { flattenLineBreaks } from '../../protocol/wire/lines.ts';
+import { detach } from '../../util/boundary.ts';
+import type { Backend, BackendEnd, BackendEvents, OpenOptions } from '../backend.ts';
+import { isUnauthorized } from '../connect-failure.ts';
+import { InOrder } from '../in-order.ts';
+import type { UpstreamTls } from '../upstream-tls.ts';
+import { limitsOf, maxUnansweredPings, subprotocol, watchPeer } from '../websocket-peer.ts';
+import { explainAnswer, explainBreak, explainClose, explainFailure } from './websocket-failure.ts';
+
+/** A server that speaks MCP on a WebSocket and the limits of its backend. */
+export interface WebSocketOptions {
+  /** ws or wss, without a user name and without a fragment. */
+  readonly url: URL;
+  /** Sent with the handshake. */
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly tls?: UpstreamTls;
+  /** How long the connection may take to be made, the handshake included. */
+  readonly connectTimeoutMs?: number;
+  /** How long the server may take to close its side after ours. */
+  readonly closeGraceMs?: number;
+  /** How often the server is pinged. */
+  readonly keepAliveMs?: number;
+  /** Longest message taken from the server. */
+  readonly maxLineBytes?: number;
+  /** Most bytes that wait for a server that does not read. */
+  readonly maxQueuedBytes?: number;
+  /** The connection stands, and the server speaks MCP on it by its own account. */
+  onStarted?(): void;
+}
+
+/**
+ * Connects to a server of the WebSocket transport of the SDKs: one connection for each backend, subprotocol `mcp`, one JSON
+ * text in each text frame (docs/decisions/0019). A server that does not choose the subprotocol is refused (`failed`), as
+ * browsers do.
+ *
+ * Beyond `Backend`: messages sent before the connection stands wait. A binary frame is read like a text: the session judges
+ * every message anyway. The end of the connection is the end of the backend (`exited`), and so is a server that breaks the
+ * WebSocket protocol or lets `maxUnansweredPings` pass in silence. There is no process (P10): `close` asks the server to
+ * close and cuts the connection after `closeGraceMs`. No redirect is followed. Headers of the client go with the handshake,
+ * those of the time when the backend is opened.
+ */
+export function openWebSocket(options: WebSocketOptions, events: BackendEvents, opening: OpenOptions = {}): Backend {
+  const {
+    url,
+    headers = {},
+    tls = {},
+    connectTimeoutMs = 10_000,
+    closeGraceMs = 1_000,
+    keepAliveMs = 15_000,
+    maxLineBytes = 64 * 1024 * 1024,
+    maxQueuedBytes = 16 * 1024 * 1024,
+    onStarted,
+  } = options;
+  const where = url.origin; // never more of it: the query of a URL can hold a secret
+  const peer = new WebSocket(url, subprotocol, {
+    ...tls,
+    ...limitsOf(maxLineBytes, closeGraceMs),
+    headers: { ...headers, ...opening.headers?.() },
+    followRedirects: false,
+  });
+  /** What was sent before the connection stands. */
+  let unsent: Uint8Array[] = [];
+  let unsentBytes = 0;
+  /** What the read that is under way has brought so far. */
+  let found: Buffer[] = [];
+  let isOpened = false;
+  let isClosing = false;
+  let isPaused = false;
+  let isHeld = false;
+  /** What ended the connection, once something has. */
+  let end: BackendEnd | undefined;
+
+  const cut = (told: BackendEnd): void => {
+    end ??= told;
+    peer.terminate();
+  };
+  /** Nothing more is read before a large message is delivered. */
+  const inOrder = new InOrder('backend', {
+    hold() {
+      isHeld = true;
+      peer.pause();
+    },
+    release() {
+      isHeld = false;
+      if (!isPaused) peer.resume();
+    },
+  });
+  const deliver = (): void => {
+    const messages = found;
+    found = [];
+    const take = (): void => {
+      if (!isClosing && messages.length > 0) events.onMessages(messages);
+    };
+    inOrder.take(take, readLarge(messages));
+  };
+
+  const connectTimer = setTimeout(() => {
+    cut({ reason: 'failed', detail: `${where} did not open a WebSocket within ${connectTimeoutMs} ms.` });
+  }, connectTimeoutMs);
+  peer.once('unexpected-response', (_, { statusCode = 0 }) =>
+    cut({ reason: 'failed', detail: explainAnswer(statusCode, where), isUnauthorized: isUnauthorized(statusCode) }),
+  );
+  peer.once('upgrade', ({ headers: answered, socket }: IncomingMessage) => {
+    if (answered['sec-websocket-protocol'] !== subprotocol) {
+      const detail = `${where} did not choose the subprotocol ${subprotocol}. Is it the URL of an MCP server?`;
+      return cut({ reason: 'failed', detail });
+    }
+    const silence = `${where} sent nothing and answered no ping for ${maxUnansweredPings * keepAliveMs} ms.`;
+    const onSilent = () => cut({ reason: 'exited', detail: silence });
+    watchPeer(peer, { socket, intervalMs: keepAliveMs, onSilent });
+  });
+  peer.once('open', () => {
+    isOpened = true;
+    clearTimeout(connectTimer);
+    if (isPaused) peer.pause();
+    onStarted?.();
+    for (const text of unsent) peer.send(text, { binary: false });
+    unsent = [];
+  });
+  // A read of the socket brings many small messages, each an event of its own; the next tick is after the last of them.
+  peer.on('message', (data: RawData) => {
+    if (isClosing || end !== undefined || (data as Buffer).length === 0) return;
+    if (found.length === 0) process.nextTick(deliver);
+    found.push(flattenLineBreaks(data as Buffer));
+  });
+  peer.on('error', (cause) => {
+    end ??= isOpened ? explainBreak(cause, where, maxLineBytes) : explainFailure(cause, where);
+  });
+  const closed = new Promise<void>((resolve) => {
+    peer.once('close', (code) => {
+      clearTimeout(connectTimer);
+      deliver();
+      const tellEnd = (): void => {
+        const byItself = end ?? explainClose(code, where);
+        events.onEnd(isClosing ? { reason: 'closed', detail: 'The backend was closed.' } : byItself);
+        resolve();
+      };
+      if (inOrder.isBusy) detach('backend', inOrder.idle.then(tellEnd));
+      else tellEnd();
+    });
+  });
+
+  return {
+    pid: undefined,
+    send(message) {
+      if (isClosing || end !== undefined || peer.readyState > peer.OPEN) return 'ended';
+      const isOpen = peer.readyState === peer.OPEN;
+      const queuedBytes = isOpen ? peer.bufferedAmount : unsentBytes;
+      if (queuedBytes > 0 && queuedBytes + message.length > maxQueuedBytes) return 'full';
+      const text = flattenLineBreaks(message);
+      if (isOpen) {
+        peer.send(text, { binary: false });
+      } else {
+        unsent.push(text);
+        unsentBytes += text.length;
+      }
+      return 'sent';
+    },
+    pause() {
+      isPaused = !isClosing;
+      if (isPaused) peer.pause();
+    },
+    resume() {
+      isPaused = false;
+      if (!isHeld) peer.resume();
+    },
+    close() {
+      if (!isClosing && end === undefined) {
+        isClosing = true;
+        peer.resume(); // whoever paused it has no reason to resume it any more, and the server's end has to be read
+        if (peer.readyState === peer.OPEN) peer.close(1000);
+        else peer.terminate();
+      }
+      return closed;
+    },
+  };
+}

@@ -1,0 +1,135 @@
+import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { getPriority, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { findNice, findPrlimit, limitFlags, niceFlags } from '../../../../src/backend/stdio/launch/process-limits.ts';
+import { descendantsOf } from '../../../support/processes.ts';
+import { waitFor } from '../../../support/wait-for.ts';
+import { openChild, openProgram, stopped } from '../harness.ts';
+
+const mebibyte = 2 ** 20;
+const none = {
+  maxAddressSpaceBytes: undefined,
+  maxOpenFiles: undefined,
+  maxProcesses: undefined,
+  maxCpuSeconds: undefined,
+};
+const prlimit = findPrlimit(process.env['PATH']);
+const isRoot = process.geteuid?.() === 0;
+
+/** What a shell that was started so writes. */
+async function said(script: string, how: Partial<Parameters<typeof openProgram>[0]>): Promise<readonly string[]> {
+  const opened = openProgram({ command: 'sh', args: ['-c', script], ...how });
+  await opened.end();
+  return opened.messages.items;
+}
+
+describe.runIf(prlimit !== undefined)('limits of each process', () => {
+  const launcher = (limits: Partial<typeof none> | Record<string, number>) => [
+    prlimit ?? '',
+    ...limitFlags({ ...none, ...limits }),
+    '--',
+  ];
+
+  it.each([
+    ['maxOpenFiles', 77, 'n', '77'],
+    ['maxCpuSeconds', 55, 't', '55'],
+    ['maxAddressSpaceBytes', 512 * mebibyte, 'v', String(512 * 1024)],
+  ])('%s cannot be raised by the server', async (key, value, letter, shown) => {
+    const script = `ulimit -S${letter}; ulimit -H${letter}`;
+    expect(await said(script, { launcher: launcher({ [key]: value }) })).toEqual([shown, shown]);
+  });
+
+  it('maxProcesses is of the user', async () => {
+    const status = await said('cat /proc/self/limits', { launcher: launcher({ maxProcesses: 88 }) });
+    expect(status.find((line) => line.startsWith('Max processes'))).toMatch(/^Max processes +88 +88 /);
+  });
+
+  it('are inherited by what the server starts', async () => {
+    expect(await said("sh -c 'ulimit -n'", { launcher: launcher({ maxOpenFiles: 66 }) })).toEqual(['66']);
+  });
+
+  it('fault 12: a command without its loader fails as it does without', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'gangway-limits-'));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    const command = join(folder, 'broken');
+    const program = readFileSync('/bin/true', 'latin1');
+    writeFileSync(
+      command,
+      program.replace(/\/lib[\w./-]*\/ld-[\w.-]+/, (path) => `${path.slice(0, -1)}?`),
+      'latin1',
+    );
+    chmodSync(command, 0o755);
+    const opened = openProgram({ command, launcher: launcher({ maxOpenFiles: 66 }) });
+    expect(await opened.end()).toMatchObject({
+      reason: 'failed',
+      detail: expect.stringContaining('the loader it needs'),
+    });
+  });
+});
+
+it('a server gives way to other processes, and all that it starts', async () => {
+  const launcher = [findNice(process.env['PATH']) ?? '', ...niceFlags(7), '--'];
+  const expected = `${getPriority() + 7}`; // who runs the tests may give way as well
+  expect(await said("nice; sh -c 'nice'", { launcher })).toEqual([expected, expected]);
+});
+
+describe.runIf(isRoot)('a server of another user', () => {
+  it('has no other group', async () => {
+    expect(await said('id -u; id -g; id -G', { uid: 12345, gid: 23456 })).toEqual(['12345', '23456', '23456']);
+  });
+
+  it('is ended like any other', async () => {
+    const opened = openChild('stubborn', [], { uid: 12345, gid: 23456 });
+    await opened.messages.next();
+    await opened.backend.close();
+    await stopped(opened.backend.pid as number);
+  });
+
+  it('that may not run the command: the sentence says so', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'gangway-limits-'));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    const command = join(folder, 'own');
+    writeFileSync(command, '#!/bin/sh\n');
+    chmodSync(command, 0o700);
+    for (const launcher of [[], [prlimit ?? '', '--nofile=64', '--']]) {
+      chmodSync(folder, 0o755);
+      const opened = openProgram({ command, uid: 12345, gid: 23456, launcher });
+      const said = expect.stringContaining('The user of "uid" may not run the command');
+      expect(await opened.end()).toMatchObject({ reason: 'failed', detail: said });
+    }
+  });
+});
+
+describe.runIf(process.platform === 'linux')('memory', () => {
+  it('of all its processes together over the limit: all of them are killed, and why is told', async () => {
+    const opened = openChild('eats-memory', [], { maxMemoryBytes: 400 * mebibyte });
+    opened.backend.send(Buffer.from('{"jsonrpc":"2.0","id":1,"method":"x"}'));
+    await opened.messages.next();
+    const processes = await descendantsOf(opened.backend.pid as number);
+    expect(processes).toHaveLength(1);
+    opened.backend.send(Buffer.from('{"jsonrpc":"2.0","id":2,"method":"test/eat","params":{"eat":400}}'));
+    const { reason, detail } = await opened.end();
+    expect({ reason, detail }).toEqual({
+      reason: 'memory_limit',
+      detail: expect.stringMatching(/^The server used \d{9,} bytes of memory, 419430400 are allowed; it was killed\.$/),
+    });
+    await opened.backend.close();
+    for (const pid of [opened.backend.pid as number, ...processes.map((each) => each.pid)]) await stopped(pid);
+    expect(opened.ends).toHaveLength(1);
+  });
+
+  it('below the limit is nobody’s business, also beside another that is over it', async () => {
+    const small = openChild('eats-memory', [], { maxMemoryBytes: 4_000 * mebibyte });
+    const large = openChild('eats-memory', [], { maxMemoryBytes: mebibyte });
+    expect((await large.end()).reason).toBe('memory_limit');
+    small.backend.send(Buffer.from('{"jsonrpc":"2.0","id":1,"method":"x"}'));
+    await small.messages.next();
+    expect(small.ends).toEqual([]);
+    // and one that comes after the watch had nothing left to do is watched again
+    await small.backend.close();
+    const next = openChild('eats-memory', [], { maxMemoryBytes: mebibyte });
+    await waitFor(() => next.ends.length === 1, { what: 'the end of the next one' });
+    expect(next.ends[0]?.reason).toBe('memory_limit');
+  });
+});

@@ -1,0 +1,46 @@
+import { PassThrough } from 'node:stream';
+import { setImmediate as turn } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import { takeTurns } from '../../../../src/backend/stdio/pipes/read-budget.ts';
+
+const chunk = Buffer.alloc(16 * 1024, 'x');
+
+/** A stream that always has more, and what is read of it by whom. */
+function flood() {
+  const stream = new PassThrough({ highWaterMark: 1024 * 1024 });
+  const chunks = 32;
+  for (let n = 0; n < chunks; n += 1) stream.write(chunk);
+  let read = 0;
+
+  const turns = takeTurns(stream, 4 * chunk.length);
+  stream.on('data', ({ length }: Buffer) => {
+    turns.took(length);
+    read += length;
+  });
+  return { turns, read: () => read / chunk.length, chunks };
+}
+
+test('[P8] a stream is read by its turns, and in the end whole', async () => {
+  const { read, chunks } = flood();
+  const seen: number[] = [];
+  while (read() < chunks) {
+    const before = read();
+    await turn();
+    seen.push(read() - before);
+  }
+  expect(Math.max(...seen)).toBeLessThanOrEqual(8); // those of a turn's end and of the next one's start
+  expect(read()).toBe(chunks);
+});
+
+test('[P8] a paused stream stays paused when its turn comes, and goes on when it is resumed', async () => {
+  const { turns, read, chunks } = flood();
+  await turn();
+  turns.pause();
+  const before = read();
+  for (let n = 0; n < 20; n += 1) await turn();
+  expect(read()).toBe(before);
+  expect(before).toBeLessThan(chunks);
+  turns.resume();
+  for (let n = 0; n < 20; n += 1) await turn();
+  expect(read()).toBe(chunks);
+});

@@ -1,0 +1,188 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { BackendEnd } from '../../src/backend/backend.ts';
+import { createWarmPool } from '../../src/backend/warm-pool.ts';
+import { createFakeServer } from '../support/fake-backend.ts';
+
+function createFixture(size: number) {
+  const server = createFakeServer();
+  const spareEnds: BackendEnd[] = [];
+  const pool = createWarmPool({ open: server.open, size, onSpareEnd: (end) => void spareEnds.push(end) });
+  /** Takes a backend as a session does. */
+  const use = () => {
+    const lines: string[] = [];
+    const ends: string[] = [];
+    const backend = pool.open({
+      onMessages: (messages) => void lines.push(...messages.map(String)),
+      onUnanswered: () => undefined,
+      onEnd: ({ reason }) => void ends.push(reason),
+    });
+    return { backend, lines, ends };
+  };
+  return { server, pool, spareEnds, use };
+}
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+describe('a pool of warm spares', () => {
+  it('starts as many as it is told to, and none if it is told none', () => {
+    expect(createFixture(3).server.opened).toHaveLength(3);
+    expect(createFixture(0).server.opened).toHaveLength(0);
+  });
+
+  it('hands out a spare, the oldest first, and fills up afterwards', () => {
+    const { server, use } = createFixture(2);
+    const { backend } = use();
+    expect(backend).toBe(server.opened[0]);
+    expect(server.opened).toHaveLength(2); // the client that took it does not wait for the next start
+    vi.advanceTimersByTime(50);
+    expect(server.opened).toHaveLength(3);
+    expect(use().backend).toBe(server.opened[1]);
+  });
+
+  it('ends its spares for new ones when it is told to, and leaves those alone that are used', () => {
+    const { server, pool, spareEnds, use } = createFixture(2);
+    use();
+    vi.advanceTimersByTime(50);
+    pool.renew();
+    expect(server.opened.map(({ isClosed }) => isClosed)).toEqual([false, true, true, false, false]);
+    expect(spareEnds).toEqual([]);
+  });
+
+  it('opens a backend for whoever finds no spare', () => {
+    const { server, use } = createFixture(1);
+    const [first, second] = [use(), use()];
+    expect([first.backend, second.backend]).toEqual([server.opened[0], server.opened[1]]);
+  });
+
+  it('[R6.09] never hands out a spare twice', () => {
+    const { use } = createFixture(3);
+    const used = Array.from({ length: 10 }, () => {
+      vi.advanceTimersByTime(0);
+      return use().backend;
+    });
+    expect(new Set(used).size).toBe(used.length);
+  });
+
+  it('delivers what a spare wrote before it was used, first and in order', async () => {
+    const { server, use } = createFixture(1);
+    server.opened[0]?.says('one', 'two');
+    server.opened[0]?.says('three');
+    const { lines } = use();
+    expect(lines).toEqual([]); // not inside of the call
+    await Promise.resolve();
+    server.opened[0]?.says('four');
+    expect(lines).toEqual(['one', 'two', 'three', 'four']);
+  });
+
+  it('[P8] keeps no more than 64 KiB of it', async () => {
+    const { server, use } = createFixture(1);
+    for (let n = 0; n < 100; n++) server.opened[0]?.says(`${n}`.padEnd(1024));
+    const { lines } = use();
+    await Promise.resolve();
+    expect(lines.map(Number)).toEqual(Array.from({ length: 64 }, (_, n) => n));
+  });
+
+  it('tells the user, and not the pool, of the end of a spare that is used', () => {
+    const { server, use, spareEnds } = createFixture(1);
+    const { ends } = use();
+    server.opened[0]?.ends();
+    expect({ ends, spareEnds }).toEqual({ ends: ['exited'], spareEnds: [] });
+  });
+
+  it('does not hand out a spare that has ended', () => {
+    const { server, use } = createFixture(1);
+    server.opened[0]?.ends();
+    expect(use().backend).toBe(server.opened[1]);
+  });
+});
+
+describe('a server whose spares end', () => {
+  it('is started again after a pause that doubles, up to a minute', () => {
+    const { server, spareEnds } = createFixture(1);
+    const pauses: number[] = [];
+    for (let start = 1; start <= 9; start++) {
+      server.backend.ends();
+      const before = Date.now();
+      while (server.opened.length === start) vi.advanceTimersByTime(100);
+      pauses.push(Date.now() - before);
+    }
+    expect(pauses).toEqual([1, 2, 4, 8, 16, 32, 60, 60, 60].map((seconds) => seconds * 1_000));
+    expect(spareEnds).toHaveLength(9);
+  });
+
+  it('is started once for all spares that end together', () => {
+    const { server } = createFixture(3);
+    for (const spare of server.opened.slice()) spare.ends();
+    vi.advanceTimersByTime(1_000);
+    expect(server.living).toHaveLength(3);
+    expect(server.opened).toHaveLength(6);
+  });
+
+  it('is started soon again after a spare of it was of use', () => {
+    const { server, use } = createFixture(1);
+    for (const pause of [1_000, 2_000, 4_000]) {
+      server.backend.ends();
+      vi.advanceTimersByTime(pause);
+    }
+    use();
+    vi.advanceTimersByTime(0);
+    const count = server.opened.length;
+    server.backend.ends();
+    vi.advanceTimersByTime(1_000);
+    expect(server.opened).toHaveLength(count + 1);
+  });
+});
+
+describe('a spare that was added', () => {
+  it('is used by the first who comes', () => {
+    const { server, pool, use } = createFixture(0);
+    pool.addSpare(60_000);
+    expect(use().backend).toBe(server.opened[0]);
+    vi.advanceTimersByTime(120_000);
+    expect(server.opened[0]?.isClosed).toBe(false);
+    expect(server.opened).toHaveLength(1);
+  });
+
+  it('is ended if nobody has used it in time', async () => {
+    const { server, pool, use, spareEnds } = createFixture(0);
+    pool.addSpare(60_000);
+    await vi.advanceTimersByTimeAsync(59_999);
+    expect(server.opened[0]?.isClosed).toBe(false);
+    await vi.advanceTimersByTimeAsync(1);
+    expect({ closed: server.opened[0]?.isClosed, spareEnds }).toEqual({ closed: true, spareEnds: [] });
+    expect(use().backend).toBe(server.opened[1]);
+  });
+
+  it('stays if it is one of those that the pool keeps by then', async () => {
+    const { server, pool, use } = createFixture(1);
+    pool.addSpare(60_000);
+    use();
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(server.opened.map(({ isClosed }) => isClosed)).toEqual([false, false]);
+  });
+});
+
+describe('a pool that is closed', () => {
+  it('[P10] ends all spares and starts none any more', async () => {
+    const { server, pool, use, spareEnds } = createFixture(3);
+    const { backend } = use();
+    await pool.close();
+    await vi.advanceTimersByTimeAsync(120_000);
+    expect(server.living).toEqual([backend]); // it belongs to whoever uses it
+    expect(spareEnds).toEqual([]);
+  });
+
+  it('starts none after a spare ended shortly before', async () => {
+    const { server, pool } = createFixture(1);
+    server.backend.ends();
+    await pool.close();
+    await vi.advanceTimersByTimeAsync(120_000);
+    expect(server.opened).toHaveLength(1);
+  });
+
+  it('can be closed twice', async () => {
+    const { pool } = createFixture(1);
+    await Promise.all([pool.close(), pool.close()]);
+  });
+});
