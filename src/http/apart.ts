@@ -1,6 +1,6 @@
 import { readBody } from '../protocol/message/message.ts';
 import type { DecodedEvent } from '../protocol/wire/sse.ts';
-import type { EventSink } from '../session/reply.ts';
+import type { EventSink } from '../reply/reply.ts';
 
 /**
  * So much time lies between a progress notification and a response behind it. The official clients of HTTP+SSE forget whose

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import type { Reply } from '../session/reply.ts';
+import type { Reply } from '../reply/reply.ts';
 import { type Authorization, hasAll } from './auth/authorization.ts';
 import type { Challenge, Identity } from './auth/identity.ts';
 import type { Posted } from './posted.ts';

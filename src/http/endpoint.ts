@@ -6,7 +6,7 @@ import { type Accepts, readAccept } from '../protocol/http/media-types.ts';
 import { headerOf } from '../protocol/http/request-header.ts';
 import { type Era, namesModernRevision } from '../protocol/revisions.ts';
 import { type EventId, parseEventId } from '../protocol/wire/event-id.ts';
-import type { Reply } from '../session/reply.ts';
+import type { Reply } from '../reply/reply.ts';
 import type { SessionHandle } from '../session/session-handle.ts';
 import type { Sessions } from '../session/sessions.ts';
 import { type AdmissionOptions, behindAdmission, type Sender } from './admission.ts';

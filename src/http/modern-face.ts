@@ -9,8 +9,8 @@ import { disagreeingHeader, missingHeader, type RequestHeaders } from '../protoc
 import { asksForTooMuch, hasFilter, isAmbiguous } from '../protocol/modern/subscription-filter.ts';
 import type { Principal } from '../protocol/principal.ts';
 import { type Era, modernRevisions } from '../protocol/revisions.ts';
+import type { Reply } from '../reply/reply.ts';
 import { type CallObserver, type CallOrigin, OpenCall } from '../session/call-observer.ts';
-import type { Reply } from '../session/reply.ts';
 import { detach } from '../util/boundary.ts';
 import type { Sender } from './admission.ts';
 

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import type { Reason, RequestId } from '../protocol/faults.ts';
 import type { Accepts } from '../protocol/http/media-types.ts';
 import { keepAliveComment } from '../protocol/wire/sse.ts';
-import type { EventSink, Headers, Reply } from '../session/reply.ts';
+import type { EventSink, Headers, Reply } from '../reply/reply.ts';
 import { contain } from '../util/boundary.ts';
 import type { Sender } from './admission.ts';
 import { requestIdOf } from './logged-request.ts';

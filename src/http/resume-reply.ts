@@ -1,8 +1,8 @@
 import type { Reason, RequestId } from '../protocol/faults.ts';
 import { type EventId, toldSeq } from '../protocol/wire/event-id.ts';
-import { lastWordOn } from '../session/lost-stream.ts';
-import { PassedReply } from '../session/passed-reply.ts';
-import type { EventSink, Headers, Reply } from '../session/reply.ts';
+import { PassedReply } from '../reply/forwarding-reply.ts';
+import type { EventSink, Headers, Reply } from '../reply/reply.ts';
+import { lastWordOn } from '../reply/unresumable-stream.ts';
 
 /** The reply to a GET with `Last-Event-ID`: a stream that can never be resumed is answered with its end, not with a status. */
 export class ResumeReply extends PassedReply {

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import type { Reason, RequestId } from '../protocol/faults.ts';
 import { formatEventId } from '../protocol/wire/event-id.ts';
 import { type DecodedEvent, decodeEvents, encodeEvent } from '../protocol/wire/sse.ts';
-import type { EventSink, Headers } from '../session/reply.ts';
+import type { EventSink, Headers } from '../reply/reply.ts';
 import type { Sender } from './admission.ts';
 import { keepApart } from './apart.ts';
 import { HttpReply, openEventStream, type ReplyTimes } from './reply.ts';

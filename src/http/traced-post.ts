@@ -5,8 +5,8 @@ import type { Reason, RequestId } from '../protocol/faults.ts';
 import { putTraceContext, readTraceContext } from '../protocol/http/trace-context.ts';
 import { type Message, readBody } from '../protocol/message/message.ts';
 import { decodeEvents } from '../protocol/wire/sse.ts';
-import { PassedReply } from '../session/passed-reply.ts';
-import type { EventSink, Headers, Reply } from '../session/reply.ts';
+import { PassedReply } from '../reply/forwarding-reply.ts';
+import type { EventSink, Headers, Reply } from '../reply/reply.ts';
 import { contain } from '../util/boundary.ts';
 import type { Posted } from './posted.ts';
 

@@ -2,8 +2,8 @@ import { entryOf, faultMessage, type Reason, type RequestId } from '../protocol/
 import { readOwn } from '../protocol/message/message.ts';
 import type { Era } from '../protocol/revisions.ts';
 import { encodeMessage } from '../protocol/wire/sse.ts';
+import type { EventSink, Reply } from '../reply/reply.ts';
 import type { OpenCall } from '../session/call-observer.ts';
-import type { EventSink, Reply } from '../session/reply.ts';
 
 /** Where the messages and the response of a request go. */
 export interface CallAnswer {

@@ -1,6 +1,6 @@
 import { faultMessage, type Reason, type RequestId } from '../protocol/faults.ts';
 import { noData } from '../protocol/wire/sse.ts';
-import type { Asking, EventSink, Headers, Reply } from './reply.ts';
+import type { Asking, EventSink, Headers, Reply } from '../reply/reply.ts';
 
 /** What the answers of a session need of it. */
 export interface AnswerHost {

@@ -1,4 +1,4 @@
-import type { Asking } from './reply.ts';
+import type { Asking } from '../reply/reply.ts';
 
 /** Of so many requests it is remembered (P8): who asks again does so within seconds, and what runs is found without. */
 const maxRemembered = 16;

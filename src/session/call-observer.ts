@@ -6,7 +6,7 @@ import { type Message, readOwn } from '../protocol/message/message.ts';
 import { isToolError } from '../protocol/message/tool-error.ts';
 import type { Principal } from '../protocol/principal.ts';
 import type { Era } from '../protocol/revisions.ts';
-import type { Reply } from './reply.ts';
+import type { Reply } from '../reply/reply.ts';
 
 /**
  * How a call ended. `ok`: with a result of the server. `tool_error`: with one that says that the tool failed. `error`: with its

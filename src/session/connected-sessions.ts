@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import type { Reason } from '../protocol/faults.ts';
 import type { Message } from '../protocol/message/message.ts';
+import type { Reply } from '../reply/reply.ts';
 import type { Store } from '../store/store.ts';
 import type { SessionObserver } from './observer.ts';
 import type { Quotas, SessionOf } from './quotas/quotas.ts';
-import type { Reply } from './reply.ts';
 import { Session } from './session.ts';
 import type { SessionEnd } from './session-end.ts';
 import { keyOfId } from './session-key.ts';

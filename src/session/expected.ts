@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Reason } from '../protocol/faults.ts';
 import type { EventId } from '../protocol/wire/event-id.ts';
-import type { Reply } from './reply.ts';
+import type { Reply } from '../reply/reply.ts';
 import type { SessionHandle } from './session-handle.ts';
 import type { Visitor } from './visitor.ts';
 

@@ -1,7 +1,7 @@
 import { comparePositions, formatEventId, type Position } from '../protocol/wire/event-id.ts';
 import { encodeEvents } from '../protocol/wire/sse.ts';
+import type { EventSink } from '../reply/reply.ts';
 import type { EventLog, StoredEvent } from '../store/event-log.ts';
-import type { EventSink } from './reply.ts';
 
 /** What a feed needs. */
 export interface FeedOptions {

@@ -1,8 +1,8 @@
 import { type Message, memberValue } from '../protocol/message/message.ts';
 import { maxSubscriptions } from '../protocol/modern/subscription-filter.ts';
+import type { Reply } from '../reply/reply.ts';
 import type { ClientState } from './client-state.ts';
 import { unsubscribeRequest } from './own-requests.ts';
-import type { Reply } from './reply.ts';
 import type { GroupWishes } from './session-handle.ts';
 
 /** For so long a hold lasts that is not renewed: its instance is lost. */

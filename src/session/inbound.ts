@@ -1,6 +1,7 @@
 import { faultMessage, type Reason, type RequestId } from '../protocol/faults.ts';
 import { type ForwardedHeaders, noHeaders } from '../protocol/http/forwarded-headers.ts';
 import type { Message } from '../protocol/message/message.ts';
+import type { Reply } from '../reply/reply.ts';
 import type { PendingCall } from '../store/event-log.ts';
 import type { LeftCall } from './adoption.ts';
 import { Answer, type AnswerHost, type CallAnswer } from './answer.ts';
@@ -14,7 +15,6 @@ import type { Dropped } from './observer.ts';
 import type { OneStream } from './one-stream.ts';
 import type { Outbound } from './outbound.ts';
 import { logLevelRequest, silentAnswer } from './own-requests.ts';
-import type { Reply } from './reply.ts';
 import { isHarmless, type Reruns } from './rerun.ts';
 import { Rounds } from './rounds.ts';
 import type { ServerRequests } from './server-requests.ts';

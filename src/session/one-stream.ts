@@ -1,9 +1,9 @@
 import type { RequestId } from '../protocol/faults.ts';
+import type { Reply } from '../reply/reply.ts';
 import type { PendingCall } from '../store/event-log.ts';
 import { asEvent, type OpeningAnswer } from './answer.ts';
 import { LoggedAnswer } from './logged-answer.ts';
 import type { Outbound } from './outbound.ts';
-import type { Reply } from './reply.ts';
 import type { SessionOptions } from './session-parts.ts';
 import { getStream } from './streams.ts';
 

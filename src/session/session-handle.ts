@@ -1,7 +1,7 @@
 import type { Message } from '../protocol/message/message.ts';
 import type { LogLevel } from '../protocol/modern/log-levels.ts';
 import type { EventId } from '../protocol/wire/event-id.ts';
-import type { Reply } from './reply.ts';
+import type { Reply } from '../reply/reply.ts';
 
 /** What one POST brings. */
 export interface Post {

@@ -5,6 +5,7 @@ import type { Message } from '../protocol/message/message.ts';
 import type { Principal } from '../protocol/principal.ts';
 import { isSame } from '../protocol/principal.ts';
 import type { EventId } from '../protocol/wire/event-id.ts';
+import type { Headers, Reply } from '../reply/reply.ts';
 import type { Server } from '../server/server.ts';
 import type { WaitingMail } from '../store/instances.ts';
 import type { Store } from '../store/store.ts';
@@ -19,7 +20,6 @@ import { noQuotas, type ProcessOf, type Quotas, type SessionOf } from './quotas/
 import type { Seat } from './quotas/seat.ts';
 import { type Readiness, readinessOf } from './readiness.ts';
 import { Renewal } from './renewal.ts';
-import type { Headers, Reply } from './reply.ts';
 import { endInOrder, Retirements } from './retirements.ts';
 import { Session, type SessionStart } from './session.ts';
 import type { SessionHandle } from './session-handle.ts';

@@ -8,11 +8,11 @@ import {
   toldSeq,
 } from '../protocol/wire/event-id.ts';
 import { encodeEvents, encodeLastWord, encodeMessage, encodeRetry, gapEvent, noData } from '../protocol/wire/sse.ts';
+import type { EventSink, Reply } from '../reply/reply.ts';
 import type { EventLog, ReadOutcome, StoredEvent } from '../store/event-log.ts';
 import { SparseMap } from '../util/sparse-map.ts';
 import { Feed } from './feed.ts';
 import type { ResumeOutcome, StreamObserver } from './observer.ts';
-import type { EventSink, Reply } from './reply.ts';
 
 /** The number of the standalone GET stream; the streams of POSTs count up from 1. */
 export const getStream = 0;

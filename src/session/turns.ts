@@ -1,6 +1,6 @@
 import type { Message } from '../protocol/message/message.ts';
+import type { Reply } from '../reply/reply.ts';
 import type { Calls } from './calls.ts';
-import type { Reply } from './reply.ts';
 import { canAsk } from './rerun.ts';
 import type { Post } from './session-handle.ts';
 

@@ -1,7 +1,7 @@
 import type { RequestId } from '../protocol/faults.ts';
 import { encodeMessage } from '../protocol/wire/sse.ts';
+import type { EventSink, Headers, Reply } from '../reply/reply.ts';
 import { Answer, type AnswerHost } from './answer.ts';
-import type { EventSink, Headers, Reply } from './reply.ts';
 import type { SessionOptions } from './session-parts.ts';
 
 /** What such a stream tells. */

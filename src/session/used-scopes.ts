@@ -1,7 +1,7 @@
 import type { Reason, RequestId } from '../protocol/faults.ts';
+import type { Reply } from '../reply/reply.ts';
 import type { Registration, SessionRecords } from '../store/session-records.ts';
 import { detach } from '../util/boundary.ts';
-import type { Reply } from './reply.ts';
 import type { Post } from './session-handle.ts';
 
 /** What the memory of a session's scopes needs of it. */

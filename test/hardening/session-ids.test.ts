@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import type { BackendEvents } from '../../src/backend/backend.ts';
 import { readBody } from '../../src/protocol/message/message.ts';
-import type { Reply } from '../../src/session/reply.ts';
+import type { Reply } from '../../src/reply/reply.ts';
 import { Session } from '../../src/session/session.ts';
 import { keyOfId } from '../../src/session/session-key.ts';
 import { Sessions } from '../../src/session/sessions.ts';

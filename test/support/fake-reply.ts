@@ -1,6 +1,6 @@
 import type { Reason, RequestId } from '../../src/protocol/faults.ts';
 import type { Accepts } from '../../src/protocol/http/media-types.ts';
-import type { EventSink, Headers, Reply } from '../../src/session/reply.ts';
+import type { EventSink, Headers, Reply } from '../../src/reply/reply.ts';
 import { messagesOf } from './http-client.ts';
 import { createSseReader, type SseEvent } from './sse-reader.ts';
 import { createInbox, type Inbox } from './wait-for.ts';

@@ -3,7 +3,7 @@ import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts'
 import { type Message, readOne } from '../../protocol/message/message.ts';
 import { type EventId, parseEventId } from '../../protocol/wire/event-id.ts';
 import { decodeEvents } from '../../protocol/wire/sse.ts';
-import type { EventSink, Reply } from '../../session/reply.ts';
+import type { EventSink, Reply } from '../../reply/reply.ts';
 
 /** Where a message stands on its stream: behind which event one has to go on to hear it again, or what comes after it. */
 export interface Place {

@@ -1,8 +1,8 @@
 import { faultMessage, type Reason, type RequestId } from '../../protocol/faults.ts';
 import type { Era } from '../../protocol/revisions.ts';
 import { encodeMessage } from '../../protocol/wire/sse.ts';
-import { PassedReply } from '../../session/passed-reply.ts';
-import type { EventSink, Headers, Reply } from '../../session/reply.ts';
+import { PassedReply } from '../../reply/forwarding-reply.ts';
+import type { EventSink, Headers, Reply } from '../../reply/reply.ts';
 import type { CredentialWatch, Held } from './credential-watch.ts';
 import { everybody, type Identity } from './identity.ts';
 

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { assumedRevision, hasPrimingEvent } from '../../protocol/revisions.ts';
+import type { Reply } from '../../reply/reply.ts';
 import type { Server } from '../../server/server.ts';
 import type { WaitingMail } from '../../store/instances.ts';
 import type { Store } from '../../store/store.ts';
@@ -7,7 +8,6 @@ import { StoreUnavailable } from '../../store/store-unavailable.ts';
 import { detach } from '../../util/boundary.ts';
 import type { Adoption } from '../adoption.ts';
 import type { ResumeOutcome, StreamObserver } from '../observer.ts';
-import type { Reply } from '../reply.ts';
 import type { Session } from '../session.ts';
 import type { SessionHandle } from '../session-handle.ts';
 import type { Visitor } from '../visitor.ts';

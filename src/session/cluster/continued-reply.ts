@@ -2,9 +2,9 @@ import { deniesReaching, entryOf, faultMessage, type Reason, type RequestId } fr
 import type { Accepts } from '../../protocol/http/media-types.ts';
 import type { EventId } from '../../protocol/wire/event-id.ts';
 import { encodeEvents, encodeLastWord, encodeMessage, encodeRetry, noData } from '../../protocol/wire/sse.ts';
-import { lastWordOn } from '../lost-stream.ts';
-import { PassedReply } from '../passed-reply.ts';
-import type { EventSink, Headers, Reply } from '../reply.ts';
+import { PassedReply } from '../../reply/forwarding-reply.ts';
+import type { EventSink, Headers, Reply } from '../../reply/reply.ts';
+import { lastWordOn } from '../../reply/unresumable-stream.ts';
 import { returnWindowMs } from '../streams.ts';
 
 /**

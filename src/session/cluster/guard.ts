@@ -1,7 +1,7 @@
 import type { RequestId } from '../../protocol/faults.ts';
+import { PassedReply } from '../../reply/forwarding-reply.ts';
+import type { EventSink, Headers, Reply } from '../../reply/reply.ts';
 import { detach } from '../../util/boundary.ts';
-import { PassedReply } from '../passed-reply.ts';
-import type { EventSink, Headers, Reply } from '../reply.ts';
 import { isHarmless } from '../rerun.ts';
 import type { Session } from '../session.ts';
 import type { Post, SessionHandle } from '../session-handle.ts';

@@ -1,7 +1,7 @@
 import type { Reason, RequestId } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
 import type { Accepts } from '../../protocol/http/media-types.ts';
-import type { Headers } from '../reply.ts';
+import type { Headers } from '../../reply/reply.ts';
 import type { GroupWishes } from '../session-handle.ts';
 
 /**

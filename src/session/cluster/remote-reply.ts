@@ -1,7 +1,7 @@
 import type { Reason, RequestId } from '../../protocol/faults.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
 import type { Accepts } from '../../protocol/http/media-types.ts';
-import type { Asking, EventSink, Headers, Reply } from '../reply.ts';
+import type { Asking, EventSink, Headers, Reply } from '../../reply/reply.ts';
 import type { ToIngress } from './letters.ts';
 
 /** More bytes than this that the client has not taken yet, and the stream is told to wait (P8). */

@@ -3,7 +3,7 @@ import { CallStream } from '../../../src/era/groups/call-stream.ts';
 import type { Reason } from '../../../src/protocol/faults.ts';
 import type { EventId } from '../../../src/protocol/wire/event-id.ts';
 import { encodeEvents } from '../../../src/protocol/wire/sse.ts';
-import type { Reply } from '../../../src/session/reply.ts';
+import type { Reply } from '../../../src/reply/reply.ts';
 import type { SessionHandle } from '../../../src/session/session-handle.ts';
 
 vi.mock('node:timers/promises', () => import('../../support/fake-delay.ts'));

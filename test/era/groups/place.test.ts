@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { Place, type PlaceHost } from '../../../src/era/groups/place.ts';
 import type { Reason } from '../../../src/protocol/faults.ts';
-import type { Reply } from '../../../src/session/reply.ts';
+import type { Reply } from '../../../src/reply/reply.ts';
 import type { SessionHandle } from '../../../src/session/session-handle.ts';
 
 vi.mock('node:timers/promises', () => import('../../support/fake-delay.ts'));

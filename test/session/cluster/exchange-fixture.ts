@@ -1,11 +1,11 @@
 import { type EventId, parseEventId } from '../../../src/protocol/wire/event-id.ts';
 import { encodeEvents, encodeMessage } from '../../../src/protocol/wire/sse.ts';
+import type { Reply } from '../../../src/reply/reply.ts';
 import { Exchange } from '../../../src/session/cluster/exchange.ts';
 import type { Failed, Owner } from '../../../src/session/cluster/exchange-host.ts';
 import type { ToOwner } from '../../../src/session/cluster/letters.ts';
 import type { Posted } from '../../../src/session/cluster/outbox.ts';
 import type { Wanted } from '../../../src/session/cluster/wanted.ts';
-import type { Reply } from '../../../src/session/reply.ts';
 import type { Post, SessionHandle } from '../../../src/session/session-handle.ts';
 import { readMessage } from '../../support/fake-backend.ts';
 import { createFakeReply } from '../../support/fake-reply.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import type { Reply } from '../../../src/reply/reply.ts';
 import { Guard } from '../../../src/session/cluster/guard.ts';
 import type { Lease } from '../../../src/session/cluster/lease.ts';
-import type { Reply } from '../../../src/session/reply.ts';
 import type { Session } from '../../../src/session/session.ts';
 import type { SessionHandle } from '../../../src/session/session-handle.ts';
 import { readMessage } from '../../support/fake-backend.ts';

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { EventId } from '../../../src/protocol/wire/event-id.ts';
+import type { EventSink, Reply } from '../../../src/reply/reply.ts';
 import type { Head, ToIngress, ToOwner } from '../../../src/session/cluster/letters.ts';
 import { OwnerDesk } from '../../../src/session/cluster/owner-desk.ts';
-import type { EventSink, Reply } from '../../../src/session/reply.ts';
 import type { Post } from '../../../src/session/session-handle.ts';
 import { note, request } from '../session-fixture.ts';
 
