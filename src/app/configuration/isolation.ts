@@ -1,4 +1,4 @@
-import type { Isolation } from '../../modern/isolation.ts';
+import type { Isolation } from '../../server/isolation.ts';
 import type { Report } from './fault.ts';
 import type { ServerOptions } from './options.ts';
 import type { ServerAddress } from './server-url.ts';

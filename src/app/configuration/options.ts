@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { Isolation } from '../../modern/isolation.ts';
 import type { Era } from '../../protocol/revisions.ts';
+import type { Isolation } from '../../server/isolation.ts';
 import { authOptions } from './auth-options.ts';
 import { credentialOptions } from './credentials.ts';
 import { probeOptions } from './health-options.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Isolation } from '../../../src/modern/isolation.ts';
+import type { Isolation } from '../../../src/server/isolation.ts';
 import type { FakeBackend } from '../../support/fake-backend.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { createGroups, opens, responseOf, type Sent } from './groups-fixture.ts';
