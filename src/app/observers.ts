@@ -1,5 +1,6 @@
 import { hostname } from 'node:os';
 import { usageOf } from '../backend/stdio/processes/process-usage.ts';
+import { bothTold, type CallObserver } from '../call/call-report.ts';
 import type { Traffic } from '../http/traffic.ts';
 import type { ModernObserver } from '../modern/observer.ts';
 import { type Audit, createAudit } from '../ops/audit.ts';
@@ -19,7 +20,6 @@ import { NoiseNotices } from '../ops/noise-notices.ts';
 import { ProcessNames } from '../ops/process-names.ts';
 import { createSessionLog } from '../ops/session-log.ts';
 import { StatusRecord } from '../ops/status/record.ts';
-import { bothTold, type CallObserver } from '../session/call-observer.ts';
 import type { SessionObserver } from '../session/observer.ts';
 import { addressOf } from '../store/redis/connection/redis-url.ts';
 import { explainTrouble } from '../store/redis/diagnose/trouble.ts';

@@ -1,3 +1,4 @@
+import type { CallObserver } from '../call/call-report.ts';
 import type { AdmissionOptions } from '../http/admission.ts';
 import type { CredentialWatch } from '../http/auth/credential-watch.ts';
 import { createMetadataEndpoint } from '../http/auth/oauth/metadata-endpoint.ts';
@@ -9,7 +10,6 @@ import type { TracePosts } from '../http/traced-post.ts';
 import type { Traffic } from '../http/traffic.ts';
 import { webSocketOnly } from '../http/websocket/face.ts';
 import { type HealthOptions, healthEndpoints } from '../ops/health/endpoints.ts';
-import type { CallObserver } from '../session/call-observer.ts';
 import type { Quotas } from '../session/quotas/quotas.ts';
 import type { Sessions } from '../session/sessions.ts';
 import type { AccessTo } from './access.ts';

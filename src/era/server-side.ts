@@ -1,4 +1,4 @@
-import type { CallAnswer } from '../modern/answer.ts';
+import type { CallAnswer } from '../call/modern-answer.ts';
 import type { Cancel } from '../modern/calls.ts';
 import type { SeenOfEra } from '../modern/era-finder.ts';
 import type { Reason } from '../protocol/faults.ts';

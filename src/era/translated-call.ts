@@ -1,4 +1,5 @@
-import type { CallAnswer } from '../modern/answer.ts';
+import type { CallAnswer } from '../call/modern-answer.ts';
+import { canAsk } from '../call/rerun.ts';
 import type { Cancel } from '../modern/calls.ts';
 import type { Reason, RequestId } from '../protocol/faults.ts';
 import type { ForwardedHeaders } from '../protocol/http/forwarded-headers.ts';
@@ -12,7 +13,6 @@ import {
   retryOf,
 } from '../protocol/translate/legacy-on-modern/input-required.ts';
 import { asLegacyResponse } from '../protocol/translate/legacy-on-modern/legacy-response.ts';
-import { canAsk } from '../session/rerun.ts';
 import { cancellationOf } from '../session/server-requests.ts';
 import type { Outbox } from './outbox.ts';
 import type { ServerSide } from './server-side.ts';

@@ -1,5 +1,5 @@
 import type { Backend, BackendEvents, OpenOptions } from '../backend/backend.ts';
-import type { CallAnswer } from '../modern/answer.ts';
+import type { CallAnswer } from '../call/modern-answer.ts';
 import { ChangeFeed, type Outcome } from '../modern/change-feed.ts';
 import { entryOf, type Reason, type RequestId } from '../protocol/faults.ts';
 import type { ForwardedHeaders } from '../protocol/http/forwarded-headers.ts';

@@ -1,10 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { CallObserver } from '../call/call-report.ts';
 import type { CredentialMarks } from '../era/credential-marks.ts';
 import { entryOf, type Reason } from '../protocol/faults.ts';
 import { type Brought, bringCredentials } from '../protocol/http/client-credentials.ts';
 import type { ForwardedHeaders } from '../protocol/http/forwarded-headers.ts';
 import type { Principal } from '../protocol/principal.ts';
-import type { CallObserver } from '../session/call-observer.ts';
 import { noQuotas, type Quotas } from '../session/quotas/quotas.ts';
 import type { Visit } from '../session/quotas/visit.ts';
 import { StoreUnavailable } from '../store/store-unavailable.ts';

@@ -1,5 +1,6 @@
+import { type CallObserver, type CallOrigin, OpenCall } from '../call/call-report.ts';
+import { Answer } from '../call/modern-answer.ts';
 import type { Groups } from '../era/groups/groups.ts';
-import { Answer } from '../modern/answer.ts';
 import type { ClientOrigin, ModernServer } from '../modern/modern-server.ts';
 import type { Reason, RequestId } from '../protocol/faults.ts';
 import { type Message, memberValue, protocolVersionKey } from '../protocol/message/message.ts';
@@ -10,7 +11,6 @@ import { asksForTooMuch, hasFilter, isAmbiguous } from '../protocol/modern/subsc
 import type { Principal } from '../protocol/principal.ts';
 import { type Era, modernRevisions } from '../protocol/revisions.ts';
 import type { Reply } from '../reply/reply.ts';
-import { type CallObserver, type CallOrigin, OpenCall } from '../session/call-observer.ts';
 import { detach } from '../util/boundary.ts';
 import type { Sender } from './admission.ts';
 

@@ -1,9 +1,9 @@
 import type { IncomingMessage } from 'node:http';
+import { type CallObserver, type CallOrigin, type Came, OpenCall } from '../call/call-report.ts';
 import type { Reason } from '../protocol/faults.ts';
 import type { Message } from '../protocol/message/message.ts';
 import type { Principal } from '../protocol/principal.ts';
 import { namesModernRevision } from '../protocol/revisions.ts';
-import { type CallObserver, type CallOrigin, type Came, OpenCall } from '../session/call-observer.ts';
 import { requestIdOf } from './logged-request.ts';
 
 /** What is known of a request on its way. */

@@ -1,8 +1,8 @@
+import { type CallObserver, watcherFor } from '../call/call-report.ts';
+import { Answer } from '../call/modern-answer.ts';
 import type { Groups } from '../era/groups/groups.ts';
-import { Answer } from '../modern/answer.ts';
 import { isServedRevision } from '../protocol/revisions.ts';
 import type { Reply } from '../reply/reply.ts';
-import { type CallObserver, watcherFor } from '../session/call-observer.ts';
 import type { Sender } from './admission.ts';
 import type { Posted } from './posted.ts';
 

@@ -1,3 +1,4 @@
+import type { Answer, CallAnswer } from '../call/modern-answer.ts';
 import type { Reason } from '../protocol/faults.ts';
 import type { ForwardedHeaders } from '../protocol/http/forwarded-headers.ts';
 import { type Message, memberValue } from '../protocol/message/message.ts';
@@ -11,7 +12,6 @@ import type { ProcessRoom } from '../session/quotas/process-room.ts';
 import type { Changes } from '../store/shared/changes.ts';
 import type { Owners } from '../store/shared/owners.ts';
 import { detach } from '../util/boundary.ts';
-import type { Answer, CallAnswer } from './answer.ts';
 import type { Cancel, Origin } from './calls.ts';
 import { EraFinder, type EraFinderOptions, type SeenOfEra } from './era-finder.ts';
 import { SessionAccess } from './session-access.ts';

@@ -1,8 +1,8 @@
+import type { CallAnswer } from '../call/modern-answer.ts';
 import type { Reason } from '../protocol/faults.ts';
 import type { ForwardedHeaders } from '../protocol/http/forwarded-headers.ts';
 import type { Message } from '../protocol/message/message.ts';
 import type { LogLevel } from '../protocol/modern/log-levels.ts';
-import type { CallAnswer } from './answer.ts';
 import type { Cancel } from './calls.ts';
 import type { Tenant } from './tenant.ts';
 

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import type { CallAnswer } from '../call/modern-answer.ts';
 import { type Message, readOwn } from '../protocol/message/message.ts';
 import type { Filter } from '../protocol/modern/subscription-filter.ts';
 import { patiently } from '../store/retry-unavailable.ts';
@@ -8,7 +9,6 @@ import { StoreUnavailable } from '../store/store-unavailable.ts';
 import { contain, detach } from '../util/boundary.ts';
 import { whenDue } from '../util/run-latest.ts';
 import { settlesWithin } from '../util/settles-within.ts';
-import type { CallAnswer } from './answer.ts';
 import { Mirror } from './mirror.ts';
 import { type PeerWord, readPeerWord, type Wants, writePeerWord } from './peer-words.ts';
 import { Peers, sayEveryMs } from './peers.ts';

@@ -1,4 +1,6 @@
 import type { BackendEnd, RequestIds } from '../backend/backend.ts';
+import type { CallAnswer } from '../call/modern-answer.ts';
+import { Reruns } from '../call/rerun.ts';
 import type { Reason } from '../protocol/faults.ts';
 import { type ForwardedHeaders, noHeaders } from '../protocol/http/forwarded-headers.ts';
 import type { Message } from '../protocol/message/message.ts';
@@ -6,9 +8,7 @@ import type { LogLevel } from '../protocol/modern/log-levels.ts';
 import { listenResult, renumber } from '../protocol/modern/renumber.ts';
 import { differsByClient, type Server } from '../server/server.ts';
 import { reasonOfLoss } from '../session/lost-calls.ts';
-import { Reruns } from '../session/rerun.ts';
 import { contain } from '../util/boundary.ts';
-import type { CallAnswer } from './answer.ts';
 import { type Cancel, newCall, type Origin, type SharedCall, SharedCalls } from './calls.ts';
 import { Deliveries } from './deliveries.ts';
 import { HeldNotifications } from './held-notifications.ts';

@@ -1,3 +1,4 @@
+import type { CallAnswer } from '../call/modern-answer.ts';
 import type { Reason } from '../protocol/faults.ts';
 import { type ForwardedHeaders, noHeaders } from '../protocol/http/forwarded-headers.ts';
 import { type Message, memberValue, readOwn } from '../protocol/message/message.ts';
@@ -7,7 +8,6 @@ import type { RequestHeaders } from '../protocol/modern/mirrored-headers.ts';
 import type { Server } from '../server/server.ts';
 import type { Seat } from '../session/quotas/seat.ts';
 import type { Changes } from '../store/shared/changes.ts';
-import type { CallAnswer } from './answer.ts';
 import type { Cancel, Origin } from './calls.ts';
 import type { ModernObserver } from './observer.ts';
 import { SharedChanges } from './shared-changes.ts';

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
+import type { CallObserver, CallOutcome, EndedCall } from '../call/call-report.ts';
 import type { Principal } from '../protocol/principal.ts';
-import type { CallObserver, CallOutcome, EndedCall } from '../session/call-observer.ts';
 import { LineFile, type LineTarget } from './line-file.ts';
 import { OnceASecond } from './once-a-second.ts';
 

@@ -1,4 +1,4 @@
-import type { Calls } from './calls.ts';
+import type { Calls } from '../call/call-table.ts';
 import type { ServerRequests } from './server-requests.ts';
 
 /**

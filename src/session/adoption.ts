@@ -1,3 +1,4 @@
+import { canAsk } from '../call/rerun.ts';
 import type { RequestId } from '../protocol/faults.ts';
 import type { ForwardedHeaders } from '../protocol/http/forwarded-headers.ts';
 import { type Message, readBody } from '../protocol/message/message.ts';
@@ -7,7 +8,6 @@ import type { EventLog, PendingCall } from '../store/event-log.ts';
 import type { LogState, SessionRecord } from '../store/session-records.ts';
 import { backendPlaceIn } from './client-state.ts';
 import { eventsPerRead } from './feed.ts';
-import { canAsk } from './rerun.ts';
 import { getStream } from './streams.ts';
 
 /** A call that an earlier owner left unanswered, and how far it had come. */

@@ -1,9 +1,9 @@
 import type { RequestIds } from '../backend/backend.ts';
+import type { Call, Calls, Destination } from '../call/call-table.ts';
+import { canAsk } from '../call/rerun.ts';
 import type { Message } from '../protocol/message/message.ts';
 import { isVendorNotification } from '../protocol/message/vendor-notification.ts';
 import { isWanted } from '../protocol/modern/log-levels.ts';
-import type { Call, Calls, Destination } from './calls.ts';
-import { canAsk } from './rerun.ts';
 
 /** Why a message goes to nobody. `unwanted`: no client has asked for it. `nobodys`: it cannot be known whose it is. */
 export type Nobody = 'unwanted' | 'nobodys';

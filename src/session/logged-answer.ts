@@ -1,5 +1,5 @@
+import { type AnswerHost, asEvent, type CallAnswer } from '../call/legacy-answer.ts';
 import { faultMessage, type Reason, type RequestId } from '../protocol/faults.ts';
-import { type AnswerHost, asEvent, type CallAnswer } from './answer.ts';
 import { getStream } from './streams.ts';
 
 type Host = Pick<AnswerHost, 'emit'>;

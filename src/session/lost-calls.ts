@@ -1,10 +1,10 @@
 import type { BackendEnd, Parcel, RequestIds } from '../backend/backend.ts';
+import type { Call, Calls } from '../call/call-table.ts';
+import type { Reruns } from '../call/rerun.ts';
 import type { Reason } from '../protocol/faults.ts';
 import type { ForwardedHeaders } from '../protocol/http/forwarded-headers.ts';
 import { type Message, readBody } from '../protocol/message/message.ts';
-import type { Call, Calls } from './calls.ts';
 import { type Inbound, idOf } from './inbound.ts';
-import type { Reruns } from './rerun.ts';
 import type { Upstream } from './upstream.ts';
 
 /**

@@ -1,6 +1,6 @@
 import type { BackendEnd, OpenBackend } from '../backend/backend.ts';
+import type { CallObserver } from '../call/call-report.ts';
 import { StoreUnavailable } from '../store/store-unavailable.ts';
-import type { CallObserver } from './call-observer.ts';
 import type { SessionEnd } from './session-end.ts';
 
 /**

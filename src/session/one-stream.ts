@@ -1,7 +1,7 @@
+import { asEvent, type OpeningAnswer } from '../call/legacy-answer.ts';
 import type { RequestId } from '../protocol/faults.ts';
 import type { Reply } from '../reply/reply.ts';
 import type { PendingCall } from '../store/event-log.ts';
-import { asEvent, type OpeningAnswer } from './answer.ts';
 import { LoggedAnswer } from './logged-answer.ts';
 import type { Outbound } from './outbound.ts';
 import type { SessionOptions } from './session-parts.ts';

@@ -1,5 +1,5 @@
+import type { CallAnswer } from '../call/legacy-answer.ts';
 import { type Message, readOwn } from '../protocol/message/message.ts';
-import type { CallAnswer } from './answer.ts';
 
 /** Asks the server of a group for all its log messages: which of them its clients want, each says of each request. */
 export const logLevelRequest = readOwn(

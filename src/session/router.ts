@@ -1,13 +1,13 @@
 import type { RequestIds } from '../backend/backend.ts';
+import { type Call, type Calls, type Destination, failCall } from '../call/call-table.ts';
+import { canAsk } from '../call/rerun.ts';
+import { taskStatus } from '../call/tasks.ts';
 import { type Message, maxServerDepth, readBody } from '../protocol/message/message.ts';
 import { progressOf } from '../protocol/message/progress-value.ts';
-import { type Call, type Calls, type Destination, failCall } from './calls.ts';
 import { destinationInGroup } from './group-destination.ts';
 import type { Line } from './intake.ts';
 import type { Dropped } from './observer.ts';
-import { canAsk } from './rerun.ts';
 import { ServerRequests } from './server-requests.ts';
-import { taskStatus } from './tasks.ts';
 
 /** What routing needs of its session. */
 export interface RouterOptions {

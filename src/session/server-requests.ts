@@ -1,9 +1,9 @@
+import type { Destination } from '../call/call-table.ts';
+import { type TaskNews, Tasks, taskNewsOf } from '../call/tasks.ts';
 import { faultMessage, type RequestId } from '../protocol/faults.ts';
 import { spliceCancelledId, spliceId } from '../protocol/json/splice.ts';
 import type { Message } from '../protocol/message/message.ts';
 import { SparseMap } from '../util/sparse-map.ts';
-import type { Destination } from './calls.ts';
-import { type TaskNews, Tasks, taskNewsOf } from './tasks.ts';
 
 /** More questions than this from one server without an answer are a fault of the server (P8). */
 const maxOpen = 1000;

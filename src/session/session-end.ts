@@ -1,5 +1,5 @@
+import { type Call, failCall } from '../call/call-table.ts';
 import type { Reason } from '../protocol/faults.ts';
-import { type Call, failCall } from './calls.ts';
 
 /** Why a session ended. */
 export type SessionEnd =

@@ -1,3 +1,5 @@
+import { type Call, failCall } from '../call/call-table.ts';
+import type { OpeningAnswer } from '../call/legacy-answer.ts';
 import { type Handshake, readHandshake, saysTooMuch } from '../protocol/handshake.ts';
 import { errorCodeIn } from '../protocol/json/splice.ts';
 import { type Message, readOwn } from '../protocol/message/message.ts';
@@ -10,8 +12,6 @@ import { type Registration, SessionExists } from '../store/session-records.ts';
 import { StoreUnavailable } from '../store/store-unavailable.ts';
 import { detach } from '../util/boundary.ts';
 import type { Adoption } from './adoption.ts';
-import type { OpeningAnswer } from './answer.ts';
-import { type Call, failCall } from './calls.ts';
 import { type ClientKind, ClientState } from './client-state.ts';
 import { Conversation } from './conversation.ts';
 import type { Refusal } from './event-writer.ts';

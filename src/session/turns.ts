@@ -1,7 +1,7 @@
+import type { Calls } from '../call/call-table.ts';
+import { canAsk } from '../call/rerun.ts';
 import type { Message } from '../protocol/message/message.ts';
 import type { Reply } from '../reply/reply.ts';
-import type { Calls } from './calls.ts';
-import { canAsk } from './rerun.ts';
 import type { Post } from './session-handle.ts';
 
 /** What turns need of their session. */

@@ -1,7 +1,7 @@
+import { Answer, type AnswerHost } from '../call/legacy-answer.ts';
 import type { RequestId } from '../protocol/faults.ts';
 import { encodeMessage } from '../protocol/wire/sse.ts';
 import type { EventSink, Headers, Reply } from '../reply/reply.ts';
-import { Answer, type AnswerHost } from './answer.ts';
 import type { SessionOptions } from './session-parts.ts';
 
 /** What such a stream tells. */

@@ -1,7 +1,7 @@
 import type { BackendEnd } from '../../src/backend/backend.ts';
+import type { CallAnswer } from '../../src/call/modern-answer.ts';
 import type { ServerSide } from '../../src/era/server-side.ts';
 import { Translator } from '../../src/era/translator.ts';
-import type { CallAnswer } from '../../src/modern/answer.ts';
 import type { Reason } from '../../src/protocol/faults.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: a test reads messages of every shape

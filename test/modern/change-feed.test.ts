@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { CallAnswer } from '../../src/modern/answer.ts';
+import type { CallAnswer } from '../../src/call/modern-answer.ts';
 import { ChangeFeed, type Outcome } from '../../src/modern/change-feed.ts';
 import type { Filter } from '../../src/protocol/modern/subscription-filter.ts';
 

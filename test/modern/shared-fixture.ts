@@ -1,4 +1,4 @@
-import type { CallAnswer } from '../../src/modern/answer.ts';
+import type { CallAnswer } from '../../src/call/modern-answer.ts';
 import type { Origin } from '../../src/modern/calls.ts';
 import type { Counts, Dropped, ModernObserver } from '../../src/modern/observer.ts';
 import type { SharedLimits } from '../../src/modern/shared-limits.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { CallAnswer } from '../../src/modern/answer.ts';
+import type { CallAnswer } from '../../src/call/modern-answer.ts';
 import { TaskDirectory } from '../../src/modern/task-directory.ts';
 import { type Asker, TaskOwners } from '../../src/modern/task-owners.ts';
 import { createMemoryOwners } from '../../src/store/memory/memory-owners.ts';

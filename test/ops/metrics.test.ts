@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { OpenCall } from '../../src/call/call-report.ts';
 import { both } from '../../src/ops/both.ts';
 import { CallMetrics } from '../../src/ops/metrics/call-metrics.ts';
 import { catalogue, type Metric } from '../../src/ops/metrics/catalogue.ts';
@@ -7,7 +8,6 @@ import { Metrics } from '../../src/ops/metrics/metrics.ts';
 import { watchProcesses } from '../../src/ops/metrics/process-metrics.ts';
 import { Distribution } from '../../src/ops/metrics/series.ts';
 import { readOne } from '../../src/protocol/message/message.ts';
-import { OpenCall } from '../../src/session/call-observer.ts';
 
 describe('the catalogue', () => {
   it.each(Object.values<Metric>(catalogue))(

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { Calls } from '../../src/call/call-table.ts';
 import { readOwn } from '../../src/protocol/message/message.ts';
 import type { LogLevel } from '../../src/protocol/modern/log-levels.ts';
-import { Calls } from '../../src/session/calls.ts';
 import { destinationInGroup } from '../../src/session/group-destination.ts';
 import { silentAnswer } from '../../src/session/own-requests.ts';
 

@@ -1,11 +1,11 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { Calls } from '../../src/call/call-table.ts';
+import { Reruns } from '../../src/call/rerun.ts';
 import type { Reply } from '../../src/reply/reply.ts';
-import { Calls } from '../../src/session/calls.ts';
 import { ClientState } from '../../src/session/client-state.ts';
 import { Inbound } from '../../src/session/inbound.ts';
 import type { Dropped } from '../../src/session/observer.ts';
 import type { Outbound } from '../../src/session/outbound.ts';
-import { Reruns } from '../../src/session/rerun.ts';
 import { ServerRequests } from '../../src/session/server-requests.ts';
 import type { SessionOptions } from '../../src/session/session-parts.ts';
 import { Upstream } from '../../src/session/upstream.ts';

@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { Calls } from '../../src/call/call-table.ts';
+import { Answer } from '../../src/call/legacy-answer.ts';
+import { Reruns } from '../../src/call/rerun.ts';
 import type { Reason } from '../../src/protocol/faults.ts';
 import { noHeaders } from '../../src/protocol/http/forwarded-headers.ts';
-import { Answer } from '../../src/session/answer.ts';
-import { Calls } from '../../src/session/calls.ts';
 import type { Inbound } from '../../src/session/inbound.ts';
 import { LostCalls, readUntaken } from '../../src/session/lost-calls.ts';
-import { Reruns } from '../../src/session/rerun.ts';
 import type { Upstream } from '../../src/session/upstream.ts';
 import { createFakeReply } from '../support/fake-reply.ts';
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { Answer } from '../../src/session/answer.ts';
-import { type EndedCall, OpenCall } from '../../src/session/call-observer.ts';
-import { Calls } from '../../src/session/calls.ts';
+import { type EndedCall, OpenCall } from '../../src/call/call-report.ts';
+import { Calls } from '../../src/call/call-table.ts';
+import { Answer } from '../../src/call/legacy-answer.ts';
 import type { Dropped } from '../../src/session/observer.ts';
 import { Router } from '../../src/session/router.ts';
 import { ServerRequests } from '../../src/session/server-requests.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Call } from '../../src/session/calls.ts';
+import type { Call } from '../../src/call/call-table.ts';
 import { ServerRequests } from '../../src/session/server-requests.ts';
 import { readMessage } from '../support/fake-backend.ts';
 

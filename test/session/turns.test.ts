@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from 'vitest';
+import { Calls } from '../../src/call/call-table.ts';
 import { readOwn } from '../../src/protocol/message/message.ts';
-import { Calls } from '../../src/session/calls.ts';
 import { silentAnswer } from '../../src/session/own-requests.ts';
 import { Turns } from '../../src/session/turns.ts';
 import { createFakeReply } from '../support/fake-reply.ts';

@@ -1,3 +1,4 @@
+import { canAsk } from '../../call/rerun.ts';
 import type { Reason, RequestId } from '../../protocol/faults.ts';
 import { ownFaultOf } from '../../protocol/message/gateway-fault.ts';
 import { type Message, readOwn } from '../../protocol/message/message.ts';
@@ -6,7 +7,6 @@ import { type Renumbered, restoreId, restoreToken } from '../../protocol/modern/
 import { needOf } from '../../protocol/translate/modern-on-legacy/askable.ts';
 import type { Opened } from '../../protocol/translate/modern-on-legacy/legacy-discovery.ts';
 import { comparePositions, type EventId } from '../../protocol/wire/event-id.ts';
-import { canAsk } from '../../session/rerun.ts';
 import { ServerRequests } from '../../session/server-requests.ts';
 import { StoreUnavailable } from '../../store/store-unavailable.ts';
 import { detach } from '../../util/boundary.ts';

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import type { Answer } from '../../modern/answer.ts';
+import type { Answer } from '../../call/modern-answer.ts';
+import { canAsk } from '../../call/rerun.ts';
 import type { Reason } from '../../protocol/faults.ts';
 import { type ForwardedHeaders, noHeaders } from '../../protocol/http/forwarded-headers.ts';
 import { type Message, placeOf, readOwn } from '../../protocol/message/message.ts';
@@ -13,7 +14,6 @@ import { type Askable, capabilitiesOf, readAskable } from '../../protocol/transl
 import { discoveryOf } from '../../protocol/translate/modern-on-legacy/legacy-discovery.ts';
 import { asLegacyNotification } from '../../protocol/translate/modern-on-legacy/legacy-request.ts';
 import type { Isolation } from '../../server/isolation.ts';
-import { canAsk } from '../../session/rerun.ts';
 import { keyOfPlace } from '../../session/session-key.ts';
 import type { Changes } from '../../store/shared/changes.ts';
 import type { Outcomes } from '../../store/shared/outcomes.ts';

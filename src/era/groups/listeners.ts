@@ -1,4 +1,4 @@
-import type { Answer } from '../../modern/answer.ts';
+import type { Answer } from '../../call/modern-answer.ts';
 import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
 import type { Message } from '../../protocol/message/message.ts';
 import type { Changes } from '../../store/shared/changes.ts';

@@ -1,6 +1,6 @@
+import type { CallObserver, CallOutcome, EndedCall } from '../../call/call-report.ts';
 import type { Reason } from '../../protocol/faults.ts';
 import type { Era } from '../../protocol/revisions.ts';
-import type { CallObserver, CallOutcome, EndedCall } from '../../session/call-observer.ts';
 import { methodLabel, outcomesOf } from './methods.ts';
 import type { Metrics } from './metrics.ts';
 import type { Distribution, Tally } from './series.ts';

@@ -1,5 +1,5 @@
+import type { CallOutcome } from '../../call/call-report.ts';
 import type { Era } from '../../protocol/revisions.ts';
-import type { CallOutcome } from '../../session/call-observer.ts';
 
 const ofBothEras = [
   ...['tools/list', 'tools/call', 'prompts/list', 'prompts/get', 'completion/complete'],

@@ -1,4 +1,4 @@
-import type { CallObserver, EndedCall } from '../../session/call-observer.ts';
+import type { CallObserver, EndedCall } from '../../call/call-report.ts';
 
 /** How far back the plots go, in slots of a second. */
 export const slotCount = 120;

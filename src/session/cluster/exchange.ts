@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { isHarmless } from '../../call/rerun.ts';
 import type { Reason, RequestId } from '../../protocol/faults.ts';
 import { type EventId, formatRequests, parseEventId, requestsOf } from '../../protocol/wire/event-id.ts';
 import type { EventSink, Reply } from '../../reply/reply.ts';
 import { detach } from '../../util/boundary.ts';
-import { isHarmless } from '../rerun.ts';
 import type { SessionHandle } from '../session-handle.ts';
 import { getStream, returnWindowMs, strandedReturnMs } from '../streams.ts';
 import { ContinuedReply } from './continued-reply.ts';

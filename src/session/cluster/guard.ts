@@ -1,8 +1,8 @@
+import { isHarmless } from '../../call/rerun.ts';
 import type { RequestId } from '../../protocol/faults.ts';
 import { PassedReply } from '../../reply/forwarding-reply.ts';
 import type { EventSink, Headers, Reply } from '../../reply/reply.ts';
 import { detach } from '../../util/boundary.ts';
-import { isHarmless } from '../rerun.ts';
 import type { Session } from '../session.ts';
 import type { Post, SessionHandle } from '../session-handle.ts';
 import type { Lease } from './lease.ts';

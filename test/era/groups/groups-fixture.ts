@@ -1,9 +1,9 @@
 import { onTestFinished } from 'vitest';
+import { Answer } from '../../../src/call/modern-answer.ts';
 import { CredentialMarks } from '../../../src/era/credential-marks.ts';
 import { Groups, type GroupsOptions } from '../../../src/era/groups/groups.ts';
 import { RequestStates } from '../../../src/era/request-state.ts';
 import { configuredKeys, type StateKeys } from '../../../src/era/state-keys.ts';
-import { Answer } from '../../../src/modern/answer.ts';
 import { type Envelope, readEnvelope } from '../../../src/protocol/modern/envelope.ts';
 import type { Principal } from '../../../src/protocol/principal.ts';
 import type { SessionOptions } from '../../../src/session/session-parts.ts';

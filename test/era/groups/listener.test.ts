@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { Answer } from '../../../src/call/modern-answer.ts';
 import { Listener } from '../../../src/era/groups/listener.ts';
-import { Answer } from '../../../src/modern/answer.ts';
 import type { Reason } from '../../../src/protocol/faults.ts';
 import type { SessionHandle } from '../../../src/session/session-handle.ts';
 import { createMemoryStore } from '../../../src/store/memory/memory-store.ts';

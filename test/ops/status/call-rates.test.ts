@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
+import type { CallOutcome, EndedCall } from '../../../src/call/call-report.ts';
 import { CallRates, slotCount } from '../../../src/ops/status/call-rates.ts';
-import type { CallOutcome, EndedCall } from '../../../src/session/call-observer.ts';
 
 const ended = (
   server: string,

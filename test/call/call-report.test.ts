@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { type EndedCall, OpenCall } from '../../src/session/call-observer.ts';
+import { type EndedCall, OpenCall } from '../../src/call/call-report.ts';
 import { readMessage } from '../support/fake-backend.ts';
 
 beforeEach(() => void vi.useFakeTimers());

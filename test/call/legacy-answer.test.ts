@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { Answer, type AnswerHost, type AnswerOptions } from '../../src/call/legacy-answer.ts';
 import type { RequestId } from '../../src/protocol/faults.ts';
 import type { EventSink } from '../../src/reply/reply.ts';
-import { Answer, type AnswerHost, type AnswerOptions } from '../../src/session/answer.ts';
 import { acceptsBoth, acceptsJson, acceptsSse, createFakeReply, type FakeReply } from '../support/fake-reply.ts';
 
 const upgradeAfterMs = 100;

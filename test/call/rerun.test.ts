@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { Answer } from '../../src/session/answer.ts';
-import type { Call } from '../../src/session/calls.ts';
-import { Reruns } from '../../src/session/rerun.ts';
+import type { Call } from '../../src/call/call-table.ts';
+import { Answer } from '../../src/call/legacy-answer.ts';
+import { Reruns } from '../../src/call/rerun.ts';
 import { createFakeReply } from '../support/fake-reply.ts';
 
 const answer = new Answer(

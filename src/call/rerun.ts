@@ -2,7 +2,7 @@ import { scanList } from '../protocol/json/scan.ts';
 import { scalarAt, valueAt } from '../protocol/json/splice.ts';
 import type { Message } from '../protocol/message/message.ts';
 import { SparseMap } from '../util/sparse-map.ts';
-import type { Call } from './calls.ts';
+import type { Call } from './call-table.ts';
 
 /** Requests that only read: a server can answer them twice. */
 const harmless: ReadonlySet<string> = new Set([

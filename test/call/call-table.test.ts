@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { type Call, Calls } from '../../src/call/call-table.ts';
+import { Answer } from '../../src/call/legacy-answer.ts';
 import type { RequestId } from '../../src/protocol/faults.ts';
-import { Answer } from '../../src/session/answer.ts';
-import { type Call, Calls } from '../../src/session/calls.ts';
 import { readMessage } from '../support/fake-backend.ts';
 import { acceptsBoth, acceptsJson, createFakeReply, type FakeReply } from '../support/fake-reply.ts';
 

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { type TaskNews, Tasks, taskNewsOf } from '../../src/session/tasks.ts';
+import { type TaskNews, Tasks, taskNewsOf } from '../../src/call/tasks.ts';
 import { readMessage } from '../support/fake-backend.ts';
 
 const maxMs = 1_000;

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { Answer, type AnswerOptions } from '../../src/modern/answer.ts';
+import { Answer, type AnswerOptions } from '../../src/call/modern-answer.ts';
 import { acceptsBoth, acceptsJson, acceptsSse, createFakeReply } from '../support/fake-reply.ts';
 
 const text = (value: unknown): Buffer => Buffer.from(JSON.stringify(value));

@@ -4,8 +4,8 @@ import type { ForwardedHeaders } from '../protocol/http/forwarded-headers.ts';
 import type { Message } from '../protocol/message/message.ts';
 import type { LogLevel } from '../protocol/modern/log-levels.ts';
 import { SparseMap } from '../util/sparse-map.ts';
-import type { CallAnswer } from './answer.ts';
-import type { OpenCall } from './call-observer.ts';
+import type { OpenCall } from './call-report.ts';
+import type { CallAnswer } from './legacy-answer.ts';
 import { isPoll, type TaskNews, Tasks } from './tasks.ts';
 
 /** A client's request that its backend has not answered yet. */

@@ -3,7 +3,7 @@ import { readOwn } from '../protocol/message/message.ts';
 import type { Era } from '../protocol/revisions.ts';
 import { encodeMessage } from '../protocol/wire/sse.ts';
 import type { EventSink, Reply } from '../reply/reply.ts';
-import type { OpenCall } from '../session/call-observer.ts';
+import type { OpenCall } from './call-report.ts';
 
 /** Where the messages and the response of a request go. */
 export interface CallAnswer {
