@@ -17,7 +17,7 @@ import { OnceASecond } from '../ops/once-a-second.ts';
 import { logRequests } from '../ops/request-log.ts';
 import { makeWord } from '../ops/status/door.ts';
 import { createStrangerLog } from '../ops/stranger-log.ts';
-import { Sessions } from '../session/sessions.ts';
+import { Sessions } from '../registry/sessions.ts';
 import { anyChange, ChangeTeller } from '../store/shared/change-throttle.ts';
 import { createAccess } from './access.ts';
 import { startAdmin } from './admin.ts';

@@ -6,8 +6,8 @@ import { ModernServer, type ModernServerOptions } from '../modern/modern-server.
 import type { ModernObserver } from '../modern/observer.ts';
 import type { ServerHealth } from '../ops/health/server-health.ts';
 import { anonymous } from '../protocol/principal.ts';
+import type { Sessions } from '../registry/sessions.ts';
 import type { Server } from '../server/server.ts';
-import type { Sessions } from '../session/sessions.ts';
 import type { Store } from '../store/store.ts';
 import { hasAuthentication } from './configuration/authentication.ts';
 import type { GatewayConfig, ServerConfig } from './configuration/config.ts';

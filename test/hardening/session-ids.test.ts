@@ -1,10 +1,10 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import type { BackendEvents } from '../../src/backend/backend.ts';
 import { readBody } from '../../src/protocol/message/message.ts';
+import { Sessions } from '../../src/registry/sessions.ts';
 import type { Reply } from '../../src/reply/reply.ts';
 import { Session } from '../../src/session/session.ts';
 import { keyOfId } from '../../src/session/session-key.ts';
-import { Sessions } from '../../src/session/sessions.ts';
 import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
 import { everythingFixture, startGateway } from '../support/gateway.ts';
 import { initialize, open } from '../support/http-client.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { EventId } from '../../src/protocol/wire/event-id.ts';
+import { Sessions, type SessionsOptions } from '../../src/registry/sessions.ts';
 import { keyOfId } from '../../src/session/session-key.ts';
-import { Sessions, type SessionsOptions } from '../../src/session/sessions.ts';
 import type { AppendOutcome } from '../../src/store/event-log.ts';
 import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
 import { StoreUnavailable } from '../../src/store/store-unavailable.ts';

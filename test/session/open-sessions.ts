@@ -1,7 +1,7 @@
 import { onTestFinished } from 'vitest';
+import { Sessions } from '../../src/registry/sessions.ts';
 import { Session } from '../../src/session/session.ts';
 import { keyOfId } from '../../src/session/session-key.ts';
-import { Sessions } from '../../src/session/sessions.ts';
 import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
 import { type FakeBackend, readMessage } from '../support/fake-backend.ts';
 import { createFakeReply, type FakeReply } from '../support/fake-reply.ts';

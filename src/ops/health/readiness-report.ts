@@ -1,4 +1,4 @@
-import type { Readiness } from '../../session/readiness.ts';
+import type { Readiness } from '../../registry/readiness.ts';
 import type { ServerOutcome, ServerStatus } from './server-health.ts';
 
 /** Why an instance is not simply ready. */

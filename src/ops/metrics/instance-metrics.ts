@@ -1,4 +1,4 @@
-import type { Readiness } from '../../session/readiness.ts';
+import type { Readiness } from '../../registry/readiness.ts';
 import type { WaitingMail } from '../../store/instances.ts';
 import { StoreUnavailable } from '../../store/store-unavailable.ts';
 import type { ServerStatus } from '../health/server-health.ts';

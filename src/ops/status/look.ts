@@ -1,4 +1,4 @@
-import type { Readiness } from '../../session/readiness.ts';
+import type { Readiness } from '../../registry/readiness.ts';
 import { type BackendOwner, keyOf } from './backend-owner.ts';
 import type { InstanceSummary, Instances } from './instances.ts';
 import type { StatusRecord } from './record.ts';

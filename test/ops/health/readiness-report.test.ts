@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { readinessReport, shownServer } from '../../../src/ops/health/readiness-report.ts';
 import type { ServerStatus } from '../../../src/ops/health/server-health.ts';
-import type { Readiness } from '../../../src/session/readiness.ts';
+import type { Readiness } from '../../../src/registry/readiness.ts';
 
 const server = (fields: Partial<ServerStatus> = {}): ServerStatus => ({
   ...{ server: 'files', transport: 'stdio', era: undefined, last: undefined, probe: undefined, isRequired: false },

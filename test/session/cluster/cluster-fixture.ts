@@ -1,9 +1,9 @@
 import { onTestFinished, vi } from 'vitest';
 import { parseEventId } from '../../../src/protocol/wire/event-id.ts';
+import { Sessions, type SessionsOptions } from '../../../src/registry/sessions.ts';
 import type { Server } from '../../../src/server/server.ts';
 import type { SessionHandle } from '../../../src/session/session-handle.ts';
 import { keyOfId } from '../../../src/session/session-key.ts';
-import { Sessions, type SessionsOptions } from '../../../src/session/sessions.ts';
 import { createMemoryStore } from '../../../src/store/memory/memory-store.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { StoreUnavailable } from '../../../src/store/store-unavailable.ts';

@@ -1,11 +1,8 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { Sessions, type SessionsOptions } from '../../src/registry/sessions.ts';
 import type { SessionEnd } from '../../src/session/session-end.ts';
-import { Sessions, type SessionsOptions } from '../../src/session/sessions.ts';
 import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
 import { StoreUnavailable } from '../../src/store/store-unavailable.ts';
-import { readMessage } from '../support/fake-backend.ts';
-import { createFakeReply } from '../support/fake-reply.ts';
-import { waitFor } from '../support/wait-for.ts';
 import {
   createObserver,
   createServer,
@@ -16,7 +13,10 @@ import {
   request,
   response,
   wideLimits,
-} from './session-fixture.ts';
+} from '../session/session-fixture.ts';
+import { readMessage } from '../support/fake-backend.ts';
+import { createFakeReply } from '../support/fake-reply.ts';
+import { waitFor } from '../support/wait-for.ts';
 
 const limits = { maxEvents: 1_000, maxBytes: 1_000_000, maxAgeMs: never };
 

@@ -1,5 +1,5 @@
+import type { SessionObserver } from '../session/observer.ts';
 import type { Store } from '../store/store.ts';
-import type { SessionObserver } from './observer.ts';
 
 /** The store is told that the sessions here go on so often within the life of a record. */
 const renewalsPerLife = 4;

@@ -2,14 +2,14 @@ import { randomBytes } from 'node:crypto';
 import type { Reason } from '../protocol/faults.ts';
 import type { Message } from '../protocol/message/message.ts';
 import type { Reply } from '../reply/reply.ts';
+import type { SessionObserver } from '../session/observer.ts';
+import type { Quotas, SessionOf } from '../session/quotas/quotas.ts';
+import { Session } from '../session/session.ts';
+import type { SessionEnd } from '../session/session-end.ts';
+import { keyOfId } from '../session/session-key.ts';
+import { alone, type SessionOptions, type SessionParts } from '../session/session-parts.ts';
+import type { Visitor } from '../session/visitor.ts';
 import type { Store } from '../store/store.ts';
-import type { SessionObserver } from './observer.ts';
-import type { Quotas, SessionOf } from './quotas/quotas.ts';
-import { Session } from './session.ts';
-import type { SessionEnd } from './session-end.ts';
-import { keyOfId } from './session-key.ts';
-import { alone, type SessionOptions, type SessionParts } from './session-parts.ts';
-import type { Visitor } from './visitor.ts';
 
 /** What sessions of connections need of those around them. */
 export interface ConnectedSessionsOptions {

@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Server } from '../server/server.ts';
+import type { Session } from '../session/session.ts';
+import type { SessionEnd } from '../session/session-end.ts';
 import { detach } from '../util/boundary.ts';
-import type { Session } from './session.ts';
-import type { SessionEnd } from './session-end.ts';
 
 /** How long what is left of a server may go on, in milliseconds. */
 export interface Retirement {
