@@ -1,5 +1,5 @@
-import { createQuotas, type Quotas } from '../session/quotas/quotas.ts';
-import type { RateLimit } from '../session/quotas/rate.ts';
+import { createQuotas, type Quotas } from '../quota/quotas.ts';
+import type { RateLimit } from '../quota/rate.ts';
 import type { Rates } from '../store/shared/rates.ts';
 import { hasAuthentication } from './configuration/authentication.ts';
 import type { GatewayConfig } from './configuration/config.ts';

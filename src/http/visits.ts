@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { uncounted, type Visit } from '../session/quotas/visit.ts';
+import { uncounted, type Visit } from '../quota/request-permit.ts';
 
 /**
  * How many bytes a request will hold until it is answered. One that does not say how many (chunked) may have as many as any;

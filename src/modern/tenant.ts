@@ -5,8 +5,8 @@ import { type Message, memberValue, readOwn } from '../protocol/message/message.
 import { ownRequest } from '../protocol/modern/envelope.ts';
 import type { LogLevel } from '../protocol/modern/log-levels.ts';
 import type { RequestHeaders } from '../protocol/modern/mirrored-headers.ts';
+import type { Seat } from '../quota/session-permit.ts';
 import type { Server } from '../server/server.ts';
-import type { Seat } from '../session/quotas/seat.ts';
 import type { Changes } from '../store/shared/changes.ts';
 import type { Cancel, Origin } from './calls.ts';
 import type { ModernObserver } from './observer.ts';

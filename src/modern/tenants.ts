@@ -1,7 +1,7 @@
 import type { Reason } from '../protocol/faults.ts';
 import type { Principal } from '../protocol/principal.ts';
+import type { ProcessRoom } from '../quota/process-capacity.ts';
 import type { Isolation } from '../server/isolation.ts';
-import type { ProcessRoom } from '../session/quotas/process-room.ts';
 import type { Changes } from '../store/shared/changes.ts';
 import { keyOfPrincipal } from './task-owners.ts';
 import { Tenant, type TenantHost } from './tenant.ts';

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import type { Reason } from '../protocol/faults.ts';
 import type { Message } from '../protocol/message/message.ts';
+import type { Quotas, SessionOf } from '../quota/quotas.ts';
 import type { Reply } from '../reply/reply.ts';
 import type { SessionObserver } from '../session/observer.ts';
-import type { Quotas, SessionOf } from '../session/quotas/quotas.ts';
 import { Session } from '../session/session.ts';
 import type { SessionEnd } from '../session/session-end.ts';
 import { keyOfId } from '../session/session-key.ts';

@@ -2,8 +2,8 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { ModernServer } from '../../src/modern/modern-server.ts';
 import type { ModernObserver } from '../../src/modern/observer.ts';
 import type { Principal } from '../../src/protocol/principal.ts';
+import type { ProcessRoom } from '../../src/quota/process-capacity.ts';
 import type { Isolation } from '../../src/server/isolation.ts';
-import type { ProcessRoom } from '../../src/session/quotas/process-room.ts';
 import { createFakeServer, type FakeBackend } from '../support/fake-backend.ts';
 import { call, createClient, discovered, readRequest } from './shared-fixture.ts';
 

@@ -1,14 +1,14 @@
-import type { Reason } from '../../protocol/faults.ts';
-import type { Principal } from '../../protocol/principal.ts';
-import { anonymous, isSameUser } from '../../protocol/principal.ts';
-import type { Server } from '../../server/server.ts';
-import type { Rates } from '../../store/shared/rates.ts';
+import type { Reason } from '../protocol/faults.ts';
+import type { Principal } from '../protocol/principal.ts';
+import { anonymous, isSameUser } from '../protocol/principal.ts';
+import type { Server } from '../server/server.ts';
+import type { Rates } from '../store/shared/rates.ts';
 import { Account, type AccountLimits, type AccountReasons } from './account.ts';
 import { Accounts } from './accounts.ts';
 import type { Rate } from './rate.ts';
-import { createSeat, type Seat, uncountedSeat } from './seat.ts';
-import { SharedUse } from './shared-use.ts';
-import { CountedVisit, uncounted, type Visit } from './visit.ts';
+import { CountedVisit, uncounted, type Visit } from './request-permit.ts';
+import { createSeat, type Seat, uncountedSeat } from './session-permit.ts';
+import { SharedUse } from './shared-rate.ts';
 
 /** What is counted, and where. */
 export interface QuotasOptions {

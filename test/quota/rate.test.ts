@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { Rate } from '../../../src/session/quotas/rate.ts';
+import { Rate } from '../../src/quota/rate.ts';
 
 /** Uses that were let in, of those that came at these times. */
 function letIn(rate: Rate, times: readonly number[]): number[] {

@@ -1,5 +1,5 @@
-import type { Reason } from '../../protocol/faults.ts';
-import type { Message } from '../../protocol/message/message.ts';
+import type { Reason } from '../protocol/faults.ts';
+import type { Message } from '../protocol/message/message.ts';
 import type { Account } from './account.ts';
 
 /** What an HTTP request, or a WebSocket, has in use from when it was let in until it is over. */

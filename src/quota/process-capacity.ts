@@ -1,6 +1,6 @@
-import type { Reason } from '../../protocol/faults.ts';
+import type { Reason } from '../protocol/faults.ts';
 import type { ProcessOf } from './quotas.ts';
-import type { Seat } from './seat.ts';
+import type { Seat } from './session-permit.ts';
 
 /** Counts the processes that users have beside their sessions. */
 export interface ProcessRoom {

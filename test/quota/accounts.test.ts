@@ -1,6 +1,6 @@
 import { expect, it, onTestFinished, vi } from 'vitest';
-import { Account, type AccountReasons } from '../../../src/session/quotas/account.ts';
-import { Accounts } from '../../../src/session/quotas/accounts.ts';
+import { Account, type AccountReasons } from '../../src/quota/account.ts';
+import { Accounts } from '../../src/quota/accounts.ts';
 
 const reasons: AccountReasons = {
   sessions: 'quota_sessions',

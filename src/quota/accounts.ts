@@ -1,4 +1,4 @@
-import type { Principal } from '../../protocol/principal.ts';
+import type { Principal } from '../protocol/principal.ts';
 import type { Account } from './account.ts';
 
 /** So many accounts are looked through for unused ones at the first time; then whenever their number has doubled. */

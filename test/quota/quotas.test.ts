@@ -1,13 +1,13 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { readOwn } from '../../../src/protocol/message/message.ts';
-import type { Principal } from '../../../src/protocol/principal.ts';
-import { anonymous } from '../../../src/protocol/principal.ts';
-import type { AccountLimits } from '../../../src/session/quotas/account.ts';
-import { createQuotas, noQuotas, type Quotas } from '../../../src/session/quotas/quotas.ts';
-import type { Visit } from '../../../src/session/quotas/visit.ts';
-import { createMemoryStore } from '../../../src/store/memory/memory-store.ts';
-import type { Rates } from '../../../src/store/shared/rates.ts';
-import { StoreUnavailable } from '../../../src/store/store-unavailable.ts';
+import { readOwn } from '../../src/protocol/message/message.ts';
+import type { Principal } from '../../src/protocol/principal.ts';
+import { anonymous } from '../../src/protocol/principal.ts';
+import type { AccountLimits } from '../../src/quota/account.ts';
+import { createQuotas, noQuotas, type Quotas } from '../../src/quota/quotas.ts';
+import type { Visit } from '../../src/quota/request-permit.ts';
+import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
+import type { Rates } from '../../src/store/shared/rates.ts';
+import { StoreUnavailable } from '../../src/store/store-unavailable.ts';
 
 const [alice, bob] = ['alice', 'bob'].map((subject) => ({ issuer: 'i', subject, client: '' })) as [
   Principal,

@@ -1,4 +1,4 @@
-import type { Reason } from '../../protocol/faults.ts';
+import type { Reason } from '../protocol/faults.ts';
 import { Rate, type RateLimit } from './rate.ts';
 
 /** What may be in use at once, and how fast; `undefined` for any number. */

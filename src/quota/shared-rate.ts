@@ -1,6 +1,6 @@
-import type { Rates } from '../../store/shared/rates.ts';
-import { StoreUnavailable } from '../../store/store-unavailable.ts';
-import { detach } from '../../util/boundary.ts';
+import type { Rates } from '../store/shared/rates.ts';
+import { StoreUnavailable } from '../store/store-unavailable.ts';
+import { detach } from '../util/boundary.ts';
 import type { Rate } from './rate.ts';
 
 /** How often instances tell each other what was used: nothing is asked of the store for a single request. */
