@@ -1,4 +1,4 @@
-import type { Lease } from '../session/cluster/lease.ts';
+import type { Lease } from '../cluster/ownership/lease.ts';
 
 /**
  * Whether new sessions are welcome. `degraded`: the shared store does not answer, but may any moment. `unavailable`: it has not

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { Cluster, type ClusterLimits } from '../cluster/cluster.ts';
 import type { Reason } from '../protocol/faults.ts';
 import { isTooLarge } from '../protocol/handshake.ts';
 import type { Message } from '../protocol/message/message.ts';
@@ -11,7 +12,6 @@ import type { Seat } from '../quota/session-permit.ts';
 import type { Headers, Reply } from '../reply/reply.ts';
 import type { Server } from '../server/server.ts';
 import type { Adoption } from '../session/adoption.ts';
-import { Cluster, type ClusterLimits } from '../session/cluster/cluster.ts';
 import { nameOf, type SessionObserver } from '../session/observer.ts';
 import { Session, type SessionStart } from '../session/session.ts';
 import type { SessionHandle } from '../session/session-handle.ts';

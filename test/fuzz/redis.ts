@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import type { Head } from '../../src/session/cluster/letters.ts';
-import { readLetter, writeLetter } from '../../src/session/cluster/letters.ts';
+import type { Head } from '../../src/cluster/link/peer-messages.ts';
+import { readLetter, writeLetter } from '../../src/cluster/link/peer-messages.ts';
 import type { NewEvent, PendingCall } from '../../src/store/event-log.ts';
 import { parseRecord, parseState, recordArguments, stateArguments } from '../../src/store/redis/codec.ts';
 import { packContents, parsePost, sizeOf } from '../../src/store/redis/instances/mailbox-codec.ts';

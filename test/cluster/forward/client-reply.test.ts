@@ -1,0 +1,118 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { ContinuedReply } from '../../../src/cluster/forward/client-reply.ts';
+import { allReasons, deniesReaching, entryOf, type Reason } from '../../../src/protocol/faults.ts';
+import { errorTo } from '../../session/session-fixture.ts';
+import { createFakeReply } from '../../support/fake-reply.ts';
+
+const text = (value: unknown): Buffer => Buffer.from(JSON.stringify(value));
+
+function createFixture(ids: readonly (string | number)[] = [1]) {
+  const client = createFakeReply();
+  return { client, reply: new ContinuedReply(client, ids) };
+}
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+describe('a reply that several owners give in turn', () => {
+  it('is what the first one says, and nothing after that', () => {
+    const { client, reply } = createFixture();
+    expect([reply.isDone, reply.isStream, reply.accepts]).toEqual([false, false, client.accepts]);
+    reply.json(text({ a: 1 }), { h: 'x' });
+    reply.fault('internal', 1);
+    reply.accepted();
+    expect(client.given).toMatchObject({ kind: 'json', json: { a: 1 }, headers: { h: 'x' } });
+    expect(reply.isDone).toBe(true);
+  });
+
+  it.each(['accepted', 'nothing', 'removed'] as const)('may be %s', (kind) => {
+    const { client, reply } = createFixture();
+    reply[kind]();
+    expect([client.given, reply.isDone]).toEqual([{ kind }, true]);
+  });
+
+  it('goes into the stream that an earlier one has opened, whatever the next one would have said', () => {
+    const json = createFixture();
+    json.reply.stream();
+    expect([json.reply.isStream, json.reply.accepts]).toEqual([true, { json: false, sse: true }]);
+    json.reply.json(text({ id: 1, result: {} }));
+    expect([json.client.sink.messages, json.client.sink.state]).toEqual([[{ id: 1, result: {} }], 'ended']);
+
+    const fault = createFixture(['a', 'b']);
+    fault.reply.stream();
+    fault.reply.fault('outcome_unknown', 'a');
+    expect([fault.client.sink.messages, fault.client.sink.state]).toEqual([
+      [errorTo('a', 'outcome_unknown'), errorTo('b', 'outcome_unknown')],
+      'ended',
+    ]);
+
+    const nothing = createFixture();
+    nothing.reply.stream();
+    nothing.reply.nothing();
+    expect([nothing.client.sink.messages, nothing.client.sink.state]).toEqual([[], 'ended']);
+  });
+
+  it('[P7] [U-01] tells nobody that it was not run, or to send it again, what may have been run', () => {
+    const faulted = allReasons.map((reason) => {
+      const { client, reply } = createFixture();
+      reply.mayHaveRun = true;
+      reply.fault(reason, 1, { more: 1 });
+      return client.given;
+    });
+    expect(faulted).toContainEqual({ kind: 'fault', reason: 'outcome_unknown', id: 1 });
+    for (const given of faulted) {
+      const { reason } = given as { reason: Reason };
+      expect([entryOf(reason).retryAfterS, entryOf(reason).status], reason).not.toContain(503);
+      expect(entryOf(reason).retryAfterS, reason).toBeUndefined();
+      expect(deniesReaching(reason), reason).toBe(false);
+    }
+    const fresh = createFixture();
+    fresh.reply.fault('store_unavailable', 1);
+    expect(fresh.client.given).toEqual({ kind: 'fault', reason: 'store_unavailable', id: 1 });
+  });
+
+  it('has one stream for all of them', () => {
+    const { client, reply } = createFixture();
+    expect(reply.stream({ h: 'x' })).toBe(reply.stream());
+    expect(client.given).toMatchObject({ kind: 'stream', headers: { h: 'x' } });
+  });
+
+  it('[P7] is a stream after its time although nobody can answer yet, and is not if somebody has', () => {
+    const { client, reply } = createFixture([]);
+    reply.openAfter(1_000, undefined);
+    vi.advanceTimersByTime(999);
+    expect(client.given).toBeUndefined();
+    vi.advanceTimersByTime(1);
+    expect([client.given?.kind, reply.isDone]).toEqual(['stream', false]);
+    for (const answer of ['nothing', 'leave'] as const) {
+      const other = createFixture([]);
+      other.reply.openAfter(1_000, undefined);
+      if (answer === 'nothing') other.reply.nothing();
+      else other.client.leave();
+      vi.advanceTimersByTime(10_000);
+      expect(other.client.given?.kind).toBe(answer === 'nothing' ? 'nothing' : undefined);
+    }
+  });
+
+  it('is done when its client is gone', () => {
+    const { client, reply } = createFixture();
+    const told = vi.fn();
+    reply.onGone(told);
+    client.leave();
+    expect([reply.isDone, reply.isGone, told.mock.calls.length]).toEqual([true, true, 1]);
+  });
+
+  it('ends for its client to come back elsewhere within three seconds', () => {
+    const { client, reply } = createFixture();
+    reply.stream();
+    const written: string[] = [];
+    const { write } = client.sink;
+    client.sink.write = (event) => {
+      written.push(event.toString());
+      return write(event);
+    };
+    reply.endForNow();
+    expect([client.sink.state, client.sink.messages, reply.isDone]).toEqual(['ended', [], true]);
+    expect(Number(/^retry: (\d+)\n\n$/.exec(written.join(''))?.[1])).toBeLessThanOrEqual(3_000);
+  });
+});

@@ -1,0 +1,288 @@
+import { describe, expect, it } from 'vitest';
+import { Exchange } from '../../../src/cluster/forward/forwarded-request.ts';
+import { encodeEvents, noData } from '../../../src/protocol/wire/sse.ts';
+import { note, request, response } from '../../session/session-fixture.ts';
+import { acceptsBoth } from '../../support/fake-reply.ts';
+import { bytes, chunk, createExchange, listenAfter, postOf, settled } from './forwarded-request-fixture.ts';
+
+describe('a request to a session of another instance', () => {
+  it('goes to its owner, as it came, and the answer to the client', async () => {
+    const texts = [request('a'), note(1)];
+    const { exchange, reply, sent, run } = createExchange(postOf(texts, { isBatch: true }));
+    const done = run();
+    await settled();
+    expect(sent).toEqual([
+      {
+        to: 'o1',
+        letter: {
+          ...{ kind: 'post', n: 5, key: 'k', isBatch: true, accepts: acceptsBoth, again: false },
+          lengths: texts.map((message) => JSON.stringify(message).length),
+        },
+        body: texts.map((message) => JSON.stringify(message)),
+      },
+    ]);
+    exchange.take('o1', { kind: 'json', n: 5, headers: { h: 'x' } }, bytes(response('a')));
+    await done;
+    expect(reply.given).toMatchObject({ kind: 'json', json: response('a'), headers: { h: 'x' } });
+  });
+
+  it.each([
+    ['202', { kind: 'accepted', n: 5 } as const, { kind: 'accepted' }],
+    ['204', { kind: 'nothing', n: 5 } as const, { kind: 'nothing' }],
+    ['200 without a body', { kind: 'removed', n: 5 } as const, { kind: 'removed' }],
+    [
+      'a fault',
+      { kind: 'fault', n: 5, reason: 'duplicate_id', id: 'a' } as const,
+      { kind: 'fault', reason: 'duplicate_id', id: 'a' },
+    ],
+  ])('is answered by %s', async (_, letter, given) => {
+    const { exchange, reply, over, run } = createExchange(postOf([request('a')]));
+    const done = run();
+    await settled();
+    exchange.take('o1', letter, Buffer.alloc(0));
+    await done;
+    expect([reply.given, over()]).toEqual([given, 1]);
+  });
+
+  it('is answered by a stream, chunk by chunk, that ends or is cut as the owner says', async () => {
+    for (const kind of ['finish', 'cut'] as const) {
+      const { exchange, reply, run } = createExchange(postOf([request('a')]));
+      const done = run();
+      await settled();
+      exchange.take('o1', { kind: 'head', n: 5, headers: { h: 'x' } }, Buffer.alloc(0));
+      chunk(exchange, 'o1', note(1), '3.5-1');
+      chunk(exchange, 'o1', response('a'));
+      exchange.take('o1', { kind, n: 5 }, Buffer.alloc(0));
+      await done;
+      expect([reply.sink.messages, reply.sink.state]).toEqual([
+        [note(1), response('a')],
+        kind === 'cut' ? 'cut' : 'ended',
+      ]);
+    }
+  });
+
+  it('is served here where the session turns out to be', async () => {
+    const { reply, here, run, sent } = createExchange(postOf([request('a')]), { owners: ['here'] });
+    await run();
+    here.posts[0]?.reply.accepted();
+    expect([reply.given, here.posts.map(({ post }) => post.again), sent]).toEqual([{ kind: 'accepted' }, [false], []]);
+  });
+
+  it.each([
+    ['it is not admitted', { admits: false }],
+    ['nobody can be asked', { owners: ['none'] as const }],
+  ])('goes nowhere where %s', async (_, options) => {
+    const { sent, over, run } = createExchange(postOf([request('a')]), options);
+    await run();
+    expect([sent, over()]).toEqual([[], 1]);
+  });
+
+  it('tells its owner when the client goes', async () => {
+    const { reply, sent, over, run } = createExchange(postOf([request('a')]));
+    const done = run();
+    await settled();
+    reply.leave();
+    await done;
+    expect([sent.at(-1), over()]).toEqual([{ to: 'o1', letter: { kind: 'gone', n: 5 }, body: [] }, 1]);
+  });
+});
+
+describe('an owner that does not have the session', () => {
+  it('was not handed the request: the next one is asked as if nothing was, whatever the request is', async () => {
+    const { exchange, reply, sent, asked, run } = createExchange(postOf([request('a')]), { owners: ['o1', 'o2'] });
+    const done = run();
+    await settled();
+    exchange.take('o1', { kind: 'moved', n: 5 }, Buffer.alloc(0));
+    await settled();
+    expect(sent.map(({ to, letter }) => [to, 'again' in letter && letter.again])).toEqual([
+      ['o1', false],
+      ['o2', false],
+    ]);
+    expect(asked).toEqual([undefined, { instance: 'o1', epoch: 1, why: 'moved', denials: 1 }]);
+    exchange.take('o2', { kind: 'accepted', n: exchange.n }, Buffer.alloc(0));
+    await done;
+    expect(reply.given).toEqual({ kind: 'accepted' });
+  });
+
+  it('[C-06] has said so as often in a row as it said so of this request, and not while it is ending the session', async () => {
+    const { exchange, asked, run } = createExchange(postOf([request('a')]), {
+      owners: ['o1', 'o1', 'o1', 'o2', 'o1', 'here'],
+    });
+    const done = run();
+    for (const [from, isEnding] of [
+      ['o1', false],
+      ['o1', false],
+      ['o1', true],
+      ['o2', false],
+      ['o1', false],
+    ] as const) {
+      await settled();
+      exchange.take(from, { kind: 'moved', n: exchange.n, ...(isEnding && { isEnding }) }, Buffer.alloc(0));
+    }
+    await done;
+    expect(asked.map((failed) => failed?.denials)).toEqual([undefined, 1, 2, 0, 1, 1]);
+  });
+
+  it('or any mailbox never saw it', async () => {
+    const { exchange, asked, run, sent } = createExchange(postOf([request('a')]), {
+      owners: ['o1', 'o2'],
+      posts: ['gone', 'posted'],
+    });
+    const done = run();
+    await settled();
+    expect([asked[1], sent.length]).toEqual([{ instance: 'o1', epoch: 1, why: 'gone', denials: 0 }, 2]);
+    exchange.take('o2', { kind: 'accepted', n: exchange.n }, Buffer.alloc(0));
+    await done;
+  });
+
+  it('or does not keep up refuses it', async () => {
+    const { reply, run } = createExchange(postOf([request('a')]), { posts: ['full'] });
+    await run();
+    expect(reply.given).toEqual({ kind: 'fault', reason: 'owner_busy', id: 'a' });
+  });
+});
+
+describe('a GET for a stream of a session elsewhere', () => {
+  it('has what is in the log from there, and asks the owner for the rest only', async () => {
+    const { sent, run, reply } = createExchange(listenAfter(), { replayed: { stream: 3, epoch: 5, seq: 7 } });
+    const done = run();
+    await settled();
+    expect(sent.map(({ letter }) => letter)).toEqual([
+      { kind: 'listen', n: 5, key: 'k', after: '3.5-7', continues: false },
+    ]);
+    reply.leave();
+    await done;
+  });
+
+  it.each([
+    ['here', 1_000],
+    ['by the owner, where it is not known here that it has to be', undefined],
+  ])('[P5] that waited for its owner is primed once, before all else: %s', async (_, retryMsOfPriming) => {
+    const { exchange, reply, sent, run } = createExchange(listenAfter(), { earlyStreamMs: 1, retryMsOfPriming });
+    const done = run();
+    await settled();
+    expect(sent.map(({ letter }) => letter)).toMatchObject([{ kind: 'listen', continues: false }]);
+    await reply.answered();
+    exchange.take('o1', { kind: 'head', n: 5 }, Buffer.alloc(0));
+    const priming = encodeEvents([{ stream: 3, epoch: 5, seq: 1, data: noData }], 1_000);
+    exchange.take('o1', { kind: 'chunk', n: 5, at: '3.5-1' }, priming);
+    chunk(exchange, 'o1', note(1), '3.5-2');
+    expect([reply.sink.ids, reply.sink.messages]).toEqual([['3.5-1', '3.5-2'], [note(1)]]);
+    reply.leave();
+    await done;
+  });
+
+  it('needs no owner where all is in the log', async () => {
+    const { asked, sent, over, run } = createExchange(listenAfter(), { replayed: 'complete' });
+    await run();
+    expect([asked, sent, over()]).toEqual([[], [], 1]);
+  });
+
+  it('without a place asks for the GET stream', async () => {
+    const { sent, replays, run, reply } = createExchange({ kind: 'listen', after: undefined });
+    const done = run();
+    await settled();
+    expect([replays, sent.map(({ letter }) => letter)]).toEqual([
+      [],
+      [{ kind: 'listen', n: 5, key: 'k', continues: false }],
+    ]);
+    reply.leave();
+    await done;
+  });
+});
+
+describe('[P8] what a client has taken', () => {
+  it('is told to the owner every 64 KiB, and when the client reads again', async () => {
+    const { exchange, reply, sent, run } = createExchange(listenAfter());
+    const done = run();
+    await settled();
+    exchange.take('o1', { kind: 'head', n: 5 }, Buffer.alloc(0));
+    const receipts = () =>
+      sent.filter(({ letter }) => letter.kind === 'read').map(({ letter }) => 'bytes' in letter && letter.bytes);
+    const part = Buffer.alloc(32 * 1024, ':\n\n');
+    exchange.take('o1', { kind: 'chunk', n: 5 }, part);
+    expect(receipts()).toEqual([]);
+    exchange.take('o1', { kind: 'chunk', n: 5 }, part);
+    expect(receipts()).toEqual([64 * 1024]);
+    reply.sink.keepsUp = false;
+    for (let count = 0; count < 4; count++) exchange.take('o1', { kind: 'chunk', n: 5 }, part);
+    expect(receipts()).toHaveLength(1);
+    reply.sink.drain();
+    expect(receipts()).toEqual([64 * 1024, 128 * 1024]);
+    reply.leave();
+    await done;
+  });
+});
+
+describe('an instance that stops', () => {
+  it('[P9] lets clients go that have a place to go on from, and keeps the others', async () => {
+    const placed = createExchange(postOf([request('a')]));
+    const waiting = createExchange(postOf([request('b')]));
+    const done = Promise.all([placed.run(), waiting.run()]);
+    await settled();
+    placed.exchange.take('o1', { kind: 'head', n: 5 }, Buffer.alloc(0));
+    chunk(placed.exchange, 'o1', note(1), '3.5-1');
+    for (const { exchange } of [placed, waiting]) exchange.letGo();
+    expect([placed.reply.sink.state, placed.sent.at(-1)?.letter, waiting.reply.given]).toEqual([
+      'ended',
+      { kind: 'gone', n: 5 },
+      undefined,
+    ]);
+    waiting.exchange.giveUp();
+    await done;
+    expect(waiting.reply.given).toEqual({ kind: 'fault', reason: 'outcome_unknown', id: 'b' });
+  });
+
+  it('answers a fault of its own', () => {
+    const { exchange, reply } = createExchange(postOf([request('a')]));
+    exchange.fail();
+    expect(reply.given).toEqual({ kind: 'fault', reason: 'internal', id: 'a' });
+  });
+});
+
+it('an exchange says whom it waits for', async () => {
+  const { exchange, run, reply } = createExchange(postOf([request('a')]));
+  expect([exchange instanceof Exchange, exchange.owner]).toEqual([true, undefined]);
+  const done = run();
+  await settled();
+  expect(exchange.owner).toBe('o1');
+  reply.leave();
+  await done;
+});
+
+describe('a client that hears everything on one stream', () => {
+  const isOneStream = true;
+
+  it('[P3] has a request that its lost owner may have run asked of the next one, which knows whether it was accepted', async () => {
+    const { exchange, reply, sent, run } = createExchange(postOf([request('a')]), {
+      owners: ['o1', 'o2'],
+      isOneStream,
+    });
+    const done = run();
+    await settled();
+    exchange.lose();
+    await settled();
+    const asked = sent.filter(({ letter }) => letter.kind === 'post');
+    expect(asked.map(({ to, letter }) => [to, 'again' in letter && letter.again])).toEqual([
+      ['o1', false],
+      ['o2', true],
+    ]);
+    exchange.take('o2', { kind: 'accepted', n: exchange.n }, Buffer.alloc(0));
+    await done;
+    expect(reply.given).toEqual({ kind: 'accepted' });
+  });
+
+  it('[P9] keeps its stream until this instance stops, and is told then to come back', async () => {
+    const { exchange, reply, run } = createExchange(listenAfter('0.5-1'), { isOneStream });
+    const done = run();
+    await settled();
+    exchange.take('o1', { kind: 'head', n: exchange.n }, Buffer.alloc(0));
+    chunk(exchange, 'o1', note(1), '0.5-2');
+    exchange.letGo();
+    chunk(exchange, 'o1', note(2), '0.5-3');
+    expect([reply.sink.messages, reply.sink.state]).toEqual([[note(1), note(2)], 'open']);
+    exchange.giveUp();
+    await done;
+    expect([reply.sink.events.items.at(-1), reply.sink.state]).toEqual([{ retry: expect.any(Number) }, 'ended']);
+  });
+});

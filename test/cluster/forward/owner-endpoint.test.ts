@@ -1,0 +1,144 @@
+import { describe, expect, it } from 'vitest';
+import { OwnerDesk } from '../../../src/cluster/forward/owner-endpoint.ts';
+import type { Head, ToIngress, ToOwner } from '../../../src/cluster/link/peer-messages.ts';
+import type { EventId } from '../../../src/protocol/wire/event-id.ts';
+import type { EventSink, Reply } from '../../../src/reply/reply.ts';
+import type { Post } from '../../../src/session/session-handle.ts';
+import { note, request } from '../../session/session-fixture.ts';
+
+const accepts = { json: true, sse: false };
+
+function createFixture() {
+  const letters: ToIngress[] = [];
+  const sent: [string, Head['kind'], number | undefined, string | undefined][] = [];
+  const posts: { post: Post; reply: Reply }[] = [];
+  const listens: { after: EventId | undefined; reply: Reply; sink: EventSink }[] = [];
+  const desk = new OwnerDesk({
+    held: (key) =>
+      key !== 'k'
+        ? undefined
+        : {
+            post: (post, reply) => void posts.push({ post, reply }),
+            listen: (after, reply) => void listens.push({ after, reply, sink: reply.stream() }),
+            remove: (reply) => reply.removed(),
+          },
+    isChanging: (key) => key === 'ending',
+    send: (to, letter: ToIngress, body) => {
+      letters.push(letter);
+      sent.push([to, letter.kind, letter.n, body?.toString()]);
+    },
+  });
+  const take = (letter: ToOwner, body = '', from = 'in'): void => desk.take(from, letter, Buffer.from(body));
+  return { desk, sent, letters, posts, listens, take };
+}
+
+const listen: ToOwner = { kind: 'listen', n: 1, key: 'k', after: '3.5-7', continues: true };
+
+describe('requests that come by letter', () => {
+  it('[P1] of a POST reach the session as they were sent, and their answer travels back', () => {
+    const { sent, posts, take } = createFixture();
+    const texts = [JSON.stringify(request('ü')), `{"jsonrpc": "2.0", "method":"x","params":{"n":1e400}}`];
+    const lengths = texts.map((text) => Buffer.byteLength(text));
+    const post: ToOwner = {
+      kind: 'post',
+      n: 7,
+      key: 'k',
+      isBatch: true,
+      accepts,
+      again: true,
+      earlier: ['old 3'],
+      lengths,
+    };
+    take(post, texts.join(''));
+    const [posted] = posts;
+    expect(posted?.post).toMatchObject({ isBatch: true, again: true });
+    expect(posted?.post.messages.map(({ text }) => text.toString())).toEqual(texts);
+    expect(posted?.reply.accepts).toEqual(accepts);
+    expect(posted?.reply.asking).toMatchObject({ name: 'in 7', earlier: ['old 3'] });
+    posted?.reply.json(Buffer.from('{}'));
+    expect(sent).toEqual([['in', 'json', 7, '{}']]);
+  });
+
+  it('of a GET and a DELETE too', () => {
+    const { sent, listens, take } = createFixture();
+    take(listen);
+    take({ kind: 'listen', n: 2, key: 'k', continues: false });
+    take({ kind: 'remove', n: 3, key: 'k' });
+    expect(listens.map(({ after, reply }) => [after, reply.isContinued, reply.accepts])).toEqual([
+      [{ stream: 3, epoch: 5, seq: 7 }, true, { json: false, sse: true }],
+      [undefined, false, { json: false, sse: true }],
+    ]);
+    expect(sent).toEqual([
+      ['in', 'head', 1, undefined],
+      ['in', 'head', 2, undefined],
+      ['in', 'removed', 3, undefined],
+    ]);
+  });
+
+  it('for a session that is not held here are sent back', () => {
+    const { sent, take } = createFixture();
+    take({ ...listen, key: 'other' });
+    expect(sent).toEqual([['in', 'moved', 1, undefined]]);
+  });
+
+  it('[C-06] for a session that is being ended or opened here say so', () => {
+    const { letters, take } = createFixture();
+    for (const key of ['ending', 'other']) take({ ...listen, key });
+    expect(letters).toEqual([
+      { kind: 'moved', n: 1, isEnding: true },
+      { kind: 'moved', n: 1 },
+    ]);
+  });
+
+  it('are given up when their client goes, or all of an instance when that goes', () => {
+    const { desk, listens, take } = createFixture();
+    for (const [n, from] of [
+      [1, 'in'],
+      [2, 'in'],
+      [1, 'other'],
+    ] as const)
+      take({ ...listen, n }, '', from);
+    const gone = () => listens.map(({ reply }) => reply.isGone);
+    expect([...desk.ingresses]).toEqual(['in', 'other']);
+    take({ kind: 'gone', n: 1 });
+    expect(gone()).toEqual([true, false, false]);
+    desk.lose('in');
+    expect([gone(), [...desk.ingresses]]).toEqual([[true, true, false], ['other']]);
+    listens[2]?.sink.end();
+    expect([...desk.ingresses]).toEqual([]); // nobody waits there any more: it is not watched
+    take({ kind: 'gone', n: 9 });
+    take({ kind: 'read', n: 9, bytes: 1 });
+  });
+
+  it('tell whether their client is gone, or only the way to it', () => {
+    const { desk, listens, take } = createFixture();
+    for (const n of [1, 2, 3]) take({ ...listen, n });
+    take({ kind: 'gone', n: 1 });
+    take({ kind: 'gone', n: 2, asksAgain: true });
+    desk.lose('in');
+    const askings = listens.map(({ reply }) => [reply.asking?.name, reply.asking?.isParted]);
+    expect(askings).toEqual([
+      ['in 1', false],
+      ['in 2', true],
+      ['in 3', true],
+    ]);
+  });
+
+  it('[P8] go on when their client has read', () => {
+    const { listens, take } = createFixture();
+    take(listen);
+    const drained: string[] = [];
+    const [open] = listens;
+    open?.sink.onDrain(() => void drained.push('drained'));
+    expect(open?.sink.write(Buffer.alloc(300_000))).toBe(false);
+    take({ kind: 'read', n: 1, bytes: 300_000 });
+    expect(drained).toEqual(['drained']);
+  });
+
+  it('that are none are a fault of the other instance', () => {
+    const { take } = createFixture();
+    const letter: ToOwner = { kind: 'post', n: 1, key: 'k', isBatch: false, accepts, again: false, lengths: [3] };
+    expect(() => take(letter, 'abc')).toThrow('no message');
+    expect(() => take({ ...letter, lengths: [JSON.stringify(note(1)).length] }, JSON.stringify(note(1)))).not.toThrow();
+  });
+});

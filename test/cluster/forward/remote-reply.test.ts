@@ -1,0 +1,127 @@
+import { describe, expect, it } from 'vitest';
+import { RemoteReply } from '../../../src/cluster/forward/remote-reply.ts';
+import type { ToIngress } from '../../../src/cluster/link/peer-messages.ts';
+
+const accepts = { json: true, sse: true };
+const n = 4;
+
+function createFixture({ isContinued = false } = {}) {
+  const sent: (ToIngress & { body?: string })[] = [];
+  const told: string[] = [];
+  const reply = new RemoteReply(
+    n,
+    { accepts, isContinued, name: 'in 4' },
+    {
+      send: (letter, body) => void sent.push({ ...letter, ...(body && { body: body.toString() }) }),
+      forget: () => void told.push('forget'),
+    },
+  );
+  reply.onGone(() => void told.push('gone'));
+  return { reply, sent, told };
+}
+
+const text = (value: string): Buffer => Buffer.from(value);
+
+describe('a reply that another instance gives', () => {
+  it.each<[string, (reply: RemoteReply) => void, object]>([
+    ['JSON', (reply) => reply.json(text('{}')), { kind: 'json', body: '{}' }],
+    [
+      'JSON with headers',
+      (reply) => reply.json(text('{}'), { a: 'b' }),
+      { kind: 'json', body: '{}', headers: { a: 'b' } },
+    ],
+    ['202', (reply) => reply.accepted(), { kind: 'accepted' }],
+    ['204', (reply) => reply.nothing(), { kind: 'nothing' }],
+    ['200 without a body', (reply) => reply.removed(), { kind: 'removed' }],
+    ['a fault', (reply) => reply.fault('duplicate_id', 7), { kind: 'fault', reason: 'duplicate_id', id: 7 }],
+    [
+      'a fault with data',
+      (reply) => reply.fault('unsupported_version', null, { supported: ['x'] }),
+      { kind: 'fault', reason: 'unsupported_version', id: null, data: { supported: ['x'] } },
+    ],
+  ])('travels as %s, once, and is forgotten then', (_, answer, letter) => {
+    const { reply, sent, told } = createFixture();
+    answer(reply);
+    expect([sent, told]).toEqual([[{ ...letter, n }], ['forget']]);
+    answer(reply);
+    expect([sent.length, told]).toEqual([1, ['forget']]);
+    expect(reply.isGone).toBe(false); // an answer that was given is not lost
+  });
+
+  it('travels as a stream, chunk by chunk, each with the place that it reaches', () => {
+    const { reply, sent, told } = createFixture();
+    const sink = reply.stream({ a: 'b' });
+    sink.onClose(() => void told.push('closed'));
+    expect([sink.write(text('one'), '1.5-1'), sink.write(text('two'))]).toEqual([true, true]);
+    expect(told).toEqual([]);
+    sink.end();
+    sink.write(text('late'));
+    sink.cut();
+    expect(sent).toEqual([
+      { kind: 'head', n, headers: { a: 'b' } },
+      { kind: 'chunk', n, at: '1.5-1', body: 'one' },
+      { kind: 'chunk', n, body: 'two' },
+      { kind: 'finish', n },
+    ]);
+    expect(told).toEqual(['forget', 'closed']);
+  });
+
+  it('[P9] leaves its stream to the next owner of the session', () => {
+    const { reply, sent, told } = createFixture();
+    const sink = reply.stream();
+    sink.write(text('one'), '1.5-1');
+    sink.handOver?.();
+    sink.end();
+    expect([sent.map(({ kind }) => kind), told]).toEqual([['head', 'chunk', 'moved'], ['forget']]);
+  });
+
+  it('is cut there where it is cut here', () => {
+    const { reply, sent } = createFixture();
+    reply.stream().cut();
+    expect(sent).toEqual([
+      { kind: 'head', n },
+      { kind: 'cut', n },
+    ]);
+  });
+
+  it('[P8] says that its client does not keep up once 256 KiB are under way, until that was read', () => {
+    const { reply, told } = createFixture();
+    const sink = reply.stream();
+    sink.onDrain(() => void told.push('drained'));
+    const part = Buffer.alloc(64 * 1024);
+    expect([1, 2, 3, 4].map(() => sink.write(part))).toEqual([true, true, true, false]);
+    reply.read(1);
+    expect(told).toEqual(['drained']);
+    expect(sink.write(Buffer.alloc(1))).toBe(false);
+    reply.read(64 * 1024);
+    expect(told).toEqual(['drained', 'drained']);
+    reply.read(64 * 1024);
+    expect(told).toHaveLength(2); // it was not waiting
+    expect(sink.write(part)).toBe(true);
+  });
+
+  it('ends when its client is gone: whoever waits is told once, and what is written goes nowhere', () => {
+    const { reply, sent, told } = createFixture();
+    const sink = reply.stream();
+    sink.onClose(() => void told.push('closed'));
+    reply.close(false);
+    reply.close(true);
+    expect([reply.isGone, reply.asking.isParted, told]).toEqual([true, false, ['gone', 'closed']]);
+    expect(sink.write(Buffer.alloc(1_000_000))).toBe(true);
+    expect(sent).toHaveLength(1);
+  });
+
+  it('tells whether only the way to its client is lost', () => {
+    const { reply } = createFixture();
+    expect(reply.asking).toMatchObject({ name: 'in 4', earlier: [], isParted: false });
+    reply.close(true);
+    expect([reply.isGone, reply.asking.isParted]).toEqual([true, true]);
+  });
+
+  it('knows whether its client needs a priming event', () => {
+    expect([createFixture().reply.isContinued, createFixture({ isContinued: true }).reply.isContinued]).toEqual([
+      false,
+      true,
+    ]);
+  });
+});

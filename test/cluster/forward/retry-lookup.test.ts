@@ -1,0 +1,47 @@
+import { expect, it, vi } from 'vitest';
+import type { Wanted } from '../../../src/cluster/forward/client-operation.ts';
+import { ContinuedReply } from '../../../src/cluster/forward/client-reply.ts';
+import { Exchange } from '../../../src/cluster/forward/forwarded-request.ts';
+import type { ExchangeHost } from '../../../src/cluster/forward/forwarding-host.ts';
+import { askUntilKnown } from '../../../src/cluster/forward/retry-lookup.ts';
+import { formatRequests, parseEventId } from '../../../src/protocol/wire/event-id.ts';
+import { request } from '../../session/session-fixture.ts';
+import { createFakeReply } from '../../support/fake-reply.ts';
+import { postOf } from './forwarded-request-fixture.ts';
+
+vi.mock('node:timers/promises', () => import('../../support/fake-delay.ts'));
+
+const named = formatted('3.5-1', 'a');
+
+/** An event id that names the request which its stream answers. */
+function formatted(id: string, request: string) {
+  const place = parseEventId(id);
+  if (place === undefined) throw new Error(`${id} is no event id`);
+  const requests = formatRequests([request]);
+  return requests === undefined ? place : { ...place, requests };
+}
+
+/** Asks where a session is whose next takeover has to wait, twice, and is free then. */
+async function askPaused(wanted: Wanted) {
+  const client = createFakeReply();
+  const exchange = new Exchange('k', wanted, client, {} as ExchangeHost);
+  const after = wanted.kind === 'listen' ? wanted.after : undefined;
+  const reply = new ContinuedReply(client, wanted.kind === 'post' ? ['a'] : [], after);
+  const paused = { fault: 'takeover_paused', isPassing: true } as const;
+  const answers = [paused, paused, 'found' as const];
+  const found = await askUntilKnown<string>(async () => answers.shift() ?? 'later', exchange, reply, {
+    waitMs: 1_000,
+    isClosed: () => false,
+  });
+  return { found, given: client.given };
+}
+
+it('[U-01] [P3] [P7] waits for the end of a pause before a takeover for a GET stream, and for nobody who waits for an answer', async () => {
+  expect(await askPaused({ kind: 'listen', after: undefined })).toEqual({ found: 'found', given: undefined });
+  expect(await askPaused({ kind: 'listen', after: parseEventId('0.5-1') })).toEqual({
+    found: 'found',
+    given: undefined,
+  });
+  expect(await askPaused(postOf([request('a')]))).toMatchObject({ given: { reason: 'takeover_paused', id: 'a' } });
+  expect(await askPaused({ kind: 'listen', after: named })).toMatchObject({ given: { reason: 'takeover_paused' } });
+});

@@ -1,0 +1,252 @@
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { Outbox, type Posted } from '../../../src/cluster/link/send-queue.ts';
+import { StoreUnavailable } from '../../../src/store/store-unavailable.ts';
+import { createFakeInstances, type PostCall } from '../two-instances/fake-instances.ts';
+
+vi.mock('node:timers/promises', () => import('../../support/fake-delay.ts'));
+
+const away = (): StoreUnavailable => new StoreUnavailable('unreachable');
+
+function createFixture({ maxBytes = 1_000 } = {}) {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const instances = createFakeInstances();
+  const controller = new AbortController();
+  const outbox = new Outbox({ instances, from: 'me', to: 'you', first: 1, maxBytes, signal: controller.signal });
+  const outcomes: Record<string, Posted> = {};
+  const send = (text: string, waitMs?: number): void => {
+    void outbox.send([Buffer.from(text)], waitMs).then((posted) => {
+      outcomes[text.slice(0, 10)] = posted;
+    });
+  };
+  const pass = (ms = 0) => vi.advanceTimersByTimeAsync(ms);
+  const post = (n: number): PostCall => {
+    const call = instances.posts[n];
+    if (call === undefined) throw new Error(`there is no post ${n}`);
+    return call;
+  };
+  const answer = async (n: number, posted: 'posted' | 'full' | 'gone'): Promise<void> => {
+    post(n).answer(posted);
+    await pass();
+  };
+  const posts = () => instances.posts.map(({ first, contents }) => [first, ...contents]);
+  return { outbox, controller, send, outcomes, post, posts, pass, answer };
+}
+
+describe('letters to another instance', () => {
+  it('of one tick go in one post, in order; those that come meanwhile in the next, numbered on', async () => {
+    const { send, outcomes, post, posts, pass, answer } = createFixture();
+    send('a');
+    send('b');
+    expect(posts()).toEqual([]);
+    await pass();
+    send('c');
+    send('d');
+    await pass();
+    expect([posts(), outcomes]).toEqual([[[1, 'a', 'b']], {}]);
+    expect([post(0).name, post(0).from]).toEqual(['you', 'me']);
+    await answer(0, 'posted');
+    await answer(1, 'posted');
+    send('e');
+    await pass();
+    expect(posts()).toEqual([
+      [1, 'a', 'b'],
+      [3, 'c', 'd'],
+      [5, 'e'],
+    ]);
+    expect(outcomes).toEqual({ a: 'posted', b: 'posted', c: 'posted', d: 'posted' });
+  });
+
+  it('[P8] go in posts of a megabyte at most, and one that is larger goes alone', async () => {
+    const { send, posts, pass, answer } = createFixture({ maxBytes: 10_000_000 });
+    for (const letter of ['a', 'b', 'c', 'd']) send(letter.repeat(letter === 'c' ? 2_000_000 : 600_000));
+    await pass();
+    for (let n = 0; n < 4; n++) await answer(n, 'posted');
+    expect(posts().map(([first, ...contents]) => [first, ...contents.map((text) => String(text)[0])])).toEqual([
+      [1, 'a'],
+      [2, 'b'],
+      [3, 'c'],
+      [4, 'd'],
+    ]);
+  });
+
+  it('[U-07] tell the number of their last part, unless they may have been posted twice', async () => {
+    const { outbox, post, pass, answer } = createFixture();
+    const numbers: [string, number][] = [];
+    const send = (...parts: string[]) =>
+      void outbox.send(
+        parts.map((part) => Buffer.from(part)),
+        undefined,
+        false,
+        (number) => numbers.push([parts.join(), number]),
+      );
+    send('a');
+    send('b', 'c');
+    await pass();
+    await answer(0, 'posted');
+    expect(numbers).toEqual([
+      ['a', 1],
+      ['b,c', 3],
+    ]);
+    send('d');
+    await pass();
+    post(1).fail(away());
+    await pass(10_000);
+    await answer(2, 'posted');
+    send('e');
+    await pass();
+    await answer(3, 'posted');
+    expect(numbers.slice(2)).toEqual([['e', 5]]);
+  });
+
+  it('[P7] are posted again under the same numbers while the store is away', async () => {
+    const { send, outcomes, post, posts, pass, answer } = createFixture();
+    send('a');
+    await pass();
+    post(0).fail(away());
+    await pass(1_000);
+    send('b');
+    post(1).fail(away());
+    await pass(1_000);
+    expect([posts(), outcomes]).toEqual([
+      [
+        [1, 'a'],
+        [1, 'a'],
+        [1, 'a'],
+      ],
+      {},
+    ]);
+    await answer(2, 'posted');
+    expect(posts().at(-1)).toEqual([2, 'b']);
+  });
+
+  it('wait for room for as long as they may, and leave no hole in the numbers', async () => {
+    const { send, outcomes, posts, pass, answer } = createFixture();
+    send('patient');
+    send('hasty', 50);
+    await pass();
+    await answer(0, 'full');
+    expect(outcomes).toEqual({});
+    await pass(10);
+    await answer(1, 'full');
+    await pass(100);
+    await answer(2, 'full');
+    expect(outcomes).toEqual({ hasty: 'full' });
+    await pass(250);
+    send('next');
+    await answer(3, 'posted');
+    await pass();
+    expect(outcomes).toEqual({ hasty: 'full', patient: 'posted' });
+    expect(posts()).toEqual([...[1, 2, 3].map(() => [1, 'patient', 'hasty']), [1, 'patient'], [2, 'next']]);
+  });
+
+  it('in parts are given up together, or not at all once a part of them is there', async () => {
+    const { outbox, posts, pass, answer } = createFixture({ maxBytes: 10_000_000 });
+    const outcomes: string[] = [];
+    const part = (letter: string): Buffer => Buffer.alloc(300 * 1024, letter);
+    const send = (letters: string): void =>
+      void outbox.send([...letters].map(part), 100).then((posted) => outcomes.push(`${letters[0]} ${posted}`));
+    send('abc');
+    send('de');
+    await pass();
+    await answer(0, 'posted'); // one part fits into a post
+    for (let n = 1; n <= 10; n++) {
+      await answer(n, 'full');
+      await pass(250);
+    }
+    expect(outcomes).toEqual(['d full']);
+    for (const n of [11, 12]) await answer(n, 'posted');
+    await pass();
+    expect(outcomes).toEqual(['d full', 'a posted']);
+    const sent = [0, 11, 12].map((n) => posts()[n]).map((post) => [post?.[0], String(post?.[1])[0], post?.length]);
+    expect(sent).toEqual([
+      [1, 'a', 2],
+      [2, 'b', 2],
+      [3, 'c', 2],
+    ]);
+  });
+
+  it('[P8] over the limit of bytes are refused at once, and there is room again when others are posted', async () => {
+    const { send, outcomes, pass, answer } = createFixture({ maxBytes: 10 });
+    send('123456');
+    send('12345');
+    send('1234');
+    await pass();
+    expect(outcomes).toEqual({ 12345: 'full' });
+    await answer(0, 'posted');
+    send('x'.repeat(100)); // nothing else waits: one letter is taken whatever its size
+    await pass();
+    expect(outcomes).toEqual({ 12345: 'full', 123456: 'posted', 1234: 'posted' });
+  });
+
+  it('to an instance that does not live never reached it, nor will any other', async () => {
+    const { outbox, send, outcomes, posts, pass, answer } = createFixture();
+    send('a');
+    await pass();
+    send('b');
+    await answer(0, 'gone');
+    send('c');
+    await pass(1_000);
+    expect([outcomes, posts().length, outbox.isClosed]).toEqual([{ a: 'gone', b: 'gone', c: 'gone' }, 1, true]);
+  });
+
+  it('may have reached it when the store stays away, or does what nobody expects; those behind did not', async () => {
+    for (const cause of [away(), new Error('wrong type')]) {
+      const { controller, outbox, send, outcomes, post, pass } = createFixture();
+      send('a');
+      await pass();
+      send('b');
+      post(0).fail(cause);
+      await pass();
+      controller.abort();
+      await pass(10_000);
+      expect([outcomes, outbox.isClosed]).toEqual([{ a: 'lost', b: 'gone' }, true]);
+    }
+  });
+
+  it('that wait when the outbox is closed are not sent; what is under way settles by itself', async () => {
+    const { outbox, send, outcomes, posts, pass, answer } = createFixture();
+    send('a');
+    await pass();
+    send('b');
+    outbox.close();
+    await pass();
+    expect(outcomes).toEqual({ b: 'gone' });
+    await answer(0, 'posted');
+    await pass(1_000);
+    expect([outcomes, posts()]).toEqual([{ a: 'posted', b: 'gone' }, [[1, 'a']]]);
+  });
+
+  it('that wait for room when the outbox is closed are not sent', async () => {
+    const { outbox, send, outcomes, posts, pass, answer } = createFixture();
+    send('a');
+    await pass();
+    await answer(0, 'full');
+    outbox.close();
+    await pass(10_000);
+    expect([outcomes, posts()]).toEqual([{ a: 'gone' }, [[1, 'a']]]);
+  });
+
+  it('[P3] may have reached it where the mailbox was full after a post without an answer, and the outbox is closed then', async () => {
+    const { outbox, send, outcomes, post, pass, answer } = createFixture();
+    send('unsure');
+    await pass();
+    send('behind');
+    post(0).fail(away());
+    await pass(1_000);
+    await answer(1, 'full');
+    outbox.close();
+    await pass(10_000);
+    expect(outcomes).toEqual({ unsure: 'lost', behind: 'gone' });
+  });
+
+  it('[P3] never wait for ever: a mailbox that is full when the outbox was closed meanwhile never had them', async () => {
+    const { outbox, send, outcomes, pass, answer } = createFixture();
+    send('a');
+    await pass();
+    outbox.close();
+    await answer(0, 'full');
+    await pass(10_000);
+    expect(outcomes).toEqual({ a: 'gone' });
+  });
+});

@@ -1,0 +1,327 @@
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { Lease } from '../../../src/cluster/ownership/lease.ts';
+import type { Letter, Renewal } from '../../../src/store/instances.ts';
+import { StoreUnavailable } from '../../../src/store/store-unavailable.ts';
+import { type Asked, createFakeInstances } from '../two-instances/fake-instances.ts';
+
+vi.mock('node:timers/promises', () => import('../../support/fake-delay.ts'));
+
+const leaseMs = 6_000;
+const renewMs = 2_000;
+const marginMs = 1_000;
+const mailboxMaxBytes = 1_600;
+const away = (): StoreUnavailable => new StoreUnavailable('unreachable');
+const held = (fields: Partial<Renewal> = {}): Renewal => ({ held: true, dataAgeMs: 50_000, birth: 'b1', ...fields });
+const letter = (number: number, from = 'peer'): Letter => ({ from, number, content: Buffer.from(`${number}`) });
+
+function createFixture() {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const instances = createFakeInstances();
+  const letters: string[] = [];
+  const told: string[] = [];
+  const holds: boolean[] = [];
+  const failures: unknown[] = [];
+  const onLetter = vi.fn(({ content }: Letter): void => void letters.push(content.toString()));
+  const lease: Lease = new Lease({
+    ...{ instances, leaseMs, renewMs, marginMs, mailboxMaxBytes, onLetter },
+    onHeld: () => void holds.push(lease.isHeld),
+    onRenamed: () => void told.push('renamed'),
+    onTerm: () => void told.push(`term ${lease.term}`),
+    onFailed: (cause) => void failures.push(cause),
+  });
+  const pass = (ms = 0) => vi.advanceTimersByTimeAsync(ms);
+  const settle = async (asked: Asked<Renewal> | undefined, said: Renewal | Error = held()): Promise<void> => {
+    if (said instanceof Error) asked?.fail(said);
+    else asked?.answer(said);
+    await pass();
+  };
+  /** Joins at once; renewals wait for the test. */
+  const join = async (said = held()): Promise<void> => {
+    lease.start();
+    await settle(instances.joins[0], said);
+  };
+  onTestFinished(async () => {
+    instances.automatic.renewal = held();
+    void lease.close();
+    instances.deliver(letter(999, 'me')); // as the cluster does, so that the loop ends
+    await pass(renewMs);
+  });
+  return { lease, instances, onLetter, letters, told, holds, failures, pass, settle, join };
+}
+
+describe('a lease', () => {
+  it('is not held before the store has said so, and begins the first term then', async () => {
+    const { lease, instances, told, settle, pass } = createFixture();
+    expect([lease.isHeld, lease.term, lease.dataAgeMs]).toEqual([false, 0, 0]);
+    lease.start();
+    await pass(500);
+    expect([lease.isHeld, lease.term, instances.joins.map(({ name }) => name)]).toEqual([false, 0, [lease.name]]);
+    await settle(instances.joins[0]);
+    expect([lease.isHeld, told]).toEqual([true, ['term 1']]);
+  });
+
+  it('[P6] is held from when the renewal was sent, not from when it was answered, and less the margin', async () => {
+    const { lease, instances, settle, join, pass } = createFixture();
+    await join();
+    await pass(renewMs);
+    const [renewal] = instances.renewals;
+    expect([instances.renewals.length, renewal?.name]).toEqual([1, lease.name]);
+    await pass(2_500);
+    await settle(renewal); // 2.5 s after it was sent
+    await pass(leaseMs - marginMs - 2_500 - 1);
+    expect(lease.isHeld).toBe(true);
+    await pass(1);
+    expect(lease.isHeld).toBe(false);
+  });
+
+  it('[P6] is held no longer than that without an answer, and again with one that came in time', async () => {
+    const { lease, instances, told, settle, join, pass } = createFixture();
+    await join();
+    await pass(leaseMs - marginMs);
+    expect(lease.isHeld).toBe(false);
+    const { name } = lease;
+    await settle(instances.renewals.at(-1)); // sent after two seconds
+    expect([lease.isHeld, lease.name, told]).toEqual([true, name, ['term 1']]);
+  });
+
+  it('[F29b] is not held after the process was stopped, before anybody has said so', async () => {
+    const { lease, instances, join } = createFixture();
+    instances.automatic.renewal = held();
+    await join();
+    vi.setSystemTime(Date.now() + 10 * leaseMs); // the wall clock says nothing
+    expect(lease.isHeld).toBe(true);
+    vi.advanceTimersByTime(0);
+    const now = performance.now();
+    vi.spyOn(performance, 'now').mockReturnValue(now + leaseMs); // nothing ran meanwhile
+    onTestFinished(() => void vi.restoreAllMocks());
+    expect(lease.isHeld).toBe(false);
+  });
+
+  it('[P6] is told when it is held again in its term, also if it lapsed while the store was asked', async () => {
+    const { lease, instances, holds, settle, join, pass } = createFixture();
+    await join();
+    await pass(renewMs);
+    await settle(instances.renewals[0]);
+    expect(holds).toEqual([]); // it was held all the time
+    await pass(leaseMs - marginMs);
+    expect(lease.isHeld).toBe(false);
+    await settle(instances.renewals[1]); // sent while it was held
+    expect(holds).toEqual([true]);
+  });
+
+  it('[F04] lapses where the mailbox cannot be read, although it could be renewed', async () => {
+    const { lease, instances, failures, join, pass } = createFixture();
+    instances.automatic.renewal = held();
+    await join();
+    const cause = new Error('no reader');
+    const { receive } = instances;
+    instances.receive = () => Promise.reject(cause);
+    await pass(renewMs + leaseMs);
+    expect([lease.isHeld, failures.at(-1)]).toEqual([false, cause]);
+    instances.receive = receive;
+    await pass(2 * renewMs);
+    expect(lease.isHeld).toBe(true);
+  });
+
+  it('is renewed every so often, counted from when the last renewal was sent', async () => {
+    const { instances, settle, join, pass } = createFixture();
+    await join();
+    const startedAt = performance.now();
+    for (let n = 0; n < 5; n++) {
+      await pass(renewMs - (n === 0 ? 0 : 10));
+      await pass(10);
+      await settle(instances.renewals[n]);
+    }
+    expect(instances.renewals.map(({ at }) => at - startedAt)).toEqual([1, 2, 3, 4, 5].map((n) => n * renewMs));
+  });
+
+  it('has one renewal under way at a time', async () => {
+    const { instances, join, pass } = createFixture();
+    await join();
+    await pass(10 * renewMs);
+    expect(instances.renewals).toHaveLength(1); // who does not answer is not asked more and more
+  });
+
+  it('that failed to be renewed is renewed again soon', async () => {
+    const { lease, instances, failures, settle, join, pass } = createFixture();
+    await join();
+    await pass(renewMs);
+    const cause = away();
+    await settle(instances.renewals[0], cause);
+    expect(failures).toEqual([cause]);
+    await pass(200);
+    expect(instances.renewals.length).toBeGreaterThanOrEqual(2);
+    await settle(instances.renewals.at(-1));
+    const elapsedMs = performance.now() - (instances.renewals.at(-1)?.at ?? 0);
+    await pass(leaseMs - marginMs - 1 - elapsedMs);
+    expect(lease.isHeld).toBe(true);
+  });
+});
+
+describe('an instance that lost its lease', () => {
+  it('[P6] takes another name, which nobody had, and begins a new term', async () => {
+    const { lease, instances, told, settle, join, pass } = createFixture();
+    await join();
+    const before = lease.name;
+    await pass(renewMs);
+    await settle(instances.renewals[0], held({ held: false }));
+    expect(lease.isHeld).toBe(false);
+    await pass(200);
+    expect(instances.joins).toHaveLength(2);
+    expect([lease.isHeld, lease.term]).toEqual([false, 1]);
+    await settle(instances.joins[1]);
+    expect([lease.isHeld, told]).toEqual([true, ['term 1', 'renamed', 'term 2']]);
+    expect(lease.name).not.toBe(before);
+    expect(instances.joins[1]?.name).toBe(lease.name);
+    await pass(renewMs);
+    expect(instances.renewals.at(-1)?.name).toBe(lease.name);
+  });
+
+  it('takes yet another name if it does not hear whether it has joined', async () => {
+    const { lease, instances, told, settle, pass } = createFixture();
+    lease.start();
+    await settle(instances.joins[0], away());
+    expect(lease.isHeld).toBe(false);
+    await pass(200);
+    await settle(instances.joins[1]);
+    expect(new Set(instances.joins.map(({ name }) => name)).size).toBe(2);
+    expect([lease.name, told]).toEqual([instances.joins[1]?.name, ['term 1']]);
+  });
+});
+
+describe('a term', () => {
+  it('asks to join less often where it is refused: each attempt leaves something behind', async () => {
+    const { instances, failures, settle, pass, lease } = createFixture();
+    lease.start();
+    for (const count of [1, 2, 3]) {
+      expect(instances.joins).toHaveLength(count);
+      await settle(instances.joins.at(-1), new StoreUnavailable('refused'));
+      await pass(renewMs - 1);
+      expect(instances.joins).toHaveLength(count);
+      await pass(1);
+    }
+    expect(failures).toHaveLength(2);
+    await settle(instances.joins.at(-1));
+    expect(lease.isHeld).toBe(true);
+  });
+
+  it('[F06] ends when the store has other data than before, although the lease holds', async () => {
+    const { lease, instances, told, settle, join, pass } = createFixture();
+    await join();
+    const { name } = lease;
+    await pass(renewMs);
+    await settle(instances.renewals[0], held({ birth: 'b2', dataAgeMs: 0 }));
+    await pass(renewMs);
+    await settle(instances.renewals[1], held({ birth: 'b2', dataAgeMs: renewMs }));
+    expect([told, lease.name]).toEqual([['term 1', 'term 2'], name]);
+  });
+
+  it('ends when it is told to, but not before the first', async () => {
+    const { lease, told, join } = createFixture();
+    lease.beginTerm();
+    await join();
+    lease.beginTerm();
+    expect(told).toEqual(['term 1', 'term 2']);
+  });
+
+  it('knows how old the data are at least', async () => {
+    const { lease, join, pass } = createFixture();
+    await join(held({ dataAgeMs: 300 }));
+    await pass(500);
+    expect([lease.dataAgeMs, lease.unconfirmedMs]).toEqual([800, 500]);
+  });
+});
+
+describe('letters to an instance', () => {
+  it('are taken in order, and freed together a little later', async () => {
+    const { instances, letters, join, pass } = createFixture();
+    await join();
+    instances.deliver(letter(1), letter(2));
+    await pass(20);
+    instances.deliver(letter(3));
+    await pass(20);
+    expect([letters, instances.discarded]).toEqual([['1', '2', '3'], []]);
+    await pass(20);
+    expect(instances.discarded).toEqual(['1']);
+    instances.deliver(letter(4), letter(5));
+    await pass(50);
+    expect(instances.discarded).toEqual(['1', '2']);
+  });
+
+  it('[P8] of a sixteenth of the mailbox are freed at once', async () => {
+    const { instances, join, pass } = createFixture();
+    await join();
+    instances.deliver({ ...letter(1), content: Buffer.alloc(99) });
+    await pass();
+    expect(instances.discarded).toEqual([]);
+    instances.deliver(letter(2));
+    await pass();
+    expect(instances.discarded).toEqual(['1']);
+    await pass(50);
+    expect(instances.discarded).toEqual(['1']);
+  });
+
+  it('of which one cannot be read do not end the loop, and with it the lease', async () => {
+    const { lease, instances, onLetter, letters, failures, join, pass } = createFixture();
+    instances.automatic.renewal = held();
+    await join();
+    const cause = new Error('unreadable');
+    onLetter.mockImplementationOnce(() => {
+      throw cause;
+    });
+    instances.deliver(letter(1), letter(2));
+    await pass(3 * leaseMs);
+    expect([letters, failures, lease.isHeld]).toEqual([['2'], [cause], true]);
+  });
+
+  it('[P6] wait while the lease is not held for sure, and are taken once it is', async () => {
+    const { lease, instances, letters, settle, join, pass } = createFixture();
+    await join();
+    await pass(leaseMs - marginMs); // the renewal has no answer
+    expect(lease.isHeld).toBe(false);
+    instances.deliver(letter(1));
+    await pass(100);
+    expect(letters).toEqual([]);
+    await settle(instances.renewals.at(-1));
+    await pass(200);
+    expect([lease.isHeld, letters]).toEqual([true, ['1']]);
+  });
+
+  it('[P6] to a name that was declared dead are not acted on', async () => {
+    const { instances, letters, settle, join, pass } = createFixture();
+    await join();
+    await pass(leaseMs);
+    instances.deliver(letter(1));
+    await pass(100);
+    await settle(instances.renewals.at(-1), held({ held: false }));
+    await pass(renewMs);
+    await settle(instances.joins[1]);
+    instances.deliver(letter(2));
+    await pass();
+    expect(letters).toEqual(['2']);
+  });
+});
+
+describe('an instance that stops', () => {
+  it('gives up its lease after what is in its mailbox was taken', async () => {
+    const { lease, instances, letters, join, pass } = createFixture();
+    await join();
+    const closed = lease.close();
+    instances.deliver(letter(1), letter(2));
+    await pass(10);
+    await closed;
+    expect([lease.isHeld, instances.left, letters]).toEqual([false, [lease.name], ['1', '2']]);
+    await pass(10 * renewMs);
+    expect(instances.renewals.length).toBeLessThanOrEqual(1);
+  });
+
+  it('leaves nothing to wait for if it never joined', async () => {
+    const { lease, instances, settle, pass } = createFixture();
+    lease.start();
+    await settle(instances.joins[0], away());
+    await lease.close();
+    await pass(10_000);
+    expect([instances.joins.length, instances.left]).toEqual([1, []]);
+  });
+});

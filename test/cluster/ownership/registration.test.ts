@@ -1,0 +1,74 @@
+import { expect, it, vi } from 'vitest';
+import { Guard } from '../../../src/cluster/ownership/guard.ts';
+import type { Lease } from '../../../src/cluster/ownership/lease.ts';
+import { registerAll } from '../../../src/cluster/ownership/registration.ts';
+import type { Session } from '../../../src/session/session.ts';
+import type { SessionHandle } from '../../../src/session/session-handle.ts';
+import type { Registration } from '../../../src/store/session-records.ts';
+import { request } from '../../session/session-fixture.ts';
+import { readMessage } from '../../support/fake-backend.ts';
+import { createFakeReply } from '../../support/fake-reply.ts';
+
+/** As many are registered at once; the others wait for their turn. */
+const atOnce = 50;
+
+function createFixture() {
+  const lease = { isHeld: true, term: 1 };
+  const guard = new Guard({
+    lease: lease as unknown as Lease,
+    ...{ storeWaitMs: 60_000, answerWaitMs: 60_000 },
+    elsewhere: () => ({}) as SessionHandle,
+  });
+  const order: string[] = [];
+  const open: (() => void)[] = [];
+  const createSession = (name: string, heardAt: number) => {
+    const session = {
+      ...{ name, isReady: true, idleness: { heardAt }, check: vi.fn(), post: vi.fn(), end: vi.fn() },
+      register() {
+        order.push(name);
+        return new Promise<Registration>((resolve) => open.push(() => resolve('registered')));
+      },
+    };
+    return Object.assign(session as typeof session & Session);
+  };
+  const registerThese = (sessions: readonly Session[]) =>
+    registerAll(sessions, lease as unknown as Lease, guard, (cause) => {
+      throw cause;
+    });
+  /** Lets one registration after the other be answered until all are. */
+  const answerAll = async (registering: Promise<void>): Promise<void> => {
+    let isOver = false;
+    void registering.then(() => {
+      isOver = true;
+    });
+    while (!isOver) {
+      open.shift()?.();
+      await new Promise(setImmediate);
+    }
+  };
+  return { guard, lease, order, createSession, registerThese, answerAll };
+}
+
+it('[P7] registers first what somebody waits for, then what was used last, each once', async () => {
+  const { guard, order, createSession, registerThese, answerAll } = createFixture();
+  const sessions = Array.from({ length: 500 }, (_, index) => createSession(`s${index}`, index));
+  const registering = registerThese(sessions);
+  expect(order).toEqual(Array.from({ length: atOnce }, (_, index) => `s${499 - index}`));
+  const wanted = sessions[0] as (typeof sessions)[number];
+  guard.handleOf(wanted).post({ messages: [readMessage(request(1))], isBatch: false }, createFakeReply());
+  expect(wanted.post).not.toHaveBeenCalled();
+  await answerAll(registering);
+  expect(order[atOnce]).toBe('s0');
+  expect(wanted.post).toHaveBeenCalledTimes(1);
+  expect(new Set(order).size).toBe(500);
+  expect(order).toHaveLength(500);
+  expect(sessions.every((session) => guard.covers(session))).toBe(true);
+});
+
+it('stops where a term has passed, which has a registration of its own', async () => {
+  const { lease, order, createSession, registerThese, answerAll } = createFixture();
+  const registering = registerThese(Array.from({ length: 200 }, (_, index) => createSession(`s${index}`, index)));
+  lease.term = 2;
+  await answerAll(registering);
+  expect(order).toHaveLength(atOnce);
+});

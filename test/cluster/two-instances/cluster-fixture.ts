@@ -1,0 +1,189 @@
+import { onTestFinished, vi } from 'vitest';
+import { parseEventId } from '../../../src/protocol/wire/event-id.ts';
+import { Sessions, type SessionsOptions } from '../../../src/registry/sessions.ts';
+import type { Server } from '../../../src/server/server.ts';
+import type { SessionHandle } from '../../../src/session/session-handle.ts';
+import { keyOfId } from '../../../src/session/session-key.ts';
+import { createMemoryStore } from '../../../src/store/memory/memory-store.ts';
+import type { Store } from '../../../src/store/store.ts';
+import { StoreUnavailable } from '../../../src/store/store-unavailable.ts';
+import { createObserver, createServer, initialize, never, nobody, wideLimits } from '../../session/session-fixture.ts';
+import { readMessage } from '../../support/fake-backend.ts';
+import { createFakeReply, type FakeReply } from '../../support/fake-reply.ts';
+
+export const leaseMs = 6_000;
+/** After this time without a sign of life an owner has been replaced, whatever came first. */
+export const takeoverMs = leaseMs + 3_000;
+
+export const cluster = {
+  ...wideLimits,
+  leaseMs,
+  leaseRenewMs: 2_000,
+  leaseMarginMs: 1_000,
+  storeWaitMs: 1_000,
+  mailboxMaxBytes: 10_000_000,
+};
+
+/** What stands between an instance and the store. */
+export interface Line {
+  /** Nothing gets through any more, in either way. */
+  cut(): void;
+  /** Everything gets through again, but for this method of the store. */
+  mend(except?: string): void;
+  /** The next so many letters that this instance posts do not arrive, and it does not notice. */
+  lose(letters: number): void;
+  /** Changes the bytes of the letters that this instance posts from now on. */
+  rewrite(change: (content: Buffer) => Buffer): void;
+  /** How many letters were posted. */
+  readonly posted: number;
+}
+
+/** The shared store over a line of its own. */
+function overLine(store: Store): { store: Store; line: Line } {
+  let isCut = false;
+  let healthySince = Number.NEGATIVE_INFINITY;
+  let toLose = 0;
+  let posted = 0;
+  let rewritten = (content: Buffer): Buffer => content;
+  let refused: string | undefined;
+  const recovered: (() => void)[] = [];
+  const guarded = <T extends object>(part: T): T =>
+    new Proxy(part, {
+      get(target, name) {
+        const method = target[name as keyof T] as (...args: unknown[]) => Promise<unknown>;
+        return async (...args: unknown[]) => {
+          if (!isCut && name === 'post') {
+            posted += 1;
+            args[3] = (args[3] as Buffer[]).map(rewritten);
+            if (toLose > 0) {
+              toLose -= 1;
+              return 'posted';
+            }
+          }
+          if (name === refused) throw new StoreUnavailable('unreachable');
+          const answer = isCut ? undefined : await method.apply(target, args);
+          if (isCut) throw new StoreUnavailable('unreachable');
+          return answer;
+        };
+      },
+    });
+  const line: Line = {
+    cut() {
+      isCut = true;
+    },
+    mend(except) {
+      isCut = false;
+      refused = except;
+      healthySince = performance.now();
+      for (const listener of recovered) listener();
+    },
+    lose(letters) {
+      toLose = letters;
+    },
+    rewrite(change) {
+      rewritten = change;
+    },
+    get posted() {
+      return posted;
+    },
+  };
+  return {
+    line,
+    store: {
+      log: guarded(store.log),
+      sessions: guarded(store.sessions),
+      instances: guarded(store.instances),
+      secrets: guarded(store.secrets),
+      outcomes: guarded(store.outcomes),
+      owners: guarded(store.owners),
+      rates: guarded(store.rates),
+      changes: guarded(store.changes),
+      healthyForMs: () => (isCut ? 0 : performance.now() - healthySince),
+      onRecovered: (listener) => void recovered.push(listener),
+      close: async () => undefined,
+    },
+  };
+}
+
+/** One gateway of the cluster. */
+function createInstance(shared: Store, options: Partial<SessionsOptions>, fields: Partial<Server>) {
+  const { store, line } = overLine(shared);
+  const { server, fake } = createServer(fields);
+  const observer = createObserver();
+  const sessions = new Sessions({
+    ...wideLimits,
+    ...{ store, observer, maxSessions: 10, recordTtlMs: never, sessionIdleMs: never, sseLingerMs: never, cluster },
+    ...options,
+  });
+  const at = (id: string, version?: string): SessionHandle => {
+    const session = sessions.at(keyOfId(id), server, nobody, version);
+    if (typeof session === 'string') throw new Error(session);
+    return session;
+  };
+  return {
+    ...{ sessions, server, fake, observer, line, at },
+    post(id: string, message: unknown, reply = createFakeReply()): FakeReply {
+      at(id).post({ messages: [readMessage(message)], isBatch: false }, reply);
+      return reply;
+    },
+    get(id: string, lastEventId?: string): FakeReply {
+      const reply = createFakeReply();
+      at(id).listen(lastEventId === undefined ? undefined : parseEventId(lastEventId), reply);
+      return reply;
+    },
+    remove(id: string): FakeReply {
+      const reply = createFakeReply();
+      at(id).remove(reply);
+      return reply;
+    },
+  };
+}
+
+export type Instance = ReturnType<typeof createInstance>;
+
+/**
+ * Gateways in one process that share a memory store, on a clock that the test moves. All have joined, and the store is old
+ * enough for what it does not know not to exist.
+ * @param maxEvents so many events of a session are kept
+ */
+export async function createCluster(
+  options: Partial<SessionsOptions> = {},
+  fields: Partial<Server> = {},
+  maxEvents = 1_000,
+) {
+  vi.useFakeTimers({
+    toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'performance', 'Date'],
+  });
+  onTestFinished(() => void vi.useRealTimers());
+  const store = createMemoryStore({ maxEvents, maxBytes: 10_000_000, maxAgeMs: never, leaseMs });
+  const [a, b] = [createInstance(store, options, fields), createInstance(store, options, fields)];
+  const instances = [a, b];
+  const pass = async (ms = 300): Promise<void> => void (await vi.advanceTimersByTimeAsync(ms));
+  await pass(takeoverMs);
+  onTestFinished(async () => {
+    for (const { line } of instances) line.mend();
+    const drained = Promise.all(instances.map(({ sessions }) => sessions.drain(0)));
+    await pass(takeoverMs);
+    await drained;
+    await store.close();
+  });
+  /** Opens a session at an instance; the client has said that it is initialized. */
+  const open = async ({ sessions, server, post }: Instance): Promise<string> => {
+    const reply = createFakeReply();
+    sessions.open(server, nobody, readMessage(initialize), reply);
+    await pass(0);
+    const id = reply.given?.kind === 'json' ? reply.given.headers?.['mcp-session-id'] : undefined;
+    if (id === undefined) throw new Error('no session was opened');
+    post(id, { jsonrpc: '2.0', method: 'notifications/initialized' });
+    await pass(0);
+    return id;
+  };
+  /** One more, that cannot reach the store yet. */
+  const join = (): Instance => {
+    const late = createInstance(store, options, fields);
+    late.line.cut();
+    instances.push(late);
+    return late;
+  };
+  return { a, b, store, pass, open, join };
+}
