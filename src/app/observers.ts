@@ -20,7 +20,7 @@ import { NoiseNotices } from '../ops/noise-notices.ts';
 import { ProcessNames } from '../ops/process-names.ts';
 import { createSessionLog } from '../ops/session-log.ts';
 import { StatusRecord } from '../ops/status/record.ts';
-import type { SessionObserver } from '../session/observer.ts';
+import type { SessionObserver } from '../session/session-observer.ts';
 import { addressOf } from '../store/redis/connection/redis-url.ts';
 import { explainTrouble } from '../store/redis/diagnose/trouble.ts';
 import type { StoreUnavailable } from '../store/store-unavailable.ts';

@@ -13,7 +13,7 @@ import {
   retryOf,
 } from '../protocol/translate/legacy-on-modern/input-required.ts';
 import { asLegacyResponse } from '../protocol/translate/legacy-on-modern/legacy-response.ts';
-import { cancellationOf } from '../session/server-requests.ts';
+import { cancellationOf } from '../session/requests/server-requests.ts';
 import type { Outbox } from './outbox.ts';
 import type { ServerSide } from './server-side.ts';
 

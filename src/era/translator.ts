@@ -14,7 +14,7 @@ import {
 } from '../protocol/translate/legacy-on-modern/legacy-client.ts';
 import { asLegacyResponse } from '../protocol/translate/legacy-on-modern/legacy-response.ts';
 import { openingOf } from '../protocol/translate/legacy-on-modern/opening.ts';
-import { idOf } from '../session/inbound.ts';
+import { idOf } from '../session/requests/client-requests.ts';
 import { Outbox } from './outbox.ts';
 import type { ServerSide } from './server-side.ts';
 import { type CallHost, TranslatedCall } from './translated-call.ts';

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { readTraceContext } from '../protocol/http/trace-context.ts';
 import { maxNameLength, nameOfCall } from '../protocol/message/call-name.ts';
 import type { Message } from '../protocol/message/message.ts';
-import { nameOf } from '../session/observer.ts';
+import { nameOf } from '../session/session-observer.ts';
 
 /** What the log says of a request beside how it was answered; each is undefined until it is known. */
 export interface LoggedRequest {

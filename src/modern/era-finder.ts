@@ -3,7 +3,7 @@ import type { Reason } from '../protocol/faults.ts';
 import { type ForwardedHeaders, noHeaders } from '../protocol/http/forwarded-headers.ts';
 import type { Era } from '../protocol/revisions.ts';
 import { differsByClient, type Server } from '../server/server.ts';
-import { reasonOfFailedStart } from '../session/lost-calls.ts';
+import { reasonOfFailedStart } from '../session/requests/lost-calls.ts';
 import { type EraProbe, type ProbeOutcome, probeEra } from './era-probe.ts';
 import type { ModernObserver } from './observer.ts';
 

@@ -7,7 +7,7 @@ import type { Message } from '../protocol/message/message.ts';
 import type { LogLevel } from '../protocol/modern/log-levels.ts';
 import { listenResult, renumber } from '../protocol/modern/renumber.ts';
 import { differsByClient, type Server } from '../server/server.ts';
-import { reasonOfLoss } from '../session/lost-calls.ts';
+import { reasonOfLoss } from '../session/requests/lost-calls.ts';
 import { contain } from '../util/boundary.ts';
 import { type Cancel, newCall, type Origin, type SharedCall, SharedCalls } from './calls.ts';
 import { Deliveries } from './deliveries.ts';

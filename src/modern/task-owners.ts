@@ -6,7 +6,7 @@ import { findPlace, replaceParts, valueAt } from '../protocol/json/splice.ts';
 import { type Message, placeOf } from '../protocol/message/message.ts';
 import { clientCapabilitiesKey } from '../protocol/modern/envelope.ts';
 import type { Principal } from '../protocol/principal.ts';
-import { coversAll } from '../session/used-scopes.ts';
+import { coversAll } from '../session/record/used-scopes.ts';
 
 /** Who sends a request, where the gateway knows its users. */
 export interface Asker {

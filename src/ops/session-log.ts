@@ -1,5 +1,5 @@
-import type { SessionObserver } from '../session/observer.ts';
-import type { SessionEnd } from '../session/session-end.ts';
+import type { SessionEnd } from '../session/end-reason.ts';
+import type { SessionObserver } from '../session/session-observer.ts';
 import { StoreUnavailable } from '../store/store-unavailable.ts';
 import { faultField } from './fault-log.ts';
 import { failureOf } from './health/server-failure.ts';

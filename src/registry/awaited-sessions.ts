@@ -2,8 +2,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Reason } from '../protocol/faults.ts';
 import type { EventId } from '../protocol/wire/event-id.ts';
 import type { Reply } from '../reply/reply.ts';
+import type { Visitor } from '../session/lookup.ts';
 import type { SessionHandle } from '../session/session-handle.ts';
-import type { Visitor } from '../session/visitor.ts';
 
 /** What those who expect a session need of their instance. */
 export interface ExpectedOptions {

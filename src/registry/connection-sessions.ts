@@ -3,12 +3,12 @@ import type { Reason } from '../protocol/faults.ts';
 import type { Message } from '../protocol/message/message.ts';
 import type { Quotas, SessionOf } from '../quota/quotas.ts';
 import type { Reply } from '../reply/reply.ts';
-import type { SessionObserver } from '../session/observer.ts';
+import type { SessionEnd } from '../session/end-reason.ts';
+import type { Visitor } from '../session/lookup.ts';
 import { Session } from '../session/session.ts';
-import type { SessionEnd } from '../session/session-end.ts';
 import { keyOfId } from '../session/session-key.ts';
-import { alone, type SessionOptions, type SessionParts } from '../session/session-parts.ts';
-import type { Visitor } from '../session/visitor.ts';
+import type { SessionObserver } from '../session/session-observer.ts';
+import { alone, type SessionOptions, type SessionParts } from '../session/session-options.ts';
 import type { Store } from '../store/store.ts';
 
 /** What sessions of connections need of those around them. */

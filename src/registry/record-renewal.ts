@@ -1,4 +1,4 @@
-import type { SessionObserver } from '../session/observer.ts';
+import type { SessionObserver } from '../session/session-observer.ts';
 import type { Store } from '../store/store.ts';
 
 /** The store is told that the sessions here go on so often within the life of a record. */

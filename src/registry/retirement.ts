@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Server } from '../server/server.ts';
+import type { SessionEnd } from '../session/end-reason.ts';
 import type { Session } from '../session/session.ts';
-import type { SessionEnd } from '../session/session-end.ts';
 import { detach } from '../util/boundary.ts';
 
 /** How long what is left of a server may go on, in milliseconds. */

@@ -11,13 +11,13 @@ import { noQuotas, type ProcessOf, type Quotas, type SessionOf } from '../quota/
 import type { Seat } from '../quota/session-permit.ts';
 import type { Headers, Reply } from '../reply/reply.ts';
 import type { Server } from '../server/server.ts';
-import type { Adoption } from '../session/adoption.ts';
-import { nameOf, type SessionObserver } from '../session/observer.ts';
+import { hasGivenKey, isRevisionOf, type Visitor } from '../session/lookup.ts';
+import type { Adoption } from '../session/record/adoption.ts';
 import { Session, type SessionStart } from '../session/session.ts';
 import type { SessionHandle } from '../session/session-handle.ts';
 import { keyOfId, keyOfToken } from '../session/session-key.ts';
-import { alone, type SessionOptions, type SessionParts } from '../session/session-parts.ts';
-import { hasGivenKey, isRevisionOf, type Visitor } from '../session/visitor.ts';
+import { nameOf, type SessionObserver } from '../session/session-observer.ts';
+import { alone, type SessionOptions, type SessionParts } from '../session/session-options.ts';
 import type { WaitingMail } from '../store/instances.ts';
 import type { Store } from '../store/store.ts';
 import { contain, detach } from '../util/boundary.ts';

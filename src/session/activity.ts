@@ -1,5 +1,5 @@
 import type { Calls } from '../call/call-table.ts';
-import type { ServerRequests } from './server-requests.ts';
+import type { ServerRequests } from './requests/server-requests.ts';
 
 /**
  * Whether anything of a session is under way: a call in flight, or a task that one side works on for the other, though

@@ -1,5 +1,5 @@
-import type { ClientState } from './client-state.ts';
-import type { Conversation } from './conversation.ts';
+import type { Conversation } from './pipeline.ts';
+import type { ClientState } from './record/client-state.ts';
 
 /** For how long nothing has come of a session. */
 export class Idleness {

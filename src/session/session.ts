@@ -11,20 +11,20 @@ import type { Server } from '../server/server.ts';
 import { type Registration, SessionExists } from '../store/session-records.ts';
 import { StoreUnavailable } from '../store/store-unavailable.ts';
 import { detach } from '../util/boundary.ts';
-import type { Adoption } from './adoption.ts';
-import { type ClientKind, ClientState } from './client-state.ts';
-import { Conversation } from './conversation.ts';
-import type { Refusal } from './event-writer.ts';
-import { type Glance, glanceAt } from './glance.ts';
+import { endCall, faultBeforeStart, isForGood, type SessionEnd } from './end-reason.ts';
+import type { Refusal } from './events/event-writer.ts';
 import { Idleness } from './idleness.ts';
-import { nameOf, type SessionName, tellFailure } from './observer.ts';
-import { Proof } from './proof.ts';
-import { RecordKeeper } from './record-keeper.ts';
-import { endCall, faultBeforeStart, isForGood, type SessionEnd } from './session-end.ts';
+import { hasGivenKey } from './lookup.ts';
+import { Conversation } from './pipeline.ts';
+import type { Adoption } from './record/adoption.ts';
+import { type ClientKind, ClientState } from './record/client-state.ts';
+import { RecordKeeper } from './record/record.ts';
+import { Proof } from './record/takeover-proof.ts';
+import { UsedScopes } from './record/used-scopes.ts';
 import type { Post, SessionHandle } from './session-handle.ts';
-import type { SessionParts } from './session-parts.ts';
-import { UsedScopes } from './used-scopes.ts';
-import { hasGivenKey } from './visitor.ts';
+import { nameOf, type SessionName, tellFailure } from './session-observer.ts';
+import type { SessionParts } from './session-options.ts';
+import { type Glance, glanceAt } from './session-snapshot.ts';
 
 /** How a session begins: with a client's `initialize`, or where an earlier owner left it. */
 export interface SessionStart extends ClientKind {

@@ -11,7 +11,7 @@ import { createWebServer } from '../../src/http/web-server.ts';
 import { createFaultReporter, shownFault } from '../../src/ops/fault-log.ts';
 import { Flow } from '../../src/ops/status/flow.ts';
 import { Sweep } from '../../src/registry/sweep.ts';
-import { Router } from '../../src/session/router.ts';
+import { Router } from '../../src/session/requests/attribution.ts';
 import { createRedisChanges, type RedisChangesParts } from '../../src/store/redis/shared/redis-changes.ts';
 import { Followers } from '../../src/store/shared/followers.ts';
 import { StoreUnavailable } from '../../src/store/store-unavailable.ts';

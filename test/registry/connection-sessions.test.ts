@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { Sessions, type SessionsOptions } from '../../src/registry/sessions.ts';
-import type { SessionEnd } from '../../src/session/session-end.ts';
+import type { SessionEnd } from '../../src/session/end-reason.ts';
 import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
 import { StoreUnavailable } from '../../src/store/store-unavailable.ts';
 import {

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { Renewal } from '../../src/registry/record-renewal.ts';
-import type { SessionObserver } from '../../src/session/observer.ts';
+import type { SessionObserver } from '../../src/session/session-observer.ts';
 import type { Store } from '../../src/store/store.ts';
 
 const ttlMs = 3_600_000;

@@ -1,12 +1,12 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { Reason } from '../../src/protocol/faults.ts';
 import { parseEventId } from '../../src/protocol/wire/event-id.ts';
-import type { SessionEnd } from '../../src/session/session-end.ts';
+import type { SessionEnd } from '../../src/session/end-reason.ts';
 import { epoch } from '../contract/log-writer.ts';
 import { readMessage } from '../support/fake-backend.ts';
 import { acceptsJson, createFakeReply } from '../support/fake-reply.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { adopt, key, progress } from './adoption-fixture.ts';
+import { adopt, key, progress } from './record/adoption-fixture.ts';
 import * as fixture from './session-fixture.ts';
 import { errorTo, note, request, response, turn } from './session-fixture.ts';
 

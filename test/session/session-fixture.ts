@@ -1,8 +1,8 @@
 import { expect } from 'vitest';
 import type { Server } from '../../src/server/server.ts';
-import type { Dropped, SessionObserver } from '../../src/session/observer.ts';
-import type { SessionEnd } from '../../src/session/session-end.ts';
-import type { SessionOptions } from '../../src/session/session-parts.ts';
+import type { SessionEnd } from '../../src/session/end-reason.ts';
+import type { Dropped, SessionObserver } from '../../src/session/session-observer.ts';
+import type { SessionOptions } from '../../src/session/session-options.ts';
 import { createFakeServer, type FakeServer } from '../support/fake-backend.ts';
 import { createInbox, type Inbox } from '../support/wait-for.ts';
 

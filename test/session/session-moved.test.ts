@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { readMessage } from '../support/fake-backend.ts';
 import { acceptsJson, createFakeReply } from '../support/fake-reply.ts';
-import { adopt, key, progress } from './adoption-fixture.ts';
+import { adopt, key, progress } from './record/adoption-fixture.ts';
 import { note, request, turn } from './session-fixture.ts';
 
 describe('a session that another instance has taken', () => {

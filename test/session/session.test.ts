@@ -1,11 +1,11 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { Sessions, type SessionsOptions } from '../../src/registry/sessions.ts';
 import type { Server } from '../../src/server/server.ts';
-import type { SessionObserver } from '../../src/session/observer.ts';
+import type { SessionEnd } from '../../src/session/end-reason.ts';
 import { Session } from '../../src/session/session.ts';
-import type { SessionEnd } from '../../src/session/session-end.ts';
 import { keyOfId } from '../../src/session/session-key.ts';
-import type { SessionParts } from '../../src/session/session-parts.ts';
+import type { SessionObserver } from '../../src/session/session-observer.ts';
+import type { SessionParts } from '../../src/session/session-options.ts';
 import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
 import { StoreUnavailable } from '../../src/store/store-unavailable.ts';
 import { createFakeServer, type FakeBackend, readMessage } from '../support/fake-backend.ts';

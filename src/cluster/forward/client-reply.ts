@@ -5,7 +5,7 @@ import { encodeEvents, encodeLastWord, encodeMessage, encodeRetry, noData } from
 import { PassedReply } from '../../reply/forwarding-reply.ts';
 import type { EventSink, Headers, Reply } from '../../reply/reply.ts';
 import { lastWordOn } from '../../reply/unresumable-stream.ts';
-import { returnWindowMs } from '../../session/streams.ts';
+import { returnWindowMs } from '../../session/events/streams.ts';
 
 /**
  * A client's response that may be answered by several owners of the session in turn, or that begins before it is known who

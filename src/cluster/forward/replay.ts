@@ -1,7 +1,7 @@
 import { type EventId, formatEventId, toldSeq } from '../../protocol/wire/event-id.ts';
 import { encodeEvents, noData } from '../../protocol/wire/sse.ts';
-import { bytesPerWrite, eventsPerRead, upTo } from '../../session/feed.ts';
-import { patientLog } from '../../session/patient-log.ts';
+import { bytesPerWrite, eventsPerRead, upTo } from '../../session/events/cursor.ts';
+import { patientLog } from '../../session/events/patient-log.ts';
 import type { EventLog } from '../../store/event-log.ts';
 import type { ContinuedReply } from './client-reply.ts';
 

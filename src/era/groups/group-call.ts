@@ -7,7 +7,7 @@ import { type Renumbered, restoreId, restoreToken } from '../../protocol/modern/
 import { needOf } from '../../protocol/translate/modern-on-legacy/askable.ts';
 import type { Opened } from '../../protocol/translate/modern-on-legacy/legacy-discovery.ts';
 import { comparePositions, type EventId } from '../../protocol/wire/event-id.ts';
-import { ServerRequests } from '../../session/server-requests.ts';
+import { ServerRequests } from '../../session/requests/server-requests.ts';
 import { StoreUnavailable } from '../../store/store-unavailable.ts';
 import { detach } from '../../util/boundary.ts';
 import type { StateContent } from '../request-state.ts';

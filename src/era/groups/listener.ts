@@ -5,7 +5,7 @@ import { type Message, placeOf, readOwn } from '../../protocol/message/message.t
 import { changesFor } from '../../protocol/modern/missed-changes.ts';
 import { listenResult } from '../../protocol/modern/renumber.ts';
 import { acknowledgementOf, agreedFilter, type Filter, readFilter } from '../../protocol/modern/subscription-filter.ts';
-import { renewHoldsMs } from '../../session/holds.ts';
+import { renewHoldsMs } from '../../session/group/subscription-leases.ts';
 import type { GroupWishes, SessionHandle } from '../../session/session-handle.ts';
 import type { Changes } from '../../store/shared/changes.ts';
 import { StoreUnavailable } from '../../store/store-unavailable.ts';

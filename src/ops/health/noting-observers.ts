@@ -1,5 +1,5 @@
 import type { ModernObserver } from '../../modern/observer.ts';
-import type { SessionObserver } from '../../session/observer.ts';
+import type { SessionObserver } from '../../session/session-observer.ts';
 import { failureOf } from './server-failure.ts';
 import type { ServerHealth } from './server-health.ts';
 

@@ -1,5 +1,5 @@
 import { allReasons, entryOf } from '../../protocol/faults.ts';
-import type { SessionEnd } from '../../session/session-end.ts';
+import type { SessionEnd } from '../../session/end-reason.ts';
 import type { Seam } from '../../util/boundary.ts';
 import { methodLabel, methodsOf, outcomesOf } from './methods.ts';
 

@@ -1,6 +1,6 @@
 import type { ModernObserver } from '../../modern/observer.ts';
-import type { SessionObserver } from '../../session/observer.ts';
-import type { SessionEnd } from '../../session/session-end.ts';
+import type { SessionEnd } from '../../session/end-reason.ts';
+import type { SessionObserver } from '../../session/session-observer.ts';
 import { StoreUnavailable } from '../../store/store-unavailable.ts';
 import type { Metrics } from './metrics.ts';
 

@@ -1,5 +1,5 @@
 import type { ModernObserver } from '../../modern/observer.ts';
-import type { SessionName, SessionObserver } from '../../session/observer.ts';
+import type { SessionName, SessionObserver } from '../../session/session-observer.ts';
 
 /** What happens seldom enough to be looked at one by one. */
 export type HappeningKind =

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import type { SessionName } from '../../session/observer.ts';
+import type { SessionName } from '../../session/session-observer.ts';
 import { keyOf } from './backend-owner.ts';
 
 /** How it is known that a page is gone, and what is done then. */

@@ -1,5 +1,5 @@
 import type { ModernObserver } from '../../modern/observer.ts';
-import type { SessionObserver, StreamObserver } from '../../session/observer.ts';
+import type { SessionObserver, StreamObserver } from '../../session/session-observer.ts';
 import { both } from '../both.ts';
 import { CallRates } from './call-rates.ts';
 import { Flow } from './flow.ts';

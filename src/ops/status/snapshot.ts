@@ -1,4 +1,4 @@
-import type { Glance } from '../../session/glance.ts';
+import type { Glance } from '../../session/session-snapshot.ts';
 import type { Plots, Totals } from './call-rates.ts';
 import type { InstanceSummary } from './instances.ts';
 import type { StderrLine } from './stderr-lines.ts';

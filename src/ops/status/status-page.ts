@@ -1,8 +1,8 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Logger } from 'pino';
 import type { FindEndpoint } from '../../http/router.ts';
-import { nameOf, type SessionName } from '../../session/observer.ts';
 import { keyOfId } from '../../session/session-key.ts';
+import { nameOf, type SessionName } from '../../session/session-observer.ts';
 import type { Changes } from '../../store/shared/changes.ts';
 import { detach } from '../../util/boundary.ts';
 import { StatusActions } from './actions.ts';

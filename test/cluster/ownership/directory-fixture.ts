@@ -2,7 +2,7 @@ import { onTestFinished, vi } from 'vitest';
 import { Directory } from '../../../src/cluster/ownership/directory.ts';
 import type { Lease } from '../../../src/cluster/ownership/lease.ts';
 import type { Server } from '../../../src/server/server.ts';
-import type { Adoption } from '../../../src/session/adoption.ts';
+import type { Adoption } from '../../../src/session/record/adoption.ts';
 import type { Session } from '../../../src/session/session.ts';
 import type { SessionHandle } from '../../../src/session/session-handle.ts';
 import { createMemoryStore } from '../../../src/store/memory/memory-store.ts';

@@ -7,7 +7,7 @@ import { configuredKeys, type StateKeys } from '../../../src/era/state-keys.ts';
 import { type Envelope, readEnvelope } from '../../../src/protocol/modern/envelope.ts';
 import type { Principal } from '../../../src/protocol/principal.ts';
 import { Sessions } from '../../../src/registry/sessions.ts';
-import type { SessionOptions } from '../../../src/session/session-parts.ts';
+import type { SessionOptions } from '../../../src/session/session-options.ts';
 import { createMemoryStore } from '../../../src/store/memory/memory-store.ts';
 import { ChangeTeller } from '../../../src/store/shared/change-throttle.ts';
 import type { Outcomes } from '../../../src/store/shared/outcomes.ts';

@@ -1,0 +1,62 @@
+import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
+
+/** A message and the headers that go with it; see `Upstream.send`. */
+export interface WaitingMessage {
+  readonly message: Buffer;
+  readonly headers: ForwardedHeaders | undefined;
+}
+
+/** What the messages that wait for a server need. */
+export interface WaitingOptions {
+  /** They have no more bytes than this in all (P8). */
+  readonly maxBytes: number;
+  /** None waits longer than this, in milliseconds; undefined if something else ends the wait. */
+  readonly maxMs: number | undefined;
+  /** A message has waited too long: it is not sent any more. */
+  onExpired(message: Buffer): void;
+}
+
+/** The messages of a session that wait for its server to be back, in order. */
+export class Waiting {
+  readonly #options: WaitingOptions;
+  #entries: (WaitingMessage & { readonly since: number })[] = [];
+  #bytes = 0;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(options: WaitingOptions) {
+    this.#options = options;
+  }
+
+  /** False if there is no room for the message. */
+  add({ message, headers }: WaitingMessage): boolean {
+    if (this.#bytes + message.length > this.#options.maxBytes) return false;
+    this.#entries.push({ message, headers, since: performance.now() });
+    this.#bytes += message.length;
+    const { maxMs } = this.#options;
+    if (maxMs !== undefined) this.#timer ??= setTimeout(() => this.#expire(maxMs), maxMs);
+    return true;
+  }
+
+  /** Takes all messages out. */
+  takeAll(): readonly WaitingMessage[] {
+    const entries = this.#entries;
+    this.#entries = [];
+    this.#bytes = 0;
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    return entries;
+  }
+
+  #expire(maxMs: number): void {
+    const newest = performance.now() - maxMs;
+    const fresh = this.#entries.findIndex(({ since }) => since > newest);
+    const expired = this.#entries.splice(0, fresh < 0 ? this.#entries.length : fresh);
+    const [next] = this.#entries;
+    // A timer can run early by a part of a millisecond.
+    this.#timer = next && setTimeout(() => this.#expire(maxMs), Math.ceil(next.since - newest));
+    for (const { message } of expired) {
+      this.#bytes -= message.length;
+      this.#options.onExpired(message);
+    }
+  }
+}

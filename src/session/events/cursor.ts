@@ -1,0 +1,163 @@
+import { comparePositions, formatEventId, type Position } from '../../protocol/wire/event-id.ts';
+import { encodeEvents } from '../../protocol/wire/sse.ts';
+import type { EventSink } from '../../reply/reply.ts';
+import type { EventLog, StoredEvent } from '../../store/event-log.ts';
+
+/** What a feed needs. */
+export interface FeedOptions {
+  readonly log: EventLog;
+  readonly key: string;
+  readonly stream: number;
+  /** The place of the last event that the client has; undefined to begin with the stream's oldest. */
+  readonly after: Position | undefined;
+  readonly sink: EventSink;
+  /** What the ids of its events end with; see `EventId.requests`. */
+  readonly requests?: string | undefined;
+  /** The reconnection time that priming events carry. */
+  readonly retryMs: number;
+  /** How long a client may not read before its connection is cut; it can resume from the log (P8). */
+  readonly slowReaderMs: number;
+  /** Events that the client has not seen are no longer kept. Return `true` to go on with the oldest that are. */
+  onBroken(sink: EventSink): boolean;
+  /** A client that lagged has caught up with the log. */
+  onCaughtUp(): void;
+  /** So many events were written: as they came, or from the log. */
+  onWritten?(count: number, source: 'live' | 'replayed'): void;
+  /** The log could not be read, so that the feed is of no use any more. */
+  onFailed(cause: unknown): void;
+  /** The connection is gone; called once. */
+  onClosed(): void;
+}
+
+/** How many events one read of the log takes: enough for throughput, few enough to stay small in memory. */
+export const eventsPerRead = 256;
+
+/** How much of a read is written at once: the rest is read again, so that one slow client holds neither memory nor the loop. */
+export const bytesPerWrite = 256 * 1024;
+
+/**
+ * Brings one stream's events to one connection, in order, without gap and without duplicate (P4). It knows the place of
+ * the last event it wrote: an event that follows it directly is written as it comes; after a resume, or when the client
+ * was too slow, the feed reads from the log until it has caught up. No event waits in memory for a slow client.
+ */
+export class Feed {
+  readonly stream: number;
+  /** On the monotonic clock, in milliseconds. */
+  readonly openedAt = performance.now();
+  /** The place of the last event written to the connection. */
+  cursor: Position | undefined;
+  /** Events and bytes stored since the client stopped keeping up. */
+  lag = { events: 0, bytes: 0 };
+  readonly #options: FeedOptions;
+  #state: 'live' | 'reading' | 'blocked' | 'closed' = 'reading';
+  #readAgain = false;
+  #slowTimer: NodeJS.Timeout | undefined;
+
+  /** `live` says that the stream has no event yet that this connection lacks, so that nothing need be read. */
+  constructor(options: FeedOptions, live: boolean) {
+    this.stream = options.stream;
+    this.cursor = options.after;
+    this.#options = options;
+    options.sink.onDrain(() => this.#unblock());
+    options.sink.onClose(() => this.#closed());
+    if (live) this.#state = 'live';
+    else this.#read();
+  }
+
+  get sink(): EventSink {
+    return this.#options.sink;
+  }
+
+  /** Takes events of this stream that were just stored. */
+  push(events: readonly StoredEvent[]): void {
+    if (this.#state === 'live' && follows(events[0]?.previous, this.cursor)) {
+      this.#write(events, 'live');
+      return;
+    }
+    if (this.#state === 'closed') return;
+    this.lag.events += events.length;
+    for (const event of events) this.lag.bytes += event.data.length;
+    this.#readAgain = true;
+    if (this.#state === 'live') this.#read();
+  }
+
+  /** Ends the connection in order. */
+  close(): void {
+    if (this.#state === 'closed') return;
+    this.#options.sink.end();
+    this.#closed();
+  }
+
+  #read(): void {
+    this.#catchUp().catch((cause: unknown) => this.#options.onFailed(cause));
+  }
+
+  async #catchUp(): Promise<void> {
+    const { log, key, stream, sink, onBroken } = this.#options;
+    this.#state = 'reading';
+    while (this.#state === 'reading') {
+      this.#readAgain = false;
+      const read = await log.read(key, stream, this.cursor, eventsPerRead);
+      if (this.#state !== 'reading') return;
+      if (read.outcome !== 'ok') {
+        // The stream has had no event yet: there is nothing to catch up with.
+        if (!this.#readAgain) return this.#caughtUp();
+        continue;
+      }
+      if (read.broken && !onBroken(sink)) return this.close();
+      const events = upTo(read.events, bytesPerWrite);
+      if (events.length > 0) this.#write(events, 'replayed');
+      else this.cursor = read.newest ?? this.cursor; // a break that was told is not told again
+      const atTail = read.atTail && events.length === read.events.length;
+      if (atTail && read.ended) return this.close();
+      if (atTail && !this.#readAgain && this.#state === 'reading') return this.#caughtUp();
+    }
+  }
+
+  #caughtUp(): void {
+    this.#state = 'live';
+    this.lag = { events: 0, bytes: 0 };
+    this.#options.onCaughtUp();
+  }
+
+  #write(events: readonly StoredEvent[], source: 'live' | 'replayed'): void {
+    const newest = events.at(-1);
+    if (newest === undefined) return;
+    const { stream, sink, requests = '', retryMs, slowReaderMs } = this.#options;
+    const { epoch, seq } = newest;
+    this.#options.onWritten?.(events.length, source);
+    const keepsUp = sink.write(encodeEvents(events, retryMs, requests), formatEventId(stream, { epoch, seq }));
+    this.cursor = { epoch, seq };
+    if (newest.last) this.close();
+    else if (!keepsUp && this.#state !== 'closed') {
+      this.#state = 'blocked';
+      this.#slowTimer = setTimeout(() => sink.cut(), slowReaderMs);
+    }
+  }
+
+  #unblock(): void {
+    if (this.#state !== 'blocked') return;
+    clearTimeout(this.#slowTimer);
+    this.#read();
+  }
+
+  #closed(): void {
+    if (this.#state === 'closed') return;
+    this.#state = 'closed';
+    clearTimeout(this.#slowTimer);
+    this.#options.onClosed();
+  }
+}
+
+/** The first events, up to so many bytes, and at least one. */
+export function upTo(events: readonly StoredEvent[], maxBytes: number): readonly StoredEvent[] {
+  let bytes = 0;
+  const end = events.findIndex(({ data }, index) => {
+    bytes += data.length;
+    return bytes > maxBytes && index > 0;
+  });
+  return end < 0 ? events : events.slice(0, end);
+}
+
+const follows = (previous: Position | undefined, cursor: Position | undefined): boolean =>
+  previous === undefined || cursor === undefined ? previous === cursor : comparePositions(previous, cursor) === 0;

@@ -1,0 +1,55 @@
+import { Answer, type AnswerHost } from '../../call/legacy-answer.ts';
+import type { RequestId } from '../../protocol/faults.ts';
+import { encodeMessage } from '../../protocol/wire/sse.ts';
+import type { EventSink, Headers, Reply } from '../../reply/reply.ts';
+import type { SessionOptions } from '../session-options.ts';
+
+/** What such a stream tells. */
+export interface UnloggedStreamOptions {
+  onUndeliverable(): void;
+  /** The client does not keep up, or does again: nothing else bounds what waits for it. */
+  onBlocked(isBlocked: boolean): void;
+}
+
+/**
+ * The stream of an answer that cannot be resumed: that of `initialize`. Before it is answered the session has no record
+ * to log events in, so they go out without an id (P5).
+ */
+function createUnloggedStream({ onUndeliverable, onBlocked }: UnloggedStreamOptions): AnswerHost {
+  let sink: EventSink | undefined;
+  return {
+    openStream(opened) {
+      sink = opened;
+      opened?.onDrain(() => onBlocked(false));
+      return 0;
+    },
+    emit(_stream, text, last) {
+      if (sink?.write(encodeMessage(text)) === false) onBlocked(true);
+      if (last) sink?.end();
+    },
+    flush: () => undefined,
+    onUndeliverable,
+  };
+}
+
+/**
+ * The answer to `initialize`.
+ * @param headers of a successful answer
+ */
+export function createOpeningAnswer(
+  id: RequestId,
+  reply: Reply,
+  headers: Headers | undefined,
+  { commitAfterMs, maxEventBytes }: Pick<SessionOptions, 'commitAfterMs' | 'maxEventBytes'>,
+  stream: UnloggedStreamOptions,
+): Answer {
+  return new Answer(createUnloggedStream(stream), {
+    reply,
+    ids: [id],
+    isBatch: false,
+    primes: false,
+    upgradeAfterMs: commitAfterMs,
+    maxEventBytes,
+    ...(headers && { headers }),
+  });
+}

@@ -1,0 +1,61 @@
+import type { Principal } from '../protocol/principal.ts';
+import type { Server } from '../server/server.ts';
+import type { Store } from '../store/store.ts';
+import type { SessionEnd } from './end-reason.ts';
+import type { SessionName, SessionObserver } from './session-observer.ts';
+
+/** A server whose backends the observer sees, in the session of this name. */
+export const seenBy = (observer: SessionObserver, server: Server, name: SessionName): Server =>
+  observer.seeBackends === undefined ? server : { ...server, open: observer.seeBackends(name, server.open) };
+
+/** Times and sizes that hold for every session; `docs/reference/configuration.md` explains each. */
+export interface SessionOptions {
+  readonly upgradeAfterMs: number;
+  readonly commitAfterMs: number;
+  readonly cancelGraceMs: number;
+  readonly requestIdleMs: number;
+  readonly requestMaxMs: number;
+  readonly maxCalls: number;
+  /** The same for a session that many clients share. */
+  readonly maxSharedCalls: number;
+  readonly retryMs: number;
+  readonly slowReaderMs: number;
+  readonly streamMaxAgeMs: number;
+  readonly maxEventBytes: number;
+  readonly logMaxEvents: number;
+  readonly logMaxBytes: number;
+  readonly maxQueuedBytes: number;
+  /** How long a request waits for a store that is not available. */
+  readonly storeWaitMs: number;
+  /**
+   * The server of a group has said that something has changed, or, without a notification, anything may have: it was lost.
+   * @param topic of the group's clients
+   */
+  onGroupChange?(topic: string, notification: Buffer | undefined): void;
+}
+
+/** An instance that shares its store with nobody; see `SessionParts.instance`. */
+export const alone = { name: '', term: 0 };
+
+/** What a session is made of. */
+export interface SessionParts {
+  /** The session's name in the store: a hash of the id that clients know. */
+  readonly key: string;
+  readonly server: Server;
+  readonly principal: Principal;
+  /** The name of this instance, which is another one after each lapse of its lease, and the term; see `Lease`. */
+  instance(): { readonly name: string; readonly term: number };
+  readonly store: Store;
+  /** Aborted when the gateway stops and nothing more is asked of the store. */
+  readonly storeSignal: AbortSignal;
+  readonly options: SessionOptions;
+  readonly observer: SessionObserver;
+  /** A backend is opened: the first, or the next after a loss. */
+  onStart(): void;
+  /** The server has answered `initialize`, and the record is there. */
+  onReady(): void;
+  /** The session can no longer be used; what it started is still ending. */
+  onEnding(reason: SessionEnd): void;
+  /** Nothing of the session is left. */
+  onEnded(): void;
+}

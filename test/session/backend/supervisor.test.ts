@@ -1,0 +1,348 @@
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import type { BackendEnd } from '../../../src/backend/backend.ts';
+import type { Handshake } from '../../../src/protocol/handshake.ts';
+import type { Message } from '../../../src/protocol/message/message.ts';
+import { Upstream } from '../../../src/session/backend/supervisor.ts';
+import { ClientState } from '../../../src/session/record/client-state.ts';
+import { createFakeServer, type FakeBackend, readMessage } from '../../support/fake-backend.ts';
+
+const epoch = 5;
+const handshake: Handshake = { protocolVersion: '2025-11-25', capabilities: { tools: {} } };
+const initialize = { jsonrpc: '2.0', id: 'init', method: 'initialize' };
+const initialized = { jsonrpc: '2.0', method: 'notifications/initialized' };
+const welcome = { jsonrpc: '2.0', id: 'init', result: handshake };
+const message = (n: number | string): Buffer =>
+  Buffer.from(JSON.stringify({ jsonrpc: '2.0', method: 'x', params: { n } }));
+const note = (n: number | string) => JSON.parse(message(n).toString());
+
+/** An upstream whose losses are always restored, on a clock that the test moves. */
+function createFixture({ maxQueuedBytes = 1_000, answers = true, isAdopted = false, isRemote = false } = {}) {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const client = new ClientState(Buffer.from(JSON.stringify(initialize)));
+  client.sent(readMessage(initialized));
+  const lines: string[] = [];
+  const losses: BackendEnd[] = [];
+  const givenUp: string[] = [];
+  const away: BackendEnd[] = [];
+  const expired: (Message | undefined)[] = [];
+  const onRestored = vi.fn();
+  const fake = createFakeServer((sent, backend) => {
+    if (answers && sent['method'] === 'initialize') backend.says(welcome);
+  });
+  const upstream = new Upstream({
+    server: {
+      name: 's',
+      digest: 'd',
+      open: fake.open,
+      startTimeoutMs: 10_000,
+      isRemote,
+      onBackendExit: 'restore',
+      rerun: 'safe',
+    },
+    epoch,
+    isAdopted,
+    maxQueuedBytes,
+    onStart: () => undefined,
+    onLines: (some) => void lines.push(...some.map(String)),
+    onLost: (end) => {
+      losses.push(end);
+      upstream.restore(client, handshake);
+    },
+    onNeeded: () => upstream.restore(client, handshake),
+    onUnanswered: () => undefined,
+    onState: () => undefined,
+    onAway: (end) => void away.push(end),
+    onUnsent: (unsent) => void expired.push(unsent),
+    onRestored,
+    onFault: (cause) => expect.fail(String(cause)),
+    onGivenUp: (why) => void givenUp.push(why),
+  });
+  if (!isAdopted) upstream.open();
+  const sent = ({ sent: { items } }: FakeBackend): unknown[] => [...items];
+  const told = { lines, losses, givenUp, away, expired, onRestored };
+  return { upstream, fake, client, ...told, sent, pass: vi.advanceTimersByTimeAsync };
+}
+
+describe('a backend that hibernates', () => {
+  it('is closed, is no loss, and is restored when something is to be sent, which waits', async () => {
+    const { upstream, fake, losses, sent, onRestored, pass } = createFixture({ answers: false });
+    const first = fake.backend;
+    upstream.hibernate();
+    expect([first.isClosed, upstream.pid, losses]).toEqual([true, undefined, []]);
+    await pass(60_000);
+    expect(fake.backend).toBe(first);
+    expect(upstream.send(message(1))).toBe('sent');
+    await pass(0);
+    expect(fake.backend).not.toBe(first);
+    fake.backend.says(welcome);
+    expect(sent(fake.backend)).toEqual([initialize, initialized, note(1)]);
+    expect([upstream.incarnation, onRestored.mock.calls.length]).toEqual([`${epoch}-1`, 1]);
+    expect(upstream.restoration).toEqual({ isWaking: true, losses: 0 });
+    fake.backend.ends();
+    await pass(0);
+    fake.backend.says(welcome);
+    expect(upstream.restoration).toMatchObject({ isWaking: false, losses: 1 });
+  });
+
+  it('[P8] is never a crash loop, however often it wakes; failures to start are', async () => {
+    const { upstream, fake, givenUp, pass } = createFixture();
+    for (let n = 0; n < 20; n++) {
+      upstream.hibernate();
+      upstream.send(message(n));
+      await pass(0);
+      expect(upstream.state).toBe('live');
+    }
+    for (let n = 0; n < 6; n++) {
+      fake.backend.ends();
+      await pass(0);
+    }
+    expect(givenUp).toEqual(['crash_loop']);
+  });
+
+  it('is not started again before the last one is gone', async () => {
+    const { upstream, fake, pass } = createFixture();
+    const first = fake.backend;
+    const gone = first.holdClose();
+    upstream.hibernate();
+    upstream.send(message(1));
+    await pass(1_000);
+    expect(fake.backend).toBe(first);
+    gone();
+    await pass(0);
+    expect(fake.backend).not.toBe(first);
+  });
+});
+
+describe('a lost backend', () => {
+  it('[F12] is replaced at once by one that is told initialize and, after its answer, the rest; then what waited', async () => {
+    const { upstream, fake, client, sent, onRestored, pass } = createFixture({ answers: false });
+    client.answered('logging/setLevel', Buffer.from('{"jsonrpc":"2.0","id":3,"method":"logging/setLevel"}'), {
+      isError: false,
+    });
+    expect([upstream.incarnation, upstream.pid]).toEqual(['', 1000]);
+    fake.backend.ends();
+    for (const n of [1, 2]) expect(upstream.send(message(n))).toBe('sent');
+    await pass(0);
+    expect(sent(fake.backend)).toEqual([initialize]);
+    fake.backend.says(welcome);
+    expect(sent(fake.backend).slice(1)).toEqual([
+      initialized,
+      { jsonrpc: '2.0', id: expect.any(String), method: 'logging/setLevel' },
+      note(1),
+      note(2),
+    ]);
+    expect([upstream.incarnation, upstream.pid]).toEqual([`${epoch}-1`, 1001]);
+    expect(onRestored).toHaveBeenCalledTimes(1);
+  });
+
+  it('[F12] answers to the replay reach nobody, once; all else does, what came before the answer too', async () => {
+    const { fake, client, lines, sent, pass } = createFixture({ answers: false });
+    client.answered('logging/setLevel', Buffer.from('{"jsonrpc":"2.0","id":3,"method":"logging/setLevel"}'), {
+      isError: false,
+    });
+    fake.backend.ends();
+    await pass(0);
+    fake.backend.says(note('early'), 'noise', welcome, note('same burst'));
+    const { id } = sent(fake.backend)[2] as { id: string };
+    fake.backend.says({ jsonrpc: '2.0', id, result: {} }, note('a'), { jsonrpc: '2.0', id, result: 'again' });
+    expect(lines).toEqual([
+      ...[JSON.stringify(note('early')), 'noise', JSON.stringify(note('same burst')), JSON.stringify(note('a'))],
+      JSON.stringify({ jsonrpc: '2.0', id, result: 'again' }),
+    ]);
+  });
+
+  it('[F12] the client is initialized once, also if it says so only while the backend is restored', async () => {
+    const { upstream, fake, client, sent, pass } = createFixture();
+    fake.backend.ends();
+    client.sent(readMessage(initialized));
+    upstream.send(Buffer.from(JSON.stringify(initialized)));
+    await pass(0);
+    // It had said so before too: what is replayed is what was said up to the loss, what waits is said again.
+    expect(sent(fake.backend)).toEqual([initialize, initialized, initialized]);
+    const late = createFixture();
+    const client2 = new ClientState(Buffer.from(JSON.stringify(initialize)));
+    late.upstream.restore(client2, handshake);
+    client2.sent(readMessage(initialized));
+    late.upstream.send(Buffer.from(JSON.stringify(initialized)));
+    await late.pass(0);
+    expect(late.sent(late.fake.backend)).toEqual([initialize, initialized]);
+  });
+
+  it('[F12] [P8] what waits has a limit, and there is room again after the restore', async () => {
+    const { upstream, fake, pass } = createFixture({ maxQueuedBytes: message(1).length * 2 });
+    fake.backend.ends();
+    expect([1, 2, 3].map((n) => upstream.send(message(n)))).toEqual(['sent', 'sent', 'full']);
+    await pass(0);
+    expect(upstream.send(message(4))).toBe('sent');
+    fake.backend.ends();
+    expect([5, 6, 7].map((n) => upstream.send(message(n)))).toEqual(['sent', 'sent', 'full']);
+  });
+
+  it('[F12] [P8] a new one that says too much before it answers initialize is ended, and is no start', async () => {
+    const { fake, lines, pass } = createFixture({ answers: false });
+    fake.backend.ends();
+    await pass(0);
+    const talkative = fake.backend;
+    for (let n = 0; n < 40; n++) talkative.says(JSON.stringify(note('x'.repeat(100_000))));
+    expect(talkative.isClosed).toBe(true);
+    await pass(300);
+    expect(fake.opened).toHaveLength(3);
+    expect(lines).toEqual([]);
+  });
+
+  it('[F12] stays paused if it was, and is read again when it is resumed', async () => {
+    const { upstream, fake, pass } = createFixture();
+    upstream.pause();
+    fake.backend.ends();
+    await pass(0);
+    expect(fake.backend.isPaused).toBe(true);
+    upstream.resume();
+    expect(fake.backend.isPaused).toBe(false);
+  });
+});
+
+describe('an upstream of a session that was taken over', () => {
+  it('[F12] has no backend until it is restored; what is sent before waits, and its number is nobody’s', async () => {
+    const { upstream, fake, client, sent, onRestored, pass } = createFixture({ isAdopted: true });
+    expect([fake.opened, upstream.incarnation, upstream.pid]).toEqual([[], `${epoch}-0`, undefined]);
+    expect(upstream.send(message(1))).toBe('sent');
+    upstream.restore(client, handshake);
+    await pass(0);
+    expect(sent(fake.backend)).toEqual([initialize, initialized, note(1)]);
+    expect([onRestored.mock.calls.length, upstream.incarnation]).toEqual([1, `${epoch}-1`]);
+  });
+});
+
+describe('a backend that does not start again', () => {
+  it('[F12] is tried with growing pauses, and given up after the fifth; the messages were not sent', async () => {
+    const { upstream, fake, givenUp, losses, pass } = createFixture({ answers: false });
+    fake.backend.ends();
+    for (const pauseMs of [0, 250, 500, 1_000, 2_000]) {
+      const before = fake.opened.length;
+      await pass(Math.max(0, pauseMs - 1));
+      if (pauseMs > 0) expect(fake.opened).toHaveLength(before);
+      await pass(1);
+      expect(fake.opened).toHaveLength(before + 1);
+      fake.backend.ends({ reason: 'failed' });
+    }
+    expect([givenUp, losses.length, upstream.send(message(1))]).toEqual([['crash_loop'], 1, 'ended']);
+    await pass(100_000);
+    expect(fake.opened).toHaveLength(6);
+  });
+
+  it('[F28] but is remote is tried on, at random pauses that stay bounded, for as long as the session lives', async () => {
+    const { fake, givenUp, away, onRestored, sent, upstream, pass } = createFixture({ answers: false, isRemote: true });
+    fake.backend.ends();
+    for (const nominalMs of [250, 250, 500, 1_000, 2_000, 4_000, ...Array.from({ length: 30 }, () => 5_000)]) {
+      const before = fake.opened.length;
+      await pass(nominalMs / 2 - 1);
+      expect(fake.opened).toHaveLength(before);
+      await pass(nominalMs / 2 + 1);
+      expect(fake.opened.length).toBeGreaterThan(before);
+      const { length } = fake.opened;
+      fake.backend.ends({ reason: 'failed' });
+      expect(fake.opened).toHaveLength(length);
+    }
+    expect(givenUp).toEqual([]);
+    expect(away.map(({ reason }) => reason)).toEqual(['failed']); // told once, not at each try
+    expect(upstream.send(message(1))).toBe('sent');
+    await pass(5_000);
+    fake.backend.says(welcome);
+    expect(sent(fake.backend)).toEqual([initialize, initialized, note(1)]);
+    expect(onRestored).toHaveBeenCalledTimes(1);
+  });
+
+  it('[F28] [P8] but is remote keeps no message waiting for long: each is told, the rest goes on', async () => {
+    const { fake, upstream, expired, sent, pass } = createFixture({ answers: false, isRemote: true });
+    fake.backend.ends();
+    expect(upstream.send(message(1))).toBe('sent');
+    await pass(14_000);
+    for (const n of [2, 3]) expect(upstream.send(message(n))).toBe('sent');
+    expect(expired).toEqual([]);
+    await pass(1_000);
+    expect(expired.map((each) => JSON.parse(String(each?.text)))).toEqual([note(1)]);
+    fake.backend.says(welcome);
+    expect(sent(fake.backend).slice(2)).toEqual([note(2), note(3)]);
+    await pass(100_000);
+    expect(expired).toHaveLength(1);
+  });
+
+  it('[F12] and is local: what waits for it has no limit of its own', async () => {
+    const { fake, upstream, expired, sent, pass } = createFixture({ answers: false });
+    fake.backend.ends();
+    upstream.send(message(1));
+    await pass(9_999);
+    fake.backend.says(welcome);
+    expect([expired, sent(fake.backend).at(-1)]).toEqual([[], note(1)]);
+  });
+
+  it('[F12] in time is ended and tried again', async () => {
+    const { fake, onRestored, pass } = createFixture({ answers: false });
+    fake.backend.ends();
+    await pass(0);
+    const slow = fake.backend;
+    await pass(10_000);
+    expect(slow.isClosed).toBe(true);
+    await pass(250);
+    expect(fake.opened).toHaveLength(3);
+    fake.backend.says(welcome);
+    expect(onRestored).toHaveBeenCalledTimes(1);
+    await pass(20_000); // the limit of a start that is over ends nothing
+    expect(fake.backend.isClosed).toBe(false);
+  });
+
+  it('[F12] more than five losses in a minute are a crash loop; more in a longer time are not', async () => {
+    const slowly = createFixture();
+    for (let n = 0; n < 20; n++) {
+      slowly.fake.backend.ends();
+      await slowly.pass(13_000);
+    }
+    expect([slowly.givenUp, slowly.upstream.incarnation]).toEqual([[], `${epoch}-20`]);
+    const fast = createFixture();
+    for (let n = 0; n < 6; n++) {
+      fast.fake.backend.ends();
+      await fast.pass(100);
+    }
+    expect([fast.givenUp, fast.upstream.incarnation]).toEqual([['crash_loop'], `${epoch}-5`]);
+  });
+
+  it.each([
+    ['of another revision', { protocolVersion: '2025-06-18', capabilities: { tools: {} } }],
+    ['with fewer capabilities', { protocolVersion: '2025-11-25', capabilities: {} }],
+    ['that refuses initialize', undefined],
+  ])('[F12] one %s is given up, and what it says is nobody’s', async (_, result) => {
+    const { upstream, fake, lines, givenUp, onRestored, sent, pass } = createFixture({ answers: false });
+    fake.backend.ends();
+    await pass(0);
+    fake.backend.says(
+      { jsonrpc: '2.0', id: 'init', ...(result ? { result } : { error: { code: 1, message: '' } }) },
+      note(1),
+    );
+    expect([givenUp, lines, onRestored.mock.calls.length]).toEqual([['server_changed'], [], 0]);
+    expect(sent(fake.backend)).toEqual([initialize]);
+    expect(upstream.send(message(1))).toBe('ended');
+  });
+});
+
+describe('an upstream that is closed', () => {
+  it('[P10] ends its backend and tells nobody; nothing is sent any more', async () => {
+    const { upstream, fake, losses } = createFixture();
+    await upstream.close();
+    expect([fake.living, losses, upstream.send(message(1))]).toEqual([[], [], 'ended']);
+  });
+
+  it('[P10] while it restores starts nothing any more', async () => {
+    const { upstream, fake, pass } = createFixture({ answers: false });
+    fake.backend.ends();
+    await upstream.close();
+    await pass(100_000);
+    expect(fake.opened).toHaveLength(1);
+    const other = createFixture({ answers: false });
+    other.fake.backend.ends();
+    await other.pass(0);
+    await other.upstream.close();
+    await other.pass(100_000);
+    expect([other.fake.opened.length, other.fake.living, other.givenUp]).toEqual([2, [], []]);
+  });
+});

@@ -1,0 +1,133 @@
+import { describe, expect, it } from 'vitest';
+import { Intake, type Line } from '../../../src/session/events/backpressure.ts';
+
+/** An intake whose log takes as long as the test says. */
+function createFixture({ lines = 4, bytes = 1_000 } = {}) {
+  const handled: string[] = [];
+  const log: string[] = [];
+  let stores: (() => void)[] = [];
+  let isSlow = false;
+  const intake = new Intake({
+    portion: { lines, bytes },
+    handle: ({ text }) => void handled.push(text.toString()),
+    flush() {
+      log.push(`flush ${handled.length}`);
+      if (!isSlow) return undefined;
+      return new Promise<void>((resolve) => {
+        stores.push(resolve);
+      });
+    },
+    onFault: (cause) => expect.fail(String(cause)),
+    pause: () => void log.push('pause'),
+    resume: () => void log.push('resume'),
+  });
+  return {
+    intake,
+    handled,
+    log,
+    slow: (value: boolean) => {
+      isSlow = value;
+    },
+    stored: async () => {
+      const waiting = stores;
+      stores = [];
+      for (const store of waiting) store();
+      await new Promise((resolve) => setImmediate(resolve));
+    },
+  };
+}
+
+const linesOf = (...texts: (string | number)[]): Line[] =>
+  texts.map((text) => ({ text: Buffer.from(String(text)), of: undefined }));
+const count = (from: number, to: number): string[] => Array.from({ length: to - from }, (_, n) => String(from + n));
+
+describe('an intake', () => {
+  it('[P8] handles lines in order, in portions of so many lines, each stored before the next', () => {
+    const { intake, handled, log } = createFixture();
+    intake.take(linesOf(...count(0, 10)));
+    expect(handled).toEqual(count(0, 10));
+    expect(log).toEqual(['flush 4', 'flush 8', 'flush 10']);
+  });
+
+  it('[P8] handles in portions of so many bytes, and at least one line', () => {
+    const { intake, log } = createFixture({ bytes: 10 });
+    intake.take(linesOf('x'.repeat(100), 'x'.repeat(100), 'x', 'x'.repeat(9), 'x'));
+    expect(log).toEqual(['flush 1', 'flush 2', 'flush 4', 'flush 5']);
+  });
+
+  it('[P8] pauses the server while the log is behind, once, and resumes it after what waited', async () => {
+    const { intake, handled, log, slow, stored } = createFixture();
+    slow(true);
+    intake.take(linesOf(...count(0, 6)));
+    expect([handled.length, log]).toEqual([4, ['flush 4', 'pause']]);
+    intake.take(linesOf(6, 7)); // what was under way when it was paused
+    expect(handled).toHaveLength(4);
+    await stored();
+    expect([handled.length, log]).toEqual([8, ['flush 4', 'pause', 'flush 8']]);
+    await stored();
+    expect(log.at(-1)).toBe('resume');
+    expect(handled).toEqual(count(0, 8));
+    slow(false);
+    intake.take(linesOf(8));
+    expect([handled, log.filter((entry) => entry === 'pause')]).toEqual([count(0, 9), ['pause']]);
+  });
+
+  it('[P8] handles nothing while it is held, pauses the server, and goes on in order', () => {
+    const { intake, handled, log } = createFixture();
+    intake.hold(true);
+    intake.take(linesOf(0, 1));
+    intake.take(linesOf(2));
+    expect([handled, log]).toEqual([[], ['pause']]);
+    intake.hold(false);
+    expect([handled, log]).toEqual([count(0, 3), ['pause', 'flush 3', 'resume']]);
+    intake.hold(false);
+    expect(log).toHaveLength(3);
+  });
+
+  it('[P8] that is held in the middle stops after the portion under way', async () => {
+    const { intake, handled, log, slow, stored } = createFixture();
+    slow(true);
+    intake.take(linesOf(...count(0, 12)));
+    intake.hold(true);
+    await stored();
+    expect([handled.length, log.at(-1)]).toEqual([4, 'pause']);
+    slow(false);
+    intake.hold(false);
+    expect([handled, log.at(-1)]).toEqual([count(0, 12), 'resume']);
+  });
+
+  it('[F12] drains all that waits at once, also while it is held or the log is behind, and nothing twice', async () => {
+    for (const held of [true, false]) {
+      const { intake, handled, slow, stored } = createFixture();
+      slow(true);
+      if (held) intake.hold(true);
+      intake.take(linesOf(...count(0, 9)));
+      intake.drain();
+      expect(handled).toEqual(count(0, 9));
+      await stored();
+      intake.hold(false);
+      await stored();
+      expect(handled).toEqual(count(0, 9));
+      intake.take(linesOf(9));
+      await stored();
+      expect(handled).toEqual(count(0, 10));
+    }
+  });
+
+  it('keeps the order when handling a line brings more', () => {
+    const handled: string[] = [];
+    const intake: Intake = new Intake({
+      portion: { lines: 100, bytes: 100 },
+      handle(line) {
+        handled.push(line.text.toString());
+        if (handled.length === 1) intake.take(linesOf(3));
+      },
+      flush: () => undefined,
+      onFault: (cause) => expect.fail(String(cause)),
+      pause: () => undefined,
+      resume: () => undefined,
+    });
+    intake.take(linesOf(1, 2));
+    expect(handled).toEqual(['1', '2', '3']);
+  });
+});

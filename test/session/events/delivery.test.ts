@@ -1,0 +1,237 @@
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import type { Line } from '../../../src/session/events/backpressure.ts';
+import { Outbound } from '../../../src/session/events/delivery.ts';
+import { getStream } from '../../../src/session/events/streams.ts';
+import type { SessionOptions } from '../../../src/session/session-options.ts';
+import type { EventLog } from '../../../src/store/event-log.ts';
+import { createMemoryStore } from '../../../src/store/memory/memory-store.ts';
+import { aRecord, epoch } from '../../contract/log-writer.ts';
+import { createFakeReply, createFakeSink } from '../../support/fake-reply.ts';
+
+const never = 2 ** 30;
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+/** The way out of one session; each line of the server goes to the GET stream. */
+async function createFixture({ log: wrap = (log: EventLog) => log, logMaxEvents = 80 } = {}) {
+  const store = createMemoryStore({ maxEvents: logMaxEvents, maxBytes: 1_000_000, maxAgeMs: never });
+  onTestFinished(() => store.close());
+  await store.sessions.create('k', aRecord());
+  const told: string[] = [];
+  const limits = { logMaxEvents, logMaxBytes: 1_000_000, retryMs: 2_000, slowReaderMs: never, streamMaxAgeMs: never };
+  const outbound: Outbound = new Outbound({
+    log: wrap(store.log),
+    key: 'k',
+    epoch,
+    limits: limits as SessionOptions,
+    route: (line) => outbound.add(getStream, Buffer.from(line.text), false),
+    primes: () => false,
+    pause: () => void told.push('pause'),
+    resume: () => void told.push('resume'),
+    onHistoryLost: () => undefined,
+    onGetCursor: () => undefined,
+    register: async () => 'registered',
+    onRefused: (why) => void told.push(why),
+    onFault: (cause) => expect.fail(String(cause)),
+    onFailed: () => void told.push('failed'),
+  });
+  const listen = () => {
+    const reply = createFakeReply();
+    outbound.streams.listen(reply);
+    return reply.sink;
+  };
+  const stored = async (): Promise<number> => {
+    const read = await store.log.read('k', getStream, undefined, 100_000);
+    return read.outcome === 'ok' ? read.events.length : 0;
+  };
+  return { outbound, told, listen, stored };
+}
+
+const linesOf = (from: number, to: number): Line[] =>
+  Array.from({ length: to - from }, (_, n) => ({ text: Buffer.from(String(from + n)), of: undefined }));
+const numbers = (from: number, to: number): number[] => Array.from({ length: to - from }, (_, n) => from + n);
+
+describe('the way out', () => {
+  it('[P5] brings lines to a listener in order, each in the log before', async () => {
+    let appended = 0;
+    const { outbound, listen } = await createFixture({
+      log: (log) => ({
+        read: log.read,
+        async append(key, at, tail, events) {
+          await turn();
+          const outcome = await log.append(key, at, tail, events);
+          appended += events.length;
+          return outcome;
+        },
+      }),
+    });
+    outbound.open();
+    const sink = listen();
+    await turn();
+    outbound.take(linesOf(0, 30));
+    while (sink.messages.length < 30) {
+      await turn();
+      expect(sink.messages.length).toBeLessThanOrEqual(appended);
+    }
+    expect(sink.messages).toEqual(numbers(0, 30));
+  });
+
+  it('[P5] stores nothing before it is open, and then all that came before', async () => {
+    const { outbound, stored, listen } = await createFixture();
+    outbound.take(linesOf(0, 5));
+    await turn();
+    expect([await stored(), outbound.hasRoom]).toEqual([0, true]);
+    outbound.open();
+    const sink = listen();
+    await sink.events.next(({ data }) => data === '4');
+    expect(sink.messages).toEqual(numbers(0, 5));
+  });
+
+  it('[P8] has no room for more than the log may hold before it is open', async () => {
+    const { outbound } = await createFixture();
+    outbound.take(linesOf(0, 79));
+    expect(outbound.hasRoom).toBe(true);
+    outbound.take(linesOf(79, 80));
+    expect(outbound.hasRoom).toBe(false);
+    outbound.open();
+    expect(outbound.hasRoom).toBe(true);
+  });
+
+  it('[P8] a burst far larger than the log evicts nothing that a listener who reads was not sent', async () => {
+    const { outbound, listen } = await createFixture();
+    outbound.open();
+    const sink = listen();
+    await turn();
+    outbound.take(linesOf(0, 5_000));
+    await sink.events.next(({ data }) => data === '4999');
+    expect(sink.messages).toEqual(numbers(0, 5_000));
+  });
+
+  it('[P8] a listener who does not read pauses the server at half of the log, and loses nothing', async () => {
+    const { outbound, told, listen } = await createFixture();
+    outbound.open();
+    const sink = listen();
+    await turn();
+    sink.keepsUp = false;
+    outbound.take(linesOf(0, 200));
+    await turn();
+    expect(told.at(-1)).toBe('pause');
+    const before = sink.messages.length;
+    expect(before).toBeLessThan(80);
+    sink.drain();
+    await sink.events.next(({ data }) => data === '199');
+    expect(sink.messages).toEqual(numbers(0, 200));
+    await turn();
+    expect(told.at(-1)).toBe('resume');
+  });
+
+  it('[F12] finishes what waits without regard to who lags, when the server has ended', async () => {
+    const { outbound, listen, stored } = await createFixture({ logMaxEvents: 1_000 });
+    outbound.open();
+    const sink = listen();
+    await turn();
+    outbound.hold(true);
+    outbound.take(linesOf(0, 300));
+    expect(await stored()).toBe(0);
+    outbound.finish();
+    await turn();
+    expect(await stored()).toBe(300);
+    expect(sink.messages).toEqual(numbers(0, 300));
+  });
+
+  it('[P9] stores and delivers what was added before it closes its connections', async () => {
+    const { outbound, listen } = await createFixture();
+    outbound.open();
+    const sink = listen();
+    const other = createFakeSink();
+    const stream = outbound.streams.open(other, [1]);
+    await turn();
+    outbound.add(getStream, Buffer.from('1'), false);
+    outbound.add(stream, Buffer.from('2'), false);
+    await outbound.close(false);
+    expect([sink.messages, sink.state, other.messages, other.state]).toEqual([[1], 'ended', [2], 'ended']);
+  });
+
+  describe('while the log takes nothing', () => {
+    /** A log that waits until it is let go on, with a stream for the request 1. */
+    async function createStuck() {
+      let letGoOn: () => void = () => undefined;
+      const waiting = new Promise<void>((resolve) => {
+        letGoOn = resolve;
+      });
+      const fixture = await createFixture({
+        log: (log) => ({ read: log.read, append: (...of) => waiting.then(() => log.append(...of)) }),
+      });
+      vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
+      onTestFinished(() => void vi.useRealTimers());
+      fixture.outbound.open();
+      const sink = createFakeSink();
+      const stream = fixture.outbound.streams.open(sink, [1]);
+      return { ...fixture, sink, stream, letGoOn };
+    }
+    const unknown = { id: 1, error: { data: { reason: 'outcome_unknown' } } };
+
+    it('[F09] [P5] [P7] an answer is given up after its time, without an event id; others wait on', async () => {
+      const { outbound, sink, stream } = await createStuck();
+      outbound.add(stream, Buffer.from('{"id":1,"result":{}}'), true, { settles: 1 });
+      outbound.flush();
+      vi.advanceTimersByTime(900);
+      const later = createFakeSink();
+      outbound.add(outbound.streams.open(later, [2]), Buffer.from('2'), true, { settles: 2 });
+      vi.advanceTimersByTime(100);
+      outbound.giveUpUnstored(1_001);
+      expect(sink.messages).toEqual([]);
+      outbound.giveUpUnstored(1_000);
+      outbound.giveUpUnstored(1_000);
+      expect(sink.messages).toMatchObject([unknown]);
+      expect([sink.messages.length, sink.ids, sink.state, later.messages, later.state]).toEqual([
+        1,
+        [],
+        'ended',
+        [],
+        'open',
+      ]);
+    });
+
+    it('[P7] an answer that is stored in its time is not given up later', async () => {
+      const { outbound, sink, stream, letGoOn } = await createStuck();
+      outbound.add(stream, Buffer.from('{"id":1,"result":{}}'), true, { settles: 1 });
+      outbound.flush();
+      letGoOn();
+      await sink.events.next();
+      vi.advanceTimersByTime(1_000_000);
+      outbound.giveUpUnstored(1_000);
+      expect(sink.messages).toEqual([{ id: 1, result: {} }]);
+    });
+
+    it('[F09] [P3] an error is told when it cannot be stored, also if it is the first thing; not if it can', async () => {
+      const { outbound, sink, stream, letGoOn } = await createStuck();
+      outbound.add(stream, Buffer.from('{"id":1,"error":{}}'), true, { settles: 1 });
+      outbound.flush();
+      outbound.tellUnlogged(stream, '{"id":1,"error":{}}');
+      vi.advanceTimersByTime(999);
+      expect(sink.messages).toEqual([]);
+      vi.advanceTimersByTime(1);
+      expect([sink.messages, sink.ids, sink.state]).toEqual([[{ id: 1, error: {} }], [], 'ended']);
+      letGoOn();
+      const next = createFakeSink();
+      const other = outbound.streams.open(next, [2]);
+      outbound.add(other, Buffer.from('{"id":2,"error":{}}'), true, { settles: 2 });
+      outbound.flush();
+      outbound.tellUnlogged(other, '{"id":2,"error":{}}');
+      await next.events.next();
+      vi.advanceTimersByTime(10_000);
+      expect([next.messages, next.ids.length]).toEqual([[{ id: 2, error: {} }], 1]);
+    });
+  });
+
+  it('tells that the log refuses, once', async () => {
+    const { outbound, told } = await createFixture({
+      log: (log) => ({ read: log.read, append: async () => ({ outcome: 'fenced' }) }),
+    });
+    outbound.open();
+    outbound.take(linesOf(0, 3));
+    outbound.take(linesOf(3, 6));
+    await outbound.close(false);
+    expect(told).toEqual(['fenced']);
+  });
+});

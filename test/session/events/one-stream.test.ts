@@ -1,0 +1,323 @@
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import type { EventId } from '../../../src/protocol/wire/event-id.ts';
+import { Sessions, type SessionsOptions } from '../../../src/registry/sessions.ts';
+import { keyOfId } from '../../../src/session/session-key.ts';
+import type { AppendOutcome } from '../../../src/store/event-log.ts';
+import { createMemoryStore } from '../../../src/store/memory/memory-store.ts';
+import { StoreUnavailable } from '../../../src/store/store-unavailable.ts';
+import { createFakeServer, readMessage } from '../../support/fake-backend.ts';
+import { createFakeReply, type FakeReply } from '../../support/fake-reply.ts';
+import { waitFor } from '../../support/wait-for.ts';
+import {
+  createObserver,
+  createServer,
+  errorTo,
+  handshake,
+  initialize,
+  never,
+  nobody,
+  note,
+  request,
+  response,
+  turn,
+  wideLimits,
+} from '../session-fixture.ts';
+
+const beginning: EventId = { stream: 0, epoch: 0, seq: 0 };
+const token = 't';
+const somebody = { ...nobody, subject: 'somebody' };
+
+/** `answerTo`: what the server says to `initialize`, in place of its answer. */
+function createFixture(options: Partial<SessionsOptions> = {}, answerTo?: readonly unknown[]) {
+  const store = createMemoryStore({ maxEvents: 1_000, maxBytes: 1_000_000, maxAgeMs: never });
+  const talkative = createFakeServer((message, backend) => {
+    if (message['method'] === 'initialize') backend.says(...(answerTo ?? []));
+  });
+  const plain = createServer();
+  const fake = answerTo === undefined ? plain.fake : talkative;
+  const server = { ...plain.server, open: fake.open };
+  const observer = createObserver();
+  const sessions = new Sessions({
+    ...wideLimits,
+    ...{ store, observer, maxSessions: 10, recordTtlMs: never, sessionIdleMs: never, sseLingerMs: never },
+    ...options,
+  });
+  onTestFinished(async () => {
+    await sessions.drain(0);
+    await store.close();
+  });
+  const open = (message: unknown = initialize, principal = nobody): FakeReply => {
+    const reply = createFakeReply();
+    sessions.openOneStream(token, server, principal, readMessage(message), reply);
+    return reply;
+  };
+  const expecting = (principal = nobody): FakeReply => {
+    const reply = createFakeReply();
+    const refused = sessions.expect(token, server, principal, beginning, reply);
+    if (refused !== undefined) reply.fault(refused, null);
+    return reply;
+  };
+  const session = (principal = nobody) => {
+    const found = sessions.atToken(token, server, principal, undefined);
+    if (typeof found === 'string') throw new Error(found);
+    return found;
+  };
+  const post = (message: unknown, again = false): FakeReply => {
+    const reply = createFakeReply();
+    session().post({ messages: [message].flat().map(readMessage), isBatch: Array.isArray(message), again }, reply);
+    return reply;
+  };
+  const listen = (after = beginning): FakeReply => {
+    const reply = createFakeReply();
+    session().listen(after, reply);
+    return reply;
+  };
+  return { store, server, fake, observer, sessions, open, expecting, post, listen, session };
+}
+
+/** A session that its client listens to. */
+async function opened(options: Partial<SessionsOptions> = {}) {
+  const fixture = createFixture(options);
+  const stream = fixture.expecting();
+  expect((await fixture.open().answered()).kind).toBe('accepted');
+  const { sink } = (await stream.answered()) as { sink: FakeReply['sink'] };
+  await sink.events.next();
+  return { ...fixture, sink };
+}
+
+describe('a session of one stream', () => {
+  it('answers initialize on the stream that waited for it, and the POST when the session is there', async () => {
+    const { sink } = await opened();
+    expect(sink.messages).toEqual([response(0, handshake)]);
+    expect(sink.ids).toEqual([expect.stringMatching(/^0\./)]);
+  });
+
+  it('is opened also by a client that listens later, which then hears everything', async () => {
+    const { open, listen, fake } = createFixture();
+    await open().answered();
+    fake.backend.says(note('early'));
+    const stream = listen();
+    await stream.answered();
+    await waitFor(() => stream.sink.messages.length === 2);
+    expect(stream.sink.messages).toEqual([response(0, handshake), note('early')]);
+  });
+
+  it('keeps what its server says before it answers initialize, in order', async () => {
+    const { open, expecting } = createFixture({}, [note(1), note(2), response(0, handshake)]);
+    const stream = expecting();
+    expect((await open().answered()).kind).toBe('accepted');
+    await stream.answered();
+    await waitFor(() => stream.sink.messages.length === 3);
+    expect(stream.sink.messages).toEqual([note(1), note(2), response(0, handshake)]);
+  });
+
+  it('tells the client of a refusal of the server in the answer to the POST', async () => {
+    const refusal = { jsonrpc: '2.0', id: 0, error: { code: -32602, message: 'no' } };
+    const { open, sessions } = createFixture({}, [refusal]);
+    expect(await open().answered()).toMatchObject({ kind: 'json', json: refusal });
+    expect(sessions.all.length).toBe(0);
+  });
+
+  it('says everything on the one stream: answers of calls, what belongs to them, and what does not', async () => {
+    const { sink, post, fake } = await opened();
+    const calls = [post(request(1)), post(request('1'))];
+    fake.backend.says(note('a'), response('1'), note('b'), response(1), note('c'));
+    for (const call of calls) expect(await call.answered()).toEqual({ kind: 'accepted' });
+    await waitFor(() => sink.messages.length === 6);
+    expect(sink.messages.slice(1)).toEqual([note('a'), response('1'), note('b'), response(1), note('c')]);
+    expect(sink.state).toBe('open');
+  });
+
+  it('[P3] says that a request is accepted when the log has it as pending, and settles it with the answer', async () => {
+    const { store, sink, post, fake } = await opened();
+    const { append } = store.log;
+    let release = (): void => undefined;
+    const held = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const seen: unknown[] = [];
+    Object.assign(store.log, {
+      append: async (...args: Parameters<typeof append>) => {
+        await held;
+        seen.push(...args[3].map(({ opens, settles, data }) => [opens?.map(({ id }) => id), settles, data.length > 0]));
+        return append(...args);
+      },
+    });
+    const call = post(request(7));
+    await turn();
+    expect([call.given, fake.backend.sent.items.at(-1)]).toEqual([undefined, request(7)]);
+    release();
+    expect(await call.answered()).toEqual({ kind: 'accepted' });
+    fake.backend.says(response(7));
+    await waitFor(() => sink.messages.length === 2);
+    expect(seen).toEqual([
+      [[7], undefined, false],
+      [undefined, 7, true],
+    ]);
+  });
+
+  it('[P3] a POST that the log never takes is told that its outcome is not known', async () => {
+    const { store, post, observer } = await opened();
+    Object.assign(store.log, { append: () => Promise.resolve({ outcome: 'fenced' }) });
+    expect(await post(request(7)).answered()).toEqual({ kind: 'fault', reason: 'outcome_unknown', id: 7 });
+    expect(await observer.ends.next()).toBe('moved');
+  });
+
+  it('answers a request that is asked again only once', async () => {
+    const { sink, post, fake } = await opened();
+    await post(request(7)).answered();
+    expect(await post(request(7), true).answered()).toEqual({ kind: 'accepted' });
+    fake.backend.says(response(7));
+    await waitFor(() => sink.messages.length === 2);
+    expect(await post(request(7), true).answered()).toEqual({ kind: 'accepted' });
+    expect(await post(request(8), true).answered()).toMatchObject({ kind: 'fault', reason: 'outcome_unknown' });
+    expect(fake.backend.sent.items.filter(({ id }) => id === 7)).toHaveLength(1);
+    expect(sink.messages).toHaveLength(2);
+  });
+
+  it('a call that ends with an error of the gateway is told so on the stream', async () => {
+    const { sink, post, fake } = await opened();
+    fake.backend.answerToSend = 'full';
+    expect(await post(request(7)).answered()).toEqual({ kind: 'accepted' });
+    await waitFor(() => sink.messages.length === 2);
+    expect(sink.messages[1]).toEqual(errorTo(7, 'server_busy'));
+  });
+
+  it('[P3] tells of a lost server on the stream, and goes on with the next one', async () => {
+    const { sink, post, fake } = await opened();
+    await post(request(7)).answered();
+    await post(request(8, 'tools/list', {})).answered();
+    fake.backend.ends();
+    await waitFor(() => fake.opened.length === 2 && fake.backend.sent.items.some(({ id }) => id === 8));
+    fake.backend.says(response(8));
+    await waitFor(() => sink.messages.some(({ id }) => id === 8));
+    expect(sink.messages.slice(1).filter(({ method }) => method === undefined)).toEqual([
+      errorTo(7, 'server_exited'),
+      response(8),
+    ]);
+    expect(sink.state).toBe('open');
+  });
+
+  it('goes on behind an event, without what has no data', async () => {
+    const { sink, post, fake, listen } = await opened();
+    await post(request(7)).answered();
+    fake.backend.says(response(7));
+    await waitFor(() => sink.messages.length === 2);
+    const [first] = sink.ids;
+    const [, epoch, seq] = /^0\.(\d+)-(\d+)$/.exec(first ?? '') ?? [];
+    const again = listen({ stream: 0, epoch: Number(epoch), seq: Number(seq) });
+    await again.answered();
+    await waitFor(() => again.sink.messages.length === 1);
+    expect(again.sink.messages).toEqual([response(7)]);
+    expect(sink.state).toBe('ended'); // the newest connection has the stream
+  });
+
+  it('begins no second time', async () => {
+    const { open } = await opened();
+    expect(await open().answered()).toMatchObject({ kind: 'fault', reason: 'already_initialized' });
+  });
+
+  it('begins no second time after its end either, and leaves no process', async () => {
+    const { open, session, fake } = await opened();
+    const removed = createFakeReply();
+    session().remove(removed);
+    await removed.answered();
+    expect(await open().answered()).toMatchObject({ kind: 'fault', reason: 'already_initialized' });
+    await waitFor(() => fake.living.length === 0);
+  });
+
+  it('[S01b] [P11] does not exist for anybody else, who has a session of their own under its name', async () => {
+    const { sessions, server, open, expecting } = await opened({ sseLingerMs: 1 });
+    expect(sessions.atToken(token, server, somebody, undefined)).toBe('unknown_session');
+    expect(sessions.atToken(token, { ...server, name: 'other' }, nobody, undefined)).toBe('unknown_session');
+    expect(sessions.at(keyOfId(token), server, nobody, undefined)).toBe('unknown_session');
+    expect((await open(initialize, somebody).answered()).kind).toBe('accepted');
+    expect(sessions.atToken(token, server, somebody, undefined)).not.toBe(
+      sessions.atToken(token, server, nobody, undefined),
+    );
+    const other = expecting(somebody);
+    await turn();
+    expect(other.given?.kind).toBe('stream'); // of that session
+    other.leave();
+  });
+
+  describe('as time passes', () => {
+    const pass = async (ms: number): Promise<void> => void (await vi.advanceTimersByTimeAsync(ms));
+    const openedOnAClock = async (options: Partial<SessionsOptions>) => {
+      vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'performance'] });
+      onTestFinished(() => void vi.useRealTimers());
+      return opened(options);
+    };
+
+    it('has ended for a client that went and did not come back, but not before its calls have', async () => {
+      const { sink, post, fake, observer } = await openedOnAClock({ sseLingerMs: 60_000 });
+      await post(request(7)).answered();
+      sink.leave();
+      await pass(300_000);
+      expect(observer.ends.items).toEqual([]);
+      fake.backend.says(response(7));
+      await pass(60_000);
+      expect(observer.ends.items).toEqual(['client_gone']);
+    });
+
+    it('[P7] tells a POST at the limit of a request that its outcome is not known, while the store is away', async () => {
+      const { store, post } = await openedOnAClock({ requestIdleMs: 60_000 });
+      let comeBack = (_outcome: AppendOutcome): void => undefined;
+      const away = new Promise<AppendOutcome>((resolve) => {
+        comeBack = resolve;
+      });
+      Object.assign(store.log, { append: () => away });
+      const call = post(request(7));
+      await pass(59_000);
+      expect(call.given).toBeUndefined();
+      await pass(1_000);
+      expect(call.given).toEqual({ kind: 'fault', reason: 'outcome_unknown', id: 7 });
+      comeBack({ outcome: 'stored' });
+    });
+
+    it('goes on for a client that comes back in time', async () => {
+      const { sink, listen, observer } = await openedOnAClock({ sseLingerMs: 60_000 });
+      sink.leave();
+      await pass(40_000);
+      listen();
+      await pass(300_000);
+      expect(observer.ends.items).toEqual([]);
+    });
+
+    it('is not idle while it is listened to, and its stream is not ended for its age', async () => {
+      const { sink, observer } = await openedOnAClock({ sessionIdleMs: 60_000, streamMaxAgeMs: 1_000 });
+      await pass(300_000);
+      expect([observer.ends.items, sink.state]).toEqual([[], 'open']);
+      sink.leave();
+      await pass(60_000);
+      expect(observer.ends.items).toEqual(['idle']);
+    });
+  });
+
+  it('a stream that no initialize follows ends after a while', async () => {
+    const { sessions, server } = createFixture({ sseLingerMs: 1 });
+    const reply = createFakeReply();
+    sessions.expect(token, { ...server, startTimeoutMs: 10 }, nobody, beginning, reply);
+    expect(await reply.answered()).toMatchObject({ kind: 'fault', reason: 'unknown_session' });
+  });
+
+  it('[P8] no more clients wait at once than there may be sessions', async () => {
+    const { expecting } = createFixture({ maxSessions: 2 });
+    const waiting = [expecting(), expecting()];
+    expect(await expecting().answered()).toMatchObject({ kind: 'fault', reason: 'too_many_sessions' });
+    for (const reply of waiting) reply.leave();
+    await waitFor(() => {
+      const next = expecting();
+      const isAdmitted = next.given === undefined;
+      next.leave();
+      return isAdmitted;
+    });
+  });
+
+  it('a store that is away is told in the answer to initialize', async () => {
+    const { store, open, sessions } = createFixture({ storeWaitMs: 20 });
+    Object.assign(store.sessions, { create: () => Promise.reject(new StoreUnavailable('unreachable')) });
+    expect(await open().answered()).toMatchObject({ kind: 'fault', reason: 'store_unavailable' });
+    expect(sessions.all.length).toBe(0);
+  });
+});

@@ -1,0 +1,145 @@
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { Outbound } from '../../../src/session/events/delivery.ts';
+import { EventWriter } from '../../../src/session/events/event-writer.ts';
+import { resaidLog } from '../../../src/session/events/repairing-log.ts';
+import type { SessionOptions } from '../../../src/session/session-options.ts';
+import type { EventLog } from '../../../src/store/event-log.ts';
+import { createMemoryStore } from '../../../src/store/memory/memory-store.ts';
+import { aRecord, epoch } from '../../contract/log-writer.ts';
+import { createFakeReply } from '../../support/fake-reply.ts';
+
+const never = 2 ** 30;
+
+/** A writer of three events to stream 0, whose store has lost them since; `reads` are those of the log. */
+async function createFixture() {
+  const stores = [0, 1].map(() => createMemoryStore({ maxEvents: 100, maxBytes: 1_000_000, maxAgeMs: never }));
+  onTestFinished(async () => void (await Promise.all(stores.map((store) => store.close()))));
+  let store = stores[0] as (typeof stores)[0];
+  let reads = 0;
+  await store.sessions.create('k', aRecord());
+  const log: EventLog = {
+    append: (...of) => store.log.append(...of),
+    read: (...of) => {
+      reads += 1;
+      return store.log.read(...of);
+    },
+  };
+  const register = () => store.sessions.register('k', aRecord(), writer.sayable.tail, writer.sayable.log, 1);
+  const onRefused = (why: string): never => {
+    throw new Error(why);
+  };
+  const writer: EventWriter = new EventWriter({ log, key: 'k', epoch, onStored: () => undefined, register, onRefused });
+  for (const text of ['a', 'b', 'c']) writer.add(0, Buffer.from(text), false);
+  writer.flush();
+  await writer.settled();
+  store = stores[1] as (typeof stores)[0];
+  const resaid = resaidLog(log, epoch, () => writer);
+  const read = async (seq: number, of = epoch) => {
+    const found = await resaid.read('k', 0, { epoch: of, seq }, 10);
+    return found.outcome === 'ok' ? found.events.map(({ data }) => data.toString()) : found.outcome;
+  };
+  return { read, register, log, reads: () => reads };
+}
+
+describe('a log that has lost what its writer holds', () => {
+  it('[F06] [P4] has it again before a client is told that there is nothing', async () => {
+    const { read, log } = await createFixture();
+    expect(await log.read('k', 0, { epoch, seq: 2 }, 10)).toEqual({ outcome: 'unknown_stream' });
+    expect(await read(2)).toEqual(['c']);
+  });
+
+  it('[F06] [P4] has it again, too, where the session is registered and its events are still to come', async () => {
+    const { read, register, log } = await createFixture();
+    expect(await register()).toBe('registered');
+    expect((await log.read('k', 0, { epoch, seq: 2 }, 10)).outcome).not.toBe('ok');
+    expect(await read(2)).toEqual(['c']);
+  });
+
+  it('is asked once for what its writer never had', async () => {
+    const { read, reads } = await createFixture();
+    expect([await read(4), await read(0)]).toEqual(Array(2).fill('unknown_stream'));
+    expect(reads()).toBe(2);
+  });
+
+  it('[U-04] has it again, too, for a client whose event an earlier owner wrote', async () => {
+    const { read } = await createFixture();
+    expect(await read(2, epoch - 1)).toEqual(['a', 'b', 'c']);
+  });
+});
+
+describe('a client that reads its stream while the log is told again what it lost', () => {
+  const never = 2 ** 30;
+  const limits = {
+    logMaxEvents: 80,
+    logMaxBytes: 1_000_000,
+    retryMs: 2_000,
+    slowReaderMs: never,
+    streamMaxAgeMs: never,
+  };
+  const text = (value: object): Buffer => Buffer.from(JSON.stringify({ jsonrpc: '2.0', ...value }));
+  const settled = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 20));
+
+  async function createOutbound() {
+    const stores = [0, 1].map(() => createMemoryStore({ maxEvents: 100, maxBytes: 1_000_000, maxAgeMs: never }));
+    onTestFinished(async () => void (await Promise.all(stores.map((store) => store.close()))));
+    const [first, second] = stores as [(typeof stores)[0], (typeof stores)[0]];
+    let store = first;
+    await first.sessions.create('k', aRecord());
+    const log: EventLog = {
+      append: async (...of) => settled().then(() => store.log.append(...of)),
+      read: (...of) => store.log.read(...of),
+    };
+    const register = () => store.sessions.register('k', aRecord(), outbound.sayable.tail, outbound.sayable.log, 1);
+    const nothing = () => undefined;
+    const outbound: Outbound = new Outbound({
+      ...{ log, key: 'k', epoch, limits: limits as SessionOptions, route: nothing, primes: () => false, register },
+      ...{ pause: nothing, resume: nothing, onGetCursor: nothing, onHistoryLost: nothing, onFailed: nothing },
+      onFault: (cause) => expect.fail(String(cause)),
+      onRefused(why) {
+        throw new Error(why);
+      },
+    });
+    outbound.open();
+    const stream = outbound.streams.open(undefined, ['c']);
+    const add = async (value: object, last: boolean): Promise<void> => {
+      outbound.add(stream, text(value), last);
+      outbound.flush();
+      await settled();
+      await settled();
+    };
+    const failOver = () => {
+      store = second;
+    };
+    return { outbound, stream, add, second, register, failOver };
+  }
+
+  it('[F06] [P4] hears what a failover had lost, though the log had said that there is nothing more', async () => {
+    const { outbound, stream, add, second, register, failOver } = await createOutbound();
+    await add({ method: 'n' }, false);
+    await second.sessions.create('k', aRecord());
+    const known = { stream, seq: 1, previous: undefined, data: text({ method: 'n' }), last: false };
+    await second.log.append('k', epoch, 0, [known]);
+    await add({ id: 'c', result: 1 }, true);
+    failOver();
+    const reply = createFakeReply();
+    await outbound.streams.resume(reply, { stream, epoch, seq: 1 });
+    await settled();
+    expect(reply.sink.messages).toEqual([]);
+    await register();
+    outbound.check();
+    await vi.waitFor(() => expect(reply.sink.state).toBe('ended'));
+    expect(reply.sink.messages).toEqual([{ jsonrpc: '2.0', id: 'c', result: 1 }]);
+  });
+
+  it('[F06] [P4] is not told of a loss by a log that is about to have it again', async () => {
+    const { outbound, stream, add, register, failOver } = await createOutbound();
+    await add({ id: 'c', result: 1 }, true);
+    failOver();
+    await register();
+    outbound.check();
+    const reply = createFakeReply();
+    outbound.streams.join(stream, reply);
+    await vi.waitFor(() => expect(reply.sink.state).toBe('ended'));
+    expect(reply.sink.messages).toEqual([{ jsonrpc: '2.0', id: 'c', result: 1 }]);
+  });
+});

@@ -1,0 +1,78 @@
+import { describe, expect, it } from 'vitest';
+import { Calls } from '../../../src/call/call-table.ts';
+import { readOwn } from '../../../src/protocol/message/message.ts';
+import type { LogLevel } from '../../../src/protocol/modern/log-levels.ts';
+import { destinationInGroup } from '../../../src/session/group/attribution.ts';
+import { silentAnswer } from '../../../src/session/group/gateway-requests.ts';
+
+const heard = { ...silentAnswer, hasStream: true };
+
+function setUp(
+  ...calls: readonly {
+    readonly id: number;
+    readonly method?: string;
+    readonly logLevel?: LogLevel;
+    readonly isGone?: boolean;
+  }[]
+) {
+  const table = new Calls();
+  for (const { id, method = 'tools/call', logLevel, isGone = false } of calls) {
+    const answer = isGone ? silentAnswer : heard;
+    table.add({
+      ...{ id, method, progressToken: id, taskId: undefined, answer, text: undefined, logLevel },
+      ...{ activeAt: 0, startedAt: 0 },
+    });
+  }
+  return (method: string, params: object = {}, of?: readonly number[], id?: string): unknown => {
+    const text = JSON.stringify({ jsonrpc: '2.0', ...(id && { id }), method, params });
+    const to = destinationInGroup(readOwn(Buffer.from(text)), table, of);
+    return typeof to === 'string' ? to : to.id;
+  };
+}
+
+const log = 'notifications/message';
+
+describe('[P2] where a message of a server goes in the session of a group', () => {
+  it('[R4.02] a question: to the only call on whose behalf it can be, or to that beside which it came, else to nobody', () => {
+    const ask = (to: ReturnType<typeof setUp>, of?: readonly number[]) => to('elicitation/create', {}, of, 'q');
+    expect(ask(setUp({ id: 1 }, { id: 2, method: 'tools/list' }))).toBe(1);
+    expect(ask(setUp({ id: 1 }, { id: 2 }))).toBe('nobodys');
+    expect(ask(setUp({ id: 1 }, { id: 2 }), [1])).toBe(1);
+    expect(ask(setUp({ id: 1, method: 'tools/list' }))).toBe('nobodys');
+    expect(ask(setUp({ id: 1, method: 'tools/list' }, { id: 2 }), [1])).toBe('nobodys');
+    expect(ask(setUp({ id: 1, isGone: true }))).toBe('nobodys');
+    expect(ask(setUp())).toBe('nobodys');
+  });
+
+  it('progress: to the call with its token', () => {
+    const to = setUp({ id: 1 }, { id: 2 });
+    expect(to('notifications/progress', { progressToken: 2, progress: 1 })).toBe(2);
+    expect(to('notifications/progress', { progressToken: 3, progress: 1 })).toBe('nobodys');
+  });
+
+  it('[R3.09] a log message: to the only call in flight, if its client wants it', () => {
+    const warning = { level: 'warning', data: 'x' };
+    expect(setUp({ id: 1, logLevel: 'info' })(log, warning)).toBe(1);
+    expect(setUp({ id: 1, logLevel: 'error' })(log, warning)).toBe('unwanted');
+    expect(setUp({ id: 1 })(log, warning)).toBe('unwanted');
+    expect(setUp({ id: 1, logLevel: 'info' }, { id: 2 })(log, warning)).toBe('nobodys');
+    expect(setUp({ id: 1, logLevel: 'info' }, { id: 2 })(log, warning, [1])).toBe(1);
+    expect(setUp({ id: 1 }, { id: 2 })(log, warning)).toBe('unwanted');
+  });
+
+  it('[J-02] [P11] a notification of a vendor: to the call beside which it came, or to the only one, else to nobody', () => {
+    const vendor = 'notifications/acme/hello';
+    expect(setUp({ id: 1 })(vendor)).toBe(1);
+    expect(setUp({ id: 1 }, { id: 2 })(vendor)).toBe('nobodys');
+    expect(setUp({ id: 1 }, { id: 2 })(vendor, {}, [2])).toBe(2);
+    expect(setUp({ id: 1 })(vendor, {}, [])).toBe('nobodys');
+    expect(setUp({ id: 1, isGone: true })(vendor)).toBe('nobodys');
+    expect(setUp()(vendor)).toBe('nobodys');
+  });
+
+  it('what is for all goes to the GET stream', () => {
+    const to = setUp({ id: 1 });
+    expect(to('notifications/tools/list_changed')).toBe('get');
+    expect(to('notifications/resources/updated', { uri: 'x:y' })).toBe('get');
+  });
+});

@@ -1,0 +1,95 @@
+import { describe, expect, it, vi } from 'vitest';
+import { Calls } from '../../../src/call/call-table.ts';
+import { readOwn } from '../../../src/protocol/message/message.ts';
+import { silentAnswer } from '../../../src/session/group/gateway-requests.ts';
+import { Turns } from '../../../src/session/group/input-gate.ts';
+import { createFakeReply } from '../../support/fake-reply.ts';
+
+function setUp({ maxWaiting = 10, tellsRequests = false } = {}) {
+  const calls = new Calls();
+  const ran: unknown[] = [];
+  const turns = new Turns({
+    calls,
+    maxWaiting,
+    tellsRequests: () => tellsRequests,
+    onTurn: (post) => {
+      ran.push(post.messages[0]?.id);
+      begin(Number(post.messages[0]?.id));
+    },
+  });
+  const begin = (id: number): void =>
+    calls.add({
+      ...{
+        id,
+        method: 'tools/call',
+        progressToken: undefined,
+        taskId: undefined,
+        answer: silentAnswer,
+        text: undefined,
+      },
+      ...{ activeAt: 0, startedAt: 0 },
+    });
+  const ask = (id: number, turnMs = 0, method = 'tools/call') => {
+    const reply = createFakeReply();
+    const message = readOwn(Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, method })));
+    return { reply, admitted: turns.admits({ messages: [message], isBatch: false, group: { turnMs } }, reply) };
+  };
+  return { calls, turns, begin, ask, ran };
+}
+
+const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+describe('turns of the calls for which a server may ask something', () => {
+  it('admits one at a time, and whatever no question can be for', () => {
+    const { begin, ask } = setUp();
+    expect(ask(1).admitted).toBe(true);
+    begin(1);
+    const { admitted, reply } = ask(2);
+    expect(admitted).toBe(false);
+    expect(reply.given).toMatchObject({ reason: 'group_busy' });
+    expect(ask(3, 0, 'tools/list').admitted).toBe(true);
+  });
+
+  it('admits all where the server tells for which request it asks', () => {
+    const { begin, ask } = setUp({ tellsRequests: true });
+    begin(1);
+    expect(ask(2).admitted).toBe(true);
+  });
+
+  it('lets those that wait have their turn in the order in which they came', async () => {
+    const { calls, begin, ask, ran } = setUp();
+    begin(1);
+    ask(2, 10_000);
+    ask(3, 10_000);
+    calls.take(1);
+    await settled();
+    expect(ran).toEqual([2]);
+    calls.take(2);
+    await settled();
+    expect(ran).toEqual([2, 3]);
+  });
+
+  it('passes over a client that is gone', async () => {
+    const { calls, begin, ask, ran } = setUp();
+    begin(1);
+    ask(2, 10_000).reply.leave();
+    ask(3, 10_000);
+    calls.take(1);
+    await settled();
+    expect(ran).toEqual([3]);
+  });
+
+  it('[P8] tells who waits too long, who comes to a full queue, and who waits when the session ends', () => {
+    vi.useFakeTimers();
+    const { turns, begin, ask } = setUp({ maxWaiting: 1 });
+    begin(1);
+    const first = ask(2, 100);
+    expect(ask(3, 100).reply.given).toMatchObject({ reason: 'group_busy' });
+    vi.advanceTimersByTime(100);
+    expect(first.reply.given).toMatchObject({ reason: 'group_busy' });
+    const last = ask(4, 100);
+    turns.close();
+    expect(last.reply.given).toMatchObject({ reason: 'group_busy' });
+    vi.useRealTimers();
+  });
+});

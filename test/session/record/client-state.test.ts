@@ -1,0 +1,184 @@
+import { describe, expect, it } from 'vitest';
+import { ClientState, isStateful, usedScopesIn } from '../../../src/session/record/client-state.ts';
+import { readMessage } from '../../support/fake-backend.ts';
+
+const text = (value: unknown): Buffer => Buffer.from(JSON.stringify(value));
+const ok = { isError: false };
+const failed = { isError: true };
+const initialized = { jsonrpc: '2.0', method: 'notifications/initialized' };
+
+function createFixture() {
+  const state = new ClientState(text({ jsonrpc: '2.0', id: 0, method: 'initialize' }));
+  let ids = 0;
+  return {
+    state,
+    answered: (method: string, params: unknown, response = ok) =>
+      state.answered(method, text({ jsonrpc: '2.0', id: 7, method, params }), response),
+    replayed: () => {
+      const { texts, ids: used } = state.replay(() => `r${++ids}`);
+      return { messages: texts.map((message) => JSON.parse(message.toString())), ids: [...used] };
+    },
+  };
+}
+
+describe('what a client told its server', () => {
+  it('[F12] is told again: initialized first, then the newest log level, then each subscription', () => {
+    const { state, answered, replayed } = createFixture();
+    answered('resources/subscribe', { uri: 'a:1' });
+    answered('logging/setLevel', { level: 'debug' });
+    answered('logging/setLevel', { level: 'error' });
+    answered('resources/subscribe', { uri: 'a:2' });
+    state.sent(readMessage(initialized));
+    expect(replayed()).toEqual({
+      messages: [
+        initialized,
+        { jsonrpc: '2.0', id: 'r1', method: 'logging/setLevel', params: { level: 'error' } },
+        { jsonrpc: '2.0', id: 'r2', method: 'resources/subscribe', params: { uri: 'a:1' } },
+        { jsonrpc: '2.0', id: 'r3', method: 'resources/subscribe', params: { uri: 'a:2' } },
+      ],
+      ids: ['r1', 'r2', 'r3'],
+    });
+  });
+
+  it('is nothing before it was said or answered, and nothing that was refused', () => {
+    const { state, answered, replayed } = createFixture();
+    answered('logging/setLevel', { level: 'debug' }, failed);
+    answered('resources/subscribe', { uri: 'a:1' }, failed);
+    answered('tools/call', { name: 'x' });
+    state.sent(readMessage({ jsonrpc: '2.0', method: 'notifications/roots/list_changed' }));
+    expect(replayed()).toEqual({ messages: [], ids: [] });
+  });
+
+  it('has one subscription for a URI, and none after its end; an end that failed changes nothing', () => {
+    const { answered, replayed } = createFixture();
+    for (const uri of ['a', 'a', 'b', 'c', '__proto__']) answered('resources/subscribe', { uri });
+    answered('resources/unsubscribe', { uri: 'b' });
+    answered('resources/unsubscribe', { uri: 'c' }, failed);
+    answered('resources/unsubscribe', { uri: 'unknown' });
+    expect(replayed().messages.map(({ params }) => params.uri)).toEqual(['a', 'c', '__proto__']);
+  });
+
+  it('[S-09] keeps of a large notifications/initialized that it came', () => {
+    const { state, replayed } = createFixture();
+    state.sent(readMessage({ ...initialized, params: { x: 'x'.repeat(20_000) } }));
+    expect(replayed().messages).toEqual([initialized]);
+  });
+
+  it('[P1] keeps the text as it was, but for the id', () => {
+    const { state } = createFixture();
+    const request = Buffer.from(
+      '{ "params":{"uri":"\\u0061","n":1e400, "id":3},"id" : 12345678901234567 ,"jsonrpc":"2.0"}',
+    );
+    state.answered('resources/subscribe', request, ok);
+    expect(state.replay(() => 'r').texts[0]?.toString()).toBe(
+      '{ "params":{"uri":"\\u0061","n":1e400, "id":3},"id" : "r" ,"jsonrpc":"2.0"}',
+    );
+  });
+
+  it('does not change with the memory that it came in', () => {
+    const memory = text({ jsonrpc: '2.0', id: 0, method: 'initialize' });
+    const before = memory.toString();
+    const state = new ClientState(memory);
+    memory.fill(0);
+    expect(state.initialize.toString()).toBe(before);
+  });
+
+  it.each([[{ toString: 1, valueOf: 1 }], [['['.repeat(3)]], [5], [null], [undefined]])(
+    '[F12] has no place for the URI %j, and does not fail of it',
+    (uri) => {
+      const { answered, replayed } = createFixture();
+      for (const method of ['resources/subscribe', 'resources/unsubscribe']) answered(method, { uri });
+      answered('resources/subscribe', undefined);
+      expect(replayed().messages).toEqual([]);
+    },
+  );
+
+  it('[P8] keeps so many subscriptions and no more', () => {
+    const { answered, replayed } = createFixture();
+    for (let n = 0; n < 600; n++) answered('resources/subscribe', { uri: `a:${n}` });
+    expect(replayed().messages).toHaveLength(500);
+    for (let n = 0; n < 600; n++) answered('resources/unsubscribe', { uri: `a:${n}` });
+    expect(replayed().messages).toEqual([]);
+  });
+
+  it('is changed by three methods', () => {
+    const methods = ['logging/setLevel', 'resources/subscribe', 'resources/unsubscribe', 'resources/read', 'ping'];
+    expect(methods.map(isStateful)).toEqual([true, true, true, false, false]);
+  });
+});
+
+describe('what a client told its server, for another owner', () => {
+  it('[F12] is told again as it would have been here, and changes on', () => {
+    const { state, answered, replayed } = createFixture();
+    state.sent(readMessage(initialized));
+    answered('logging/setLevel', { level: 'error' });
+    answered('resources/subscribe', { uri: 'a:1' });
+    answered('resources/subscribe', { uri: 'ü"\\:2' });
+    const next = new ClientState(state.initialize, state.save());
+    let ids = 0;
+    const { texts } = next.replay(() => `r${++ids}`);
+    expect(texts.map((message) => JSON.parse(message.toString()))).toEqual(replayed().messages);
+    next.answered('resources/unsubscribe', text({ id: 1, method: 'x', params: { uri: 'a:1' } }), ok);
+    expect(next.replay(() => 'r').texts).toHaveLength(3);
+    expect(state.replay(() => 'r').texts).toHaveLength(4);
+  });
+
+  it('[P1] keeps the text of each message', () => {
+    const { state } = createFixture();
+    const written = '{ "jsonrpc":"2.0","method":"notifications/initialized",  "params":{"n":1e400} }';
+    state.sent(readMessage(written));
+    const [replayed] = new ClientState(state.initialize, state.save()).replay(() => 'r').texts;
+    expect(replayed?.toString()).toBe(written);
+  });
+
+  it('says how much of the GET stream was delivered', () => {
+    const { state } = createFixture();
+    state.getCursor = { epoch: 5, seq: 7 };
+    expect(new ClientState(state.initialize, state.save()).getCursor).toEqual({ epoch: 5, seq: 7 });
+  });
+
+  it.each([
+    ['nothing', undefined],
+    ['no bytes', { clientState: Buffer.alloc(0), clientSaid: Buffer.alloc(0) }],
+  ])('is nothing where %s was saved', (_, saved) => {
+    const state = new ClientState(text({}), saved);
+    expect([state.replay(() => 'r').texts, state.getCursor]).toEqual([[], undefined]);
+    const empty = new ClientState(text({}), state.save());
+    expect([empty.replay(() => 'r').texts, empty.getCursor]).toEqual([[], undefined]);
+  });
+
+  it('[C-16] keeps what changes with each GET apart from what is large, which is the same object until it changes', () => {
+    const { state, answered } = createFixture();
+    answered('resources/subscribe', { uri: `test://${'x'.repeat(10_000)}` });
+    const before = state.save();
+    expect(before.clientSaid.length).toBeGreaterThan(10_000);
+    state.getCursor = { epoch: 5, seq: 7 };
+    const after = state.save();
+    expect(after.clientSaid).toBe(before.clientSaid);
+    expect(after.clientState.toString()).not.toBe(before.clientState.toString());
+    expect(after.clientState.length).toBeLessThan(100);
+    answered('logging/setLevel', { level: 'error' });
+    expect(state.save().clientSaid).not.toBe(before.clientSaid);
+  });
+
+  it('[C-16] reads the scopes of a remembered record once, however many requests ask', () => {
+    const { state } = createFixture();
+    state.usedScopes.add('write');
+    const { clientState } = state.save();
+    expect(usedScopesIn(clientState)).toEqual(['write']);
+    expect(usedScopesIn(clientState)).toBe(usedScopesIn(clientState));
+  });
+
+  it('tells whether a message changed anything, so that the record is written only then', () => {
+    const { state, answered } = createFixture();
+    expect([
+      state.sent(readMessage({ jsonrpc: '2.0', method: 'notifications/x' })),
+      state.sent(readMessage(initialized)),
+      answered('tools/list', {}),
+      answered('logging/setLevel', { level: 'error' }, failed),
+      answered('logging/setLevel', { level: 'error' }),
+      answered('resources/subscribe', { uri: 'a:1' }),
+      answered('resources/subscribe', { uri: 5 }),
+    ]).toEqual([false, true, false, false, true, true, false]);
+  });
+});

@@ -1,0 +1,262 @@
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { ClientState } from '../../../src/session/record/client-state.ts';
+import { RecordKeeper } from '../../../src/session/record/record.ts';
+import type { LogState, SessionRecord, SessionRecords } from '../../../src/store/session-records.ts';
+import { StoreUnavailable } from '../../../src/store/store-unavailable.ts';
+import { aRecord } from '../../contract/log-writer.ts';
+import { readMessage } from '../../support/fake-backend.ts';
+
+vi.mock('node:timers/promises', () => import('../../support/fake-delay.ts'));
+
+const key = 'k';
+const epoch = 9;
+const text = (value: unknown): Buffer => Buffer.from(JSON.stringify(value));
+const initialize = { jsonrpc: '2.0', id: 0, method: 'initialize' };
+const initialized = text({ jsonrpc: '2.0', id: 0, result: {} });
+const nothing: LogState = { tails: new Map(), newestStream: -1, pending: [] };
+const away = (): StoreUnavailable => new StoreUnavailable('unreachable');
+
+/** A call of the store that waits for the test to say how it went. */
+interface Asked {
+  readonly method: string;
+  // biome-ignore lint/suspicious/noExplicitAny: a test reads arguments of every shape
+  readonly args: readonly any[];
+  answer(value?: unknown): Promise<void>;
+  fail(cause: Error): Promise<void>;
+}
+
+function createFixture() {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const asked: Asked[] = [];
+  const failed: unknown[] = [];
+  const sessions = new Proxy({} as SessionRecords, {
+    get:
+      (_, method: string) =>
+      (...args: unknown[]) =>
+        new Promise((resolve, reject) => {
+          const settled = async (): Promise<void> => void (await vi.advanceTimersByTimeAsync(0));
+          asked.push({
+            method,
+            args,
+            answer(value) {
+              resolve(value);
+              return settled();
+            },
+            fail(cause) {
+              reject(cause);
+              return settled();
+            },
+          });
+        }),
+  });
+  const client = new ClientState(text(initialize));
+  const over = new AbortController();
+  const stopped = new AbortController();
+  const names = { now: 'one' };
+  const keeper = new RecordKeeper({
+    sessions,
+    key,
+    server: { name: 's', digest: 'd' },
+    principal: { issuer: 'i', subject: 's', client: 'c' },
+    epoch,
+    client,
+    instance: () => ({ name: names.now, term: 0 }),
+    signal: over.signal,
+    endSignal: stopped.signal,
+    onFailed: (cause) => void failed.push(cause),
+  });
+  const create = async (): Promise<void> => {
+    const created = keeper.create(initialized, '2025-11-25');
+    await asked.at(-1)?.answer();
+    await created;
+  };
+  const nth = (n: number): Asked => asked[n] as Asked;
+  /** Lets the client subscribe to one more resource. */
+  const change = (uri: string): void => {
+    client.answered('resources/subscribe', text({ id: 1, method: 'resources/subscribe', params: { uri } }), {
+      isError: false,
+    });
+    keeper.amend();
+  };
+  return {
+    keeper,
+    client,
+    asked,
+    nth,
+    failed,
+    names,
+    over,
+    stopped,
+    create,
+    change,
+    pass: vi.advanceTimersByTimeAsync,
+  };
+}
+
+describe('the record of a session', () => {
+  it('says all that another owner needs', async () => {
+    const { client, nth, create } = createFixture();
+    client.sent(readMessage({ jsonrpc: '2.0', method: 'notifications/initialized' }));
+    await create();
+    const record: SessionRecord = {
+      server: 's',
+      serverDigest: 'd',
+      principal: { issuer: 'i', subject: 's', client: 'c' },
+      owner: 'one',
+      epoch,
+      initialize: text(initialize),
+      initialized,
+      protocolVersion: '2025-11-25',
+      ...client.save(),
+    };
+    expect([nth(0).method, ...nth(0).args]).toEqual(['create', key, record, { followsEnded: false }]);
+  });
+
+  it('[P7] is created again, the same, for as long as the store is away', async () => {
+    const { keeper, asked, nth, names, pass } = createFixture();
+    const created = keeper.create(initialized, '2025-11-25');
+    await nth(0).fail(away());
+    names.now = 'two';
+    await pass(1_000);
+    await nth(1).fail(away());
+    await pass(1_000);
+    await nth(2).answer();
+    await created;
+    expect(asked.map(({ args }) => args[1])).toEqual([nth(0).args[1], nth(0).args[1], nth(0).args[1]]);
+  });
+
+  it('rejects when the store says that it is somebody else’s, or is away until nobody waits', async () => {
+    const { keeper, asked, nth, over, pass } = createFixture();
+    const created = keeper.create(initialized, '2025-11-25');
+    const cause = new Error('exists');
+    await Promise.all([expect(created).rejects.toBe(cause), nth(0).fail(cause)]);
+    const late = keeper.create(initialized, '2025-11-25');
+    const rejected = expect(late).rejects.toBeInstanceOf(StoreUnavailable);
+    await nth(1).fail(away());
+    over.abort();
+    await rejected;
+    await pass(60_000);
+    expect(asked).toHaveLength(2);
+  });
+
+  it('is registered under the name that the instance has by then, with what is stored', async () => {
+    const { keeper, client, nth, names, create } = createFixture();
+    await create();
+    names.now = 'two';
+    client.sent(readMessage({ jsonrpc: '2.0', method: 'notifications/initialized' }));
+    const registered = keeper.register(12, nothing);
+    await nth(1).answer('fenced');
+    expect(await registered).toBe('fenced');
+    const [of, record, tail, log] = nth(1).args;
+    expect([of, tail, log]).toEqual([key, 12, nothing]);
+    expect(record).toMatchObject({ owner: 'two', epoch, initialized, ...client.save() });
+  });
+
+  it('of an adopted session says of its server what it said before', async () => {
+    const { keeper, nth } = createFixture();
+    keeper.adopt(aRecord({ initialized, protocolVersion: '2025-06-18' }));
+    void keeper.register(0, nothing);
+    expect(nth(0).args[1]).toMatchObject({ initialized, protocolVersion: '2025-06-18', epoch, server: 's' });
+  });
+
+  it('is released and ended under its epoch', async () => {
+    const { keeper, asked, create } = createFixture();
+    await create();
+    void keeper.release();
+    void keeper.end();
+    expect(asked.slice(1).map(({ method, args }) => [method, ...args])).toEqual([
+      ['release', key, epoch],
+      ['end', key, epoch],
+    ]);
+  });
+
+  it('is ended also when nobody waits for that any more, until the gateway stops', async () => {
+    const { keeper, asked, nth, over, stopped, create, pass } = createFixture();
+    await create();
+    over.abort();
+    const ended = keeper.end();
+    const rejected = expect(ended).rejects.toBeInstanceOf(StoreUnavailable);
+    await nth(1).fail(away());
+    await pass(1_000);
+    await nth(2).fail(away());
+    stopped.abort();
+    await rejected;
+    await pass(60_000);
+    expect(asked).toHaveLength(3);
+  });
+});
+
+describe('a change of what the client told its server', () => {
+  it('is amended; what changes meanwhile goes in one more amendment, and the newest wins', async () => {
+    const { client, asked, nth, create, change } = createFixture();
+    await create();
+    change('a:1');
+    expect([nth(1).method, ...nth(1).args]).toEqual(['amend', key, epoch, client.save()]);
+    change('a:2');
+    change('a:3');
+    expect(asked).toHaveLength(2);
+    await nth(1).answer('done');
+    expect(asked).toHaveLength(3);
+    expect(nth(2).args[2]).toEqual(client.save());
+    await nth(2).answer('done');
+    expect(asked).toHaveLength(3);
+    change('a:4');
+    expect(nth(3).args[2]).toEqual(client.save());
+  });
+
+  it('[C-16] writes what is large again only if it has changed', async () => {
+    const { client, nth, create, change, keeper } = createFixture();
+    await create();
+    change('a:1');
+    await nth(1).answer('done');
+    client.getCursor = { epoch, seq: 7 };
+    keeper.amend();
+    const { clientState, clientSaid } = client.save();
+    expect(nth(2).args[2]).toEqual({ clientState });
+    await nth(2).answer('no_record'); // it may be registered without what was said last
+    change('a:2');
+    await nth(3).answer('done');
+    expect(nth(3).args[2]).toEqual(client.save());
+    expect(client.save().clientSaid).not.toBe(clientSaid);
+  });
+
+  it('[P7] waits for a store that is away, and the newest state is there in the end', async () => {
+    const { client, nth, asked, create, change, pass } = createFixture();
+    await create();
+    change('a:1');
+    await nth(1).fail(away());
+    change('a:2');
+    await pass(1_000);
+    await nth(2).answer('done');
+    await nth(3).answer('done');
+    expect([nth(3).args[2], asked.length]).toEqual([client.save(), 4]);
+  });
+
+  it('before there is a record goes into the record', async () => {
+    const { client, asked, nth, create, change } = createFixture();
+    change('a:1');
+    expect(asked).toEqual([]);
+    await create();
+    expect(nth(0).args[1]).toMatchObject(client.save());
+  });
+
+  it('that fails is told, and the next one is tried', async () => {
+    const { nth, failed, create, change } = createFixture();
+    await create();
+    change('a:1');
+    const cause = new Error('wrong type');
+    await nth(1).fail(cause);
+    expect(failed).toEqual([cause]);
+    change('a:2');
+    expect(nth(2).method).toBe('amend');
+  });
+
+  it.each(['fenced', 'no_record'])('that is refused as %s is somebody else’s to care for', async (outcome) => {
+    const { nth, asked, failed, create, change } = createFixture();
+    await create();
+    change('a:1');
+    await nth(1).answer(outcome);
+    expect([asked.length, failed]).toEqual([2, []]);
+  });
+});

@@ -1,0 +1,287 @@
+import { describe, expect, it } from 'vitest';
+import { type EndedCall, OpenCall } from '../../../src/call/call-report.ts';
+import { Calls } from '../../../src/call/call-table.ts';
+import { Answer } from '../../../src/call/legacy-answer.ts';
+import { Router } from '../../../src/session/requests/attribution.ts';
+import { ServerRequests } from '../../../src/session/requests/server-requests.ts';
+import type { Dropped } from '../../../src/session/session-observer.ts';
+import { readMessage } from '../../support/fake-backend.ts';
+import { createFakeReply } from '../../support/fake-reply.ts';
+
+const maxEventBytes = 1_000;
+
+interface Watched {
+  readonly watch?: OpenCall;
+  readonly isStream?: boolean;
+}
+
+function createFixture({ hasGet = false } = {}) {
+  const calls = new Calls();
+  const serverRequests = new ServerRequests();
+  const streams = new Map<string | number, string[]>();
+  const toGet: string[] = [];
+  const toServer: string[] = [];
+  const dropped: Dropped[] = [];
+  const stored: (() => void)[] = [];
+  const initialized: string[] = [];
+  const router = new Router({
+    calls,
+    serverRequests,
+    maxEventBytes,
+    isGroup: false,
+    incarnation: () => '',
+    hasRoom: () => true,
+    onAnswered: () => undefined,
+    hasGetStream: () => hasGet,
+    toGetStream: (text) => void toGet.push(text.toString()),
+    toServer: (text) => void toServer.push(text.toString()),
+    onInitialized: (_call, { text }) => void initialized.push(text.toString()),
+    onDropped: (what) => void dropped.push(what),
+    whenStored: (tell) => void stored.push(tell),
+  });
+  const receive = (...lines: unknown[]): void => {
+    for (const line of lines) {
+      const text = Buffer.from(typeof line === 'string' ? line : JSON.stringify(line));
+      router.receive({ text, of: undefined });
+    }
+  };
+  /** A call in flight and the texts that its stream gets. */
+  const call = (id: string | number, method = 'tools/call', { watch, isStream = false }: Watched = {}): string[] => {
+    const texts: string[] = [];
+    streams.set(id, texts);
+    const answer = new Answer(
+      {
+        openStream: () => 1,
+        emit: (_stream, text) => void texts.push(text.toString()),
+        flush: () => undefined,
+        onUndeliverable: () => undefined,
+      },
+      { reply: createFakeReply(), ids: [id], isBatch: false, primes: false, upgradeAfterMs: 2 ** 30, maxEventBytes },
+    );
+    calls.add({
+      id,
+      method,
+      progressToken: undefined,
+      taskId: undefined,
+      answer,
+      text: undefined,
+      activeAt: 0,
+      startedAt: 0,
+      watch,
+    });
+    if (isStream) answer.message(Buffer.from('{}'));
+    return texts;
+  };
+  /** True if the client's response to this request is one that the server waits for. */
+  const settles = (id: string | number): boolean => serverRequests.settle(readMessage(response(id))) !== undefined;
+  return { router, calls, settles, call, receive, toGet, toServer, dropped, initialized, stored };
+}
+
+const log = { jsonrpc: '2.0', method: 'notifications/message', params: { level: 'info', data: 'x' } };
+const ask = (id: string | number, params: object = {}) => ({ jsonrpc: '2.0', id, method: 'roots/list', params });
+const cancelled = (requestId: string | number) => ({
+  jsonrpc: '2.0',
+  method: 'notifications/cancelled',
+  params: { requestId },
+});
+const response = (id: unknown, result: unknown = {}) => ({ jsonrpc: '2.0', id, result });
+const errorTo = (text: string | undefined) => JSON.parse(text ?? 'null');
+
+describe('[R6.03] [F17] what the server writes that is no message', () => {
+  it.each([
+    ['words', 'Server listening'],
+    ['nothing', ''],
+    ['a value', '42'],
+    ['a string', '"text"'],
+    ['an object that is no JSON-RPC', '{"level":"info"}'],
+    ['another JSON-RPC', '{"jsonrpc":"1.0","method":"x"}'],
+    ['half of a message', '{"jsonrpc":"2.0","meth'],
+    ['an empty array', '[]'],
+    ['an array of what is no message', '[1]'],
+    ['a request with an impossible id', '{"jsonrpc":"2.0","id":{},"method":"x"}'],
+  ])('%s is dropped as noise, and the next message passes', (_, line) => {
+    const { receive, dropped, toGet } = createFixture();
+    receive(line, log);
+    expect({ dropped, toGet }).toEqual({ dropped: ['noise'], toGet: [JSON.stringify(log)] });
+  });
+
+  it.each([
+    ['an unknown id', response(9)],
+    ['an id of another type', response('1')],
+    ['the id null', { jsonrpc: '2.0', id: null, error: { code: -32700, message: 'x' } }],
+  ])('a response to %s is dropped, and never goes to a stream', (_, message) => {
+    const { receive, call, dropped, toGet } = createFixture({ hasGet: true });
+    const texts = call(1);
+    receive(message);
+    expect({ dropped, toGet, texts }).toEqual({ dropped: ['unknown_response'], toGet: [], texts: [] });
+  });
+
+  const nested = '['.repeat(1_001) + ']'.repeat(1_001);
+
+  it('[P3] [S-05] a response that is too complex ends its call at once', () => {
+    const { receive, call, dropped } = createFixture();
+    const [first, second] = [call(1, 'tools/call', { isStream: true }), call('b', 'tools/call', { isStream: true })];
+    receive(`{"result":{"a":${nested}},"jsonrpc":"2.0","id":1}`, `{"jsonrpc":"2.0","id":"b","result":${nested}}`);
+    for (const texts of [first, second])
+      expect(errorTo(texts.at(-1)).error.data).toEqual({ reason: 'response_too_complex' });
+    receive(`{"jsonrpc":"2.0","id":9,"result":${nested}}`);
+    expect(dropped).toEqual(['unknown_response']);
+    receive(`{"jsonrpc":"2.0","result":${nested}}`);
+    expect(dropped).toEqual(['unknown_response', 'noise']);
+  });
+
+  it('[P3] [S-05] initialize that is answered so is refused', () => {
+    const { receive, call, initialized } = createFixture();
+    call(1, 'initialize');
+    receive(`{"result":{"a":${nested}},"jsonrpc":"2.0","id":1}`);
+    expect(errorTo(initialized[0]).error.data).toEqual({ reason: 'response_too_complex' });
+  });
+
+  it('[P3] [S-05] a request of the server that is too complex is refused, though its id is that of a call', () => {
+    const { receive, call, calls, toServer, dropped } = createFixture();
+    const texts = call(1);
+    receive(`{"jsonrpc":"2.0","id":1,"method":"sampling/createMessage","params":{"a":${nested}}}`);
+    expect({ dropped, texts, inFlight: calls.has(1) }).toEqual({ dropped: ['oversized'], texts: [], inFlight: true });
+    expect(errorTo(toServer[0])).toMatchObject({ id: 1, error: { data: { reason: 'server_request_refused' } } });
+  });
+
+  it('the second response to one request is dropped', () => {
+    const { receive, call, dropped } = createFixture();
+    call(1);
+    receive(response(1), response(1));
+    expect(dropped).toEqual(['unknown_response']);
+  });
+});
+
+describe('an array of the server', () => {
+  it('is taken apart, each message to where it belongs, as the text that it is', () => {
+    const { receive, call, calls, toGet, dropped } = createFixture({ hasGet: true });
+    const texts = call(1);
+    const other = call(2);
+    const inside = '{"jsonrpc":"2.0", "method":"notifications/message","params":{"n":1e400}}';
+    receive(`[ ${inside} ,7,${JSON.stringify(response(1))}]`);
+    expect({ texts, other, toGet, dropped }).toEqual({ texts: [], other: [], toGet: [inside], dropped: ['noise'] });
+    expect([calls.has(1), calls.has(2)]).toEqual([false, true]);
+  });
+});
+
+describe('the response to initialize', () => {
+  it('is not passed on by the router', () => {
+    const { receive, call, initialized, calls } = createFixture();
+    const texts = call(0, 'initialize');
+    receive(response(0));
+    expect({ initialized, texts }).toEqual({ initialized: [JSON.stringify(response(0))], texts: [] });
+    expect(calls.size).toBe(0);
+  });
+});
+
+describe('requests of the server', () => {
+  it('go to the call, and their cancellation follows them, even if another call is newer by then', () => {
+    const { receive, call, toGet } = createFixture({ hasGet: true });
+    const first = call(1);
+    receive(ask('s1'));
+    const second = call(2);
+    receive(cancelled('s1'));
+    expect(first).toEqual([JSON.stringify(ask('s1')), JSON.stringify(cancelled('s1'))]);
+    expect({ second, toGet }).toEqual({ second: [], toGet: [] });
+  });
+
+  it('go to the GET stream without a call, and their cancellation follows them even if a call came since', () => {
+    const { receive, call, toGet } = createFixture({ hasGet: true });
+    receive(ask('s1'));
+    const texts = call(1);
+    receive(cancelled('s1'));
+    expect({ texts, toGet }).toEqual({
+      texts: [],
+      toGet: [JSON.stringify(ask('s1')), JSON.stringify(cancelled('s1'))],
+    });
+  });
+
+  it('that were cancelled are no longer open', () => {
+    const { receive, settles } = createFixture();
+    receive(ask('s1'), ask(1), cancelled('s1'));
+    expect([settles('s1'), settles('1'), settles(1)]).toEqual([false, false, true]);
+  });
+
+  it('[R7.23] are open until the client has answered, once', () => {
+    const { receive, settles } = createFixture();
+    receive(ask('s1'));
+    expect([settles('s1'), settles('s1')]).toEqual([true, false]);
+  });
+
+  it('whose cancellation cannot follow them any more go by attribution', () => {
+    const { receive, call, toGet } = createFixture({ hasGet: true });
+    call(1);
+    receive(ask('s1'), response(1), cancelled('s1'));
+    expect(toGet).toEqual([JSON.stringify(cancelled('s1'))]);
+  });
+
+  it('[P8] over a thousand open ones are answered by the gateway, until one is settled', () => {
+    const { receive, settles, toGet, toServer } = createFixture();
+    for (let id = 0; id < 1_000; id++) receive(ask(id));
+    expect({ got: toGet.length, toServer }).toEqual({ got: 1_000, toServer: [] });
+    receive(ask('more'));
+    expect(toGet).toHaveLength(1_000);
+    expect(errorTo(toServer[0])).toMatchObject({ id: 'more', error: { data: { reason: 'server_request_refused' } } });
+    settles(5);
+    receive(ask('more'));
+    expect([toGet.length, toServer.length]).toEqual([1_001, 1]);
+  });
+
+  it('[P8] larger than an event may be are answered by the gateway, so that the server does not wait', () => {
+    const { receive, settles, toGet, toServer, dropped } = createFixture();
+    receive(ask('s1', { text: 'x'.repeat(maxEventBytes) }));
+    expect({ toGet, dropped }).toEqual({ toGet: [], dropped: ['oversized'] });
+    expect(errorTo(toServer[0])).toMatchObject({ id: 's1', error: { data: { reason: 'server_request_refused' } } });
+    expect(settles('s1')).toBe(false);
+  });
+});
+
+describe('[P8] a notification larger than an event may be', () => {
+  it('is dropped and counted, and its call goes on', () => {
+    const { receive, call, calls, dropped } = createFixture();
+    const texts = call(1);
+    receive({ ...log, params: { level: 'info', data: 'x'.repeat(maxEventBytes) } }, log);
+    expect({ texts, dropped }).toEqual({ texts: [JSON.stringify(log)], dropped: ['oversized'] });
+    expect(calls.has(1)).toBe(true);
+  });
+});
+
+describe('the end of a call', () => {
+  const watched = () => {
+    const ended: EndedCall[] = [];
+    const observer = { wantsNames: false, ended: (call: EndedCall) => void ended.push(call), refused: () => undefined };
+    const watch = new OpenCall(observer, { server: 's', era: 'legacy', principal: undefined });
+    watch.sent();
+    return { watch, ended };
+  };
+
+  it('that is answered as JSON is at its response', () => {
+    const { receive, call, stored } = createFixture();
+    const { watch, ended } = watched();
+    call(1, 'tools/call', { watch });
+    receive(response(1));
+    expect([ended.length, stored]).toEqual([1, []]);
+  });
+
+  it('that is answered on a stream is when the response is in the log: that wait is the part of the gateway', () => {
+    const { receive, call, stored } = createFixture();
+    const { watch, ended } = watched();
+    call(1, 'tools/call', { watch, isStream: true });
+    receive(response(1));
+    expect(ended).toEqual([]);
+    const { serverMs } = watch;
+    expect(serverMs).toBeGreaterThanOrEqual(0);
+    for (const tell of stored) tell();
+    expect(ended).toEqual([watch]);
+    expect(watch.serverMs).toBe(serverMs);
+  });
+
+  it('of initialize: the server has had its part when it has answered, and not when there is a record', () => {
+    const { receive, call } = createFixture();
+    const { watch } = watched();
+    call(0, 'initialize', { watch });
+    receive(response(0));
+    expect(watch.serverMs).toBeGreaterThanOrEqual(0);
+  });
+});

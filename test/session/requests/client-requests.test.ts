@@ -1,0 +1,324 @@
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { Calls } from '../../../src/call/call-table.ts';
+import { Reruns } from '../../../src/call/rerun.ts';
+import type { Reply } from '../../../src/reply/reply.ts';
+import { Upstream } from '../../../src/session/backend/supervisor.ts';
+import type { Outbound } from '../../../src/session/events/delivery.ts';
+import { ClientState } from '../../../src/session/record/client-state.ts';
+import { Inbound } from '../../../src/session/requests/client-requests.ts';
+import { ServerRequests } from '../../../src/session/requests/server-requests.ts';
+import type { Dropped } from '../../../src/session/session-observer.ts';
+import type { SessionOptions } from '../../../src/session/session-options.ts';
+import { createFakeServer, readMessage } from '../../support/fake-backend.ts';
+import { acceptsBoth, acceptsJson, createFakeReply } from '../../support/fake-reply.ts';
+
+const never = 2 ** 30;
+
+function createFixture(options: Partial<SessionOptions> = {}) {
+  const calls = new Calls();
+  const serverRequests = new ServerRequests();
+  const client = new ClientState(Buffer.from('{}'));
+  const dropped: Dropped[] = [];
+  const changes: Buffer[] = [];
+  const fake = createFakeServer();
+  const upstream = new Upstream({
+    server: {
+      name: 's',
+      digest: 'd',
+      open: fake.open,
+      isRemote: false,
+      startTimeoutMs: never,
+      onBackendExit: 'end',
+      rerun: 'safe',
+    },
+    epoch: 5,
+    isAdopted: false,
+    onStart: () => undefined,
+    maxQueuedBytes: 1_000,
+    onLines: () => undefined,
+    onNeeded: () => undefined,
+    onLost: () => undefined,
+    onUnanswered: () => undefined,
+    onState: () => undefined,
+    onAway: () => undefined,
+    onUnsent: () => undefined,
+    onRestored: () => undefined,
+    onFault: (cause) => expect.fail(String(cause)),
+    onGivenUp: () => undefined,
+  });
+  upstream.open();
+  onTestFinished(async () => {
+    for (const call of calls.takeAll()) call.answer.fail(call.id, 'session_ended');
+    await upstream.close();
+  });
+  const joined: number[] = [];
+  const outbound = {
+    flush: () => undefined,
+    add: () => undefined,
+    giveUpUnstored: () => undefined,
+    streams: {
+      open: () => 4,
+      join(stream: number, reply: Reply): void {
+        joined.push(stream);
+        reply.stream();
+      },
+    },
+  };
+  const limits = {
+    ...{ upgradeAfterMs: never, maxEventBytes: 1_000, maxCalls: 3, cancelGraceMs: 10, requestIdleMs: never },
+    ...{ requestMaxMs: never, ...options },
+  } as SessionOptions;
+  const inbound = new Inbound({
+    calls,
+    serverRequests,
+    upstream,
+    outbound: outbound as unknown as Outbound,
+    reruns: new Reruns('safe'),
+    client,
+    oneStream: undefined,
+    limits,
+    tellsRequests: () => false,
+    primes: () => false,
+    onDropped: (what) => void dropped.push(what),
+    onClientChanged: () => void changes.push(client.save().clientSaid),
+  });
+  const post = (messages: readonly unknown[], isBatch = false, again = false, accepts = acceptsJson) => {
+    const reply = createFakeReply(accepts);
+    inbound.post({ messages: messages.map(readMessage), isBatch, again }, reply);
+    return reply;
+  };
+  return { inbound, calls, serverRequests, client, dropped, changes, joined, backend: fake.backend, post };
+}
+
+const request = (id: string | number, method = 'tools/call', params: object = {}) => ({
+  jsonrpc: '2.0',
+  id,
+  method,
+  params,
+});
+const note = (method = 'notifications/x', params: object = {}) => ({ jsonrpc: '2.0', method, params });
+const fault = (reason: string, id: string | number | null) => ({ kind: 'fault', reason, id });
+
+describe('messages of the client', () => {
+  it('go to the server in order; requests wait for their answer, the rest is accepted at once', () => {
+    const { calls, backend, post } = createFixture();
+    const [first, second] = [post([request(1)]), post([note()])];
+    post([request('1')]);
+    expect(backend.sent.items).toEqual([request(1), note(), request('1')]);
+    expect([first.given, second.given, calls.size]).toEqual([undefined, { kind: 'accepted' }, 2]);
+  });
+
+  it('[P3] with an id that is in flight, or twice in a batch, are refused whole', () => {
+    const { calls, backend, post } = createFixture();
+    post([request(1)]);
+    expect(post([request(1)]).given).toEqual(fault('duplicate_id', 1));
+    expect(post([note(), request(2), request(1)], true).given).toEqual(fault('duplicate_id', 1));
+    expect(post([request(5), request(5)], true).given).toEqual(fault('duplicate_id', null));
+    expect([backend.sent.items.length, calls.size]).toEqual([1, 1]);
+  });
+
+  it('[F26] [P8] over the limit of calls in flight are refused whole, and accepted again after an answer', () => {
+    const { calls, backend, post } = createFixture();
+    post([request(1), request(2)], true);
+    expect(post([request(3), request(4)], true).given).toEqual(fault('too_many_calls', 3));
+    post([request(3)]);
+    expect(post([request(4)]).given).toEqual(fault('too_many_calls', 4));
+    expect(post([note()]).given).toEqual({ kind: 'accepted' });
+    calls.take(1);
+    expect(post([request(4)]).given).toBeUndefined();
+    expect(backend.sent.items).toHaveLength(5);
+  });
+
+  it('[P3] that the server does not take in are told so: nothing of them reached it', () => {
+    const { calls, backend, post } = createFixture();
+    backend.answerToSend = 'full';
+    expect(post([request(1)]).given).toEqual(fault('server_busy', 1));
+    expect(post([note()]).given).toEqual(fault('server_busy', null));
+    expect([calls.size, backend.sent.items]).toEqual([0, []]);
+  });
+
+  it('[F12] [P3] to a server that is about to report its end wait for what that says', () => {
+    const { calls, backend, post } = createFixture();
+    backend.answerToSend = 'ended';
+    expect([post([request(1)]).given, post([note()]).given]).toEqual([undefined, { kind: 'accepted' }]);
+    expect(calls.size).toBe(1);
+  });
+
+  it('that answer what nobody asked are accepted, dropped and counted', () => {
+    const { backend, dropped, post, serverRequests } = createFixture();
+    expect(post([{ jsonrpc: '2.0', id: 9, result: {} }]).given).toEqual({ kind: 'accepted' });
+    expect([dropped, backend.sent.items]).toEqual([['unknown_client_response'], []]);
+    serverRequests.add(readMessage(request(9, 'roots/list')), '', 'get');
+    post([{ jsonrpc: '2.0', id: 9, result: { a: 1 } }]);
+    expect(backend.sent.items).toEqual([{ jsonrpc: '2.0', id: 9, result: { a: 1 } }]);
+  });
+
+  it('[F12] are remembered where a new process has to be told', () => {
+    const { client, changes, post } = createFixture();
+    post([note()]);
+    expect(changes).toEqual([]);
+    post([note('notifications/initialized')]);
+    expect(changes).toEqual([client.save().clientSaid]); // it is told, after the change, so that the record follows
+    expect(client.replay(() => 'r').texts.map((text) => JSON.parse(text.toString()).method)).toEqual([
+      'notifications/initialized',
+    ]);
+  });
+
+  it('[F12] [P8] keep their text only where they may be run again', () => {
+    const { calls, post } = createFixture();
+    post([request(1, 'tools/call'), request(2, 'tools/list')], true);
+    expect([calls.get(1)?.text, calls.get(2)?.text?.toString()]).toEqual([
+      undefined,
+      JSON.stringify(request(2, 'tools/list')),
+    ]);
+  });
+});
+
+describe('a call', () => {
+  it('[P3] that is cancelled is passed on, and ended after the grace if its server does not', async () => {
+    const { backend, post } = createFixture();
+    const reply = post([request(1)]);
+    for (let n = 0; n < 3; n++) post([note('notifications/cancelled', { requestId: 1 })]);
+    expect(backend.sent.items).toHaveLength(4);
+    expect(reply.given).toBeUndefined();
+    expect(await reply.answered()).toEqual(fault('cancelled', 1));
+  });
+
+  it('that is initialize cannot be cancelled; a call that is unknown can', () => {
+    const { backend, post } = createFixture();
+    post([request(0, 'initialize')]);
+    expect(post([note('notifications/cancelled', { requestId: 0 })]).given).toEqual({ kind: 'accepted' });
+    expect(backend.sent.items).toHaveLength(1);
+    post([note('notifications/cancelled', { requestId: 7 })]);
+    expect(backend.sent.items).toHaveLength(2);
+  });
+
+  /** The clock goes on by as much as the test says, and overdue calls are looked for. */
+  const clock = (inbound: Inbound) => {
+    vi.useFakeTimers({ toFake: ['performance'] });
+    onTestFinished(() => void vi.useRealTimers());
+    return (ms: number): void => {
+      vi.advanceTimersByTime(ms);
+      inbound.endOverdue();
+    };
+  };
+
+  it('[F13] [P3] that is silent for too long ends, and its server is told; initialize is not, progress counts', () => {
+    const { inbound, calls, backend, post } = createFixture({ requestIdleMs: 30, maxCalls: 10 });
+    const pass = clock(inbound);
+    const [silent, busy, first] = [
+      post([request('s')]),
+      post([request('b', 'tools/call', { _meta: { progressToken: 't' } })]),
+      post([request('i', 'initialize')]),
+    ];
+    pass(20);
+    calls.noteProgress('t');
+    pass(9);
+    expect(silent.given).toBeUndefined();
+    pass(1);
+    expect([silent.given, busy.given, first.given]).toEqual([fault('request_timeout', 's'), undefined, undefined]);
+    const cancelled = backend.sent.items.slice(3);
+    expect(cancelled).toEqual([note('notifications/cancelled', { requestId: 's', reason: expect.any(String) })]);
+    pass(20);
+    expect([busy.given, first.given]).toEqual([fault('request_timeout', 'b'), undefined]);
+  });
+
+  it('[F13] [P3] that waits for an unfinished task may be silent, up to what it may take in all', () => {
+    const { inbound, calls, post } = createFixture({ requestIdleMs: 30, requestMaxMs: 60 });
+    const pass = clock(inbound);
+    calls.tasks.told(readMessage(note('notifications/tasks/status', { taskId: 't', status: 'working' })));
+    const [waiting, other] = [
+      post([request(1, 'tasks/result', { taskId: 't' })]),
+      post([request(2, 'tasks/result', { taskId: 'u' })]),
+    ];
+    pass(30);
+    expect([waiting.given, other.given]).toEqual([undefined, fault('request_timeout', 2)]);
+    pass(30);
+    expect(waiting.given).toEqual(fault('request_timeout', 1));
+  });
+
+  it('[F13] [P3] that takes too long in all ends, progress or not', () => {
+    const { inbound, calls, post } = createFixture({ requestIdleMs: 20, requestMaxMs: 30 });
+    const pass = clock(inbound);
+    const reply = post([request('b', 'tools/call', { _meta: { progressToken: 't' } })]);
+    for (const ms of [15, 14]) {
+      pass(ms);
+      calls.noteProgress('t');
+    }
+    expect(reply.given).toBeUndefined();
+    pass(1);
+    expect([reply.given, calls.size]).toEqual([fault('request_timeout', 'b'), 0]);
+  });
+
+  it('[P3] that was answered meanwhile is not failed, nor the next one with its id', () => {
+    const { inbound, calls, post } = createFixture();
+    post([request(1)]);
+    const old = calls.take(1);
+    const reply = post([request(1)]);
+    if (old !== undefined) inbound.fail(old, 'server_exited');
+    expect([reply.given, calls.has(1)]).toEqual([undefined, true]);
+  });
+});
+
+describe('messages that come again, since their way here was lost', () => {
+  const list = (id: string | number) => request(id, 'tools/list');
+  const answer = (calls: Calls, id: string | number): void =>
+    calls.take(id)?.answer.response(id, Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, result: {} })));
+
+  it('[P3] are answered by the call that is running, whatever it is, and do not reach the server again', () => {
+    const { calls, backend, post } = createFixture();
+    post([request(1)]).leave();
+    const again = post([request(1)], false, true);
+    expect([again.given, calls.size, backend.sent.items]).toEqual([undefined, 1, [request(1)]]);
+    answer(calls, 1);
+    expect(again.given).toMatchObject({ kind: 'json', json: { id: 1, result: {} } });
+  });
+
+  it('[P3] are answered on the stream that the answer has become', () => {
+    const { calls, joined, backend, post } = createFixture();
+    post([request(1)], false, false, acceptsBoth);
+    calls.get(1)?.answer.message(Buffer.from(JSON.stringify(note())));
+    const again = post([request(1)], false, true, acceptsBoth);
+    expect([joined, again.given?.kind, backend.sent.items]).toEqual([[4], 'stream', [request(1)]]);
+  });
+
+  it('[P3] do not join a stream that was lost before its first event: nothing more goes there', async () => {
+    const { calls, joined, post } = createFixture({ upgradeAfterMs: 0 });
+    const lost = post([request(1)], false, false, acceptsBoth);
+    await lost.answered();
+    lost.leave();
+    expect(calls.get(1)?.answer).toMatchObject({ stream: undefined, hasStream: false });
+    const again = post([request(1)], false, true);
+    answer(calls, 1);
+    expect([joined, again.given]).toMatchObject([[], { kind: 'json', json: { id: 1 } }]);
+  });
+
+  it('[P3] are run again where they are harmless and not running; else their outcome is unknown', () => {
+    const { calls, backend, post } = createFixture();
+    expect(post([request(1)], false, true).given).toEqual(fault('outcome_unknown', 1));
+    expect(post([list(1), request(2)], true, true).given).toEqual(fault('outcome_unknown', 1));
+    expect(backend.sent.items).toEqual([]);
+    expect(post([list(1)], false, true).given).toBeUndefined();
+    expect(post([note()], false, true).given).toEqual({ kind: 'accepted' });
+    expect([backend.sent.items, calls.size]).toEqual([[list(1), note()], 1]);
+  });
+
+  it('[P3] in a batch of which a part is running are answered together, each in its way', () => {
+    const { calls, backend, post } = createFixture();
+    const batch = [request(1), list(2), request(3)];
+    post(batch, true).leave();
+    answer(calls, 2);
+    answer(calls, 3);
+    const again = post(batch, true, true);
+    expect(backend.sent.items.slice(3)).toEqual([list(2)]);
+    answer(calls, 1);
+    expect(again.given).toBeUndefined();
+    answer(calls, 2);
+    const json = again.given?.kind === 'json' ? again.given.json : [];
+    expect(json).toEqual([
+      expect.objectContaining({ id: 3, error: expect.objectContaining({ data: { reason: 'outcome_unknown' } }) }),
+      { jsonrpc: '2.0', id: 1, result: {} },
+      { jsonrpc: '2.0', id: 2, result: {} },
+    ]);
+  });
+});

@@ -1,0 +1,132 @@
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { Calls } from '../../../src/call/call-table.ts';
+import { Answer } from '../../../src/call/legacy-answer.ts';
+import { Reruns } from '../../../src/call/rerun.ts';
+import type { Reason } from '../../../src/protocol/faults.ts';
+import { noHeaders } from '../../../src/protocol/http/forwarded-headers.ts';
+import type { Upstream } from '../../../src/session/backend/supervisor.ts';
+import type { Inbound } from '../../../src/session/requests/client-requests.ts';
+import { LostCalls, readUntaken } from '../../../src/session/requests/lost-calls.ts';
+import { createFakeReply } from '../../support/fake-reply.ts';
+
+/** One list in flight, and what was sent for it and answered in its place. */
+function createList() {
+  const calls = new Calls();
+  const text = Buffer.from('{"jsonrpc":"2.0","id":1,"method":"tools/list"}');
+  const answer = new Answer(
+    { openStream: () => 1, emit: () => undefined, flush: () => undefined, onUndeliverable: () => undefined },
+    { reply: createFakeReply(), ids: [1], isBatch: false, primes: false, upgradeAfterMs: 2 ** 30, maxEventBytes: 1 },
+  );
+  const base = { id: 1, method: 'tools/list', progressToken: undefined, taskId: undefined };
+  calls.add({ ...base, answer, text, activeAt: 0, startedAt: 0 });
+  const happened: string[] = [];
+  const server = { takes: 'sent' };
+  const sent: string[] = [];
+  const send = (message: Buffer) => {
+    sent.push(message.toString());
+    happened.push('sent again');
+    return server.takes;
+  };
+  const fail = (_: unknown, reason: string) => happened.push(reason);
+  const lost = new LostCalls({
+    calls,
+    reruns: new Reruns('safe'),
+    upstream: { send } as unknown as Upstream,
+    inbound: { fail } as unknown as Inbound,
+    onUndeliverable: () => undefined,
+  });
+  const loseBackend = () => {
+    lost.end('server_exited', []);
+    if (happened.at(-1) === 'server_exited') return;
+    lost.sendAgain([]);
+  };
+  const leaveUnanswered = (reason: Reason = 'server_unreachable', isFinal = false) =>
+    lost.unanswered([1], reason, isFinal);
+  return { happened, sent, lost, server, loseBackend, leaveUnanswered };
+}
+
+/** Longer than a call whose POST broke waits. */
+const waitMs = 1_000;
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+it('[P3] a list whose POST breaks just before its backend is lost is run again by the next one, once', () => {
+  const { happened, leaveUnanswered, loseBackend } = createList();
+  leaveUnanswered();
+  loseBackend();
+  vi.advanceTimersByTime(waitMs);
+  expect(happened).toEqual(['sent again']);
+});
+
+it('[P3] a list whose POST breaks is sent again to a backend that goes on, and to the next one if that is lost then', () => {
+  const { happened, leaveUnanswered, loseBackend } = createList();
+  leaveUnanswered();
+  vi.advanceTimersByTime(waitMs);
+  expect(happened).toEqual(['sent again']);
+  loseBackend();
+  expect(happened).toEqual(['sent again', 'sent again']);
+});
+
+it('[P3] [P8] a list is not run for ever: once after a POST that breaks, once after a loss', () => {
+  const first = createList();
+  first.leaveUnanswered();
+  vi.advanceTimersByTime(waitMs);
+  first.leaveUnanswered();
+  expect(first.happened).toEqual(['sent again', 'server_unreachable']);
+
+  const second = createList();
+  second.loseBackend();
+  second.loseBackend();
+  expect(second.happened).toEqual(['sent again', 'server_exited']);
+
+  const third = createList();
+  third.loseBackend();
+  third.leaveUnanswered();
+  expect(third.happened).toEqual(['sent again', 'server_unreachable']);
+});
+
+it('[P3] [P7] a list that was run, and for which there is no room when it is sent again, is not said to be new', () => {
+  const loss = createList();
+  loss.server.takes = 'full';
+  loss.loseBackend();
+  expect(loss.happened).toEqual(['sent again', 'server_exited']);
+
+  const broken = createList();
+  broken.leaveUnanswered();
+  vi.advanceTimersByTime(waitMs);
+  broken.leaveUnanswered('server_busy');
+  expect(broken.happened).toEqual(['sent again', 'server_unreachable']);
+
+  const fresh = createList();
+  fresh.leaveUnanswered('server_busy');
+  expect(fresh.happened).toEqual(['server_busy']);
+});
+
+it('[C-14] what a lost backend did not take is sent again whole, progress of the client included', () => {
+  const texts = [
+    '{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"progressToken":"t"}}}',
+    '{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":7,"progress":1}}',
+    '{"jsonrpc":"2.0","id":9,"result":{}}',
+  ];
+  const { sent, lost } = createList();
+  // The scan keeps members of progress apart once it has met the same form before.
+  const untaken = [...texts, ...texts.slice(1, 2)].map((text) => ({ message: Buffer.from(text), headers: noHeaders }));
+  const read = readUntaken(untaken);
+  expect(read.map(({ message }) => [message.kind, message.method, message.progressToken])).toEqual([
+    ['request', 'tools/list', 't'],
+    ['notification', 'notifications/progress', 7],
+    ['response', undefined, undefined],
+    ['notification', 'notifications/progress', 7],
+  ]);
+  expect(read.every(({ message }) => message.places !== undefined || message.kind === 'response')).toBe(true);
+  lost.sendAgain(read);
+  expect(sent).toEqual([texts[0], texts[1], texts[1]]); // an answer is for the backend that asked
+});
+
+it('[J-03] a list that its backend has run again itself, or waited for, is not run again: the times do not add up', () => {
+  const { happened, leaveUnanswered } = createList();
+  leaveUnanswered('server_unreachable', true);
+  vi.advanceTimersByTime(waitMs);
+  expect(happened).toEqual(['server_unreachable']);
+});

@@ -1,0 +1,108 @@
+import { describe, expect, it } from 'vitest';
+import type { Call } from '../../../src/call/call-table.ts';
+import { ServerRequests } from '../../../src/session/requests/server-requests.ts';
+import { readMessage } from '../../support/fake-backend.ts';
+
+const ask = (id: string | number) => readMessage({ jsonrpc: '2.0', id, method: 'roots/list' });
+const reply = (id: string | number | null) => readMessage({ jsonrpc: '2.0', id, result: {} });
+const cancel = (requestId: string | number) =>
+  readMessage({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId, reason: 'r' } });
+const parse = (text: Buffer | undefined) => text && JSON.parse(text.toString());
+const callWith = (hasStream: boolean): Call => ({ answer: { hasStream } }) as unknown as Call;
+
+describe('requests of the server', () => {
+  it('[P1] of the first process pass as they are, and so do their answers, by the id in its type', () => {
+    const requests = new ServerRequests();
+    for (const id of [1, '1', 0, '', -5]) {
+      requests.add(ask(id), '', 'get');
+      expect(parse(requests.settle(reply(id)))).toEqual({ jsonrpc: '2.0', id, result: {} });
+    }
+    const message = ask(7);
+    expect(requests.add(message, '', 'get')).toBe(message.text);
+    expect(requests.settle(reply('7'))).toBeUndefined();
+    const answer = reply(7);
+    expect(requests.settle(answer)).toBe(answer.text);
+    expect(requests.settle(answer)).toBeUndefined();
+    expect(requests.settle(reply(null))).toBeUndefined();
+  });
+
+  it('make the call that asked wait, until each is answered, cancelled or lost with its server', () => {
+    const waits: string[] = [];
+    const watch = { asked: () => waits.push('asked'), settled: () => waits.push('settled') };
+    const call = { ...callWith(true), watch } as unknown as Call;
+    const requests = new ServerRequests();
+    for (const id of [1, 2, 3, 4]) requests.add(ask(id), '', call);
+    requests.add(ask(5), '', 'get');
+    expect(waits.splice(0)).toEqual(['asked', 'asked', 'asked', 'asked']);
+    requests.settle(reply(1));
+    requests.settle(reply(1));
+    requests.cancelledBy(cancel(2));
+    expect(waits.splice(0)).toEqual(['settled', 'settled']);
+    requests.cancelAll();
+    requests.cancelAll();
+    expect(waits).toEqual(['settled', 'settled']);
+  });
+
+  it('[F12] of later processes get ids that were never used, and answers reach them with their own', () => {
+    const requests = new ServerRequests();
+    const seen = new Set<unknown>([7]);
+    requests.add(ask(7), '', 'get');
+    for (let incarnation = 1; incarnation <= 5; incarnation++) {
+      requests.cancelAll();
+      for (const own of [7, 'x']) {
+        const { id } = parse(requests.add(ask(own), `5-${incarnation}`, 'get'));
+        expect(seen.has(id)).toBe(false);
+        seen.add(id);
+        if (own === 'x') expect(parse(requests.settle(reply(id)))).toEqual({ jsonrpc: '2.0', id: 'x', result: {} });
+      }
+    }
+    for (const id of [7, 'x']) expect(requests.settle(reply(id))).toBeUndefined();
+  });
+
+  it('[F12] are cancelled towards the client, each where it went, or on the GET stream if that has ended', () => {
+    const requests = new ServerRequests();
+    const [open, ended] = [callWith(true), callWith(false)];
+    requests.add(ask(1), '', open);
+    requests.add(ask(2), '', ended);
+    requests.add(ask(3), '', 'get');
+    requests.add(ask(4), '', 'get');
+    requests.settle(reply(4));
+    const cancelled = requests.cancelAll();
+    expect(
+      cancelled.map(({ destination, text }) => [destination, parse(text).method, parse(text).params.requestId]),
+    ).toEqual([
+      [open, 'notifications/cancelled', 1],
+      ['get', 'notifications/cancelled', 2],
+      ['get', 'notifications/cancelled', 3],
+    ]);
+    expect(requests.cancelAll()).toEqual([]);
+    expect(requests.settle(reply(1))).toBeUndefined();
+  });
+
+  it('[P2] that their server cancels are cancelled where they went, under the id that the client knows', () => {
+    const requests = new ServerRequests();
+    const call = callWith(true);
+    requests.add(ask(1), '', call);
+    expect(requests.cancelledBy(cancel(1))).toEqual({ destination: call, text: cancel(1).text });
+    expect(requests.cancelledBy(cancel(1))).toBeUndefined();
+    const { id } = parse(requests.add(ask(1), '5-1', call));
+    expect(parse(requests.cancelledBy(cancel(1))?.text)).toEqual({
+      jsonrpc: '2.0',
+      method: 'notifications/cancelled',
+      params: { requestId: id, reason: 'r' },
+    });
+    expect(requests.cancelledBy(ask(1))).toBeUndefined();
+  });
+
+  it('[P8] are a thousand at most; more are refused, and there is room again after an answer', () => {
+    const requests = new ServerRequests();
+    for (let id = 0; id < 1_000; id++) expect(requests.add(ask(id), '', 'get')).toBeDefined();
+    expect(requests.add(ask(1_000), '', 'get')).toBeUndefined();
+    expect(parse(ServerRequests.refusal(ask(1_000)))).toMatchObject({
+      id: 1_000,
+      error: { data: { reason: 'server_request_refused' } },
+    });
+    requests.settle(reply(5));
+    expect(requests.add(ask(1_000), '', 'get')).toBeDefined();
+  });
+});
