@@ -1,6 +1,6 @@
 import type { CallAnswer } from '../call/modern-answer.ts';
-import type { Cancel } from '../modern/calls.ts';
 import type { SeenOfEra } from '../modern/era-finder.ts';
+import type { Cancel } from '../modern/process/shared-calls.ts';
 import type { Reason } from '../protocol/faults.ts';
 import type { ForwardedHeaders } from '../protocol/http/forwarded-headers.ts';
 import type { Message } from '../protocol/message/message.ts';

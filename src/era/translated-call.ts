@@ -1,6 +1,6 @@
 import type { CallAnswer } from '../call/modern-answer.ts';
 import { canAsk } from '../call/rerun.ts';
-import type { Cancel } from '../modern/calls.ts';
+import type { Cancel } from '../modern/process/shared-calls.ts';
 import type { Reason, RequestId } from '../protocol/faults.ts';
 import type { ForwardedHeaders } from '../protocol/http/forwarded-headers.ts';
 import { type Message, placeOf, readOwn } from '../protocol/message/message.ts';

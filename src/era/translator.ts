@@ -1,6 +1,6 @@
 import type { Backend, BackendEvents, OpenOptions } from '../backend/backend.ts';
 import type { CallAnswer } from '../call/modern-answer.ts';
-import { ChangeFeed, type Outcome } from '../modern/change-feed.ts';
+import { ChangeFeed, type Outcome } from '../modern/changes/change-feed.ts';
 import { entryOf, type Reason, type RequestId } from '../protocol/faults.ts';
 import type { ForwardedHeaders } from '../protocol/http/forwarded-headers.ts';
 import { findPlace, scalarAt, spliceId, valueAt } from '../protocol/json/splice.ts';

@@ -5,7 +5,7 @@ import type { Era } from '../protocol/revisions.ts';
 import { differsByClient, type Server } from '../server/server.ts';
 import { reasonOfFailedStart } from '../session/requests/lost-calls.ts';
 import { type EraProbe, type ProbeOutcome, probeEra } from './era-probe.ts';
-import type { ModernObserver } from './observer.ts';
+import type { ModernObserver } from './modern-observer.ts';
 
 /** What is needed to find out the era of a server. */
 export interface EraFinderOptions {

@@ -12,15 +12,15 @@ import type { Isolation } from '../server/isolation.ts';
 import type { Changes } from '../store/shared/changes.ts';
 import type { Owners } from '../store/shared/owners.ts';
 import { detach } from '../util/boundary.ts';
-import type { Cancel, Origin } from './calls.ts';
 import { EraFinder, type EraFinderOptions, type SeenOfEra } from './era-finder.ts';
+import type { Cancel, Origin } from './process/shared-calls.ts';
+import type { SharedLimits } from './process/shared-process-limits.ts';
+import { TaskDirectory } from './process/task-directory.ts';
+import type { Asker } from './process/task-owners.ts';
+import type { Tenant, TenantHost } from './process/tenant.ts';
+import { Tenants } from './process/tenants.ts';
+import { type ParamFault, ToolHeaders } from './process/tool-headers.ts';
 import { SessionAccess } from './session-access.ts';
-import type { SharedLimits } from './shared-limits.ts';
-import { TaskDirectory } from './task-directory.ts';
-import type { Asker } from './task-owners.ts';
-import type { Tenant, TenantHost } from './tenant.ts';
-import { Tenants } from './tenants.ts';
-import { type ParamFault, ToolHeaders } from './tool-headers.ts';
 
 /** What a configured server needs to be served to clients of the modern era. */
 export interface ModernServerOptions extends EraFinderOptions {

@@ -3,8 +3,8 @@ import type { Reason } from '../protocol/faults.ts';
 import type { ForwardedHeaders } from '../protocol/http/forwarded-headers.ts';
 import type { Message } from '../protocol/message/message.ts';
 import type { LogLevel } from '../protocol/modern/log-levels.ts';
-import type { Cancel } from './calls.ts';
-import type { Tenant } from './tenant.ts';
+import type { Cancel } from './process/shared-calls.ts';
+import type { Tenant } from './process/tenant.ts';
 
 /** What the way of a session to its server needs. */
 export interface SessionAccessOptions {

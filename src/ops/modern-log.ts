@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import type { Counts, ModernObserver } from '../modern/observer.ts';
+import type { Counts, ModernObserver } from '../modern/modern-observer.ts';
 import { faultField } from './fault-log.ts';
 import { helpOfEnd } from './health/start-help.ts';
 

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { probeEra } from '../../src/modern/era-probe.ts';
+import type { ModernObserver } from '../../src/modern/modern-observer.ts';
 import { ModernServer } from '../../src/modern/modern-server.ts';
-import type { ModernObserver } from '../../src/modern/observer.ts';
 import type { Era } from '../../src/protocol/revisions.ts';
 import { createFakeServer, type FakeBackend, type FakeServer } from '../support/fake-backend.ts';
 import { discovered } from './shared-fixture.ts';

@@ -1,8 +1,8 @@
 import type { CallAnswer } from '../../src/call/modern-answer.ts';
-import type { Origin } from '../../src/modern/calls.ts';
-import type { Counts, Dropped, ModernObserver } from '../../src/modern/observer.ts';
-import type { SharedLimits } from '../../src/modern/shared-limits.ts';
-import { SharedServer } from '../../src/modern/shared-server.ts';
+import type { Counts, Dropped, ModernObserver } from '../../src/modern/modern-observer.ts';
+import type { Origin } from '../../src/modern/process/shared-calls.ts';
+import type { SharedLimits } from '../../src/modern/process/shared-process-limits.ts';
+import { SharedServer } from '../../src/modern/process/shared-server.ts';
 import type { Reason } from '../../src/protocol/faults.ts';
 import { readBody } from '../../src/protocol/message/message.ts';
 import type { LogLevel } from '../../src/protocol/modern/log-levels.ts';

@@ -1,4 +1,4 @@
-import { type ParamFault, ToolHeaders } from '../../modern/tool-headers.ts';
+import { type ParamFault, ToolHeaders } from '../../modern/process/tool-headers.ts';
 import { type ForwardedHeaders, noHeaders } from '../../protocol/http/forwarded-headers.ts';
 import { type Message, memberValue } from '../../protocol/message/message.ts';
 import type { RequestHeaders } from '../../protocol/modern/mirrored-headers.ts';

@@ -1,4 +1,4 @@
-import type { ModernObserver } from '../../modern/observer.ts';
+import type { ModernObserver } from '../../modern/modern-observer.ts';
 import type { SessionObserver } from '../../session/session-observer.ts';
 import { failureOf } from './server-failure.ts';
 import type { ServerHealth } from './server-health.ts';

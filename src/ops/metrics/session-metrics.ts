@@ -1,4 +1,4 @@
-import type { ModernObserver } from '../../modern/observer.ts';
+import type { ModernObserver } from '../../modern/modern-observer.ts';
 import type { SessionEnd } from '../../session/end-reason.ts';
 import type { SessionObserver } from '../../session/session-observer.ts';
 import { StoreUnavailable } from '../../store/store-unavailable.ts';

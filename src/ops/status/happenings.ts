@@ -1,4 +1,4 @@
-import type { ModernObserver } from '../../modern/observer.ts';
+import type { ModernObserver } from '../../modern/modern-observer.ts';
 import type { SessionName, SessionObserver } from '../../session/session-observer.ts';
 
 /** What happens seldom enough to be looked at one by one. */

@@ -1,4 +1,4 @@
-import type { ModernObserver } from '../../modern/observer.ts';
+import type { ModernObserver } from '../../modern/modern-observer.ts';
 import type { SessionObserver, StreamObserver } from '../../session/session-observer.ts';
 import { both } from '../both.ts';
 import { CallRates } from './call-rates.ts';

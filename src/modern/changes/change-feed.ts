@@ -1,12 +1,12 @@
-import type { CallAnswer } from '../call/modern-answer.ts';
-import type { Reason } from '../protocol/faults.ts';
-import { errorCodeIn } from '../protocol/json/splice.ts';
-import { withoutMember } from '../protocol/message/edit-members.ts';
-import { type Message, memberValue, readOwn } from '../protocol/message/message.ts';
-import { missedChanges } from '../protocol/modern/missed-changes.ts';
-import { subscriptionIdKey } from '../protocol/modern/renumber.ts';
-import { type Filter, maxSubscriptions, readFilter } from '../protocol/modern/subscription-filter.ts';
-import { contain } from '../util/boundary.ts';
+import type { CallAnswer } from '../../call/modern-answer.ts';
+import type { Reason } from '../../protocol/faults.ts';
+import { errorCodeIn } from '../../protocol/json/splice.ts';
+import { withoutMember } from '../../protocol/message/edit-members.ts';
+import { type Message, memberValue, readOwn } from '../../protocol/message/message.ts';
+import { missedChanges } from '../../protocol/modern/missed-changes.ts';
+import { subscriptionIdKey } from '../../protocol/modern/renumber.ts';
+import { type Filter, maxSubscriptions, readFilter } from '../../protocol/modern/subscription-filter.ts';
+import { contain } from '../../util/boundary.ts';
 import { RepeatedChanges } from './repeated-changes.ts';
 
 /** How the wish to hear of a resource ended: the server tells of it, or it said why not, or nothing came of the question. */

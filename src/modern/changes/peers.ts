@@ -1,6 +1,6 @@
-import type { Filter } from '../protocol/modern/subscription-filter.ts';
-import type { Wants } from './peer-words.ts';
-import { unionOf } from './wishes.ts';
+import type { Filter } from '../../protocol/modern/subscription-filter.ts';
+import type { Wants } from './peer-announcements.ts';
+import { unionOf } from './wanted-filters.ts';
 
 /** An instance says what it wants this often, and is forgotten when it missed three times. */
 export const sayEveryMs = 30_000;

@@ -1,20 +1,20 @@
-import type { BackendEnd, RequestIds } from '../backend/backend.ts';
-import type { CallAnswer } from '../call/modern-answer.ts';
-import { Reruns } from '../call/rerun.ts';
-import type { Reason } from '../protocol/faults.ts';
-import { type ForwardedHeaders, noHeaders } from '../protocol/http/forwarded-headers.ts';
-import type { Message } from '../protocol/message/message.ts';
-import type { LogLevel } from '../protocol/modern/log-levels.ts';
-import { listenResult, renumber } from '../protocol/modern/renumber.ts';
-import { differsByClient, type Server } from '../server/server.ts';
-import { reasonOfLoss } from '../session/requests/lost-calls.ts';
-import { contain } from '../util/boundary.ts';
-import { type Cancel, newCall, type Origin, type SharedCall, SharedCalls } from './calls.ts';
-import { Deliveries } from './deliveries.ts';
+import type { BackendEnd, RequestIds } from '../../backend/backend.ts';
+import type { CallAnswer } from '../../call/modern-answer.ts';
+import { Reruns } from '../../call/rerun.ts';
+import type { Reason } from '../../protocol/faults.ts';
+import { type ForwardedHeaders, noHeaders } from '../../protocol/http/forwarded-headers.ts';
+import type { Message } from '../../protocol/message/message.ts';
+import type { LogLevel } from '../../protocol/modern/log-levels.ts';
+import { listenResult, renumber } from '../../protocol/modern/renumber.ts';
+import { differsByClient, type Server } from '../../server/server.ts';
+import { reasonOfLoss } from '../../session/requests/lost-calls.ts';
+import { contain } from '../../util/boundary.ts';
+import type { Counts, Dropped, ModernObserver } from '../modern-observer.ts';
+import { Deliveries } from './attribution.ts';
 import { HeldNotifications } from './held-notifications.ts';
-import type { Counts, Dropped, ModernObserver } from './observer.ts';
-import type { SharedLimits } from './shared-limits.ts';
+import { type Cancel, newCall, type Origin, type SharedCall, SharedCalls } from './shared-calls.ts';
 import { SharedProcess } from './shared-process.ts';
+import type { SharedLimits } from './shared-process-limits.ts';
 import { knowsTasks, TaskOwners } from './task-owners.ts';
 
 export interface SharedServerOptions {

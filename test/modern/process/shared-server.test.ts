@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { SharedServer } from '../../src/modern/shared-server.ts';
-import { createFakeServer } from '../support/fake-backend.ts';
-import { call, createClient, createShared, readRequest, sharedOf, subscriptionKey } from './shared-fixture.ts';
+import type { SharedServer } from '../../../src/modern/process/shared-server.ts';
+import { createFakeServer } from '../../support/fake-backend.ts';
+import { call, createClient, createShared, readRequest, sharedOf, subscriptionKey } from '../shared-fixture.ts';
 
 const listenCall = (id: unknown): object =>
   call(id, 'subscriptions/listen', { notifications: { toolsListChanged: true } });

@@ -1,8 +1,8 @@
-import type { Reason } from '../protocol/faults.ts';
-import type { Principal } from '../protocol/principal.ts';
-import type { ProcessRoom } from '../quota/process-capacity.ts';
-import type { Isolation } from '../server/isolation.ts';
-import type { Changes } from '../store/shared/changes.ts';
+import type { Reason } from '../../protocol/faults.ts';
+import type { Principal } from '../../protocol/principal.ts';
+import type { ProcessRoom } from '../../quota/process-capacity.ts';
+import type { Isolation } from '../../server/isolation.ts';
+import type { Changes } from '../../store/shared/changes.ts';
 import { keyOfPrincipal } from './task-owners.ts';
 import { Tenant, type TenantHost } from './tenant.ts';
 import type { ToolHeaders } from './tool-headers.ts';

@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { ModernServer } from '../../src/modern/modern-server.ts';
-import type { ModernObserver } from '../../src/modern/observer.ts';
-import type { Principal } from '../../src/protocol/principal.ts';
-import type { ProcessRoom } from '../../src/quota/process-capacity.ts';
-import type { Isolation } from '../../src/server/isolation.ts';
-import { createFakeServer, type FakeBackend } from '../support/fake-backend.ts';
-import { call, createClient, discovered, readRequest } from './shared-fixture.ts';
+import type { ModernObserver } from '../../../src/modern/modern-observer.ts';
+import { ModernServer } from '../../../src/modern/modern-server.ts';
+import type { Principal } from '../../../src/protocol/principal.ts';
+import type { ProcessRoom } from '../../../src/quota/process-capacity.ts';
+import type { Isolation } from '../../../src/server/isolation.ts';
+import { createFakeServer, type FakeBackend } from '../../support/fake-backend.ts';
+import { call, createClient, discovered, readRequest } from '../shared-fixture.ts';
 
 const userOf = (subject: string): Principal => ({ issuer: '', subject, client: '' });
 const idleMs = 1_800_000;

@@ -1,7 +1,7 @@
 import { describe, expect, it, vi } from 'vitest';
-import { type Asker, TaskOwners } from '../../src/modern/task-owners.ts';
-import type { Reason } from '../../src/protocol/faults.ts';
-import { call, readRequest } from './shared-fixture.ts';
+import { type Asker, TaskOwners } from '../../../src/modern/process/task-owners.ts';
+import type { Reason } from '../../../src/protocol/faults.ts';
+import { call, readRequest } from '../shared-fixture.ts';
 
 const userOf = (subject: string, scopes?: readonly string[], needs?: readonly string[]): Asker => ({
   principal: { issuer: '', subject, client: '' },

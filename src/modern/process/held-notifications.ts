@@ -1,4 +1,4 @@
-import type { ForwardedHeaders } from '../protocol/http/forwarded-headers.ts';
+import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
 
 /** A notification of a client. */
 interface HeldNotification {

@@ -1,13 +1,13 @@
-import type { RequestIds } from '../backend/backend.ts';
-import { faultMessage, type RequestId } from '../protocol/faults.ts';
-import type { ForwardedHeaders } from '../protocol/http/forwarded-headers.ts';
-import { type Message, maxServerDepth, readBody } from '../protocol/message/message.ts';
-import { progressOf } from '../protocol/message/progress-value.ts';
-import { isVendorNotification } from '../protocol/message/vendor-notification.ts';
-import { withServedVersions } from '../protocol/modern/discovery.ts';
-import { statusOf } from '../protocol/modern/error-status.ts';
-import { isWanted } from '../protocol/modern/log-levels.ts';
-import { missedChanges } from '../protocol/modern/missed-changes.ts';
+import type { RequestIds } from '../../backend/backend.ts';
+import { faultMessage, type RequestId } from '../../protocol/faults.ts';
+import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
+import { type Message, maxServerDepth, readBody } from '../../protocol/message/message.ts';
+import { progressOf } from '../../protocol/message/progress-value.ts';
+import { isVendorNotification } from '../../protocol/message/vendor-notification.ts';
+import { withServedVersions } from '../../protocol/modern/discovery.ts';
+import { statusOf } from '../../protocol/modern/error-status.ts';
+import { isWanted } from '../../protocol/modern/log-levels.ts';
+import { missedChanges } from '../../protocol/modern/missed-changes.ts';
 import {
   listenResult,
   restoreId,
@@ -15,10 +15,10 @@ import {
   restoreSubscription,
   restoreToken,
   subscriptionOf,
-} from '../protocol/modern/renumber.ts';
-import { contain } from '../util/boundary.ts';
-import type { SharedCall, SharedCalls } from './calls.ts';
-import type { Dropped } from './observer.ts';
+} from '../../protocol/modern/renumber.ts';
+import { contain } from '../../util/boundary.ts';
+import type { Dropped } from '../modern-observer.ts';
+import type { SharedCall, SharedCalls } from './shared-calls.ts';
 
 /** What deliveries need of their server. */
 export interface DeliveriesOptions {

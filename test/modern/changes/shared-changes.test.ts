@@ -1,15 +1,15 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { ModernServer } from '../../src/modern/modern-server.ts';
-import type { ModernObserver } from '../../src/modern/observer.ts';
-import { heedMs } from '../../src/modern/peers.ts';
-import { maxToldUris } from '../../src/modern/wishes.ts';
-import { anonymous } from '../../src/protocol/principal.ts';
-import { createMemoryChanges } from '../../src/store/memory/memory-changes.ts';
-import type { ChangeListener, Changes } from '../../src/store/shared/changes.ts';
-import { StoreUnavailable } from '../../src/store/store-unavailable.ts';
-import { createFakeServer, type FakeBackend } from '../support/fake-backend.ts';
-import { waitFor } from '../support/wait-for.ts';
-import { call, createClient, discovered, readRequest, subscriptionKey } from './shared-fixture.ts';
+import { heedMs } from '../../../src/modern/changes/peers.ts';
+import { maxToldUris } from '../../../src/modern/changes/wanted-filters.ts';
+import type { ModernObserver } from '../../../src/modern/modern-observer.ts';
+import { ModernServer } from '../../../src/modern/modern-server.ts';
+import { anonymous } from '../../../src/protocol/principal.ts';
+import { createMemoryChanges } from '../../../src/store/memory/memory-changes.ts';
+import type { ChangeListener, Changes } from '../../../src/store/shared/changes.ts';
+import { StoreUnavailable } from '../../../src/store/store-unavailable.ts';
+import { createFakeServer, type FakeBackend } from '../../support/fake-backend.ts';
+import { waitFor } from '../../support/wait-for.ts';
+import { call, createClient, discovered, readRequest, subscriptionKey } from '../shared-fixture.ts';
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());

@@ -1,19 +1,19 @@
 import { randomUUID } from 'node:crypto';
-import type { CallAnswer } from '../call/modern-answer.ts';
-import { type Message, readOwn } from '../protocol/message/message.ts';
-import type { Filter } from '../protocol/modern/subscription-filter.ts';
-import { patiently } from '../store/retry-unavailable.ts';
-import { ChangeTeller } from '../store/shared/change-throttle.ts';
-import type { Changes } from '../store/shared/changes.ts';
-import { StoreUnavailable } from '../store/store-unavailable.ts';
-import { contain, detach } from '../util/boundary.ts';
-import { whenDue } from '../util/run-latest.ts';
-import { settlesWithin } from '../util/settles-within.ts';
-import { Mirror } from './mirror.ts';
-import { type PeerWord, readPeerWord, type Wants, writePeerWord } from './peer-words.ts';
+import type { CallAnswer } from '../../call/modern-answer.ts';
+import { type Message, readOwn } from '../../protocol/message/message.ts';
+import type { Filter } from '../../protocol/modern/subscription-filter.ts';
+import { patiently } from '../../store/retry-unavailable.ts';
+import { ChangeTeller } from '../../store/shared/change-throttle.ts';
+import type { Changes } from '../../store/shared/changes.ts';
+import { StoreUnavailable } from '../../store/store-unavailable.ts';
+import { contain, detach } from '../../util/boundary.ts';
+import { whenDue } from '../../util/run-latest.ts';
+import { settlesWithin } from '../../util/settles-within.ts';
+import { type PeerWord, readPeerWord, type Wants, writePeerWord } from './peer-announcements.ts';
 import { Peers, sayEveryMs } from './peers.ts';
+import { Mirror } from './process-subscription.ts';
 import { Subscription } from './subscription.ts';
-import { isEmpty, Wishes } from './wishes.ts';
+import { isEmpty, Wishes } from './wanted-filters.ts';
 
 /** What instances need to tell each other of the changes of one server. */
 export interface SharedChangesOptions {

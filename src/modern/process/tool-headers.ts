@@ -1,8 +1,8 @@
-import { KnownToolsByClient, type KnownToolsOptions, type ToolParams } from '../backend/mirrored-parameters.ts';
-import { type ForwardedHeaders, noHeaders } from '../protocol/http/forwarded-headers.ts';
-import type { Message } from '../protocol/message/message.ts';
-import type { RequestHeaders } from '../protocol/modern/mirrored-headers.ts';
-import { checkParamHeaders } from '../protocol/modern/param-headers.ts';
+import { KnownToolsByClient, type KnownToolsOptions, type ToolParams } from '../../backend/mirrored-parameters.ts';
+import { type ForwardedHeaders, noHeaders } from '../../protocol/http/forwarded-headers.ts';
+import type { Message } from '../../protocol/message/message.ts';
+import type { RequestHeaders } from '../../protocol/modern/mirrored-headers.ts';
+import { checkParamHeaders } from '../../protocol/modern/param-headers.ts';
 
 /** What came of the check of a call: it passes, or this is wrong with it. */
 export type ParamFault = { readonly header: string } | 'duplicate_key' | undefined;

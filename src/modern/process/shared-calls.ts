@@ -1,6 +1,6 @@
-import type { CallAnswer } from '../call/modern-answer.ts';
-import type { ForwardedHeaders } from '../protocol/http/forwarded-headers.ts';
-import type { LogLevel } from '../protocol/modern/log-levels.ts';
+import type { CallAnswer } from '../../call/modern-answer.ts';
+import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
+import type { LogLevel } from '../../protocol/modern/log-levels.ts';
 import type { Asker } from './task-owners.ts';
 
 /** Where a request comes from. */

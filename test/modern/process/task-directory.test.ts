@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import type { CallAnswer } from '../../src/call/modern-answer.ts';
-import { TaskDirectory } from '../../src/modern/task-directory.ts';
-import { type Asker, TaskOwners } from '../../src/modern/task-owners.ts';
-import { createMemoryOwners } from '../../src/store/memory/memory-owners.ts';
-import type { Owners } from '../../src/store/shared/owners.ts';
-import { StoreUnavailable } from '../../src/store/store-unavailable.ts';
-import { metaKeys } from '../support/modern-client.ts';
-import { waitFor } from '../support/wait-for.ts';
-import { call, createClient, readRequest } from './shared-fixture.ts';
+import type { CallAnswer } from '../../../src/call/modern-answer.ts';
+import { TaskDirectory } from '../../../src/modern/process/task-directory.ts';
+import { type Asker, TaskOwners } from '../../../src/modern/process/task-owners.ts';
+import { createMemoryOwners } from '../../../src/store/memory/memory-owners.ts';
+import type { Owners } from '../../../src/store/shared/owners.ts';
+import { StoreUnavailable } from '../../../src/store/store-unavailable.ts';
+import { metaKeys } from '../../support/modern-client.ts';
+import { waitFor } from '../../support/wait-for.ts';
+import { call, createClient, readRequest } from '../shared-fixture.ts';
 
 const userOf = (subject: string): Asker => ({ principal: { issuer: '', subject, client: '' } });
 const [alice, bob] = [userOf('alice'), userOf('bob')];

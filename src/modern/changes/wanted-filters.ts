@@ -1,4 +1,4 @@
-import { type Filter, listChanges } from '../protocol/modern/subscription-filter.ts';
+import { type Filter, listChanges } from '../../protocol/modern/subscription-filter.ts';
 
 /**
  * More URIs or bytes of them are not told to other instances (P8): the filter is one short text in the store, and each

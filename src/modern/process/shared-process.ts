@@ -1,12 +1,12 @@
-import type { Backend, BackendEnd, RequestIds } from '../backend/backend.ts';
-import type { Reason } from '../protocol/faults.ts';
-import type { ForwardedHeaders } from '../protocol/http/forwarded-headers.ts';
-import { readResponse } from '../protocol/message/message.ts';
-import { readDiscovery } from '../protocol/modern/discovery.ts';
-import { ownRequest } from '../protocol/modern/envelope.ts';
-import { modernRevisions } from '../protocol/revisions.ts';
-import type { Server } from '../server/server.ts';
-import { contain, detach } from '../util/boundary.ts';
+import type { Backend, BackendEnd, RequestIds } from '../../backend/backend.ts';
+import type { Reason } from '../../protocol/faults.ts';
+import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
+import { readResponse } from '../../protocol/message/message.ts';
+import { readDiscovery } from '../../protocol/modern/discovery.ts';
+import { ownRequest } from '../../protocol/modern/envelope.ts';
+import { modernRevisions } from '../../protocol/revisions.ts';
+import type { Server } from '../../server/server.ts';
+import { contain, detach } from '../../util/boundary.ts';
 
 /** What the process needs of the server that all clients share. */
 export interface SharedProcessOptions {

@@ -1,9 +1,9 @@
-import type { CallAnswer } from '../call/modern-answer.ts';
-import type { Message } from '../protocol/message/message.ts';
-import type { Owners } from '../store/shared/owners.ts';
-import { StoreUnavailable } from '../store/store-unavailable.ts';
-import { detach } from '../util/boundary.ts';
-import type { Cancel } from './calls.ts';
+import type { CallAnswer } from '../../call/modern-answer.ts';
+import type { Message } from '../../protocol/message/message.ts';
+import type { Owners } from '../../store/shared/owners.ts';
+import { StoreUnavailable } from '../../store/store-unavailable.ts';
+import { detach } from '../../util/boundary.ts';
+import type { Cancel } from './shared-calls.ts';
 import { type Asker, knowsTasks, type Owned, readTask, type TaskOwners, taskIdsOf } from './task-owners.ts';
 
 /** What the directory of the tasks of one server needs. */

@@ -1,12 +1,12 @@
-import type { Reason } from '../protocol/faults.ts';
-import type { Place } from '../protocol/json/byte-range.ts';
-import { memberIndex } from '../protocol/json/object-members.ts';
-import { scanList, scanObject } from '../protocol/json/scan.ts';
-import { findPlace, replaceParts, valueAt } from '../protocol/json/splice.ts';
-import { type Message, placeOf } from '../protocol/message/message.ts';
-import { clientCapabilitiesKey } from '../protocol/modern/envelope.ts';
-import type { Principal } from '../protocol/principal.ts';
-import { coversAll } from '../session/record/used-scopes.ts';
+import type { Reason } from '../../protocol/faults.ts';
+import type { Place } from '../../protocol/json/byte-range.ts';
+import { memberIndex } from '../../protocol/json/object-members.ts';
+import { scanList, scanObject } from '../../protocol/json/scan.ts';
+import { findPlace, replaceParts, valueAt } from '../../protocol/json/splice.ts';
+import { type Message, placeOf } from '../../protocol/message/message.ts';
+import { clientCapabilitiesKey } from '../../protocol/modern/envelope.ts';
+import type { Principal } from '../../protocol/principal.ts';
+import { coversAll } from '../../session/record/used-scopes.ts';
 
 /** Who sends a request, where the gateway knows its users. */
 export interface Asker {

@@ -1,4 +1,4 @@
-import type { Filter } from '../protocol/modern/subscription-filter.ts';
+import type { Filter } from '../../protocol/modern/subscription-filter.ts';
 
 /**
  * What an instance wants to hear of a server from the processes of all others.

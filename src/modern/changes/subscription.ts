@@ -1,7 +1,7 @@
-import type { CallAnswer } from '../call/modern-answer.ts';
-import { type Message, placeOf, readOwn } from '../protocol/message/message.ts';
-import { changesFor } from '../protocol/modern/missed-changes.ts';
-import { type Filter, readFilter } from '../protocol/modern/subscription-filter.ts';
+import type { CallAnswer } from '../../call/modern-answer.ts';
+import { type Message, placeOf, readOwn } from '../../protocol/message/message.ts';
+import { changesFor } from '../../protocol/modern/missed-changes.ts';
+import { type Filter, readFilter } from '../../protocol/modern/subscription-filter.ts';
 
 /**
  * The answer to one `subscriptions/listen` (2026-07-28, basic/patterns/subscriptions), which beside what its instance's process says is told what the processes of

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { ToolHeaders } from '../../src/modern/tool-headers.ts';
-import { call, readRequest } from './shared-fixture.ts';
+import { ToolHeaders } from '../../../src/modern/process/tool-headers.ts';
+import { call, readRequest } from '../shared-fixture.ts';
 
 const tool = (name: string, header?: string) => ({
   name,

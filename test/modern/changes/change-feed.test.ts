@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { CallAnswer } from '../../src/call/modern-answer.ts';
-import { ChangeFeed, type Outcome } from '../../src/modern/change-feed.ts';
-import type { Filter } from '../../src/protocol/modern/subscription-filter.ts';
+import type { CallAnswer } from '../../../src/call/modern-answer.ts';
+import { ChangeFeed, type Outcome } from '../../../src/modern/changes/change-feed.ts';
+import type { Filter } from '../../../src/protocol/modern/subscription-filter.ts';
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());

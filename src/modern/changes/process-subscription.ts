@@ -1,6 +1,6 @@
-import { type Filter, maxSubscriptions } from '../protocol/modern/subscription-filter.ts';
+import { type Filter, maxSubscriptions } from '../../protocol/modern/subscription-filter.ts';
 import { ChangeFeed, type ChangeFeedOptions } from './change-feed.ts';
-import { isEmpty } from './wishes.ts';
+import { isEmpty } from './wanted-filters.ts';
 
 /** What a mirror needs of its instance. */
 export interface MirrorOptions extends Pick<ChangeFeedOptions, 'listen' | 'onChange'> {
