@@ -1,6 +1,6 @@
-import { CredentialMarks } from '../era/credential-marks.ts';
-import { RequestStates } from '../era/request-state.ts';
-import { configuredKeys, storedKeys } from '../era/state-keys.ts';
+import { CredentialMarks } from '../era/keys/credential-marks.ts';
+import { RequestStates } from '../era/keys/request-state.ts';
+import { configuredKeys, storedKeys } from '../era/keys/state-keys.ts';
 import type { Store } from '../store/store.ts';
 import type { GatewayConfig } from './configuration/config.ts';
 

@@ -1,7 +1,7 @@
 import type { OpenBackend } from '../backend/backend.ts';
-import { Groups } from '../era/groups/groups.ts';
-import { openEitherEra } from '../era/open-either-era.ts';
-import { Translator } from '../era/translator.ts';
+import { openEitherEra } from '../era/legacy-on-modern/open-either-era.ts';
+import { Translator } from '../era/legacy-on-modern/translator.ts';
+import { Groups } from '../era/modern-on-legacy/groups.ts';
 import type { ModernObserver } from '../modern/modern-observer.ts';
 import { ModernServer, type ModernServerOptions } from '../modern/modern-server.ts';
 import type { ServerHealth } from '../ops/health/server-health.ts';

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { CallObserver } from '../call/call-report.ts';
-import type { CredentialMarks } from '../era/credential-marks.ts';
+import type { CredentialMarks } from '../era/keys/credential-marks.ts';
 import { entryOf, type Reason } from '../protocol/faults.ts';
 import { type Brought, bringCredentials } from '../protocol/http/client-credentials.ts';
 import type { ForwardedHeaders } from '../protocol/http/forwarded-headers.ts';

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Groups } from '../era/groups/groups.ts';
+import type { Groups } from '../era/modern-on-legacy/groups.ts';
 import type { ModernServer } from '../modern/modern-server.ts';
 import type { Reason, RequestId } from '../protocol/faults.ts';
 import { type Accepts, readAccept } from '../protocol/http/media-types.ts';

@@ -1,6 +1,6 @@
 import { type CallObserver, type CallOrigin, OpenCall } from '../call/call-report.ts';
 import { Answer } from '../call/modern-answer.ts';
-import type { Groups } from '../era/groups/groups.ts';
+import type { Groups } from '../era/modern-on-legacy/groups.ts';
 import type { ClientOrigin, ModernServer } from '../modern/modern-server.ts';
 import type { Reason, RequestId } from '../protocol/faults.ts';
 import { type Message, memberValue, protocolVersionKey } from '../protocol/message/message.ts';

@@ -1,6 +1,6 @@
 import { type CallObserver, watcherFor } from '../call/call-report.ts';
 import { Answer } from '../call/modern-answer.ts';
-import type { Groups } from '../era/groups/groups.ts';
+import type { Groups } from '../era/modern-on-legacy/groups.ts';
 import { isServedRevision } from '../protocol/revisions.ts';
 import type { Reply } from '../reply/reply.ts';
 import type { Sender } from './admission.ts';

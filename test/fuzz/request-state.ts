@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { RequestStates, type StateBinding } from '../../src/era/request-state.ts';
-import { configuredKeys } from '../../src/era/state-keys.ts';
+import { RequestStates, type StateBinding } from '../../src/era/keys/request-state.ts';
+import { configuredKeys } from '../../src/era/keys/state-keys.ts';
 import { record } from './corpus.ts';
 import { createFuzzer } from './fuzzer.ts';
 

@@ -1,8 +1,8 @@
 import { EventEmitter } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import { expect, it } from 'vitest';
-import { CredentialMarks } from '../../src/era/credential-marks.ts';
-import { configuredKeys } from '../../src/era/state-keys.ts';
+import { CredentialMarks } from '../../src/era/keys/credential-marks.ts';
+import { configuredKeys } from '../../src/era/keys/state-keys.ts';
 import { createAdmission, type Sender } from '../../src/http/admission.ts';
 import { Authorization } from '../../src/http/auth/authorization.ts';
 import { type Challenge, everybody, type Identity } from '../../src/http/auth/identity.ts';

@@ -1,0 +1,95 @@
+import type { BackendEvents } from '../../backend/backend.ts';
+import type { Reason, RequestId } from '../../protocol/faults.ts';
+
+/** So much waits for a session that does not take anything at the moment (P8): its server is not paused for its sake. */
+const maxHeldBytes = 4 * 1024 * 1024;
+
+type Entry =
+  | { readonly text: Buffer; readonly of: RequestId | undefined }
+  | { readonly unanswered: RequestId; readonly reason: Reason };
+
+/**
+ * What a translator has to say to its session, in order: told outside of any call into the backend, and what comes in one
+ * moment as one portion, as `BackendEvents` promises. While the session is paused it waits here.
+ */
+export class Outbox {
+  readonly #events: Pick<BackendEvents, 'onMessages' | 'onUnanswered'>;
+  #entries: Entry[] = [];
+  #heldBytes = 0;
+  #isPaused = false;
+  #isDue = false;
+  #isClosed = false;
+
+  constructor(events: Pick<BackendEvents, 'onMessages' | 'onUnanswered'>) {
+    this.#events = events;
+  }
+
+  /** Something that can be missed. `of`: the request that it belongs to. False if there is no room for it. */
+  tell(text: Buffer, of?: RequestId): boolean {
+    if (this.#isClosed || this.#heldBytes > maxHeldBytes) return false;
+    this.#add({ text, of });
+    return true;
+  }
+
+  /** The response to a request. Where there is no room for it, the request stays unanswered. */
+  respond(id: RequestId, text: Buffer): void {
+    if (this.#heldBytes > maxHeldBytes) this.leave(id, 'slow_reader');
+    else this.#add({ text, of: id });
+  }
+
+  /** The request will have no response, for this reason. */
+  leave(id: RequestId, reason: Reason): void {
+    this.#add({ unanswered: id, reason });
+  }
+
+  pause(): void {
+    this.#isPaused = true;
+  }
+
+  resume(): void {
+    this.#isPaused = false;
+    this.#flushSoon();
+  }
+
+  /** Nothing is told any more. */
+  close(): void {
+    this.#isClosed = true;
+    this.#entries = [];
+    this.#heldBytes = 0;
+  }
+
+  #add(entry: Entry): void {
+    if (this.#isClosed) return;
+    this.#entries.push(entry);
+    if ('text' in entry) this.#heldBytes += entry.text.length;
+    this.#flushSoon();
+  }
+
+  #flushSoon(): void {
+    if (this.#isDue || this.#isPaused || this.#entries.length === 0) return;
+    this.#isDue = true;
+    queueMicrotask(() => {
+      this.#isDue = false;
+      this.#flush();
+    });
+  }
+
+  #flush(): void {
+    const { onMessages, onUnanswered } = this.#events;
+    while (!this.#isPaused && this.#entries.length > 0) {
+      const [first] = this.#entries as [Entry];
+      if ('reason' in first) {
+        this.#entries.shift();
+        onUnanswered([first.unanswered], first.reason, true); // by its server, for all clients
+        continue;
+      }
+      const { of } = first;
+      const end = this.#entries.findIndex((entry) => !('text' in entry) || entry.of !== of);
+      const texts = this.#entries.splice(0, end < 0 ? this.#entries.length : end).flatMap(textIn);
+      for (const { length } of texts) this.#heldBytes -= length;
+      onMessages(texts, of === undefined ? [] : [of]);
+    }
+  }
+}
+
+const textIn = (entry: Entry): Buffer[] => ('text' in entry ? [entry.text] : []);

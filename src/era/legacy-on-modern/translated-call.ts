@@ -1,0 +1,166 @@
+import type { CallAnswer } from '../../call/modern-answer.ts';
+import { canAsk } from '../../call/rerun.ts';
+import type { Cancel } from '../../modern/process/shared-calls.ts';
+import type { Reason, RequestId } from '../../protocol/faults.ts';
+import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
+import { type Message, placeOf, readOwn } from '../../protocol/message/message.ts';
+import type { LogLevel } from '../../protocol/modern/log-levels.ts';
+import {
+  type InputRequired,
+  readInputRequired,
+  requestOf,
+  resultTypeOf,
+  retryOf,
+} from '../../protocol/translate/legacy-on-modern/input-required.ts';
+import { asLegacyResponse } from '../../protocol/translate/legacy-on-modern/legacy-response.ts';
+import { cancellationOf } from '../../session/requests/server-requests.ts';
+import type { Outbox } from './held-output.ts';
+import type { ServerSide } from './server-side.ts';
+
+/** What the requests of one translator share. */
+export interface CallHost {
+  readonly server: ServerSide;
+  readonly outbox: Outbox;
+  /** An id that no question of this translator had, under which the answer comes to the call. */
+  openQuestion(call: TranslatedCall): string;
+  closeQuestion(id: string): void;
+  /** Makes room for so many bytes more of what the call keeps; false if there is none. Given back when the call is over. */
+  hold(bytes: number): boolean;
+  /** The call is answered, or will not be for this reason. */
+  onOver(call: TranslatedCall, reason?: Reason): void;
+}
+
+/** A request of a client as its server is to get it. */
+export interface Asking {
+  readonly id: RequestId;
+  /** With its envelope. */
+  readonly request: Message;
+  readonly logLevel: LogLevel | undefined;
+  readonly headers: ForwardedHeaders | undefined;
+}
+
+/** A server that asks for input more often than this for one request is taken to go round in circles (P8); the SDK's clients stop here too. */
+const maxRounds = 10;
+
+/**
+ * One request of a legacy client at a modern server, over all its rounds (2026-07-28, basic/patterns/mrtr): what the server
+ * needs to know becomes requests to the client, all that it asks for at once; when all are answered the request is sent again,
+ * with the answers and the server's state. The client sees one request and one response.
+ */
+export class TranslatedCall implements CallAnswer {
+  readonly id: RequestId;
+  /** What is kept as long as the call may have to be sent again. */
+  heldBytes: number;
+  readonly #host: CallHost;
+  readonly #asking: Asking;
+  #cancelAtServer: Cancel = () => undefined;
+  #rounds = 0;
+  /** The round that the client is to answer. */
+  #round: InputRequired | undefined;
+  /** From the ids of its questions to their keys; those that are not answered yet. */
+  readonly #open = new Map<string, string>();
+  #answers = new Map<string, string>();
+  #isOver = false;
+
+  constructor(host: CallHost, asking: Asking) {
+    this.id = asking.id;
+    this.heldBytes = asking.request.text.length;
+    this.#host = host;
+    this.#asking = asking;
+  }
+
+  start(): void {
+    this.#send(this.#asking.request);
+  }
+
+  /** The client's answer to a question. */
+  settle(questionId: string, answer: Message): void {
+    const key = this.#open.get(questionId);
+    const round = this.#round;
+    if (key === undefined || round === undefined) return;
+    this.#open.delete(questionId);
+    this.#host.closeQuestion(questionId);
+    const place = placeOf(answer, 'message', 'result');
+    // The server can be told of results only. It keeps nothing of the request that it waits for: nobody has to tell it.
+    if (place === undefined) return this.#fail('input_refused');
+    const bytes = place.end - place.start;
+    if (!this.#host.hold(bytes)) return this.#fail('input_too_large');
+    this.heldBytes += bytes;
+    this.#answers.set(key, answer.text.toString('utf8', place.start, place.end));
+    if (this.#open.size === 0) this.#retry(round);
+  }
+
+  /**
+   * The client does not wait any more.
+   * @param reason as the client gave it
+   */
+  cancel(reason?: string): void {
+    if (this.#isOver) return;
+    this.#cancelAtServer(reason);
+    this.#end();
+    this.#host.onOver(this);
+  }
+
+  message(text: Buffer): boolean {
+    return !this.#isOver && this.#host.outbox.tell(text, this.id);
+  }
+
+  response(text: Buffer): void {
+    if (this.#isOver) return;
+    const { method } = this.#asking.request;
+    const response = readOwn(text);
+    const type = resultTypeOf(response);
+    if (type === 'input_required' && canAsk(method as string)) return this.#ask(response);
+    if (type !== 'complete' && response.places.message?.keys.includes('result')) return this.#fail('unserved_result');
+    this.#end();
+    this.#host.outbox.respond(this.id, asLegacyResponse(response, method as string));
+    this.#host.onOver(this);
+  }
+
+  fault(reason: Reason): void {
+    if (!this.#isOver) this.#fail(reason);
+  }
+
+  #send(request: Message): void {
+    const { logLevel, headers } = this.#asking;
+    const cancel = this.#host.server.ask(request, logLevel, this, headers);
+    if (!this.#isOver) this.#cancelAtServer = cancel;
+  }
+
+  #ask(response: Message): void {
+    const { outbox } = this.#host;
+    this.#rounds += 1;
+    const round = readInputRequired(response);
+    if (round === undefined) return this.#fail('unserved_result');
+    if (this.#rounds > maxRounds) return this.#fail('too_many_rounds');
+    this.#round = round;
+    this.#answers = new Map();
+    if (round.questions.length === 0) return this.#retry(round);
+    for (const question of round.questions) {
+      const questionId = this.#host.openQuestion(this);
+      this.#open.set(questionId, question.key);
+      if (!outbox.tell(requestOf(question, questionId), this.id)) return this.#fail('slow_reader');
+    }
+  }
+
+  #retry({ stateText }: InputRequired): void {
+    this.#round = undefined;
+    this.#send(readOwn(retryOf(this.#asking.request, this.#answers, stateText)));
+  }
+
+  #fail(reason: Reason): void {
+    this.#end();
+    this.#host.outbox.leave(this.id, reason);
+    this.#host.onOver(this, reason);
+  }
+
+  /** What the client was asked and has not answered is not needed any more. */
+  #end(): void {
+    this.#isOver = true;
+    for (const questionId of this.#open.keys()) {
+      this.#host.closeQuestion(questionId);
+      this.#host.outbox.tell(cancellationOf(questionId, 'The request that asked is over.'), this.id);
+    }
+    this.#open.clear();
+  }
+}

@@ -1,0 +1,280 @@
+import type { Backend, BackendEvents, OpenOptions } from '../../backend/backend.ts';
+import type { CallAnswer } from '../../call/modern-answer.ts';
+import { ChangeFeed, type Outcome } from '../../modern/changes/change-feed.ts';
+import { entryOf, type Reason, type RequestId } from '../../protocol/faults.ts';
+import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
+import { findPlace, scalarAt, spliceId, valueAt } from '../../protocol/json/splice.ts';
+import { type Message, memberValue, readOwn } from '../../protocol/message/message.ts';
+import { type LogLevel, readLogLevel } from '../../protocol/modern/log-levels.ts';
+import type { Filter } from '../../protocol/modern/subscription-filter.ts';
+import {
+  type LegacyClient,
+  readLegacyClient,
+  withEnvelope,
+} from '../../protocol/translate/legacy-on-modern/legacy-client.ts';
+import { asLegacyResponse } from '../../protocol/translate/legacy-on-modern/legacy-response.ts';
+import { openingOf } from '../../protocol/translate/legacy-on-modern/opening.ts';
+import { idOf } from '../../session/requests/client-requests.ts';
+import { Outbox } from './held-output.ts';
+import type { ServerSide } from './server-side.ts';
+import { type CallHost, TranslatedCall } from './translated-call.ts';
+
+/** What a translator needs. */
+export interface TranslatorOptions {
+  readonly server: ServerSide;
+  /** Each request has a connection of its own. */
+  readonly isOverHttp: boolean;
+  /** Requests that may have to be sent again, and answers to questions, have no more bytes than this in all (P8). */
+  readonly maxQueuedBytes: number;
+}
+
+/** Requests of either era that the other does not have: to a modern server they would say something else, or nothing. */
+const untranslated: ReadonlySet<string | undefined> = new Set([
+  ...['server/discover', 'subscriptions/listen'],
+  ...['tasks/get', 'tasks/result', 'tasks/list', 'tasks/cancel', 'tasks/update'],
+]);
+
+/**
+ * Notifications that the modern era has no more. Nothing is lost with them: a server asks for roots anew with each request,
+ * and waits for no progress of what it asked for.
+ */
+const superfluous: ReadonlySet<string | undefined> = new Set([
+  ...['notifications/roots/list_changed', 'notifications/progress', 'notifications/tasks/status'],
+]);
+
+/** What a server says that it can do, as far as it matters here. */
+interface Capabilities {
+  readonly logs: boolean;
+  readonly tellsOfResources: boolean;
+  /** The lists whose changes it tells of. */
+  readonly changes: Filter;
+}
+
+const noCapabilities: Capabilities = { logs: false, tellsOfResources: false, changes: {} };
+
+const changingLists = ['tools', 'prompts', 'resources'] as const;
+
+function capabilitiesIn(opening: Buffer): Capabilities {
+  const text = valueAt(opening, ['result', 'capabilities']) ?? Buffer.from('{}');
+  const flags = changingLists.filter((list) => scalarAt(text, [list, 'listChanged']) === true);
+  return {
+    logs: typeof findPlace(text, ['logging']) === 'object',
+    tellsOfResources: scalarAt(text, ['resources', 'subscribe']) === true,
+    changes: Object.fromEntries(flags.map((list) => [`${list}ListChanged`, true])),
+  };
+}
+
+/**
+ * A server of the modern era as a backend of one legacy session (docs/design.md, D8, docs/decisions/0025): to its session it is
+ * a server of the session's own. Requests get what the modern era wants to know of each; what that era has no more is
+ * answered here, or made of what it has instead. It keeps nothing but what a session's record brings to any other backend, too:
+ * `initialize`, the log level, the subscriptions.
+ */
+export class Translator implements Backend {
+  readonly pid = undefined;
+  readonly #options: TranslatorOptions;
+  readonly #events: BackendEvents;
+  readonly #newestHeaders: NonNullable<OpenOptions['headers']>;
+  readonly #outbox: Outbox;
+  readonly #feed: ChangeFeed;
+  readonly #host: CallHost;
+  /** Until `initialize` has been answered, none that matters. */
+  #client: LegacyClient = { revision: '', infoText: undefined, capabilitiesText: '{}' };
+  #capabilities = noCapabilities;
+  #logLevel: LogLevel | undefined;
+  readonly #calls = new Map<RequestId, TranslatedCall>();
+  /** The calls whose questions the client has not answered, by the questions' ids. */
+  readonly #questions = new Map<RequestId, TranslatedCall>();
+  #lastQuestion = 0;
+  #heldBytes = 0;
+  #isEnded = false;
+
+  constructor(options: TranslatorOptions, events: BackendEvents, { headers }: OpenOptions = {}) {
+    this.#options = options;
+    this.#events = events;
+    this.#newestHeaders = headers ?? (() => ({}));
+    this.#outbox = new Outbox(events);
+    this.#feed = new ChangeFeed({
+      listen: (filter, answer) => this.#listen(filter, answer),
+      onChange: (notification) => this.#outbox.tell(notification),
+      isUnordered: options.isOverHttp,
+    });
+    this.#host = {
+      server: options.server,
+      outbox: this.#outbox,
+      openQuestion: (call) => {
+        const id = `mcp-gangway-input-${++this.#lastQuestion}`;
+        this.#questions.set(id, call);
+        return id;
+      },
+      hold: (bytes) => this.#hold(bytes),
+      closeQuestion: (id) => {
+        this.#questions.delete(id);
+      },
+      onOver: (call, reason) => this.#over(call, reason),
+    };
+  }
+
+  send(message: Uint8Array, headers?: ForwardedHeaders): 'sent' | 'full' | 'ended' {
+    if (this.#isEnded) return 'ended';
+    const read = readOwn(Buffer.from(message.buffer, message.byteOffset, message.byteLength));
+    if (read.kind === 'request') return this.#ask(read, headers);
+    if (read.kind === 'notification') return this.#notify(read, headers);
+    const { id } = read;
+    if (id != null) this.#questions.get(id)?.settle(String(id), read);
+    return 'sent';
+  }
+
+  pause(): void {
+    this.#outbox.pause();
+  }
+
+  resume(): void {
+    this.#outbox.resume();
+  }
+
+  async close(): Promise<void> {
+    this.#end('closed', 'The session has ended.');
+  }
+
+  #ask(request: Message, headers: ForwardedHeaders | undefined): 'sent' | 'full' {
+    const { method } = request;
+    const { logs, tellsOfResources } = this.#capabilities;
+    if (method === 'initialize') this.#initialize(request, headers);
+    else if (method === 'ping') this.#confirm(request);
+    else if (method === 'logging/setLevel' && logs) this.#setLevel(request);
+    else if (method === 'resources/subscribe' && tellsOfResources) this.#subscribe(request);
+    else if (method === 'resources/unsubscribe' && tellsOfResources) this.#unsubscribe(request);
+    else if (untranslated.has(method)) this.#outbox.leave(idOf(request), 'method_of_other_era');
+    else return this.#pass(request, headers);
+    return 'sent';
+  }
+
+  #pass(request: Message, headers: ForwardedHeaders | undefined): 'sent' | 'full' {
+    const id = idOf(request);
+    const logLevel = this.#logLevel;
+    const asking = { id, request: this.#enveloped(request, logLevel), logLevel, headers };
+    if (!this.#hold(asking.request.text.length)) return 'full';
+    const call = new TranslatedCall(this.#host, asking);
+    this.#calls.set(id, call);
+    this.#feed.flush(); // what the call changes is told to whoever has subscribed before
+    call.start();
+    return 'sent';
+  }
+
+  #over(call: TranslatedCall, reason: Reason | undefined): void {
+    this.#calls.delete(call.id);
+    this.#heldBytes -= call.heldBytes;
+    // Whoever restores the session finds out its era anew.
+    if (reason === 'server_not_modern') this.#endSoon('It does not serve the modern era any more.');
+  }
+
+  #notify(notification: Message, headers: ForwardedHeaders | undefined): 'sent' | 'full' {
+    const { method, cancels } = notification;
+    if (cancels !== undefined) this.#cancel(cancels, memberValue(notification, 'params', 'reason'));
+    else if (method === 'notifications/initialized') this.#feed.openLists(this.#capabilities.changes);
+    else if (method !== 'notifications/cancelled' && !superfluous.has(method)) {
+      // Servers of this era may drop what has no envelope.
+      const enveloped = this.#enveloped(notification, undefined);
+      return this.#options.server.notify(enveloped, headers) === undefined ? 'sent' : 'full';
+    }
+    return 'sent';
+  }
+
+  #cancel(id: RequestId, reason: unknown): void {
+    this.#calls.get(id)?.cancel(typeof reason === 'string' ? reason : undefined);
+  }
+
+  /** Opens the session: what the server says of itself is asked of it each time, since it may have been started anew. */
+  #initialize(request: Message, headers: ForwardedHeaders | undefined): void {
+    const id = idOf(request);
+    this.#client = readLegacyClient(request);
+    const discover = this.#own('server/discover', {});
+    const answer: CallAnswer = {
+      message: () => false,
+      response: (text) => {
+        const { revision } = this.#client;
+        const opening = openingOf(readOwn(text), revision, this.#options.server.name);
+        const own = readOwn(spliceId(opening, JSON.stringify(id)));
+        this.#capabilities = capabilitiesIn(opening);
+        this.#outbox.respond(id, own.text);
+      },
+      fault: (reason) => {
+        this.#outbox.leave(id, reason);
+        this.#endSoon(entryOf(reason).message);
+      },
+    };
+    this.#options.server.ask(discover, undefined, answer, headers);
+  }
+
+  #setLevel(request: Message): void {
+    const level = readLogLevel(memberValue(request, 'params', 'level'));
+    if (level === undefined) return this.#outbox.leave(idOf(request), 'bad_log_level');
+    this.#logLevel = level;
+    this.#confirm(request);
+  }
+
+  #subscribe(request: Message): void {
+    const uri = memberValue(request, 'params', 'uri');
+    if (typeof uri !== 'string') return this.#outbox.leave(idOf(request), 'bad_uri');
+    this.#feed.subscribe(uri, (outcome) => this.#tellSubscriber(request, outcome));
+  }
+
+  #tellSubscriber(request: Message, outcome: Outcome): void {
+    const id = idOf(request);
+    if (outcome === 'subscribed') this.#confirm(request);
+    else if ('reason' in outcome) this.#outbox.leave(id, outcome.reason);
+    else {
+      const text = asLegacyResponse(outcome.error, request.method as string);
+      this.#outbox.respond(id, spliceId(text, JSON.stringify(id)));
+    }
+  }
+
+  #unsubscribe(request: Message): void {
+    const uri = memberValue(request, 'params', 'uri');
+    if (typeof uri !== 'string') return this.#outbox.leave(idOf(request), 'bad_uri');
+    this.#feed.unsubscribe(uri);
+    this.#confirm(request);
+  }
+
+  /** Answers with an empty result; official clients take no other one where the legacy era has an empty one. */
+  #confirm(request: Message): void {
+    const id = idOf(request);
+    this.#outbox.respond(id, Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, result: {} })));
+  }
+
+  #listen(filter: Filter, answer: CallAnswer): () => void {
+    const request = this.#own('subscriptions/listen', { notifications: filter });
+    return this.#options.server.ask(request, undefined, answer, this.#newestHeaders());
+  }
+
+  /** A request of the translator's own, in the name of its client. */
+  #own(method: string, params: object): Message {
+    return this.#enveloped(readOwn(Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 0, method, params }))), undefined);
+  }
+
+  #enveloped(request: Message, logLevel: LogLevel | undefined): Message {
+    return readOwn(withEnvelope(request, this.#client, this.#options.server.revision, logLevel));
+  }
+
+  #hold(bytes: number): boolean {
+    const isFull = this.#heldBytes + bytes > this.#options.maxQueuedBytes;
+    if (!isFull) this.#heldBytes += bytes;
+    return !isFull;
+  }
+
+  /** Ends when what was said before has been told. */
+  #endSoon(detail: string): void {
+    queueMicrotask(() => this.#end('failed', detail));
+  }
+
+  #end(reason: 'closed' | 'failed', detail: string): void {
+    if (this.#isEnded) return;
+    this.#isEnded = true;
+    this.#outbox.close();
+    this.#feed.close();
+    for (const call of this.#calls.values()) call.cancel();
+    this.#options.server.leave();
+    queueMicrotask(() => this.#events.onEnd({ reason, detail })); // outside of any call into the backend
+  }
+}

@@ -1,0 +1,328 @@
+import { canAsk } from '../../call/rerun.ts';
+import type { Reason, RequestId } from '../../protocol/faults.ts';
+import { ownFaultOf } from '../../protocol/message/gateway-fault.ts';
+import { type Message, readOwn } from '../../protocol/message/message.ts';
+import { isVendorNotification } from '../../protocol/message/vendor-notification.ts';
+import { type Renumbered, restoreId, restoreToken } from '../../protocol/modern/renumber.ts';
+import { needOf } from '../../protocol/translate/modern-on-legacy/askable.ts';
+import type { Opened } from '../../protocol/translate/modern-on-legacy/legacy-discovery.ts';
+import { comparePositions, type EventId } from '../../protocol/wire/event-id.ts';
+import { ServerRequests } from '../../session/requests/server-requests.ts';
+import { StoreUnavailable } from '../../store/store-unavailable.ts';
+import { detach } from '../../util/boundary.ts';
+import type { StateContent } from '../keys/request-state.ts';
+import { CallStream } from './call-stream.ts';
+import type { Asked, CallHost } from './group-request.ts';
+import { Questions } from './rounds/open-questions.ts';
+import {
+  answersTo,
+  formatPlace,
+  inputRequired,
+  type ParkedCall,
+  parsePlace,
+  questionOf,
+} from './rounds/parked-call.ts';
+import { type Outcome, RoundOutcome } from './rounds/round-outcome.ts';
+import { say } from './send-own.ts';
+import type { Place as StreamPlace } from './session-reply.ts';
+import type { OpenPlace, Place } from './slot.ts';
+
+/** One place is waited for so long before the next one is asked again, in milliseconds. */
+const turnMs = 2_000;
+
+/** Sessions that end just when they are asked are opened anew so often. */
+const maxReopened = 3;
+
+/** Questions that come so soon after one another are asked together (2026-07-28, basic/patterns/mrtr). */
+const bundleMs = 20;
+
+/** What rounds came to is kept for so long after the end of their call: a minute, and what may be between the two clocks. */
+const keptMs = 65_000;
+
+/**
+ * One request of a client without a session of its own: a request in a session of its group, under an id of the gateway. What
+ * the session answers is the client's, in the form of its era. A question of the server ends the request with
+ * `input_required` while the call goes on waiting in its session: a retry, on any instance, gives the answers and goes on
+ * reading the call's stream, which is in the log (docs/design.md, D7).
+ */
+export class GroupCall {
+  readonly #host: CallHost;
+  readonly #asked: Asked;
+  #id: RequestId;
+  readonly #sent: Renumbered;
+  readonly #questions = new Questions();
+  #place: Place | undefined;
+  #opened: Opened | undefined;
+  readonly #stream: CallStream;
+  /** Up to which event the client was told by an earlier request. */
+  #told: EventId | undefined;
+  #round = 0;
+  /** What comes of the answers that this request brought; undefined for the first request. */
+  #outcome: RoundOutcome | undefined;
+  #bundle: NodeJS.Timeout | undefined;
+  #isOver = false;
+
+  constructor(host: CallHost, asked: Asked) {
+    this.#host = host;
+    this.#asked = asked;
+    this.#id = host.newId();
+    const { request, form, answer, forwarded } = asked;
+    this.#sent = form.sent(request, this.#id);
+    this.#stream = new CallStream({
+      forwarded,
+      find: () => (this.#place as Place).find(forwarded),
+      message: (message, at) => this.#hear(message, at),
+      failed: (reason) => detach('session', this.#lose(reason), () => this.#fail('internal')),
+    });
+    if (form.cancelsByLeaving) answer.onGone(() => this.#cancel('The client does not wait any more.'));
+  }
+
+  /** Runs the request at the first of these places that can serve it. */
+  async run(places: readonly Place[]): Promise<void> {
+    const { answer, forwarded } = this.#asked;
+    const until = performance.now() + this.#host.idleMs;
+    const shift = Math.floor(Math.random() * places.length);
+    let reopened = 0;
+    for (let n = 0; !this.#isOver; ) {
+      const isLast = n >= places.length - 1;
+      const place = places[(n < places.length ? n : n + shift) % places.length] as Place;
+      if (!place.isOpen) answer.awaitsStart();
+      const open = await place.open(forwarded);
+      answer.started();
+      // Nobody else knows of a session that was opened for this request alone.
+      if (answer.isOver) return this.#host.onOver(place);
+      const waitMs = isLast ? Math.max(1, Math.min(turnMs, until - performance.now())) : 0;
+      const why = typeof open === 'string' ? open : await this.#post(place, open, waitMs);
+      if (why === undefined) return;
+      if (why === 'unknown_session' && reopened < maxReopened) {
+        reopened += 1;
+        place.forget();
+      } else if (why === 'group_busy' && performance.now() < until) n += 1;
+      else return this.#fail(why);
+    }
+  }
+
+  /**
+   * Goes on with a call that was parked: gives it the answers, and reads on.
+   * @param answers results by key, as JSON text
+   */
+  async resume(
+    place: Place,
+    { round, value }: StateContent<ParkedCall>,
+    answers: ReadonlyMap<string, Buffer>,
+  ): Promise<void> {
+    this.#id = value.call;
+    this.#round = round;
+    this.#told = parsePlace(value.told);
+    this.#questions.settled(value.answered);
+    const { messages, digest } = answersTo(value.open, answers);
+    this.#outcome = new RoundOutcome(this.#host.outcomes, value.call, round, digest);
+    // A store that is away knows of no outcome. An owner that is here goes on without it, and takes each round once.
+    if (await this.#repeat()) return;
+    const open = await place.revisit(this.#asked.forwarded);
+    if (this.#asked.answer.isOver) return;
+    if (typeof open === 'string')
+      return this.#lose(open === 'unknown_session' ? 'outcome_unknown' : roundRefusal(open));
+    this.#enter(place, open);
+    this.#questions.settled(messages.map(({ id }) => id as RequestId));
+    const group = { turnMs: 0, round: { name: `${value.call} ${round}`, digest } };
+    const refused = await say(open.handle, messages, group, this.#asked.forwarded);
+    if (refused === 'unknown_session') return this.#lose('outcome_unknown');
+    // The call goes on: for the client whose answers it has, or waiting for these to be sent again.
+    if (refused !== undefined) return this.#leave({ reason: roundRefusal(refused) });
+    if (this.#isOver) return;
+    // Where nothing is left to be asked again, only what is new has to be in the log still.
+    const isComplete = messages.length === value.open.length;
+    this.#stream.listen(open.handle, parsePlace(isComplete ? value.told : value.after));
+  }
+
+  #enter(place: Place, { opened }: OpenPlace): void {
+    this.#place = place;
+    this.#opened = opened;
+  }
+
+  /** Hands the request to a session. Resolves with why it was not taken, or when it was. */
+  #post(place: Place, open: OpenPlace, waitMs: number): Promise<Reason | undefined> {
+    const { logLevel } = this.#asked;
+    this.#enter(place, open);
+    const wantsLogs = logLevel !== undefined && open.opened.capabilitiesText.includes('"logging"');
+    const group = { turnMs: waitMs, ...(wantsLogs && { logLevel }) };
+    return this.#stream.post(open.handle, { messages: [readOwn(this.#sent.text)], isBatch: false, group });
+  }
+
+  #hear(message: Message, { before, at }: StreamPlace): void {
+    if (this.#isOver) return;
+    const { kind, cancels } = message;
+    if (kind === 'response') this.#finish(message);
+    else if (kind === 'request') this.#ask(message, before, at);
+    else if (cancels !== undefined) this.#questions.withdrawn(cancels);
+    else if (at === undefined || this.#told === undefined || comparePositions(at, this.#told) > 0) this.#tell(message);
+  }
+
+  /** A notification that belongs to the request. */
+  #tell(message: Message): void {
+    const { tokenText } = this.#sent;
+    const isAsItIs = message.method === 'notifications/message' || isVendorNotification(message);
+    if (isAsItIs) this.#asked.answer.message(message.text);
+    if (message.method !== 'notifications/progress' || tokenText === undefined) return;
+    this.#asked.answer.message(restoreToken(message, tokenText));
+  }
+
+  #ask(message: Message, before: EventId | undefined, at: EventId | undefined): void {
+    if (this.#questions.isSettled(message.id as RequestId)) return;
+    const { request, askable, form } = this.#asked;
+    const need = needOf(message);
+    const isAskable = need !== undefined && canAsk(request.method as string) && before !== undefined;
+    if (!isAskable || at === undefined || this.#questions.isFull) {
+      this.#say(ServerRequests.refusal(message));
+      return;
+    }
+    if (!askable.has(need.flag)) {
+      this.#say(ServerRequests.refusal(message));
+      if (!form.isToldWhatItLacks) return;
+      this.#cancelAtServer('The client cannot give what the server asks for.');
+      this.#conclude({ reason: 'missing_capability', data: { requiredCapabilities: need.required } });
+      return;
+    }
+    this.#questions.ask(questionOf(message, at), before);
+    this.#bundle ??= setTimeout(() => detach('session', this.#park()), bundleMs);
+  }
+
+  /** Ends the request with what the server asks; the call goes on waiting for the answers. */
+  async #park(): Promise<void> {
+    this.#bundle = undefined;
+    const { open, answered, after } = this.#questions;
+    if (this.#isOver || after === undefined) return;
+    const { answer } = this.#asked;
+    const place = this.#place as Place;
+    const parked: ParkedCall = {
+      place: place.key,
+      call: this.#id,
+      after: formatPlace(after),
+      told: formatPlace(this.#stream.newest as EventId),
+      open: open.map(({ key, id }) => [key, id]),
+      answered,
+    };
+    // What comes from now on is in the log behind the state, for the next round.
+    this.#isOver = true;
+    this.#stream.leave();
+    try {
+      const state = await this.#host.seal(this.#asked, this.#round + 1, parked);
+      if (state === undefined) throw new Error('the ids of the questions are too long');
+      if (answer.isOver) return this.#abandon(place, 'The client does not wait any more.');
+      const text = inputRequired(this.#sent.idText, open, state, this.#opened?.serverInfoText);
+      await this.#keep({ text, status: 200 }, this.#host.idleMs + keptMs);
+      answer.response(text, 200);
+    } catch (cause) {
+      this.#abandon(place, 'The gateway cannot ask its client.');
+      const reason = this.#host.reasonOf(cause);
+      answer.fault(reason === 'store_unavailable' ? 'outcome_unknown' : reason);
+    }
+  }
+
+  /** Nobody will come back for a call that waits. */
+  #abandon(place: Place, reason: string): void {
+    this.#cancelAtServer(reason);
+    this.#host.onOver(place);
+  }
+
+  #finish(response: Message): void {
+    const { request, form } = this.#asked;
+    const own = ownFaultOf(response);
+    if (request.method === 'tools/list' && !response.isError) this.#host.onTools(this.#asked, response.text);
+    const { serverInfoText, capabilitiesText = '{}' } = this.#opened ?? {};
+    const { idText } = this.#sent;
+    const of = { request, idText, serverInfoText, capabilitiesText, isRetry: this.#round > 0 };
+    this.#conclude(own === undefined ? form.answered(response, of) : { reason: own });
+  }
+
+  /** The call has come to its end. Who sends the round again is told the same, though nothing else is left of the call. */
+  #conclude(outcome: Outcome): void {
+    this.#close();
+    const tell = (): void => {
+      this.#host.onOver(this.#place as Place);
+      this.#tellOutcome(outcome);
+    };
+    if (this.#outcome === undefined) tell();
+    else detach('session', this.#keep(outcome, keptMs).then(tell));
+  }
+
+  /** A store that is away keeps nothing from its client but a repetition. */
+  async #keep(outcome: Outcome, forMs: number): Promise<void> {
+    await this.#outcome?.keep(outcome, forMs).catch((cause: unknown) => this.#host.reasonOf(cause));
+  }
+
+  /** Answers as the round was answered before, if it is known that it was. */
+  async #repeat(): Promise<boolean> {
+    const outcome = await this.#outcome?.find().catch(unknownWhileAway);
+    if (outcome !== undefined && !this.#isOver) this.#leave(outcome);
+    return this.#isOver;
+  }
+
+  /** Answers this request, and leaves the call to others. */
+  #leave(outcome: Outcome): void {
+    this.#close();
+    if ('reason' in outcome) return this.#tellOutcome(outcome);
+    this.#tellOutcome({ ...outcome, text: restoreId(readOwn(outcome.text), this.#sent.idText) });
+  }
+
+  #tellOutcome(outcome: Outcome): void {
+    const { answer } = this.#asked;
+    if (answer.isOver) return;
+    if ('reason' in outcome) answer.fault(outcome.reason, outcome.data);
+    else answer.response(outcome.text, outcome.status);
+  }
+
+  /** Nothing can be heard of the call any more; somebody who sent the same round may have heard its end. */
+  async #lose(reason: Reason): Promise<void> {
+    const mayBeKept = reason === 'outcome_unknown';
+    const why = mayBeKept ? await this.#repeat().catch((cause: unknown) => this.#host.reasonOf(cause)) : reason;
+    this.#fail(typeof why === 'string' ? why : reason);
+  }
+
+  #fail(reason: Reason): void {
+    if (this.#isOver) return;
+    this.#end();
+    this.#asked.answer.fault(reason);
+  }
+
+  #cancel(reason: string): void {
+    if (this.#isOver) return;
+    if (this.#stream.hasBegun) this.#cancelAtServer(reason);
+    this.#end();
+  }
+
+  #cancelAtServer(reason: string): void {
+    const params = { requestId: this.#id, reason };
+    this.#say(Buffer.from(JSON.stringify({ jsonrpc: '2.0', method: 'notifications/cancelled', params })));
+  }
+
+  /** Tells the session something that is not answered. */
+  #say(text: Buffer): void {
+    detach(
+      'session',
+      this.#place?.find(this.#asked.forwarded).then((handle) => {
+        if (typeof handle !== 'string')
+          detach('session', say(handle, [readOwn(text)], undefined, this.#asked.forwarded));
+      }),
+    );
+  }
+
+  #close(): void {
+    this.#isOver = true;
+    clearTimeout(this.#bundle);
+    this.#stream.leave();
+  }
+
+  #end(): void {
+    this.#close();
+    if (this.#place !== undefined) this.#host.onOver(this.#place);
+  }
+}
+
+function unknownWhileAway(cause: unknown): undefined {
+  if (!(cause instanceof StoreUnavailable)) throw cause;
+}
+
+/** Why the answers of a round were not taken. The call that it belongs to has begun, whatever became of the round. */
+const roundRefusal = (reason: Reason): Reason => (reason === 'store_unavailable' ? 'input_not_taken' : reason);

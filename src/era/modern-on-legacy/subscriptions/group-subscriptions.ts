@@ -1,0 +1,56 @@
+import type { Answer } from '../../../call/modern-answer.ts';
+import type { ForwardedHeaders } from '../../../protocol/http/forwarded-headers.ts';
+import type { Message } from '../../../protocol/message/message.ts';
+import type { Changes } from '../../../store/shared/changes.ts';
+import { Listener, type ListeningPlace } from './group-subscription.ts';
+
+/** What a subscription is about. */
+export interface Listening {
+  readonly request: Message;
+  readonly answer: Answer;
+  /** The session that is to tell of resources. */
+  readonly place: ListeningPlace;
+  /** Under which changes are told to the clients of its group. */
+  readonly topic: string;
+  readonly forwarded: ForwardedHeaders | undefined;
+  /** A name that no other subscription of any instance has. */
+  readonly name: string;
+  onOver(): void;
+}
+
+/** The subscriptions of modern clients at a legacy server, on this instance. */
+export class Listeners {
+  readonly #changes: Changes;
+  readonly #max: number;
+  readonly #open = new Set<Listener>();
+  #isClosed = false;
+
+  /** @param max so many at once (P8) */
+  constructor(changes: Changes, max: number) {
+    this.#changes = changes;
+    this.#max = max;
+  }
+
+  /** Serves a `subscriptions/listen`; rejects for a fault of the gateway. */
+  async listen({ onOver, ...listening }: Listening): Promise<void> {
+    const { answer } = listening;
+    if (this.#isClosed) return answer.fault('draining');
+    if (this.#open.size >= this.#max) return answer.fault('server_full');
+    const listener = new Listener({
+      ...listening,
+      changes: this.#changes,
+      onOver: () => {
+        this.#open.delete(listener);
+        onOver();
+      },
+    });
+    this.#open.add(listener);
+    await listener.start();
+  }
+
+  /** Ends all of them in order (P9), and takes no more. */
+  close(): void {
+    this.#isClosed = true;
+    for (const listener of [...this.#open]) listener.close();
+  }
+}

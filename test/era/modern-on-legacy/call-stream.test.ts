@@ -1,0 +1,87 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { CallStream } from '../../../src/era/modern-on-legacy/call-stream.ts';
+import type { Reason } from '../../../src/protocol/faults.ts';
+import type { EventId } from '../../../src/protocol/wire/event-id.ts';
+import { encodeEvents } from '../../../src/protocol/wire/sse.ts';
+import type { Reply } from '../../../src/reply/reply.ts';
+import type { SessionHandle } from '../../../src/session/session-handle.ts';
+
+vi.mock('node:timers/promises', () => import('../../support/fake-delay.ts'));
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+const begin: EventId = { stream: 1, epoch: 5, seq: 1 };
+const progress = Buffer.from('{"jsonrpc":"2.0","method":"notifications/progress"}');
+const response = Buffer.from('{"jsonrpc":"2.0","id":1,"result":{}}');
+
+/** A stream of a call; `onListen` is the session, whenever it is asked for the stream. */
+function createStream(onListen: (reply: Reply, nth: number, after: EventId | undefined) => void) {
+  const heard: string[] = [];
+  const failed: Reason[] = [];
+  let asked = 0;
+  const handle: SessionHandle = {
+    post: () => undefined,
+    remove: () => undefined,
+    listen: (after, reply) => onListen(reply, ++asked, after),
+  };
+  const stream = new CallStream({
+    forwarded: undefined,
+    find: async () => handle,
+    message: ({ text, kind }) => {
+      heard.push(text.toString());
+      if (kind === 'response') stream.leave();
+    },
+    failed: (reason) => {
+      failed.push(reason);
+      stream.leave();
+    },
+  });
+  stream.listen(handle, begin);
+  return { stream, heard, failed, asked: () => asked };
+}
+
+describe('the stream of a call', () => {
+  it('[P3] is given up if no session takes it up any more', async () => {
+    const { failed, asked } = createStream((reply) => reply.nothing());
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect([failed, asked()]).toEqual([['outcome_unknown'], 6]);
+  });
+
+  it('is gone on with for as long as sessions take it up, though it is taken over again and again', async () => {
+    const { heard, failed } = createStream((reply, nth) => {
+      const sink = reply.stream();
+      if (nth === 50) sink.write(encodeEvents([{ stream: 1, epoch: 5, seq: 2, data: response }], 1));
+      sink.end();
+    });
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect([heard, failed]).toEqual([[response.toString()], []]);
+  });
+
+  it('is gone on with behind its newest event', async () => {
+    const seen: (number | undefined)[] = [];
+    const { stream } = createStream((reply, nth, after) => {
+      seen.push(after?.seq);
+      const sink = reply.stream();
+      sink.write(encodeEvents([{ stream: 1, epoch: 5, seq: nth + 1, data: progress }], 1));
+      if (nth < 3) sink.end();
+    });
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(seen).toEqual([1, 2, 3]);
+    stream.leave();
+  });
+
+  it.each(['unknown_session', 'unknown_event_id', 'bad_event_id'] as const)(
+    '[P3] of which the session says %s has an outcome that is not known',
+    async (reason) => {
+      const { failed } = createStream((reply) => reply.fault(reason, null));
+      expect(failed).toEqual(['outcome_unknown']);
+    },
+  );
+
+  it('says nothing more once it was left', async () => {
+    const { stream, heard, failed, asked } = createStream((reply) => reply.stream().end());
+    stream.leave();
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect([heard, failed, asked()]).toEqual([[], [], 1]);
+  });
+});

@@ -1,0 +1,60 @@
+import { describe, expect, it } from 'vitest';
+import { GroupTools, type ToolsOf } from '../../../src/era/modern-on-legacy/group-tools.ts';
+import { call, readRequest } from '../../modern/shared-fixture.ts';
+
+const tool = (header?: string) => ({
+  name: 'one',
+  inputSchema: { type: 'object', properties: { a: { type: 'string', ...(header && { 'x-mcp-header': header }) } } },
+});
+const list = (...tools: unknown[]) => Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 1, result: { tools } }));
+const one = readRequest(call(1, 'tools/call', { name: 'one', arguments: { a: 'x' } }));
+const of = (subject: string): ToolsOf => ({ principal: { issuer: 'i', subject, client: 'c' }, forwarded: undefined });
+
+/** A legacy server with this list. */
+function server(answer: Buffer | undefined) {
+  const asked: string[] = [];
+  const tools = new GroupTools(async ({ principal }) => {
+    asked.push(principal.subject);
+    return answer;
+  });
+  return { tools, asked };
+}
+
+describe('[J-04] mirrored parameters of the tools of a legacy server', () => {
+  it('are not asked for where nothing speaks of them', () => {
+    const { tools, asked } = server(list(tool('A')));
+    tools.learn(list(tool()), of('alice'));
+    expect(tools.check(one, { 'mcp-name': 'one' }, of('alice'))).toBeUndefined();
+    expect(asked).toEqual([]);
+  });
+
+  it('are asked for by a call that brings some, for each principal', async () => {
+    const { tools, asked } = server(list(tool('A')));
+    expect(await tools.check(one, { 'mcp-param-a': 'y' }, of('alice'))).toEqual({ header: 'Mcp-Param-A' });
+    expect(tools.check(one, { 'mcp-param-a': 'x' }, of('alice'))).toBeUndefined();
+    expect(tools.check(one, {}, of('bob'))).toBeUndefined();
+    expect(await tools.check(one, { 'mcp-param-a': 'y' }, of('bob'))).toEqual({ header: 'Mcp-Param-A' });
+    expect(asked).toEqual(['alice', 'bob']);
+  });
+
+  it('are learned from lists that pass, and forgotten with them', () => {
+    const { tools, asked } = server(undefined);
+    tools.learn(list(tool('A')), of('alice'));
+    expect(tools.check(one, {}, of('alice'))).toEqual({ header: 'Mcp-Param-A' });
+    tools.learn(list(tool()), of('alice'));
+    expect(tools.check(one, {}, of('alice'))).toBeUndefined();
+    expect(asked).toEqual([]);
+  });
+
+  it('[P8] of too many principals are forgotten', () => {
+    const { tools } = server(undefined);
+    for (let n = 0; n <= 100; n++) tools.learn(list(tool('A')), of(`${n}`));
+    expect(tools.check(one, {}, of('0'))).toBeUndefined();
+    expect(tools.check(one, {}, of('100'))).toEqual({ header: 'Mcp-Param-A' });
+  });
+
+  it('pass where no list can be had', async () => {
+    const { tools } = server(undefined);
+    expect(await tools.check(one, { 'mcp-param-a': 'y' }, of('alice'))).toBeUndefined();
+  });
+});

@@ -1,0 +1,168 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { Answer } from '../../../../src/call/modern-answer.ts';
+import { Listener } from '../../../../src/era/modern-on-legacy/subscriptions/group-subscription.ts';
+import type { Reason } from '../../../../src/protocol/faults.ts';
+import type { SessionHandle } from '../../../../src/session/session-handle.ts';
+import { createMemoryStore } from '../../../../src/store/memory/memory-store.ts';
+import type { Store } from '../../../../src/store/store.ts';
+import { readMessage } from '../../../support/fake-backend.ts';
+import { createFakeReply } from '../../../support/fake-reply.ts';
+
+const key = 'io.modelcontextprotocol/subscriptionId';
+const change = (method: string, params?: object): Buffer =>
+  Buffer.from(JSON.stringify({ jsonrpc: '2.0', method: `notifications/${method}`, ...(params && { params }) }));
+const tools = change('tools/list_changed');
+const updated = (uri: string): Buffer => change('resources/updated', { uri });
+
+let store: Store;
+beforeEach(() => {
+  vi.useFakeTimers();
+  store = createMemoryStore({ maxEvents: 1, maxBytes: 1, maxAgeMs: 1_000 });
+});
+afterEach(async () => {
+  vi.useRealTimers();
+  await store.close();
+});
+
+interface Way {
+  readonly capabilities?: object;
+  /** What its server does not tell of. */
+  readonly refuses?: readonly string[];
+}
+
+/** A subscription at a session that answers at once. */
+function createListener(notifications: object, { capabilities, refuses = [] }: Way = {}) {
+  const asked: { method: string; uri?: string; renews?: readonly string[] }[] = [];
+  const session = { fault: undefined as Reason | undefined, isGone: false, refusal: undefined as Reason | undefined };
+  const handle: SessionHandle = {
+    post({ messages: [message], group }, reply) {
+      const { id, method, params } = JSON.parse(String(message?.text)) as {
+        id: string;
+        method: string;
+        params: { uri?: string };
+      };
+      asked.push({ method, ...(params.uri && { uri: params.uri }), ...(group?.renews && { renews: group.renews }) });
+      if (session.fault !== undefined) return reply.fault(session.fault, id);
+      const outcome = refuses.includes(params.uri ?? '') ? { error: { code: -32602, message: 'x' } } : { result: {} };
+      reply.json(Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, ...outcome })));
+    },
+    listen: () => undefined,
+    remove: () => undefined,
+  };
+  const all = { tools: { listChanged: true }, prompts: { listChanged: true }, resources: { subscribe: true } };
+  const opened = { capabilitiesText: JSON.stringify(capabilities ?? all) };
+  const reply = createFakeReply();
+  const listener = new Listener({
+    request: readMessage(
+      JSON.stringify({ jsonrpc: '2.0', id: 'L', method: 'subscriptions/listen', params: { notifications } }),
+    ),
+    answer: new Answer({ reply, id: 'L', commitAfterMs: 1e9, slowReaderMs: 1e9 }),
+    place: {
+      open: async () => {
+        if (session.isGone) return 'unknown_session';
+        return session.refusal ?? { handle, opened };
+      },
+      find: async () => (session.isGone ? 'unknown_session' : handle),
+      forget: () => {
+        session.isGone = false;
+      },
+    },
+    forwarded: undefined,
+    changes: store.changes,
+    topic: 'topic',
+    name: 'me',
+    onOver: () => undefined,
+  });
+  const tell = (text: Buffer): void => void store.changes.announce('topic', text);
+  const heard = (): string[] =>
+    (reply.sink?.messages ?? []).map(({ method, params, result }) => {
+      const id = (params ?? result)._meta[key];
+      return `${id} ${method ?? 'result'} ${JSON.stringify(params?.notifications ?? params?.uri ?? '')}`;
+    });
+  return { listener, reply, asked, session, tell, heard };
+}
+
+const acknowledged = (filter: object): string => `L notifications/subscriptions/acknowledged ${JSON.stringify(filter)}`;
+const toolsChanged = 'L notifications/tools/list_changed ""';
+
+describe('a subscription at a legacy server', () => {
+  it('[R5.01] [R5.03] [R5.04] begins with what the server can tell of, and goes on with that alone', async () => {
+    const { listener, tell, heard, asked } = createListener(
+      {
+        ...{ toolsListChanged: true, resourcesListChanged: true },
+        resourceSubscriptions: ['a:b', 'refused', 'c:d'],
+      },
+      { refuses: ['refused'] },
+    );
+    const started = listener.start();
+    tell(tools); // before it is acknowledged
+    await started;
+    for (const text of [change('prompts/list_changed'), updated('a:b'), updated('a:bc'), updated('refused')])
+      tell(text);
+    expect(heard()).toEqual([
+      acknowledged({ toolsListChanged: true, resourceSubscriptions: ['a:b', 'c:d'] }),
+      toolsChanged,
+      'L notifications/resources/updated "a:b"',
+    ]);
+    expect(asked.map(({ method, uri }) => [method, uri])).toEqual([
+      ['resources/subscribe', 'a:b'],
+      ['resources/subscribe', 'refused'],
+      ['resources/subscribe', 'c:d'],
+    ]);
+  });
+
+  it('[R5.06] is given up at the session when its client leaves, and hears nothing more', async () => {
+    const { listener, tell, heard, asked, reply } = createListener({ resourceSubscriptions: ['a:b'] });
+    await listener.start();
+    reply.leave();
+    await vi.advanceTimersByTimeAsync(0);
+    tell(updated('a:b'));
+    expect(heard()).toHaveLength(1);
+    expect(asked.map(({ method }) => method)).toEqual(['resources/subscribe', 'resources/unsubscribe']);
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(asked).toHaveLength(2);
+  });
+
+  it('[R5.06] says to the session every half minute that it is there', async () => {
+    const { listener, asked } = createListener({ resourceSubscriptions: ['a:b'] });
+    await listener.start();
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(asked.slice(1)).toEqual(Array(2).fill({ method: 'ping', renews: ['a:b'] }));
+  });
+
+  it('[R5.09] is opened again where its session is lost, and told that everything may have changed', async () => {
+    const { listener, heard, asked, session } = createListener({
+      toolsListChanged: true,
+      resourceSubscriptions: ['a:b'],
+    });
+    await listener.start();
+    session.isGone = true;
+    await vi.advanceTimersByTimeAsync(30_000);
+    expect(asked.map(({ method }) => method)).toEqual(['resources/subscribe', 'resources/subscribe']);
+    expect(heard().slice(1)).toEqual([toolsChanged, 'L notifications/resources/updated "a:b"']);
+  });
+
+  it('is told of all that it asks for when anything may have changed', async () => {
+    const { listener, tell, heard } = createListener({ toolsListChanged: true, promptsListChanged: true });
+    await listener.start();
+    tell(Buffer.alloc(0));
+    tell(Buffer.alloc(70_000));
+    const all = [toolsChanged, 'L notifications/prompts/list_changed ""'];
+    expect(heard().slice(1)).toEqual([...all, ...all]);
+  });
+
+  it('ends with a result that names it when the gateway ends', async () => {
+    const { listener, heard, reply } = createListener({ toolsListChanged: true });
+    await listener.start();
+    listener.close();
+    expect(heard().at(-1)).toBe('L result ""');
+    expect(reply.sink?.state).toBe('ended');
+  });
+
+  it('is refused where there is no session', async () => {
+    const { listener, session, reply } = createListener({ toolsListChanged: true });
+    session.refusal = 'server_start_failed';
+    await listener.start();
+    expect(reply.given).toMatchObject({ kind: 'fault', reason: 'server_start_failed' });
+  });
+});
