@@ -1,10 +1,10 @@
 import type { Logger } from 'pino';
+import { type Authenticator, createAuthenticate } from '../auth/authenticate.ts';
+import { type Authenticate, authenticateNobody } from '../auth/identity.ts';
+import { type Resource, resourceAt, resourceMetadata, rootMetadataPath } from '../auth/oauth/protected-resources.ts';
+import { Authorization } from '../auth/scopes/authorization.ts';
+import { ScopeRules } from '../auth/scopes/scope-rules.ts';
 import type { AdmissionOptions } from '../http/admission.ts';
-import { type Authenticator, createAuthenticate } from '../http/auth/authenticate.ts';
-import { Authorization } from '../http/auth/authorization.ts';
-import { type Authenticate, authenticateNobody } from '../http/auth/identity.ts';
-import { type Resource, resourceAt, resourceMetadata, rootMetadataPath } from '../http/auth/oauth/resources.ts';
-import { ScopeRules } from '../http/auth/scope-rules.ts';
 import { detach } from '../util/boundary.ts';
 import { hasAuthentication } from './configuration/authentication.ts';
 import type { GatewayConfig, ServerConfig } from './configuration/config.ts';
@@ -107,10 +107,10 @@ function resourcesOf(config: GatewayConfig, server: ServerConfig): Map<string, R
 /** What checks tokens is loaded only where there are some: without, a start takes less. */
 async function tokenAuthenticators(config: GatewayConfig, logger: Logger): Promise<ByToken> {
   const [{ createTokenAuthenticators }, { IssuerKeys }, { fetchJson }, { discoverKeysUrl }] = await Promise.all([
-    import('../http/auth/oauth/token-authenticator.ts'),
-    import('../http/auth/oauth/issuer-keys.ts'),
-    import('../http/auth/oauth/fetch-json.ts'),
-    import('../http/auth/oauth/discovery.ts'),
+    import('../auth/oauth/token-authenticator.ts'),
+    import('../auth/oauth/issuer-keys.ts'),
+    import('../auth/oauth/fetch-json.ts'),
+    import('../auth/oauth/issuer-discovery.ts'),
   ]);
   const { authIssuer, authJwksUrl, authAlgorithms, authClockSkewMs, authKeysStaleMs, impliedScopes } = config;
   const keysOf = (issuer: string) => {

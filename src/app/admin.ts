@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { isLoopback } from '../http/origin.ts';
+import { isLoopback } from '../auth/origin-rules.ts';
 import type { ServerCertificate } from '../http/web-server.ts';
 import { type AdminServer, startAdminServer } from '../ops/admin/admin-server.ts';
 import { createMetricsEndpoint } from '../ops/admin/metrics-endpoint.ts';

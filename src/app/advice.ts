@@ -1,4 +1,4 @@
-import { isLoopback } from '../http/origin.ts';
+import { isLoopback } from '../auth/origin-rules.ts';
 import { parseRedisUrl } from '../store/redis/connection/redis-url.ts';
 import type { GatewayConfig, ServerConfig } from './configuration/config.ts';
 import { flagOf } from './configuration/option-names.ts';

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import type { Logger } from 'pino';
-import { type ApiKey, ApiKeys } from '../http/auth/api-keys.ts';
-import type { Authenticator } from '../http/auth/authenticate.ts';
-import type { CredentialWatch } from '../http/auth/credential-watch.ts';
-import { createProxyIdentity } from '../http/auth/proxy-identity.ts';
+import { type ApiKey, ApiKeys } from '../auth/api-keys.ts';
+import type { Authenticator } from '../auth/authenticate.ts';
+import type { CredentialWatch } from '../auth/credential-watch.ts';
+import { createProxyIdentity } from '../auth/proxy-identity.ts';
 import { readKeysFile } from './configuration/api-keys.ts';
 import type { GatewayConfig } from './configuration/config.ts';
 import { type Report, told } from './configuration/fault.ts';

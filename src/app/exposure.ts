@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import type { Logger } from 'pino';
-import { isLoopback } from '../http/origin.ts';
+import { isLoopback } from '../auth/origin-rules.ts';
 import type { ServerCertificate } from '../http/web-server.ts';
 import { docsPage } from '../util/docs-page.ts';
 import { hasAuthentication } from './configuration/authentication.ts';

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { digestOfKey } from '../http/auth/api-keys.ts';
+import { digestOfKey } from '../auth/api-keys.ts';
 
 /** What every key begins with, so that programs that look for secrets in texts find it. */
 const prefix = 'mcpgw_';

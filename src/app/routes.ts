@@ -1,10 +1,10 @@
+import type { CredentialWatch } from '../auth/credential-watch.ts';
+import type { OriginRules } from '../auth/origin-rules.ts';
 import type { CallObserver } from '../call/call-report.ts';
 import type { AdmissionOptions } from '../http/admission.ts';
-import type { CredentialWatch } from '../http/auth/credential-watch.ts';
 import { createMetadataEndpoint } from '../http/auth/oauth/metadata-endpoint.ts';
 import { createEndpoint } from '../http/endpoint.ts';
 import type { Endpoint } from '../http/http-endpoint.ts';
-import type { OriginRules } from '../http/origin.ts';
 import { createMessagesEndpoint, createSseStream } from '../http/sse-face.ts';
 import type { TracePosts } from '../http/traced-post.ts';
 import type { Traffic } from '../http/traffic.ts';

@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
-import { isLoopback, type OriginRules } from '../http/origin.ts';
+import { isLoopback, type OriginRules } from '../auth/origin-rules.ts';
 import type { ServerCertificate } from '../http/web-server.ts';
 import { displayHost } from './listen.ts';
 

@@ -1,9 +1,9 @@
 import type { RequestListener } from 'node:http';
 import { hostname } from 'node:os';
 import type { Logger } from 'pino';
+import type { Authenticate } from '../auth/identity.ts';
+import { isLoopback } from '../auth/origin-rules.ts';
 import { usageOf } from '../backend/stdio/processes/process-usage.ts';
-import type { Authenticate } from '../http/auth/identity.ts';
-import { isLoopback } from '../http/origin.ts';
 import type { ModernServer } from '../modern/modern-server.ts';
 import type { ServerHealth, ServerStatus } from '../ops/health/server-health.ts';
 import { ChildMemory } from '../ops/status/child-memory.ts';

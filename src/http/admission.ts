@@ -1,4 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import {
+  type Authenticate,
+  type Because,
+  type Challenge,
+  type Identity,
+  isChallenge,
+  shownText,
+} from '../auth/identity.ts';
+import type { Authorization } from '../auth/scopes/authorization.ts';
 import type { CallObserver } from '../call/call-report.ts';
 import type { CredentialMarks } from '../era/keys/credential-marks.ts';
 import { entryOf, type Reason } from '../protocol/faults.ts';
@@ -9,15 +18,6 @@ import { noQuotas, type Quotas } from '../quota/quotas.ts';
 import type { Visit } from '../quota/request-permit.ts';
 import { StoreUnavailable } from '../store/store-unavailable.ts';
 import { detach } from '../util/boundary.ts';
-import type { Authorization } from './auth/authorization.ts';
-import {
-  type Authenticate,
-  type Because,
-  type Challenge,
-  type Identity,
-  isChallenge,
-  shownText,
-} from './auth/identity.ts';
 import { createGuard, type GuardOptions } from './guard.ts';
 import { logServer } from './logged-request.ts';
 import { noteRequest, noteSender } from './refused-calls.ts';

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
+import type { Challenge, Identity } from '../auth/identity.ts';
+import { type Authorization, hasAll } from '../auth/scopes/authorization.ts';
 import type { Reply } from '../reply/reply.ts';
-import { type Authorization, hasAll } from './auth/authorization.ts';
-import type { Challenge, Identity } from './auth/identity.ts';
 import type { Posted } from './posted.ts';
 
 type Refused = Extract<Posted, { ok: false }> & Pick<Challenge, 'wwwAuthenticate'>;

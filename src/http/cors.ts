@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { OriginRules } from './origin.ts';
+import type { OriginRules } from '../auth/origin-rules.ts';
 
 /** What a page gets to read beside the body: the session, what it is to do about a refusal, and when to try again. */
 const readable = 'Mcp-Session-Id, WWW-Authenticate, Retry-After';

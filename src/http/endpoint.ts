@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { CredentialWatch } from '../auth/credential-watch.ts';
 import type { Groups } from '../era/modern-on-legacy/groups.ts';
 import type { ModernServer } from '../modern/modern-server.ts';
 import type { Reason, RequestId } from '../protocol/faults.ts';
@@ -10,7 +11,6 @@ import type { Sessions } from '../registry/sessions.ts';
 import type { Reply } from '../reply/reply.ts';
 import type { SessionHandle } from '../session/session-handle.ts';
 import { type AdmissionOptions, behindAdmission, type Sender } from './admission.ts';
-import type { CredentialWatch } from './auth/credential-watch.ts';
 import { endingReply } from './auth/ending-reply.ts';
 import { authorized, neededBy, refuse } from './authorized.ts';
 import type { Endpoint } from './http-endpoint.ts';

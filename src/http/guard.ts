@@ -1,9 +1,9 @@
 import type { IncomingMessage } from 'node:http';
+import { isHost, type OriginRules } from '../auth/origin-rules.ts';
 import type { Reason } from '../protocol/faults.ts';
 import { credentialHeaders } from '../protocol/http/client-credentials.ts';
 import { type ForwardedHeaders, readForwardedHeaders } from '../protocol/http/forwarded-headers.ts';
 import type { Server } from '../server/server.ts';
-import { isHost, type OriginRules } from './origin.ts';
 import { hasSingleHeaders } from './single-headers.ts';
 
 /** What stands before every endpoint of a server. */

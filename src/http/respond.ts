@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Challenge } from '../auth/identity.ts';
 import { entryOf, faultMessage, type Reason, type RequestId } from '../protocol/faults.ts';
 import { namesModernRevision } from '../protocol/revisions.ts';
-import type { Challenge } from './auth/identity.ts';
 import { tellRefusal } from './refused-calls.ts';
 
 /** With which fault a request was answered, for as long as somebody holds the request. */

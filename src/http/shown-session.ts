@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
+import { lastShown } from '../auth/cache-per-connection.ts';
 import type { Reason } from '../protocol/faults.ts';
 import { keyOfId } from '../session/session-key.ts';
-import { lastShown } from './last-shown.ts';
 
 /** Visible characters (2025-11-25, basic/transports, "Session Management"), and not more than anybody issues. */
 const form = /^[\x21-\x7e]{1,128}$/;

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import type { Challenge } from '../http/auth/identity.ts';
+import type { Challenge } from '../auth/identity.ts';
 import { OnceASecond } from './once-a-second.ts';
 
 /** Is told of each request that is not let in, and at which server. */

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, describe, expect, it } from 'vitest';
 import { type ShownBaseOptions, shownBase } from '../../src/app/shown-base.ts';
-import { createOriginRules } from '../../src/http/origin.ts';
+import { createOriginRules } from '../../src/auth/origin-rules.ts';
 import { certificateFolder } from '../support/server-certificate.ts';
 
 const optionsFor = (host: string, allowHost: readonly string[] = []): ShownBaseOptions => ({

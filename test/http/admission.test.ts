@@ -1,13 +1,13 @@
 import { EventEmitter } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import { expect, it } from 'vitest';
+import { type Challenge, everybody, type Identity } from '../../src/auth/identity.ts';
+import { createOriginRules } from '../../src/auth/origin-rules.ts';
+import { Authorization } from '../../src/auth/scopes/authorization.ts';
+import { ScopeRules } from '../../src/auth/scopes/scope-rules.ts';
 import { CredentialMarks } from '../../src/era/keys/credential-marks.ts';
 import { configuredKeys } from '../../src/era/keys/state-keys.ts';
 import { createAdmission, type Sender } from '../../src/http/admission.ts';
-import { Authorization } from '../../src/http/auth/authorization.ts';
-import { type Challenge, everybody, type Identity } from '../../src/http/auth/identity.ts';
-import { ScopeRules } from '../../src/http/auth/scope-rules.ts';
-import { createOriginRules } from '../../src/http/origin.ts';
 import { type Credentials, parseCredential } from '../../src/protocol/http/client-credentials.ts';
 import type { Server } from '../../src/server/server.ts';
 import { StoreUnavailable } from '../../src/store/store-unavailable.ts';

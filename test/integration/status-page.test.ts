@@ -5,7 +5,7 @@ import { request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { digestOfKey } from '../../src/http/auth/api-keys.ts';
+import { digestOfKey } from '../../src/auth/api-keys.ts';
 import { everythingFixture, type Gateway, root, startGateway } from '../support/gateway.ts';
 import { initialize } from '../support/http-client.ts';
 import { findFreePort } from '../support/redis-process.ts';

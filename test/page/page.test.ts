@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
-import { digestOfKey } from '../../src/http/auth/api-keys.ts';
+import { digestOfKey } from '../../src/auth/api-keys.ts';
 import { everythingFixture, modernFixture } from '../support/gateway.ts';
 import { initialize } from '../support/http-client.ts';
 import { statusPageOf } from '../support/status-page.ts';

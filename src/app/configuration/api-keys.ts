@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type ApiKey, digestOfKey } from '../../http/auth/api-keys.ts';
+import { type ApiKey, digestOfKey } from '../../auth/api-keys.ts';
 import { apiKeysVariable, type Environment } from './environment.ts';
 import type { Report } from './fault.ts';
 import { checkValue } from './given-values.ts';

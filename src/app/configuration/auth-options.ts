@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { parseNetwork } from '../../http/auth/proxy-identity.ts';
+import { parseNetwork } from '../../auth/proxy-identity.ts';
 import { file, list, type Option, text, turnedOn } from './option-kinds.ts';
 
 /** Headers that mean something else already; `X-Forwarded-For` and the like say where a request is from, not who from. */

@@ -1,4 +1,4 @@
-import type { ApiKey } from '../../http/auth/api-keys.ts';
+import type { ApiKey } from '../../auth/api-keys.ts';
 import { type Credentials, credentialHeaders } from '../../protocol/http/client-credentials.ts';
 import { credentialsOf } from './credentials.ts';
 import type { Message, Report } from './fault.ts';

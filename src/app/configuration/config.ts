@@ -1,4 +1,4 @@
-import type { ApiKey } from '../../http/auth/api-keys.ts';
+import type { ApiKey } from '../../auth/api-keys.ts';
 import { docsPage } from '../../util/docs-page.ts';
 import { clearKeysWarning, keyName, readKeysFile, readKeysOfEnvironment } from './api-keys.ts';
 import { checkAuthentication, hasAuthentication } from './authentication.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { isLoopback } from '../../http/origin.ts';
+import { isLoopback } from '../../auth/origin-rules.ts';
 import { integer, list, type Option, text } from './option-kinds.ts';
 import { minute, second } from './units.ts';
 

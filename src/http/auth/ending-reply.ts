@@ -1,10 +1,10 @@
+import type { CredentialWatch, Held } from '../../auth/credential-watch.ts';
+import { everybody, type Identity } from '../../auth/identity.ts';
 import { faultMessage, type Reason, type RequestId } from '../../protocol/faults.ts';
 import type { Era } from '../../protocol/revisions.ts';
 import { encodeMessage } from '../../protocol/wire/sse.ts';
 import { PassedReply } from '../../reply/forwarding-reply.ts';
 import type { EventSink, Headers, Reply } from '../../reply/reply.ts';
-import type { CredentialWatch, Held } from './credential-watch.ts';
-import { everybody, type Identity } from './identity.ts';
 
 /**
  * A reply that ends with the credentials of its request (S03): an open stream ends in order, to be resumed with new ones. A

@@ -1,5 +1,7 @@
 import type { Socket } from 'node:net';
 import type { WebSocket } from 'ws';
+import type { CredentialWatch, Held } from '../../auth/credential-watch.ts';
+import type { Authorization } from '../../auth/scopes/authorization.ts';
 import { InOrder } from '../../backend/in-order.ts';
 import { watchPeer } from '../../backend/websocket-peer.ts';
 import type { CallObserver, CallOrigin } from '../../call/call-report.ts';
@@ -16,8 +18,6 @@ import type { Store } from '../../store/store.ts';
 import { contain, detach } from '../../util/boundary.ts';
 import type { Sender } from '../admission.ts';
 import { keepApart } from '../apart.ts';
-import type { Authorization } from '../auth/authorization.ts';
-import type { CredentialWatch, Held } from '../auth/credential-watch.ts';
 import { authorized, neededBy } from '../authorized.ts';
 import { notServedHere } from '../legacy-only.ts';
 import { readLargePosted, readMessages, withoutBom } from '../posted.ts';

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { RequestListener } from 'node:http';
 import { type AddressInfo, isIP } from 'node:net';
-import { createOriginRules, isHost, isLoopback } from '../../http/origin.ts';
+import { createOriginRules, isHost, isLoopback } from '../../auth/origin-rules.ts';
 import { respondWithFault } from '../../http/respond.ts';
 import { createListener, type FindEndpoint, pathOf } from '../../http/router.ts';
 import { createWebServer, type ServerCertificate } from '../../http/web-server.ts';

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
-import { digestOfKey } from '../../http/auth/api-keys.ts';
-import { bearerOf } from '../../http/auth/bearer.ts';
-import { type Authenticate, isChallenge } from '../../http/auth/identity.ts';
+import { digestOfKey } from '../../auth/api-keys.ts';
+import { bearerOf } from '../../auth/bearer-token.ts';
+import { type Authenticate, isChallenge } from '../../auth/identity.ts';
 import { docsPage } from '../../util/docs-page.ts';
 
 /** What a key must allow by name: to see the page and use the playground, to end and restart, to end the instance. */

@@ -4,7 +4,7 @@ import { hasAuthentication } from '../../../src/app/configuration/authentication
 import { readConfiguration } from '../../../src/app/configuration/config.ts';
 import { isolationOf } from '../../../src/app/configuration/isolation.ts';
 import { makeKey } from '../../../src/app/make-key.ts';
-import { digestOfKey } from '../../../src/http/auth/api-keys.ts';
+import { digestOfKey } from '../../../src/auth/api-keys.ts';
 
 const secret = 'correct-horse-battery-staple-0123456789';
 const sha256 = digestOfKey(secret);

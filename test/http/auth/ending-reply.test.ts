@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { CredentialWatch } from '../../../src/http/auth/credential-watch.ts';
+import { CredentialWatch } from '../../../src/auth/credential-watch.ts';
+import { everybody, type Identity } from '../../../src/auth/identity.ts';
 import { endingReply } from '../../../src/http/auth/ending-reply.ts';
-import { everybody, type Identity } from '../../../src/http/auth/identity.ts';
 import { createFakeReply } from '../../support/fake-reply.ts';
 
 const text = Buffer.from('{}');

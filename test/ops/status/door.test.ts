@@ -1,9 +1,9 @@
 import type { IncomingMessage } from 'node:http';
 import { expect, test } from 'vitest';
-import { ApiKeys, digestOfKey } from '../../../src/http/auth/api-keys.ts';
-import { createAuthenticate } from '../../../src/http/auth/authenticate.ts';
+import { ApiKeys, digestOfKey } from '../../../src/auth/api-keys.ts';
+import { createAuthenticate } from '../../../src/auth/authenticate.ts';
 import { closedDoor, guardedDoor, makeWord, wordDoor } from '../../../src/ops/status/door.ts';
-import { requestWith } from '../../http/auth/request.ts';
+import { requestWith } from '../../auth/authentication-request.ts';
 
 const incoming = (key?: string): IncomingMessage =>
   requestWith(key === undefined ? {} : { authorization: `Bearer ${key}` }, { url: '/status/about' });

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import type { Authenticator } from './authenticate.ts';
 import type { Identity } from './identity.ts';
-import { type ScopeHierarchy, withImplied } from './scopes.ts';
+import { type ScopeHierarchy, withImplied } from './scopes/scope-hierarchy.ts';
 
 /** A key that clients may show, without the key. */
 export interface ApiKey {

@@ -1,5 +1,5 @@
 import type { Authenticator } from '../authenticate.ts';
-import type { BearerToken } from '../bearer.ts';
+import type { BearerToken } from '../bearer-token.ts';
 import { type Challenge, type Identity, shownText } from '../identity.ts';
 import { VerifiedTokens } from './verified-tokens.ts';
 import { type TokenFault, type VerifiedToken, type VerifyOptions, verifyToken } from './verify-token.ts';

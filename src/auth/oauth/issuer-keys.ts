@@ -1,5 +1,5 @@
 import { createLocalJWKSet, type JWTVerifyGetKey } from 'jose';
-import { detach } from '../../../util/boundary.ts';
+import { detach } from '../../util/boundary.ts';
 import { UnusableDocument } from './fetch-json.ts';
 
 /** The keys of an issuer as they were at one time. */

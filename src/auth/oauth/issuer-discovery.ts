@@ -1,4 +1,4 @@
-import { isLoopback } from '../../origin.ts';
+import { isLoopback } from '../origin-rules.ts';
 import { fetchJson, UnusableDocument } from './fetch-json.ts';
 
 /** RFC 8414, section 3.1, and OpenID Connect Discovery 1.0, section 4. */

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Message } from '../../protocol/message/message.ts';
-import { challengeWith } from './challenges.ts';
-import { type Authenticate, type Challenge, type Identity, isChallenge } from './identity.ts';
+import { challengeWith } from '../challenge-header.ts';
+import { type Authenticate, type Challenge, type Identity, isChallenge } from '../identity.ts';
 import type { ScopeRules } from './scope-rules.ts';
 
 /** What there is to be known of a server before somebody may use it. */

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
-import type { Reason } from '../../protocol/faults.ts';
-import type { Principal } from '../../protocol/principal.ts';
-import { anonymous } from '../../protocol/principal.ts';
+import type { Reason } from '../protocol/faults.ts';
+import type { Principal } from '../protocol/principal.ts';
+import { anonymous } from '../protocol/principal.ts';
 
 /** Who sends a request, as far as it is proven. */
 export interface Identity {

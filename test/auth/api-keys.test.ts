@@ -1,8 +1,8 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { ApiKeys, digestOfKey } from '../../../src/http/auth/api-keys.ts';
-import { BearerToken } from '../../../src/http/auth/bearer.ts';
-import type { Identity } from '../../../src/http/auth/identity.ts';
-import { requestWith } from './request.ts';
+import { ApiKeys, digestOfKey } from '../../src/auth/api-keys.ts';
+import { BearerToken } from '../../src/auth/bearer-token.ts';
+import type { Identity } from '../../src/auth/identity.ts';
+import { requestWith } from './authentication-request.ts';
 
 const key = (name: string, secret: string, more: object = {}) => ({ name, sha256: digestOfKey(secret), ...more });
 const shown = (keys: ApiKeys, token?: string) =>

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
-import { lastShown } from '../last-shown.ts';
+import { lastShown } from './cache-per-connection.ts';
 
 /** RFC 6750, section 2.1; the name of a scheme is the same in small and capital letters (RFC 9110, section 11.1). */
 const form = /^bearer +([A-Za-z0-9._~+/-]+=*) *$/i;

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
-import { entryOf, type Reason } from '../../protocol/faults.ts';
-import { type BearerToken, bearerOf } from './bearer.ts';
-import { challengeWith } from './challenges.ts';
+import { entryOf, type Reason } from '../protocol/faults.ts';
+import { type BearerToken, bearerOf } from './bearer-token.ts';
+import { challengeWith } from './challenge-header.ts';
 import { type Authenticate, type Because, type Challenge, type Identity, isChallenge } from './identity.ts';
 
 /**

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
-import { BearerToken } from '../../../../src/http/auth/bearer.ts';
-import { VerifiedTokens } from '../../../../src/http/auth/oauth/verified-tokens.ts';
-import type { VerifiedToken } from '../../../../src/http/auth/oauth/verify-token.ts';
+import { BearerToken } from '../../../src/auth/bearer-token.ts';
+import { VerifiedTokens } from '../../../src/auth/oauth/verified-tokens.ts';
+import type { VerifiedToken } from '../../../src/auth/oauth/verify-token.ts';
 
 const keys = {};
 const verified = (): VerifiedToken => ({ expiresAtMs: 1_000, issuer: { current: keys }, keys }) as never;

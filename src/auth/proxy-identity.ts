@@ -1,8 +1,8 @@
 import { BlockList, isIP, type Socket } from 'node:net';
-import { headerOf } from '../../protocol/http/request-header.ts';
+import { headerOf } from '../protocol/http/request-header.ts';
 import type { Authenticator } from './authenticate.ts';
 import type { Identity } from './identity.ts';
-import { type ScopeHierarchy, splitScopes, withImplied } from './scopes.ts';
+import { type ScopeHierarchy, splitScopes, withImplied } from './scopes/scope-hierarchy.ts';
 
 /** Where a proxy says who its user is. */
 export interface ProxyIdentityOptions {

@@ -1,7 +1,7 @@
 import { describe, expect, it, vi } from 'vitest';
-import { type Authenticator, createAuthenticate } from '../../../src/http/auth/authenticate.ts';
-import type { Identity } from '../../../src/http/auth/identity.ts';
-import { requestWith } from './request.ts';
+import { type Authenticator, createAuthenticate } from '../../src/auth/authenticate.ts';
+import type { Identity } from '../../src/auth/identity.ts';
+import { requestWith } from './authentication-request.ts';
 
 const identityOf = (subject: string): Identity => ({
   principal: { issuer: 'i', subject, client: '' },

@@ -1,6 +1,6 @@
 import { decodeJwt, type JWTPayload } from 'jose';
 import { type Because, type Challenge, type Identity, shownText } from '../identity.ts';
-import { type ScopeHierarchy, splitScopes, withImplied } from '../scopes.ts';
+import { type ScopeHierarchy, splitScopes, withImplied } from '../scopes/scope-hierarchy.ts';
 import type { IssuerKeys, KeySet } from './issuer-keys.ts';
 import { signedClaims } from './signed-claims.ts';
 

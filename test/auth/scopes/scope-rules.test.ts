@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { Authorization, hasAll } from '../../../src/http/auth/authorization.ts';
-import { ScopeRules } from '../../../src/http/auth/scope-rules.ts';
-import { withImplied } from '../../../src/http/auth/scopes.ts';
+import { Authorization, hasAll } from '../../../src/auth/scopes/authorization.ts';
+import { withImplied } from '../../../src/auth/scopes/scope-hierarchy.ts';
+import { ScopeRules } from '../../../src/auth/scopes/scope-rules.ts';
 import { type Message, readBody } from '../../../src/protocol/message/message.ts';
 
 const rules = new ScopeRules({

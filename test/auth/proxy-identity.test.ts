@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import type { Identity } from '../../../src/http/auth/identity.ts';
-import { createProxyIdentity, parseNetwork } from '../../../src/http/auth/proxy-identity.ts';
-import { requestWith } from './request.ts';
+import type { Identity } from '../../src/auth/identity.ts';
+import { createProxyIdentity, parseNetwork } from '../../src/auth/proxy-identity.ts';
+import { requestWith } from './authentication-request.ts';
 
 const trusted = ['10.0.0.0/8', '192.0.2.7', 'fd00::/8'];
 const header = 'x-user';

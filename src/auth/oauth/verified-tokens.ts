@@ -1,4 +1,4 @@
-import type { BearerToken } from '../bearer.ts';
+import type { BearerToken } from '../bearer-token.ts';
 import type { VerifiedToken } from './verify-token.ts';
 
 /** Tokens that are remembered: at most so many times 8 KiB, however many users there are. */

@@ -1,4 +1,4 @@
-import { contain } from '../../util/boundary.ts';
+import { contain } from '../util/boundary.ts';
 import { everybody, type Identity } from './identity.ts';
 
 /** What is open in the name of somebody. */
