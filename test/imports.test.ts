@@ -46,7 +46,7 @@ const usedByConfiguration = new Set([
 const maxFilesInFolder = 12;
 
 interface SourceFile {
-  /** From the root of the project, with `/`: `src/http/endpoint.ts`. */
+  /** From the root of the project, with `/`: `src/http/endpoints/streamable-http.ts`. */
   readonly path: string;
   readonly text: string;
 }

@@ -4,7 +4,7 @@ import { type Authenticate, authenticateNobody } from '../auth/identity.ts';
 import { type Resource, resourceAt, resourceMetadata, rootMetadataPath } from '../auth/oauth/protected-resources.ts';
 import { Authorization } from '../auth/scopes/authorization.ts';
 import { ScopeRules } from '../auth/scopes/scope-rules.ts';
-import type { AdmissionOptions } from '../http/admission.ts';
+import type { AdmissionOptions } from '../http/pipeline/admission.ts';
 import { detach } from '../util/boundary.ts';
 import { hasAuthentication } from './configuration/authentication.ts';
 import type { GatewayConfig, ServerConfig } from './configuration/config.ts';

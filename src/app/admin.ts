@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import { isLoopback } from '../auth/origin-rules.ts';
-import type { ServerCertificate } from '../http/web-server.ts';
+import type { ServerCertificate } from '../http/http-server.ts';
 import { type AdminServer, startAdminServer } from '../ops/admin/admin-server.ts';
 import { createMetricsEndpoint } from '../ops/admin/metrics-endpoint.ts';
 import { type HealthOptions, healthEndpoints } from '../ops/health/endpoints.ts';

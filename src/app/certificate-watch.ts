@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import type { ServerCertificate } from '../http/web-server.ts';
+import type { ServerCertificate } from '../http/http-server.ts';
 import { type CertificateFiles, readCertificate } from './configuration/certificate.ts';
 import { told } from './configuration/fault.ts';
 import { flagOf } from './configuration/option-names.ts';

@@ -1,7 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import type { Logger } from 'pino';
 import { isLoopback } from '../auth/origin-rules.ts';
-import type { ServerCertificate } from '../http/web-server.ts';
+import type { ServerCertificate } from '../http/http-server.ts';
 import { docsPage } from '../util/docs-page.ts';
 import { hasAuthentication } from './configuration/authentication.ts';
 import type { GatewayConfig, ServerConfig } from './configuration/config.ts';

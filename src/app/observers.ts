@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
 import { usageOf } from '../backend/stdio/processes/process-usage.ts';
 import { bothTold, type CallObserver } from '../call/call-report.ts';
-import type { Traffic } from '../http/traffic.ts';
+import type { Traffic } from '../http/connection-observer.ts';
 import type { ModernObserver } from '../modern/modern-observer.ts';
 import { type Audit, createAudit } from '../ops/audit.ts';
 import { both } from '../ops/both.ts';

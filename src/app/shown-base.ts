@@ -1,7 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
 import { isLoopback, type OriginRules } from '../auth/origin-rules.ts';
-import type { ServerCertificate } from '../http/web-server.ts';
+import type { ServerCertificate } from '../http/http-server.ts';
 import { displayHost } from './listen.ts';
 
 /** The settings that decide by which name a client can call the gateway. */

@@ -1,4 +1,4 @@
-import type { TracePosts } from '../http/traced-post.ts';
+import type { TracePosts } from '../http/pipeline/trace-requests.ts';
 import type { Tracing } from '../ops/tracing.ts';
 import type { RunningServer } from './servers.ts';
 
@@ -21,7 +21,7 @@ export async function loadTracing(version: string): Promise<GatewayTracing | und
   if (!(registered in globalThis)) return undefined;
   const [{ findTracing }, { createTracePosts }, { traced }] = await Promise.all([
     import('../ops/tracing.ts'),
-    import('../http/traced-post.ts'),
+    import('../http/pipeline/trace-requests.ts'),
     import('../backend/tracing/traced-backend.ts'),
   ]);
   const tracing = findTracing(version);

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Challenge } from '../auth/identity.ts';
 import { entryOf, faultMessage, type Reason, type RequestId } from '../protocol/faults.ts';
 import { namesModernRevision } from '../protocol/revisions.ts';
-import { tellRefusal } from './refused-calls.ts';
+import { tellRefusal } from './pipeline/refused-calls.ts';
 
 /** With which fault a request was answered, for as long as somebody holds the request. */
 const given = new WeakMap<IncomingMessage, Reason>();

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { RequestListener } from 'node:http';
 import type { Logger } from 'pino';
-import { givenRequestId, logRequest, logSession } from '../http/logged-request.ts';
+import { givenRequestId, logRequest, logSession } from '../http/pipeline/request-log-fields.ts';
 import { faultGiven } from '../http/respond.ts';
 import { keyOfId } from '../session/session-key.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { formatPlace, isToken, newToken, parsePlace } from '../../src/http/sse-place.ts';
+import { formatPlace, isToken, newToken, parsePlace } from '../../src/http/replies/legacy-sse-resume-point.ts';
 import { comparePositions, formatEventId, formatRequests, parseEventId } from '../../src/protocol/wire/event-id.ts';
 import { linesOf, mutatedText, record } from './corpus.ts';
 import { createFuzzer } from './fuzzer.ts';

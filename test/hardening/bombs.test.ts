@@ -7,7 +7,7 @@ import { gzipSync } from 'node:zlib';
 import { buildSync } from 'esbuild';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import WebSocket from 'ws';
-import type * as posted from '../../src/http/posted.ts';
+import type * as posted from '../../src/http/pipeline/read-messages.ts';
 import { measureTwice, watch } from '../fault/memory.ts';
 import { cpuMsOf } from '../support/cpu-time.ts';
 import { type Gateway, root, startGateway } from '../support/gateway.ts';
@@ -50,7 +50,7 @@ const bombs: readonly (readonly [string, string])[] = [
 
 /** Built as it is run, without what the test runner puts around every name of a module. */
 const { outputFiles } = buildSync({
-  ...{ entryPoints: [`${root}src/http/posted.ts`], bundle: true, write: false },
+  ...{ entryPoints: [`${root}src/http/pipeline/read-messages.ts`], bundle: true, write: false },
   ...{ platform: 'node', format: 'cjs' },
 });
 const built: { exports: Partial<typeof posted> } = { exports: {} };

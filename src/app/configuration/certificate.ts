@@ -1,6 +1,6 @@
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
-import type { ServerCertificate } from '../../http/web-server.ts';
+import type { ServerCertificate } from '../../http/http-server.ts';
 import type { Message } from './fault.ts';
 import type { GlobalOptions } from './options.ts';
 

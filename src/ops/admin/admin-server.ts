@@ -2,9 +2,9 @@ import { once } from 'node:events';
 import type { RequestListener } from 'node:http';
 import { type AddressInfo, isIP } from 'node:net';
 import { createOriginRules, isHost, isLoopback } from '../../auth/origin-rules.ts';
+import { createWebServer, type ServerCertificate } from '../../http/http-server.ts';
 import { respondWithFault } from '../../http/respond.ts';
 import { createListener, type FindEndpoint, pathOf } from '../../http/router.ts';
-import { createWebServer, type ServerCertificate } from '../../http/web-server.ts';
 
 /** What operators reach apart from clients. */
 export interface AdminServerOptions {

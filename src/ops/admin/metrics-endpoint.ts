@@ -1,4 +1,4 @@
-import { byHono, whole } from '../../http/by-hono.ts';
+import { byHono, whole } from '../../http/hono-endpoint.ts';
 import type { Endpoint } from '../../http/http-endpoint.ts';
 import { readable } from '../../http/router.ts';
 import type { Exposition } from '../metrics/exposition.ts';

@@ -1,4 +1,4 @@
-import { byHono, wholeJson } from '../../http/by-hono.ts';
+import { byHono, wholeJson } from '../../http/hono-endpoint.ts';
 import type { Endpoint } from '../../http/http-endpoint.ts';
 import { readable } from '../../http/router.ts';
 import { type ReadinessReport, shownServer } from './readiness-report.ts';

@@ -1,4 +1,4 @@
-import type { Traffic } from '../../http/traffic.ts';
+import type { Traffic } from '../../http/connection-observer.ts';
 import type { Metrics } from './metrics.ts';
 import type { Tally } from './series.ts';
 

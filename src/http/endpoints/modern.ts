@@ -1,0 +1,195 @@
+import { type CallObserver, type CallOrigin, OpenCall } from '../../call/call-report.ts';
+import { Answer } from '../../call/modern-answer.ts';
+import type { Groups } from '../../era/modern-on-legacy/groups.ts';
+import type { ClientOrigin, ModernServer } from '../../modern/modern-server.ts';
+import type { Reason, RequestId } from '../../protocol/faults.ts';
+import { type Message, memberValue, protocolVersionKey } from '../../protocol/message/message.ts';
+import { isVendorNotification } from '../../protocol/message/vendor-notification.ts';
+import { type Envelope, readEnvelope } from '../../protocol/modern/envelope.ts';
+import { disagreeingHeader, missingHeader, type RequestHeaders } from '../../protocol/modern/mirrored-headers.ts';
+import { asksForTooMuch, hasFilter, isAmbiguous } from '../../protocol/modern/subscription-filter.ts';
+import type { Principal } from '../../protocol/principal.ts';
+import { type Era, modernRevisions } from '../../protocol/revisions.ts';
+import type { Reply } from '../../reply/reply.ts';
+import { detach } from '../../util/boundary.ts';
+import type { Sender } from '../pipeline/admission.ts';
+
+/** What the face needs. */
+export interface ModernFaceOptions {
+  readonly modern: ModernServer;
+  /** The same server, where it is of the legacy era. */
+  readonly groups: Groups;
+  readonly commitAfterMs: number;
+  readonly slowReaderMs: number;
+  /** Is told of the calls; absent if nobody wants to know. */
+  readonly calls?: CallObserver | undefined;
+}
+
+/** The endpoint of one server for clients of the modern era, who have POST only. */
+export interface ModernFace {
+  /** Answers a POST of the modern era, or one that claims to be. */
+  post(message: Message, headers: RequestHeaders, sender: Pick<Sender, 'principal'>, reply: Reply): void;
+}
+
+/** What is wrong with a message, as the catalogue of faults has it. */
+interface Refusal {
+  readonly reason: Reason;
+  readonly data?: Record<string, unknown>;
+}
+
+/** What this era has taken out of the protocol. A server that knows both eras could still answer it. */
+const removedMethods: ReadonlySet<string | undefined> = new Set([
+  'initialize',
+  'ping',
+  'logging/setLevel',
+  'resources/subscribe',
+  'resources/unsubscribe',
+]);
+
+/** Which header does not say what the body says, and whether it is there at all. */
+const mismatchOf = (header: string, headers: RequestHeaders): Record<string, unknown> => ({
+  header,
+  problem: headers[header.toLowerCase()] === undefined ? 'missing' : 'different',
+});
+
+/**
+ * The Streamable HTTP endpoint of 2026-07-28 (basic/transports/streamable-http): every POST stands for itself. Wrong ones
+ * are refused in the order of the official server: envelope, headers that disagree with the body, version, headers that are
+ * missing, mirrored parameters; what is left is the server's to answer. What is wrong in itself starts no server.
+ */
+export function createModernFace({
+  modern,
+  groups,
+  commitAfterMs,
+  slowReaderMs,
+  calls,
+}: ModernFaceOptions): ModernFace {
+  const watchOf = (request: Message, principal: Principal, reply: Reply): OpenCall | undefined => {
+    if (calls === undefined) return undefined;
+    const origin: CallOrigin = { server: modern.name, era: 'modern', principal };
+    return new OpenCall(calls, origin, request, reply);
+  };
+  const request = (
+    message: Message,
+    headers: RequestHeaders,
+    { principal }: Pick<Sender, 'principal'>,
+    reply: Reply,
+  ): void => {
+    const { forwarded, scopes, needs } = reply;
+    const origin: ClientOrigin = { principal, forwarded, scopes, needs };
+    const hidesServerErrors = message.method === 'server/discover';
+    const watch = watchOf(message, principal, reply);
+    const id = message.id as RequestId;
+    const answer = new Answer({ reply, id, commitAfterMs, slowReaderMs, hidesServerErrors, watch });
+    const read = readEnvelope(message);
+    if (!read.ok) return answer.fault('bad_envelope', { missing: read.missing });
+    const { envelope } = read;
+    const header = disagreeingHeader(message, envelope.protocolVersion, headers);
+    if (header !== undefined) return answer.fault('header_mismatch', mismatchOf(header, headers));
+    if (modern.era === undefined) answer.awaitsStart(); // it is found out by a start
+    const onFault = (): void => {
+      if (!answer.isOver) answer.fault('internal');
+    };
+    whenEraIsKnown(reply, onFault, (era) => {
+      answer.started();
+      if (answer.isOver) return;
+      const refusal = refusalOf(era, message, envelope, headers);
+      if (refusal !== undefined) return answer.fault(refusal.reason, refusal.data);
+      if (message.method === 'subscriptions/listen') {
+        if (!reply.accepts.sse) return answer.fault('not_acceptable');
+        if (!hasFilter(message)) return answer.fault('bad_filter');
+      }
+      const pass = (): void => {
+        if (era === 'legacy') groups.request(message, envelope, { principal, forwarded }, answer);
+        else modern.request(message, envelope.logLevel, answer, origin);
+        watch?.sent();
+      };
+      if (message.method !== 'tools/call') return pass();
+      const outcome =
+        era === 'legacy'
+          ? groups.checkParams(message, headers, { principal, forwarded })
+          : modern.checkParams(message, headers, origin);
+      judgeParams(outcome, headers, answer, pass);
+    });
+  };
+
+  const whenEraIsKnown = ({ forwarded }: Reply, onFault: () => void, serve: (era: Era | Reason) => void): void => {
+    const { era } = modern;
+    if (era !== undefined) serve(era);
+    else detach('request', modern.findEra(forwarded).then(serve), onFault);
+  };
+
+  /** What is wrong with a request of this server, by what is the same for every tool. */
+  const refusalOf = (
+    era: Era | Reason,
+    message: Message,
+    { protocolVersion }: Envelope,
+    headers: RequestHeaders,
+  ): Refusal | undefined => {
+    if (era !== 'modern' && era !== 'legacy') return { reason: era };
+    if (!(modernRevisions as readonly string[]).includes(protocolVersion)) {
+      return { reason: 'version_not_served', data: { supported: modern.revisions, requested: protocolVersion } };
+    }
+    const header = missingHeader(message, headers);
+    if (header !== undefined) return { reason: 'header_mismatch', data: mismatchOf(header, headers) };
+    if (message.method === 'subscriptions/listen') {
+      if (isAmbiguous(message)) return { reason: 'duplicate_key' };
+      if (asksForTooMuch(message)) return { reason: 'filter_too_large' };
+    }
+    return removedMethods.has(message.method) ? { reason: 'method_removed' } : undefined;
+  };
+
+  const judgeParams = (
+    outcome: ReturnType<ModernServer['checkParams']>,
+    headers: RequestHeaders,
+    answer: Answer,
+    pass: () => void,
+  ): void => {
+    const judge = (fault: Awaited<typeof outcome>): void => {
+      if (answer.isOver) return;
+      if (fault === undefined) pass();
+      else if (fault === 'duplicate_key') answer.fault('duplicate_key');
+      else answer.fault('header_mismatch', mismatchOf(fault.header, headers));
+    };
+    if (outcome instanceof Promise)
+      detach('request', outcome.then(judge), () => answer.isOver || answer.fault('internal'));
+    else judge(outcome);
+  };
+
+  /** Closing the stream cancels, and a server asks for roots anew: beside what a vendor has, there is nothing to be told. */
+  const notifyLegacyServer = async (message: Message, principal: Principal, reply: Reply): Promise<void> => {
+    const isVendors = isVendorNotification(message);
+    const isTaken = isVendors && (await groups.notify(message, { principal, forwarded: reply.forwarded }));
+    if (isVendors && !isTaken) modern.noteUnplaced(message.text);
+    reply.accepted();
+  };
+
+  const notify = (
+    message: Message,
+    headers: RequestHeaders,
+    { principal }: Pick<Sender, 'principal'>,
+    reply: Reply,
+  ): void => {
+    const version = memberValue(message, 'meta', protocolVersionKey);
+    if (message.isModern && typeof version !== 'string') {
+      return reply.fault('bad_envelope', null, { missing: [protocolVersionKey] });
+    }
+    const header = disagreeingHeader(message, typeof version === 'string' ? version : undefined, headers);
+    if (header !== undefined) return reply.fault('header_mismatch', null, mismatchOf(header, headers));
+    const onFault = (): void => reply.fault('internal', null);
+    whenEraIsKnown(reply, onFault, (era) => {
+      if (era === 'legacy') return detach('request', notifyLegacyServer(message, principal, reply), onFault);
+      const reason = era === 'modern' ? modern.notify(message, { principal, forwarded: reply.forwarded }) : era;
+      if (reason === undefined) reply.accepted();
+      else reply.fault(reason, null);
+    });
+  };
+
+  return {
+    post(message, headers, sender, reply) {
+      if (message.kind === 'request') request(message, headers, sender, reply);
+      else if (message.kind === 'notification') notify(message, headers, sender, reply);
+      else reply.fault('modern_response', null);
+    },
+  };
+}

@@ -1,0 +1,26 @@
+import { byHono, wholeJson } from '../hono-endpoint.ts';
+import type { Endpoint } from '../http-endpoint.ts';
+import { byMethod } from '../router.ts';
+
+/** For clients in browsers, of any origin: nothing in it is secret, and it is asked for without credentials. */
+const cors = { 'access-control-allow-origin': '*' };
+
+/** How long clients may keep it; an operator who adds an issuer should not have to wait longer. */
+const cacheControl = 'public, max-age=300';
+
+/** The header in which clients name their revision makes browsers ask first. */
+const preflight = {
+  ...cors,
+  'access-control-allow-methods': 'GET',
+  'access-control-allow-headers': '*',
+  'x-content-type-options': 'nosniff',
+};
+
+/** Serves the metadata of a protected resource (RFC 9728, section 3). */
+export function createMetadataEndpoint(document: object): Endpoint {
+  const answer = byHono('request', (app) => {
+    app.get('*', () => wholeJson(document, 200, { ...cors, 'cache-control': cacheControl }));
+    app.options('*', (context) => context.body(null, 204, preflight));
+  });
+  return byMethod({ GET: answer, HEAD: answer, OPTIONS: answer });
+}

@@ -1,0 +1,147 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { CredentialWatch } from '../../auth/credential-watch.ts';
+import type { Groups } from '../../era/modern-on-legacy/groups.ts';
+import type { ModernServer } from '../../modern/modern-server.ts';
+import type { Reason, RequestId } from '../../protocol/faults.ts';
+import { type Accepts, readAccept } from '../../protocol/http/media-types.ts';
+import { headerOf } from '../../protocol/http/request-header.ts';
+import { type Era, namesModernRevision } from '../../protocol/revisions.ts';
+import { type EventId, parseEventId } from '../../protocol/wire/event-id.ts';
+import type { Sessions } from '../../registry/sessions.ts';
+import type { Reply } from '../../reply/reply.ts';
+import type { SessionHandle } from '../../session/session-handle.ts';
+import type { Endpoint } from '../http-endpoint.ts';
+import { type AdmissionOptions, behindAdmission, type Sender } from '../pipeline/admission.ts';
+import { authorized, neededBy, refuse } from '../pipeline/authorize-messages.ts';
+import { readPosted } from '../pipeline/read-messages.ts';
+import { logMessages, logSession, requestIdOf } from '../pipeline/request-log-fields.ts';
+import { shownSession } from '../pipeline/session-header.ts';
+import { endingReply } from '../replies/expiring-reply.ts';
+import { HttpReply } from '../replies/http-reply.ts';
+import { ResumeReply } from '../replies/resume-reply.ts';
+import { respondWithFault } from '../respond.ts';
+import { createModernFace } from './modern.ts';
+import { createSessionlessFace } from './sessionless.ts';
+
+/** What an endpoint needs. */
+export interface EndpointOptions extends AdmissionOptions {
+  readonly sessions: Sessions;
+  /** The server as clients of the modern era meet it. */
+  readonly modern: ModernServer;
+  /** The same, where it is of the legacy era. */
+  readonly groups: Groups;
+  /** Whether requests of the legacy era without a session id are served. */
+  readonly sessionless: 'serve' | 'reject';
+  /** Ends what is open in the name of credentials that have ended. */
+  readonly watch: CredentialWatch;
+  readonly maxDepth: number;
+  readonly keepAliveMs: number;
+  readonly slowReaderMs: number;
+  readonly commitAfterMs: number;
+}
+
+/** Answers a request that was let in. */
+type Method = (incoming: IncomingMessage, outgoing: ServerResponse, sender: Sender) => void;
+
+/**
+ * The Streamable HTTP endpoint of one server (2025-11-25, basic/transports): POST brings messages, GET opens the
+ * standalone stream or resumes one, DELETE ends the session. What is of the modern era goes to its own face, whatever
+ * session it names (2026-07-28, basic/versioning).
+ */
+export function createEndpoint(options: EndpointOptions): Endpoint {
+  const { server, sessions, authorization } = options;
+  const trace = options.tracePosts?.(server.name, 'http');
+  const modernFace = createModernFace(options);
+  const sessionlessFace = options.sessionless === 'serve' ? createSessionlessFace(options) : undefined;
+  const replyTo = (
+    outgoing: ServerResponse,
+    accepts: Accepts,
+    sender: Sender,
+    id: RequestId | null = null,
+    needs?: readonly string[],
+    era?: Era,
+  ): Reply => {
+    const reply = new HttpReply(outgoing, accepts, options, sender, needs);
+    return endingReply(reply, sender.identity, options.watch, id, era);
+  };
+
+  const findSession = (incoming: IncomingMessage, { principal }: Sender): SessionHandle | Reason => {
+    const shown = shownSession(incoming);
+    if (typeof shown === 'string') return shown;
+    logSession(incoming, shown.key);
+    return sessions.at(shown.key, server, principal, headerOf(incoming, 'mcp-protocol-version'));
+  };
+
+  /** Why a client has POST only, if it has: there is no session that a GET or DELETE could be about. */
+  const postOnly = (incoming: IncomingMessage): Reason | undefined => {
+    if (incoming.headers['mcp-session-id'] !== undefined) return undefined;
+    if (namesModernRevision(headerOf(incoming, 'mcp-protocol-version'))) return 'post_only';
+    return sessionlessFace && 'sessionless_post_only';
+  };
+
+  const post: Method = (incoming, outgoing, sender) => {
+    const accepts = readAccept(incoming.headers.accept);
+    readPosted(outgoing, options, accepts.json || accepts.sse, (read) => {
+      const needs = neededBy(read, authorization);
+      const allowed = authorized(read, needs, sender.identity, authorization, incoming.url);
+      const era = allowed.ok && allowed.modern !== undefined ? 'modern' : 'legacy';
+      const plain = replyTo(outgoing, accepts, sender, allowed.id, needs, era);
+      if (!allowed.ok) return refuse(allowed, outgoing, plain);
+      sender.visit.read(allowed.messages);
+      const traced = trace?.(allowed, incoming.headers, requestIdOf(incoming));
+      if (traced !== undefined) logMessages(incoming, traced.posted.messages);
+      const posted = traced?.posted ?? allowed;
+      const reply = traced?.watch(plain) ?? plain;
+      if (posted.modern !== undefined) return modernFace.post(posted.modern, incoming.headers, sender, reply);
+      const { messages, isBatch, initialize, id } = posted;
+      const namesSession = incoming.headers['mcp-session-id'] !== undefined;
+      if (initialize !== undefined && namesSession) return reply.fault('already_initialized', id);
+      if (initialize !== undefined && !isBatch) return sessions.open(server, sender.principal, initialize, reply);
+      if (!namesSession && sessionlessFace !== undefined)
+        return sessionlessFace.post(posted, headerOf(incoming, 'mcp-protocol-version'), sender, reply);
+      const session = findSession(incoming, sender);
+      if (typeof session === 'string') return reply.fault(session, id);
+      session.post({ messages, isBatch }, reply);
+    });
+  };
+
+  const get: Method = (incoming, outgoing, sender) => {
+    const accepts = readAccept(incoming.headers.accept);
+    if (!accepts.sse) return respondWithFault(outgoing, 'not_acceptable');
+    const session = findSession(incoming, sender);
+    const after = readLastEventId(incoming);
+    if (after === 'malformed')
+      return respondWithFault(outgoing, typeof session === 'string' ? session : 'bad_event_id');
+    const plain = replyTo(outgoing, accepts, sender);
+    const reply = after === undefined ? plain : new ResumeReply(plain, after);
+    if (typeof session === 'string') return reply.fault(session, null);
+    session.listen(after, reply);
+  };
+
+  const remove: Method = (incoming, outgoing, sender) => {
+    const session = findSession(incoming, sender);
+    if (typeof session === 'string') return respondWithFault(outgoing, session);
+    session.remove(replyTo(outgoing, readAccept(undefined), sender));
+  };
+
+  const methods: ReadonlyMap<string | undefined, Method> = new Map([
+    ['POST', post],
+    ['GET', get],
+    ['DELETE', remove],
+  ]);
+
+  return behindAdmission(options, (incoming, outgoing, sender) => {
+    const answer = methods.get(incoming.method);
+    if (answer === undefined) return respondWithFault(outgoing, 'method_not_allowed');
+    const refusal = incoming.method === 'POST' ? undefined : postOnly(incoming);
+    if (refusal !== undefined) return respondWithFault(outgoing, refusal);
+    answer(incoming, outgoing, sender);
+  });
+}
+
+function readLastEventId(incoming: IncomingMessage): EventId | undefined | 'malformed' {
+  const text = headerOf(incoming, 'last-event-id');
+  // An empty Last-Event-ID means that the client has none (WHATWG HTML, section 9.2.3).
+  if (text === undefined || text === '') return undefined;
+  return parseEventId(text) ?? 'malformed';
+}

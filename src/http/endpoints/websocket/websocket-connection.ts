@@ -1,0 +1,264 @@
+import type { Socket } from 'node:net';
+import type { WebSocket } from 'ws';
+import type { CredentialWatch, Held } from '../../../auth/credential-watch.ts';
+import type { Authorization } from '../../../auth/scopes/authorization.ts';
+import { InOrder } from '../../../backend/in-order.ts';
+import { watchPeer } from '../../../backend/websocket-peer.ts';
+import type { CallObserver, CallOrigin } from '../../../call/call-report.ts';
+import { faultMessage, type Reason } from '../../../protocol/faults.ts';
+import type { Message } from '../../../protocol/message/message.ts';
+import { closeCodeOf } from '../../../protocol/wire/close-codes.ts';
+import { decodeEvents } from '../../../protocol/wire/sse.ts';
+import type { Sessions } from '../../../registry/sessions.ts';
+import type { EventSink, Reply } from '../../../reply/reply.ts';
+import type { Server } from '../../../server/server.ts';
+import { faultAtEnd, type SessionEnd } from '../../../session/end-reason.ts';
+import type { Session } from '../../../session/session.ts';
+import type { Store } from '../../../store/store.ts';
+import { contain, detach } from '../../../util/boundary.ts';
+import type { Sender } from '../../pipeline/admission.ts';
+import { authorized, neededBy } from '../../pipeline/authorize-messages.ts';
+import { notServedHere } from '../../pipeline/modern-not-served.ts';
+import { readLargePosted, readMessages, withoutBom } from '../../pipeline/read-messages.ts';
+import { endRefused } from '../../pipeline/refused-calls.ts';
+import type { TracePost, TracePosts } from '../../pipeline/trace-requests.ts';
+import { keepApart } from '../../replies/delay-after-progress.ts';
+import { Outlet } from './frame-writer.ts';
+
+/** What a connection needs. */
+export interface ConnectionOptions {
+  readonly server: Server;
+  readonly sessions: Sessions;
+  /** Of the sessions of connections, and what a message of theirs may have. */
+  readonly store: Store;
+  readonly maxEventBytes: number;
+  readonly maxDepth: number;
+  readonly keepAliveMs: number;
+  readonly slowReaderMs: number;
+  /** Of the handshake. */
+  readonly sender: Sender;
+  readonly authorization: Authorization;
+  /** Ends the connection with the credentials of the handshake. */
+  readonly watch: CredentialWatch;
+  /** Is told of calls that are refused; absent if nobody wants to know. */
+  readonly calls?: CallObserver | undefined;
+  /** Makes spans of requests; absent where nobody traces. */
+  readonly tracePosts?: TracePosts | undefined;
+  /** How long a client may take for its first message, and between an `initialize` that failed and the next. */
+  readonly initializeTimeoutMs: number;
+}
+
+/** What is said of a fault. */
+type Fault = Parameters<typeof faultMessage>;
+
+interface ReplyOptions {
+  /** What is answered. */
+  readonly messages?: readonly Message[] | undefined;
+  onAccepted?(): void;
+  /** It was answered. */
+  onOver?(): void;
+  readonly isContinued?: boolean;
+}
+
+/** How long a client that does not answer or read has left to hear why it is cut. */
+const lastWordMs = 1_000;
+
+/**
+ * One client on a WebSocket (docs/decisions/0019): its session begins with `initialize` and ends with the connection, since
+ * the transport has no way to come back. Each text frame is one JSON text, as the body of a POST is at the other endpoint;
+ * everything that the client gets, answers too, goes out as text frames in the order in which the session has it.
+ *
+ * Whatever ends the connection here has a close code and a reason of the catalogue.
+ */
+export class Connection {
+  readonly #peer: WebSocket;
+  readonly #options: ConnectionOptions;
+  readonly #outlet: Outlet;
+  readonly #trace: TracePost | undefined;
+  #session: Session | undefined;
+  /** The server has answered `initialize`. */
+  #isOpen = false;
+  /** Why the session ends, once it does. */
+  #sessionEnd: SessionEnd | undefined;
+  #initializeTimer: NodeJS.Timeout | undefined;
+  /** Who is to hear that the connection is gone. */
+  readonly #onGone = new Set<() => void>();
+
+  /** @param socket below the WebSocket */
+  constructor(peer: WebSocket, socket: Socket, options: ConnectionOptions) {
+    const { keepAliveMs, slowReaderMs, sender, watch, server, tracePosts } = options;
+    this.#peer = peer;
+    this.#options = options;
+    this.#trace = tracePosts?.(server.name, 'websocket');
+    this.#outlet = new Outlet(peer, { socket, slowReaderMs, onSlow: () => this.#cut('slow_reader') });
+    watchPeer(peer, { socket, intervalMs: keepAliveMs, onSilent: () => this.#cut('client_silent') });
+    const onFault = (): void => this.#cut('internal');
+    const inOrder = new InOrder('request', this.#outlet);
+    peer.on('message', (data, isBinary) => {
+      const text = withoutBom(data as Buffer);
+      const reading = isBinary ? undefined : readLargePosted(text, options.maxDepth);
+      inOrder.take(() => contain('request', () => this.#take(text, isBinary), onFault), reading);
+    });
+    peer.on('error', () => this.#leave()); // what breaks the WebSocket protocol; the library closes with the code for it
+    peer.once('close', () => contain('request', () => this.#closed()));
+    const held: Held = {
+      identity: sender.identity,
+      expire: () => this.#cut('credentials_expired'),
+    };
+    watch.hold(held);
+    this.#onGone.add(() => watch.release(held));
+    this.#awaitInitialize();
+  }
+
+  /** Closes the connection in order, and ends its session. The client has `slowReaderMs` to read what was sent before. */
+  close(reason: Reason): void {
+    this.#peer.resume(); // the client's answer has to be read
+    this.#peer.close(closeCodeOf(reason), reason);
+    this.#leave();
+  }
+
+  /** Nothing more is to be heard of the client. */
+  #leave(): void {
+    clearTimeout(this.#initializeTimer);
+    detach('request', this.#session?.end('client_gone'));
+  }
+
+  #cut(reason: Reason): void {
+    this.close(reason);
+    setTimeout(() => this.#peer.terminate(), lastWordMs).unref();
+  }
+
+  #awaitInitialize(): void {
+    this.#initializeTimer = setTimeout(() => this.#cut('initialize_timeout'), this.#options.initializeTimeoutMs);
+  }
+
+  #take(bytes: Buffer, isBinary: boolean): void {
+    if (this.#peer.readyState !== this.#peer.OPEN) return;
+    if (isBinary) return this.close('not_text');
+    const { maxDepth, sender, authorization } = this.#options;
+    const read = readMessages(bytes, maxDepth);
+    const messages = read.ok ? read.messages : undefined;
+    const onOver = sender.visit.next(messages ?? []);
+    if (typeof onOver === 'string') return this.#refusePosted(messages, onOver, read.id);
+    const needs = neededBy(read, authorization);
+    const allowed = authorized(read, needs, sender.identity, authorization, undefined);
+    if (!allowed.ok) onOver();
+    if (!allowed.ok) return this.#refusePosted(messages, allowed.reason, allowed.id, allowed.data);
+    // A message on a connection has no headers of its own.
+    const traced = this.#trace?.(allowed, {});
+    const posted = traced?.posted ?? allowed;
+    const watched = (reply: Reply): Reply => traced?.watch(reply) ?? reply;
+    const { modern, initialize, isBatch, id } = posted;
+    if (this.#session === undefined && modern === undefined && initialize !== undefined && !isBatch)
+      return this.#open(initialize, onOver, watched);
+    const reply = watched(this.#createReply({ messages, onOver }));
+    if (modern !== undefined) return reply.fault('modern_not_served', id, { ...notServedHere(modern) });
+    if (this.#session !== undefined && initialize !== undefined) return reply.fault('already_initialized', id);
+    if (this.#session === undefined || !this.#isOpen) return reply.fault('not_initialized', id);
+    if (this.#sessionEnd !== undefined) return reply.fault('session_ended', id);
+    this.#session.post(posted, reply);
+  }
+
+  /** Calls that are refused end with that; see `CallObserver`. */
+  #refusePosted(messages: readonly Message[] | undefined, ...fault: Fault): void {
+    const { calls, server, sender } = this.#options;
+    const origin: CallOrigin = {
+      ...{ server: server.name, era: 'legacy', principal: sender.identity.principal },
+      session: this.#session?.name.session,
+    };
+    if (calls !== undefined) endRefused(calls, origin, messages, fault[0]);
+    this.#refuse(...fault);
+  }
+
+  #refuse(...fault: Fault): void {
+    this.#outlet.reply(faultMessage(...fault));
+  }
+
+  #open(initialize: Message, onOver: () => void, watched: (reply: Reply) => Reply): void {
+    const { server, sender, sessions, store, maxEventBytes } = this.#options;
+    clearTimeout(this.#initializeTimer);
+    this.#sessionEnd = undefined;
+    const onAccepted = (): void => {
+      this.#isOpen = true;
+      // Priming events are for clients that come back.
+      this.#session?.listen(undefined, this.#createReply({ isContinued: true }));
+    };
+    const reply = watched(this.#createReply({ messages: [initialize], onAccepted, onOver }));
+    const visitor = { server, principal: sender.principal };
+    const home = { store, maxEventBytes, onEnding: (reason: SessionEnd) => this.#ended(reason) };
+    this.#session = sessions.connected.open(visitor, initialize, reply, home);
+    if (this.#session === undefined) this.#awaitInitialize();
+  }
+
+  /** The session ends; the last that it says is still to come. One that never began leaves the client to try again. */
+  #ended(reason: SessionEnd): void {
+    this.#sessionEnd = reason;
+    if (this.#isOpen) return;
+    this.#session = undefined;
+    if (reason !== 'client_gone') this.#awaitInitialize();
+  }
+
+  #closed(): void {
+    const listeners = [...this.#onGone];
+    this.#onGone.clear();
+    for (const listener of listeners) contain('request', listener);
+    this.#leave();
+  }
+
+  /** What the session has for the client; to be told that a message was accepted is of no use on a connection. */
+  #createReply({ messages = [], onAccepted = () => undefined, onOver, isContinued = false }: ReplyOptions = {}): Reply {
+    const listeners: (() => void)[] = [];
+    const answer = (send: () => void): void => {
+      for (const listener of listeners) this.#onGone.delete(listener);
+      onOver?.();
+      send();
+    };
+    const peer = this.#peer;
+    return {
+      accepts: { json: true, sse: true },
+      forwarded: this.#options.sender.forwarded,
+      isContinued,
+      get isGone() {
+        return peer.readyState !== peer.OPEN;
+      },
+      onGone: (listener) => {
+        listeners.push(listener);
+        this.#onGone.add(listener);
+      },
+      json: (text) => answer(() => this.#outlet.reply(text)),
+      accepted: () => answer(onAccepted),
+      removed: () => answer(() => undefined),
+      nothing: () => answer(() => undefined),
+      fault: (...fault) => answer(() => this.#refusePosted(messages, ...fault)),
+      stream: () => this.#createSink(),
+    };
+  }
+
+  /** The one stream of the session: its events without their ids, with which nobody could come back. */
+  #createSink(): EventSink {
+    const apart = keepApart({
+      write: (events) => this.#outlet.send(events.flatMap(({ data }) => (data === undefined ? [] : [data]))),
+      onDrain: (listener) => this.#outlet.onDrain(listener),
+      onClose: (listener) => {
+        this.#onGone.add(listener);
+      },
+      end: () => this.close(this.#sessionEnd === undefined ? 'internal' : reasonOf(this.#sessionEnd)),
+      cut: () => this.#cut('slow_reader'),
+    });
+    return {
+      ...apart,
+      write: (text) => {
+        const events = decodeEvents(text);
+        // Only a client that lags further than anything is kept for it misses events, and it must not go on without them.
+        if (events.some(({ type }) => type === 'gap')) this.#cut('slow_reader');
+        return apart.write(events.filter(({ type, data }) => type === 'message' && data !== undefined));
+      },
+    };
+  }
+}
+
+/** What a client is told whose session ended while it was connected. */
+const reasonOf = (end: SessionEnd): Reason => endsOfOthers[end] ?? faultAtEnd[end];
+
+/** Ends that have nothing to do with the session: its client connects again. */
+const endsOfOthers: Partial<Record<SessionEnd, Reason>> = { draining: 'draining', reconfigured: 'server_reconfigured' };

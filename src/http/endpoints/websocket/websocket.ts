@@ -1,0 +1,137 @@
+import { type IncomingMessage, ServerResponse } from 'node:http';
+import type { Server as NetServer, Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { WebSocketServer } from 'ws';
+import type { Challenge } from '../../../auth/identity.ts';
+import { limitsOf, subprotocol } from '../../../backend/websocket-peer.ts';
+import type { Reason } from '../../../protocol/faults.ts';
+import { contain } from '../../../util/boundary.ts';
+import type { Endpoint } from '../../http-endpoint.ts';
+import { type AdmissionOptions, createAdmission } from '../../pipeline/admission.ts';
+import { respondWithChallenge, respondWithFault } from '../../respond.ts';
+import { serveWithoutUpgrade, wantsWebSocket } from './other-upgrades.ts';
+import { Connection, type ConnectionOptions } from './websocket-connection.ts';
+
+/** What connections do not have in common. */
+type OfConnection = 'server' | 'sender' | 'authorization';
+
+/** What the WebSocket endpoints of a gateway need. */
+export interface WebSocketFaceOptions extends Omit<ConnectionOptions, OfConnection> {
+  /** Of one message of a client. */
+  readonly maxBodyBytes: number;
+}
+
+/** The WebSocket endpoints of a gateway. */
+export interface WebSocketFace {
+  /** From now on these are the servers, by the path of their endpoint, and who may use them. Connections that stand go on. */
+  route(servers: ReadonlyMap<string, AdmissionOptions>): void;
+  /** Answers the requests of this server that want to become a WebSocket; those for something else are served without. */
+  attach(http: NetServer): void;
+  /** Closes what is still connected; resolves when nothing is, after `graceMs` at the latest. */
+  close(graceMs: number): Promise<void>;
+}
+
+/** Clients on WebSocket (docs/decisions/0019): guards before the connection is one, then a `Connection` for each. */
+export function createWebSocketFace(options: WebSocketFaceOptions): WebSocketFace {
+  const { sessions, maxBodyBytes, slowReaderMs } = options;
+  let byPath: ReadonlyMap<string, ReturnType<typeof guarded>> = new Map();
+  const connections = new Map<Connection, Promise<void>>();
+  const sockets = new WebSocketServer({
+    noServer: true,
+    clientTracking: true,
+    ...limitsOf(maxBodyBytes, slowReaderMs),
+    handleProtocols: (offered) => offered.has(subprotocol) && subprotocol,
+  });
+  sockets.on('wsClientError', (_cause, socket, incoming) => refuse(incoming, socket, { reason: 'bad_handshake' }));
+
+  const accept = (
+    incoming: IncomingMessage,
+    socket: Socket,
+    head: Buffer,
+    { traffic, ...of }: Pick<ConnectionOptions, OfConnection> & Pick<AdmissionOptions, 'traffic'>,
+  ): void =>
+    sockets.handleUpgrade(incoming, socket, head, (peer) => {
+      const connection = new Connection(peer, socket, { ...options, ...of });
+      const onClosed = traffic?.onWebSocket();
+      const closed = new Promise<void>((resolve) => {
+        peer.once('close', () => {
+          connections.delete(connection);
+          onClosed?.();
+          resolve();
+        });
+      });
+      connections.set(connection, closed);
+    });
+
+  const take = (incoming: IncomingMessage, socket: Socket, head: Buffer): void => {
+    const found = byPath.get(pathOf(incoming));
+    if (found === undefined) return refuse(incoming, socket, { reason: 'no_such_path' });
+    const { server, authorization, traffic, admit } = found;
+    const onError = (): Socket => socket.destroy(); // the client left while it was asked who it is
+    socket.on('error', onError);
+    admit(incoming, {
+      refused: (challenge) => refuse(incoming, socket, challenge),
+      failed: () => socket.destroy(),
+      admitted(sender) {
+        socket.off('error', onError);
+        socket.once('close', () => sender.visit.leave());
+        const reason = sessions.isDraining ? 'draining' : refuseSubprotocols(incoming);
+        if (reason !== undefined) return refuse(incoming, socket, { reason });
+        accept(incoming, socket, head, { server, authorization, traffic, sender });
+      },
+    });
+  };
+
+  return {
+    route(servers) {
+      byPath = new Map([...servers].map(([path, of]) => [path, guarded(of)]));
+    },
+    attach(http) {
+      http.on('upgrade', (incoming: IncomingMessage, socket: Duplex, head: Buffer) => {
+        const answer = (): void => {
+          if (wantsWebSocket(incoming)) take(incoming, socket as Socket, head);
+          else serveWithoutUpgrade(http, incoming, socket, head);
+        };
+        contain('request', answer, () => socket.destroy());
+      });
+    },
+    async close(graceMs) {
+      for (const connection of connections.keys()) connection.close('draining');
+      const timer = setTimeout(() => {
+        for (const peer of sockets.clients) peer.terminate();
+      }, graceMs);
+      await Promise.all(connections.values());
+      clearTimeout(timer);
+    },
+  };
+}
+
+const guarded = (of: AdmissionOptions) => {
+  const { server, authorization, traffic } = of;
+  return { server, authorization, traffic, admit: createAdmission(of) };
+};
+
+/** Answers requests to the path of a WebSocket endpoint that do not want one. */
+export const webSocketOnly: Endpoint = (_incoming, outgoing) => {
+  outgoing.setHeader('upgrade', 'websocket'); // RFC 9110, section 15.5.22
+  respondWithFault(outgoing, 'websocket_required');
+};
+
+const pathOf = ({ url = '' }: IncomingMessage): string => url.split('?', 1)[0] as string;
+
+/** A client that offers subprotocols but not ours speaks something else on the connection. */
+function refuseSubprotocols({ headers }: IncomingMessage): Reason | undefined {
+  const offered = headers['sec-websocket-protocol']?.split(',').map((name) => name.trim());
+  return offered === undefined || offered.includes(subprotocol) ? undefined : 'subprotocol_required';
+}
+
+/** Answers a request that does not become a WebSocket, and ends its connection. */
+function refuse(incoming: IncomingMessage, socket: Duplex, challenge: Challenge): void {
+  socket.on('error', () => undefined); // the client is gone: there is nobody to answer
+  const outgoing = new ServerResponse(incoming);
+  outgoing.shouldKeepAlive = false;
+  if (challenge.reason === 'bad_handshake') outgoing.setHeader('sec-websocket-version', '13'); // RFC 6455, section 4.4
+  outgoing.assignSocket(socket as Socket);
+  outgoing.once('finish', () => (socket as Socket).destroySoon());
+  respondWithChallenge(outgoing, challenge);
+}

@@ -1,0 +1,96 @@
+import { createServer, type RequestListener } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
+import type { Server } from 'node:net';
+import { contain, reportFault } from '../util/boundary.ts';
+import { answerBrokenRequests } from './malformed-requests.ts';
+import { endAsInternal, respondWithFault } from './respond.ts';
+
+/** A certificate with its chain, and its key, both in PEM. */
+export interface ServerCertificate {
+  readonly cert: string;
+  readonly key: string;
+}
+
+/** What an HTTP server is made of. */
+export interface WebServerOptions {
+  /** Without one it is plain HTTP. */
+  readonly certificate: ServerCertificate | undefined;
+  /** In which a request must have arrived whole, and a TLS handshake be done. */
+  readonly bodyTimeoutMs: number;
+  /** How long a connection stays open without a request. */
+  readonly connectionIdleMs: number;
+  readonly maxConnections: number;
+  /** How long browsers are told to use TLS alone for this host name, in seconds; 0 for nothing. Without TLS nobody is told. */
+  readonly hstsMaxAgeS: number;
+}
+
+/** The server below the endpoints. */
+export interface WebServer {
+  readonly server: Server;
+  /** Connections made from now on get this one; those that stand go on. */
+  renew(certificate: ServerCertificate): void;
+  /** Takes no more connections; resolves when none is left, after `graceMs` at the latest. */
+  close(graceMs: number): Promise<void>;
+}
+
+/** Suites that authenticate what they encrypt (RFC 9325, section 4.2); Node.js's own list has suites with CBC too. */
+const ciphers = [
+  ...['TLS_AES_256_GCM_SHA384', 'TLS_CHACHA20_POLY1305_SHA256', 'TLS_AES_128_GCM_SHA256'],
+  ...['ECDHE+AESGCM', 'ECDHE+CHACHA20'],
+].join(':');
+
+/** The rules for every connection with TLS (RFC 9325, section 3.1.1); HTTP/2 is not spoken. */
+const tlsRules = { minVersion: 'TLSv1.2', ciphers, ALPNProtocols: ['http/1.1'] } as const;
+
+/** Adds Strict-Transport-Security to every answer (RFC 6797, section 7.1). */
+const withStrictTransport =
+  (maxAgeS: number, listener: RequestListener): RequestListener =>
+  (incoming, outgoing) => {
+    outgoing.setHeader('strict-transport-security', `max-age=${maxAgeS}`);
+    listener(incoming, outgoing);
+  };
+
+/** A write to a response that is over would otherwise be an exception of the process. */
+const reportBrokenResponse = (cause: unknown): void => reportFault('request', cause);
+
+/** An HTTP/1.1 server, with TLS if it has a certificate. What Node.js would refuse without a word gets one of the catalogue. */
+export function createWebServer(options: WebServerOptions, listener: RequestListener): WebServer {
+  const { certificate, bodyTimeoutMs, connectionIdleMs, maxConnections, hstsMaxAgeS } = options;
+  const times = {
+    requestTimeout: bodyTimeoutMs,
+    connectionsCheckingInterval: 1_000,
+    keepAliveTimeout: connectionIdleMs,
+    requireHostHeader: false, // the guards require it, and say so
+  };
+  const tls =
+    certificate && createTlsServer({ ...times, ...tlsRules, ...certificate, handshakeTimeout: bodyTimeoutMs });
+  const server = tls ?? createServer(times);
+  const tellsStrict = tls !== undefined && hstsMaxAgeS > 0;
+  const answer = tellsStrict ? withStrictTransport(hstsMaxAgeS, listener) : listener;
+  server.on('request', (incoming, outgoing) => {
+    outgoing.on('error', reportBrokenResponse);
+    contain(
+      'request',
+      () => answer(incoming, outgoing),
+      () => endAsInternal(outgoing),
+    );
+  });
+  server.on('checkExpectation', (_incoming, outgoing) =>
+    contain('request', () => respondWithFault(outgoing, 'bad_expectation')),
+  );
+  answerBrokenRequests(server);
+  // Node.js drops what follows the first 1,000 headers, and with it what the guards look at; their size is bounded anyway.
+  server.maxHeadersCount = 0;
+  server.maxConnections = maxConnections;
+  return {
+    server,
+    renew: (renewed) => tls?.setSecureContext({ ...tlsRules, ...renewed }),
+    async close(graceMs) {
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      server.closeIdleConnections();
+      const timer = setTimeout(() => server.closeAllConnections(), graceMs);
+      await closed;
+      clearTimeout(timer);
+    },
+  };
+}

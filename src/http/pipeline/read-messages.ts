@@ -1,0 +1,127 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Reason, RequestId } from '../../protocol/faults.ts';
+import { isJsonContentType } from '../../protocol/http/media-types.ts';
+import { headerOf } from '../../protocol/http/request-header.ts';
+import type { ScanLimits } from '../../protocol/json/scan.ts';
+import { type Message, readBody, readLarge } from '../../protocol/message/message.ts';
+import { namesModernRevision } from '../../protocol/revisions.ts';
+import { contain } from '../../util/boundary.ts';
+import { endAsInternal } from '../respond.ts';
+import { noteBody, noteMessages } from './refused-calls.ts';
+import { type Body, readRequestBody } from './request-body.ts';
+import { logMessages } from './request-log-fields.ts';
+
+/** What a POST brought, or why it is refused: `id` is that of the request that the error answers. */
+export type Posted =
+  | {
+      readonly ok: true;
+      readonly messages: readonly Message[];
+      readonly isBatch: boolean;
+      /** The message, if it is of the modern era or claims to be; it is alone then. */
+      readonly modern: Message | undefined;
+      /** The `initialize` among them, which in a batch opens nothing. */
+      readonly initialize: Message | undefined;
+      /** The id that an error answers: that of the one request, or none. */
+      readonly id: RequestId | null;
+    }
+  | {
+      readonly ok: false;
+      readonly reason: Reason;
+      readonly id: RequestId | null;
+      readonly data?: Record<string, unknown>;
+    };
+
+/** Sizes of what is read. */
+export interface PostLimits {
+  readonly maxBodyBytes: number;
+  readonly maxDepth: number;
+}
+
+/** More messages than this in one batch are refused: each costs a place in the table of calls. Members: far more than any has. */
+const limits: ScanLimits = { maxBatch: 100, maxMembers: 4096, foldsKeys: true };
+
+/**
+ * Reads the messages of a POST. `done` is called once, unless the client leaves before all has come. What it throws ends the
+ * request as `internal`.
+ * @param isAcceptable false if the client takes no form of answer that there is
+ */
+export function readPosted(
+  outgoing: ServerResponse,
+  limits: PostLimits,
+  isAcceptable: boolean,
+  done: (posted: Posted) => void,
+): void {
+  const { req: incoming } = outgoing;
+  const refused = refuseHeaders(incoming) ?? (isAcceptable ? undefined : 'not_acceptable');
+  if (refused !== undefined) return done(refusal(refused));
+  let id: RequestId | null = null;
+  const take = (body: Body): void => {
+    if (body.ok) {
+      noteBody(incoming);
+      const posted = readMessages(body.bytes, limits.maxDepth, headerOf(incoming, 'mcp-protocol-version'));
+      id = posted.id;
+      if (posted.ok) {
+        noteMessages(incoming, posted.messages);
+        logMessages(incoming, posted.messages);
+      }
+      done(posted);
+    } else if (body.reason !== 'aborted') done(refusal(body.reason));
+  };
+  readRequestBody(incoming, limits.maxBodyBytes, (body) => {
+    const text = body.ok ? { ...body, bytes: withoutBom(body.bytes) } : body;
+    contain(
+      'request',
+      () => {
+        const reading = text.ok ? readLargePosted(text.bytes, limits.maxDepth) : undefined;
+        return reading === undefined ? take(text) : reading.then(() => take(text));
+      },
+      () => endAsInternal(outgoing, id),
+    );
+  });
+}
+
+const refusal = (reason: Reason, id: RequestId | null = null, data?: Record<string, unknown>): Posted => ({
+  ok: false,
+  reason,
+  id,
+  ...(data && { data }),
+});
+
+/** Why a POST is refused by its headers alone, before its body is read. */
+function refuseHeaders({ headers }: IncomingMessage): Reason | undefined {
+  const encoding = headers['content-encoding'];
+  if (encoding !== undefined && encoding.toLowerCase() !== 'identity') return 'encoded_body';
+  return isJsonContentType(headers['content-type']) ? undefined : 'bad_content_type';
+}
+
+/** Reads a large text of a client in turns of its own; undefined if it is not large. `readMessages` knows its messages then. */
+export const readLargePosted = (bytes: Buffer, maxDepth: number): Promise<void> | undefined =>
+  readLarge([bytes], maxDepth, limits);
+
+/**
+ * Reads the messages in a text that a client sent.
+ * @param bytes without a byte order mark
+ * @param version what is said of their revision beside the text
+ */
+export function readMessages(bytes: Buffer, maxDepth: number, version?: string): Posted {
+  const body = readBody(bytes, maxDepth, limits);
+  if (!body.ok) return refusal(body.reason);
+  const messages: Message[] = [];
+  for (const read of body.messages) {
+    if (!read.ok) return refusal(read.reason, body.batch ? null : read.id);
+    messages.push(read.message);
+  }
+  const [first] = messages;
+  if (first === undefined) return refusal('empty_batch');
+  const id = body.batch ? null : requestId(first);
+  const modern = namesModernRevision(version) ? first : messages.find((message) => message.isModern);
+  if (modern !== undefined && body.batch) return refusal('modern_batch');
+  const initialize = messages.find(({ method, kind }) => method === 'initialize' && kind === 'request');
+  return { ok: true, messages, isBatch: body.batch, modern, initialize, id };
+}
+
+const requestId = (message: Message): RequestId | null => (message.kind === 'request' ? (message.id ?? null) : null);
+
+/** RFC 8259, section 8.1: a byte order mark may be ignored. */
+export const withoutBom = (bytes: Buffer): Buffer =>
+  bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? bytes.subarray(3) : bytes;

@@ -1,0 +1,39 @@
+import type { IncomingMessage } from 'node:http';
+import type { Reason } from '../../protocol/faults.ts';
+import { joinChunks } from '../../util/join-chunks.ts';
+
+/** What came of reading a body; `aborted` if the client left in the middle, so that there is nobody to answer. */
+export type Body =
+  | { readonly ok: true; readonly bytes: Buffer }
+  | { readonly ok: false; readonly reason: Reason | 'aborted' };
+
+/**
+ * Reads a request's body whole, at most `maxBytes` of it: a larger one is refused by its Content-Length, or as soon as
+ * it is seen to be larger. `done` is called exactly once.
+ */
+export function readRequestBody(incoming: IncomingMessage, maxBytes: number, done: (body: Body) => void): void {
+  if (Number(incoming.headers['content-length'] ?? 0) > maxBytes) {
+    done({ ok: false, reason: 'body_too_large' });
+    return;
+  }
+  const chunks: Buffer[] = [];
+  let size = 0;
+  let isDone = false;
+  const finish = (body: Body): void => {
+    if (isDone) return;
+    isDone = true;
+    chunks.length = 0;
+    done(body);
+  };
+  incoming.on('data', (chunk: Buffer) => {
+    if (isDone) return; // what follows a refusal is read and thrown away, so that the client gets to read the refusal
+    size += chunk.length;
+    chunks.push(chunk);
+    if (size > maxBytes) finish({ ok: false, reason: 'body_too_large' });
+  });
+  incoming.on('end', () => {
+    finish({ ok: true, bytes: joinChunks(chunks, size) });
+  });
+  // An abort is no 'error' where nobody listens for one, and is followed by this.
+  incoming.on('close', () => finish({ ok: false, reason: 'aborted' }));
+}

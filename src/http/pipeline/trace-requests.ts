@@ -1,0 +1,178 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import { type Attributes, context, propagation, ROOT_CONTEXT, type Span, type Tracer, trace } from '@opentelemetry/api';
+import { endWithError, endWithResponse, startCallSpan } from '../../backend/tracing/call-span.ts';
+import type { Reason, RequestId } from '../../protocol/faults.ts';
+import { putTraceContext, readTraceContext } from '../../protocol/http/trace-context.ts';
+import { type Message, readBody } from '../../protocol/message/message.ts';
+import { decodeEvents } from '../../protocol/wire/sse.ts';
+import { PassedReply } from '../../reply/forwarding-reply.ts';
+import type { EventSink, Headers, Reply } from '../../reply/reply.ts';
+import { contain } from '../../util/boundary.ts';
+import type { Posted } from './read-messages.ts';
+
+/** What was read of a POST, or of a frame on a WebSocket. */
+type ReadPost = Extract<Posted, { ok: true }>;
+
+/** A post whose requests have spans. */
+export interface TracedPost<P extends ReadPost> {
+  /** The same, each request with its span in `params._meta`. */
+  readonly posted: P;
+  /** Ends the spans with what the reply is answered with. */
+  watch(reply: Reply): Reply;
+}
+
+/**
+ * Begins the spans of the requests in a post; undefined if there are none. `headers` are those that it came with, `requestId` is
+ * what logs call it by, if it has an id.
+ */
+export type TracePost = <P extends ReadPost>(
+  posted: P,
+  headers: IncomingHttpHeaders,
+  requestId?: string,
+) => TracedPost<P> | undefined;
+
+/** For each server, by the protocol of its clients. */
+export type TracePosts = (server: string, protocol: 'http' | 'websocket') => TracePost;
+
+/**
+ * Spans of what clients ask: from when a request was read to its response, or, where that comes on another connection, to when it
+ * was accepted. The parent is what `params._meta` of the request says, else what its headers say; where both do, the
+ * headers' is linked (OpenTelemetry GenAI, "MCP", "Context propagation").
+ */
+export const createTracePosts =
+  (tracer: Tracer): TracePosts =>
+  (server, protocol) =>
+    createTracePost(tracer, {
+      'mcp_gangway.server': server,
+      'network.transport': 'tcp',
+      'network.protocol.name': protocol,
+    });
+
+function createTracePost(tracer: Tracer, ofServer: Attributes): TracePost {
+  const begin = (
+    request: Message,
+    headers: IncomingHttpHeaders,
+    attributes: Attributes,
+  ): { span: Span; request: Message } => {
+    const active = context.active();
+    // Whoever traces Node.js' HTTP server has read the headers already.
+    const around = trace.getSpan(active) === undefined ? propagation.extract(active, headers) : active;
+    const own = propagation.extract(ROOT_CONTEXT, readTraceContext(request, propagation.fields()));
+    const isOwn = trace.getSpanContext(own) !== undefined;
+    const linked = isOwn ? trace.getSpanContext(around) : undefined;
+    const parent = isOwn ? own : around;
+    const links = linked === undefined ? [] : [{ context: linked }];
+    const span = startCallSpan({ tracer, request, side: 'client', attributes, parent, links });
+    // What a client says to open its session is kept, and would be said again in the name of this span.
+    if (request.method === 'initialize') return { span, request };
+    const carrier: Record<string, string> = {};
+    propagation.inject(trace.setSpan(parent, span), carrier);
+    return { span, request: putTraceContext(request, carrier) };
+  };
+
+  return (posted, headers, requestId) => {
+    const attributes = requestId === undefined ? ofServer : { ...ofServer, 'mcp_gangway.request_id': requestId };
+    const begun = new Map(
+      posted.messages.flatMap((message) =>
+        message.kind === 'request' ? [[message, begin(message, headers, attributes)] as const] : [],
+      ),
+    );
+    if (begun.size === 0) return undefined;
+    const now = (message: Message): Message => begun.get(message)?.request ?? message;
+    const { messages, modern, initialize } = posted;
+    const spans = [...begun.values()].map(({ span, request: { id, method } }) => ({ span, id, method }));
+    return {
+      posted: {
+        ...posted,
+        messages: messages.map(now),
+        modern: modern && now(modern),
+        initialize: initialize && now(initialize),
+      },
+      watch: (reply) => new WatchedReply(reply, spans),
+    };
+  };
+}
+
+interface OpenSpan {
+  readonly span: Span;
+  readonly id: Message['id'];
+  readonly method: string | undefined;
+}
+
+/** A reply that ends spans with their responses, wherever in it they are, or with the end of all. */
+class WatchedReply extends PassedReply {
+  #spans: readonly OpenSpan[];
+
+  constructor(reply: Reply, spans: readonly OpenSpan[]) {
+    super(reply);
+    this.#spans = spans;
+    reply.onGone(() => this.#end(({ span }) => endWithError(span, 'client_gone')));
+  }
+
+  get isContinued(): boolean {
+    return this.reply.isContinued ?? false;
+  }
+
+  json(text: Buffer, headers?: Headers, status?: number): void {
+    this.#look(text);
+    this.#end();
+    this.reply.json(text, headers, status);
+  }
+
+  accepted(): void {
+    this.#end();
+    this.reply.accepted();
+  }
+
+  removed(): void {
+    this.#end();
+    this.reply.removed();
+  }
+
+  nothing(): void {
+    this.#end();
+    this.reply.nothing();
+  }
+
+  fault(reason: Reason, id: RequestId | null, data?: Record<string, unknown>): void {
+    this.#end(({ span }) => endWithError(span, reason));
+    this.reply.fault(reason, id, data);
+  }
+
+  stream(headers?: Headers): EventSink {
+    const sink = this.reply.stream(headers);
+    sink.onClose(() => this.#end());
+    const write: EventSink['write'] = (text, at) => {
+      if (this.#spans.length > 0) contain('request', () => this.#lookAt(text));
+      return sink.write(text, at);
+    };
+    return { ...sink, write };
+  }
+
+  #lookAt(events: Buffer): void {
+    for (const { data } of decodeEvents(events)) if (data !== undefined) this.#look(data);
+  }
+
+  /** Ends the spans of requests that are answered in a text: one message, or those of a batch. */
+  #look(text: Buffer): void {
+    contain('request', () => this.#endAnswered(text)); // whoever traces must not harm what is traced
+  }
+
+  #endAnswered(text: Buffer): void {
+    const body = readBody(text, Number.POSITIVE_INFINITY);
+    for (const read of body.ok ? body.messages : []) {
+      if (!read.ok || read.message.kind !== 'response') continue;
+      const { message } = read;
+      const answered = this.#spans.find(({ id }) => id === message.id);
+      if (answered === undefined) continue;
+      this.#spans = this.#spans.filter((open) => open !== answered);
+      endWithResponse(answered.span, answered.method, message);
+    }
+  }
+
+  #end(end: (open: OpenSpan) => void = ({ span }) => span.end()): void {
+    const spans = this.#spans;
+    this.#spans = [];
+    spans.forEach(end);
+  }
+}

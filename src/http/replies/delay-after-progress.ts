@@ -1,0 +1,79 @@
+import { readBody } from '../../protocol/message/message.ts';
+import type { DecodedEvent } from '../../protocol/wire/sse.ts';
+import type { EventSink } from '../../reply/reply.ts';
+
+/**
+ * So much time lies between a progress notification and a response behind it. The official clients of HTTP+SSE forget whose
+ * progress it is when they see the response, and look at the notification only after all that came in the same read: what a
+ * server says in one breath, we must not say in one.
+ */
+const apartMs = 10;
+
+/** Of what waits no more than this is kept: the log has the rest (P8). */
+const maxWaitingBytes = 256 * 1024;
+
+/** A sink for single events. */
+export interface SingleEventSink extends Omit<EventSink, 'write'> {
+  /** Writes events in order; false as for `EventSink.write`. */
+  write(events: readonly DecodedEvent[]): boolean;
+}
+
+/** Writes events to a sink, some of them a little later: no response right behind progress. */
+export function keepApart(sink: SingleEventSink): SingleEventSink {
+  const drained: (() => void)[] = [];
+  let waiting: DecodedEvent[] = [];
+  let waitingBytes = 0;
+  let progressAt = Number.NEGATIVE_INFINITY;
+  let timer: NodeJS.Timeout | undefined;
+
+  const isFull = (): boolean => waitingBytes > maxWaitingBytes;
+
+  /** Writes what waits, up to a response that comes too early; `isLast` writes all. */
+  const flush = (isLast = false): boolean => {
+    clearTimeout(timer);
+    timer = undefined;
+    const wasFull = isFull();
+    const due: DecodedEvent[] = [];
+    for (const event of waiting) {
+      const message = messageOf(event);
+      const dueMs = progressAt + apartMs - performance.now();
+      if (message?.kind === 'response' && dueMs > 0 && !isLast) {
+        timer = setTimeout(flush, dueMs);
+        break;
+      }
+      if (message?.method === 'notifications/progress') progressAt = performance.now();
+      waitingBytes -= event.data?.length ?? 0;
+      due.push(event);
+    }
+    waiting = waiting.slice(due.length);
+    const keepsUp = due.length === 0 || sink.write(due);
+    if (wasFull && !isFull() && keepsUp) for (const listener of drained) listener();
+    return keepsUp;
+  };
+
+  sink.onClose(() => clearTimeout(timer));
+  return {
+    ...sink,
+    write(events) {
+      for (const event of events) waitingBytes += event.data?.length ?? 0;
+      waiting = waiting.length === 0 ? [...events] : waiting.concat(events);
+      const keepsUp = timer !== undefined || flush();
+      return keepsUp && !isFull();
+    },
+    onDrain(listener) {
+      drained.push(listener);
+      sink.onDrain(listener);
+    },
+    end() {
+      flush(true);
+      sink.end();
+    },
+  };
+}
+
+function messageOf({ data }: DecodedEvent) {
+  if (data === undefined || data.length === 0) return undefined;
+  const body = readBody(data, Number.POSITIVE_INFINITY);
+  const [first] = body.ok ? body.messages : [];
+  return first?.ok ? first.message : undefined;
+}

@@ -1,0 +1,93 @@
+import type { ServerResponse } from 'node:http';
+import type { Reason, RequestId } from '../../protocol/faults.ts';
+import { formatEventId } from '../../protocol/wire/event-id.ts';
+import { type DecodedEvent, decodeEvents, encodeEvent } from '../../protocol/wire/sse.ts';
+import type { EventSink, Headers } from '../../reply/reply.ts';
+import type { Sender } from '../pipeline/admission.ts';
+import { respondWithFault, respondWithJson } from '../respond.ts';
+import { keepApart } from './delay-after-progress.ts';
+import { HttpReply, openEventStream, type ReplyTimes } from './http-reply.ts';
+import { formatPlace, type SsePlace } from './legacy-sse-resume-point.ts';
+
+/** What faults are called where there is no Mcp-Session-Id. */
+const names: ReadonlyMap<Reason, Reason> = new Map([
+  ['unknown_session', 'unknown_token'],
+  ['already_initialized', 'used_token'],
+]);
+
+const nameOf = (reason: Reason): Reason => names.get(reason) ?? reason;
+
+/** The times of a stream, and its endpoint. */
+export interface SseStreamOptions extends ReplyTimes {
+  /** The path that messages are POSTed to, without the token. */
+  readonly messagesPath: string;
+  /** The reconnection time that the client is told. */
+  readonly retryMs: number;
+}
+
+/**
+ * A session's reply on the event stream of a client of HTTP+SSE (2024-11-05). Its stream begins with the `endpoint` event,
+ * under the id of the place that the client has already: a client that loses its connection right after it is where it was.
+ * It opens once, by whoever comes first; later the session goes on on the same one.
+ */
+export class SseReply extends HttpReply {
+  readonly #place: SsePlace;
+  readonly #options: SseStreamOptions;
+  #sink: EventSink | undefined;
+
+  constructor(outgoing: ServerResponse, place: SsePlace, options: SseStreamOptions, sender: Sender) {
+    super(outgoing, { json: false, sse: true }, options, sender);
+    this.#place = place;
+    this.#options = options;
+  }
+
+  override nothing(): void {
+    if (this.#sink === undefined) super.nothing();
+    else this.#sink.end();
+  }
+
+  /** In an open stream there is nothing that a client would understand; it ends, and the next try is told the fault. */
+  override fault(reason: Reason): void {
+    if (this.#sink === undefined) respondWithFault(this.outgoing, nameOf(reason));
+    else this.#sink.end();
+  }
+
+  override stream(headers?: Headers): EventSink {
+    if (this.#sink !== undefined) return this.#sink;
+    const { token, after } = this.#place;
+    const { messagesPath, retryMs } = this.#options;
+    const opened = openEventStream(this.outgoing, this.#options, headers);
+    const data = Buffer.from(`${messagesPath}?token=${token}`);
+    const id = formatPlace(token, formatEventId(after.stream, after));
+    opened.write(encodeEvent({ id, retryMs, type: 'endpoint', data }));
+    const write = (events: readonly DecodedEvent[]) => opened.write(Buffer.concat(events.map(encodeEvent)));
+    const apart = keepApart({ ...opened, write });
+    this.#sink = { ...apart, write: (text) => apart.write(eventsFor(text, token)) };
+    return this.#sink;
+  }
+}
+
+/**
+ * The events of a session as its client is to see them: under ids that say which session they are of, and without those
+ * that have no data, which some clients would take for a message.
+ */
+function eventsFor(text: Buffer, token: string): DecodedEvent[] {
+  const shown = decodeEvents(text).filter(({ data }) => data === undefined || data.length > 0);
+  return shown.map((event) => (event.id === undefined ? event : { ...event, id: formatPlace(token, event.id) }));
+}
+
+/** A session's reply to a POST of such a client: its answers go to the stream, so that little can be said here. */
+export class PostReply extends HttpReply {
+  constructor(outgoing: ServerResponse, times: ReplyTimes, sender: Sender, needs: readonly string[] | undefined) {
+    super(outgoing, { json: true, sse: true }, times, sender, needs);
+  }
+
+  /** Only what a server answers to `initialize` when it refuses it: there is no session whose stream could have it. */
+  override json(text: Buffer): void {
+    respondWithJson(this.outgoing, 400, text);
+  }
+
+  override fault(reason: Reason, id: RequestId | null, data?: Record<string, unknown>): void {
+    super.fault(nameOf(reason), id, data);
+  }
+}

@@ -1,0 +1,50 @@
+import type { Reason, RequestId } from '../../protocol/faults.ts';
+import { type EventId, toldSeq } from '../../protocol/wire/event-id.ts';
+import { PassedReply } from '../../reply/forwarding-reply.ts';
+import type { EventSink, Headers, Reply } from '../../reply/reply.ts';
+import { lastWordOn } from '../../reply/unresumable-stream.ts';
+
+/** The reply to a GET with `Last-Event-ID`: a stream that can never be resumed is answered with its end, not with a status. */
+export class ResumeReply extends PassedReply {
+  readonly #after: EventId;
+
+  constructor(reply: Reply, after: EventId) {
+    super(reply);
+    this.#after = after;
+  }
+
+  get isContinued(): boolean {
+    return this.reply.isContinued ?? false;
+  }
+
+  json(text: Buffer, headers?: Headers, status?: number): void {
+    this.reply.json(text, headers, status);
+  }
+
+  accepted(): void {
+    this.reply.accepted();
+  }
+
+  nothing(): void {
+    this.reply.nothing();
+  }
+
+  removed(): void {
+    this.reply.removed();
+  }
+
+  fault(reason: Reason, id: RequestId | null, data?: Record<string, unknown>): void {
+    const lastWord = lastWordOn(reason, this.#after);
+    if (reason === 'unknown_session' && this.#after.seq === toldSeq) this.reply.nothing();
+    else if (lastWord === undefined) this.reply.fault(reason, id, data);
+    else {
+      const sink = this.reply.stream();
+      sink.write(lastWord);
+      sink.end();
+    }
+  }
+
+  stream(headers?: Headers): EventSink {
+    return this.reply.stream(headers);
+  }
+}
