@@ -4,11 +4,11 @@ import { type Authenticate, authenticateNobody } from '../auth/identity.ts';
 import { type Resource, resourceAt, resourceMetadata, rootMetadataPath } from '../auth/oauth/protected-resources.ts';
 import { Authorization } from '../auth/scopes/authorization.ts';
 import { ScopeRules } from '../auth/scopes/scope-rules.ts';
+import { hasAuthentication } from '../config/access/authentication-config.ts';
+import type { GatewayConfig, ServerConfig } from '../config/config.ts';
+import { endpointPathsOf } from '../config/endpoint-paths.ts';
 import type { AdmissionOptions } from '../http/pipeline/admission.ts';
 import { detach } from '../util/boundary.ts';
-import { hasAuthentication } from './configuration/authentication.ts';
-import type { GatewayConfig, ServerConfig } from './configuration/config.ts';
-import { endpointPathsOf } from './configuration/endpoint-paths.ts';
 
 /** What checks tokens for these audiences. */
 type ByToken = (audiences: ReadonlySet<string>) => Authenticator;

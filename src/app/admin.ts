@@ -1,5 +1,7 @@
 import type { Logger } from 'pino';
 import { isLoopback } from '../auth/origin-rules.ts';
+import { hasAuthentication } from '../config/access/authentication-config.ts';
+import type { GatewayConfig } from '../config/config.ts';
 import type { ServerCertificate } from '../http/http-server.ts';
 import { type AdminServer, startAdminServer } from '../ops/admin/admin-server.ts';
 import { createMetricsEndpoint } from '../ops/admin/metrics-endpoint.ts';
@@ -10,8 +12,6 @@ import type { Metrics } from '../ops/metrics/metrics.ts';
 import { isStatusPath } from '../ops/status/paths.ts';
 import type { StatusPage } from '../ops/status/status-page.ts';
 import { docsPage } from '../util/docs-page.ts';
-import { hasAuthentication } from './configuration/authentication.ts';
-import type { GatewayConfig } from './configuration/config.ts';
 
 /** What the server for operators shows. */
 export interface AdminParts extends HealthOptions {

@@ -1,8 +1,8 @@
 import { isLoopback } from '../auth/origin-rules.ts';
+import type { GatewayConfig, ServerConfig } from '../config/config.ts';
+import { flagOf } from '../config/options/option-names.ts';
+import { minute, second } from '../config/units.ts';
 import { parseRedisUrl } from '../store/redis/connection/redis-url.ts';
-import type { GatewayConfig, ServerConfig } from './configuration/config.ts';
-import { flagOf } from './configuration/option-names.ts';
-import { minute, second } from './configuration/units.ts';
 import { exposureOf } from './exposure.ts';
 
 /** What an operator should know of a configuration that works. */

@@ -1,7 +1,7 @@
 import { readFileSync, realpathSync } from 'node:fs';
 import { type IncomingMessage, request } from 'node:http';
 import { request as requestByTls } from 'node:https';
-import type { GatewayConfig } from './configuration/config.ts';
+import type { GatewayConfig } from '../config/config.ts';
 import { displayHost } from './listen.ts';
 
 /** An answer that takes longer counts as none. */

@@ -4,10 +4,10 @@ import { type ApiKey, ApiKeys } from '../auth/api-keys.ts';
 import type { Authenticator } from '../auth/authenticate.ts';
 import type { CredentialWatch } from '../auth/credential-watch.ts';
 import { createProxyIdentity } from '../auth/proxy-identity.ts';
-import { readKeysFile } from './configuration/api-keys.ts';
-import type { GatewayConfig } from './configuration/config.ts';
-import { type Report, told } from './configuration/fault.ts';
-import { flagOf } from './configuration/option-names.ts';
+import { readKeysFile } from '../config/access/api-key-sources.ts';
+import type { GatewayConfig } from '../config/config.ts';
+import { type Report, told } from '../config/issues.ts';
+import { flagOf } from '../config/options/option-names.ts';
 import { watchFiles } from './file-watch.ts';
 
 /** Who may use the gateway. */

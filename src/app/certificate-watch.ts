@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
+import { type CertificateFiles, readCertificate } from '../config/access/certificate-files.ts';
+import { told } from '../config/issues.ts';
+import { flagOf } from '../config/options/option-names.ts';
 import type { ServerCertificate } from '../http/http-server.ts';
-import { type CertificateFiles, readCertificate } from './configuration/certificate.ts';
-import { told } from './configuration/fault.ts';
-import { flagOf } from './configuration/option-names.ts';
 import { watchFiles } from './file-watch.ts';
 
 /** Who is told what came of files that changed. */

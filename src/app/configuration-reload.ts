@@ -1,10 +1,10 @@
+import type { Configuration, GatewayConfig, ServerConfig } from '../config/config.ts';
+import { authOptions } from '../config/options/auth-options.ts';
+import { oauthOptions } from '../config/options/oauth-options.ts';
+import { flagOf } from '../config/options/option-names.ts';
+import { globalOptions } from '../config/options/options.ts';
 import { type Log, setLevels } from '../ops/log.ts';
 import { readLogLevels } from '../ops/log-levels.ts';
-import { authOptions } from './configuration/auth-options.ts';
-import type { Configuration, GatewayConfig, ServerConfig } from './configuration/config.ts';
-import { oauthOptions } from './configuration/oauth-options.ts';
-import { flagOf } from './configuration/option-names.ts';
-import { globalOptions } from './configuration/options.ts';
 import type { FileStates } from './file-watch.ts';
 import type { ServerChanges } from './server-set.ts';
 import type { ChangedUrls } from './urls.ts';

@@ -1,8 +1,8 @@
+import type { GatewayConfig } from '../config/config.ts';
 import { CredentialMarks } from '../era/keys/credential-marks.ts';
 import { RequestStates } from '../era/keys/request-state.ts';
 import { configuredKeys, storedKeys } from '../era/keys/state-keys.ts';
 import type { Store } from '../store/store.ts';
-import type { GatewayConfig } from './configuration/config.ts';
 
 /** What instances can do that share keys: the configured ones, else one that the store keeps. */
 export interface Keyed {

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { Logger } from 'pino';
+import type { GatewayConfig } from '../config/config.ts';
 import type { Metrics } from '../ops/metrics/metrics.ts';
 import { countEvicted, countedLog, measureCommands } from '../ops/metrics/store-metrics.ts';
 import type { LogLimits } from '../store/event-log.ts';
@@ -7,7 +8,6 @@ import { createMemoryStore } from '../store/memory/memory-store.ts';
 import type { memoryPolicyOf } from '../store/redis/diagnose/inspect.ts';
 import type { Store } from '../store/store.ts';
 import { detach } from '../util/boundary.ts';
-import type { GatewayConfig } from './configuration/config.ts';
 
 /**
  * The store of a gateway: in Redis if one is configured, else in memory. Rejects for a certificate that cannot be read.

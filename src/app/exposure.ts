@@ -1,10 +1,10 @@
 import { X509Certificate } from 'node:crypto';
 import type { Logger } from 'pino';
 import { isLoopback } from '../auth/origin-rules.ts';
+import { hasAuthentication } from '../config/access/authentication-config.ts';
+import type { GatewayConfig, ServerConfig } from '../config/config.ts';
 import type { ServerCertificate } from '../http/http-server.ts';
 import { docsPage } from '../util/docs-page.ts';
-import { hasAuthentication } from './configuration/authentication.ts';
-import type { GatewayConfig, ServerConfig } from './configuration/config.ts';
 
 /** A certificate that ends sooner is worth a warning: whatever renews it should have done so. */
 const renewalMs = 7 * 24 * 3_600_000;

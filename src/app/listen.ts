@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import type { AddressInfo, Server } from 'node:net';
-import type { GatewayConfig } from './configuration/config.ts';
+import type { GatewayConfig } from '../config/config.ts';
 
 /** Listens, and returns the port. Rejects with an error for the operator if that cannot be. */
 export async function listen(server: Server, { host, port }: Pick<GatewayConfig, 'host' | 'port'>): Promise<number> {

@@ -1,6 +1,7 @@
 import { hostname } from 'node:os';
 import { usageOf } from '../backend/stdio/processes/process-usage.ts';
 import { bothTold, type CallObserver } from '../call/call-report.ts';
+import type { GatewayConfig, ServerConfig } from '../config/config.ts';
 import type { Traffic } from '../http/connection-observer.ts';
 import type { ModernObserver } from '../modern/modern-observer.ts';
 import { type Audit, createAudit } from '../ops/audit.ts';
@@ -25,7 +26,6 @@ import { addressOf } from '../store/redis/connection/redis-url.ts';
 import { explainTrouble } from '../store/redis/diagnose/trouble.ts';
 import type { StoreUnavailable } from '../store/store-unavailable.ts';
 import { reportFaultsTo, type Seam } from '../util/boundary.ts';
-import type { GatewayConfig, ServerConfig } from './configuration/config.ts';
 import { listenTo, type ServerListeners } from './server-listeners.ts';
 
 /** Who is told what happens in a gateway: its log, its audit lines, its metrics, and what is known of how its servers do. */

@@ -1,9 +1,9 @@
+import { hasAuthentication } from '../config/access/authentication-config.ts';
+import type { GatewayConfig } from '../config/config.ts';
+import { minute, second } from '../config/units.ts';
 import { createQuotas, type Quotas } from '../quota/quotas.ts';
 import type { RateLimit } from '../quota/rate.ts';
 import type { Rates } from '../store/shared/rates.ts';
-import { hasAuthentication } from './configuration/authentication.ts';
-import type { GatewayConfig } from './configuration/config.ts';
-import { minute, second } from './configuration/units.ts';
 
 /** The quotas of a configuration. */
 export function quotasOf(config: GatewayConfig, rates: Rates, onFailed: (cause: unknown) => void): Quotas {

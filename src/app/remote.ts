@@ -8,8 +8,8 @@ import { openSse } from '../backend/sse/sse-backend.ts';
 import { openHttp } from '../backend/streamable-http/streamable-http-backend.ts';
 import type { UpstreamTls } from '../backend/upstream-tls.ts';
 import { openWebSocket } from '../backend/websocket/websocket-backend.ts';
-import type { GatewayConfig, RemoteServer } from './configuration/config.ts';
-import { flagOf } from './configuration/option-names.ts';
+import type { GatewayConfig, RemoteServer } from '../config/config.ts';
+import { flagOf } from '../config/options/option-names.ts';
 import type { ServerListeners } from './server-listeners.ts';
 import { version } from './version.ts';
 

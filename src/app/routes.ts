@@ -1,6 +1,8 @@
 import type { CredentialWatch } from '../auth/credential-watch.ts';
 import type { OriginRules } from '../auth/origin-rules.ts';
 import type { CallObserver } from '../call/call-report.ts';
+import type { GatewayConfig } from '../config/config.ts';
+import { endpointPathsOf } from '../config/endpoint-paths.ts';
 import type { Traffic } from '../http/connection-observer.ts';
 import { createMessagesEndpoint, createSseStream } from '../http/endpoints/legacy-sse.ts';
 import { createMetadataEndpoint } from '../http/endpoints/oauth-metadata.ts';
@@ -13,8 +15,6 @@ import { type HealthOptions, healthEndpoints } from '../ops/health/endpoints.ts'
 import type { Quotas } from '../quota/quotas.ts';
 import type { Sessions } from '../registry/sessions.ts';
 import type { AccessTo } from './access.ts';
-import type { GatewayConfig } from './configuration/config.ts';
-import { endpointPathsOf } from './configuration/endpoint-paths.ts';
 import type { Keyed } from './create-keyed.ts';
 import type { ServedServer } from './served-server.ts';
 

@@ -1,12 +1,12 @@
 import type { BackendEnd, OpenBackend } from '../backend/backend.ts';
 import type { WebTransport } from '../backend/detect-transport.ts';
+import type { ServerConfig } from '../config/config.ts';
 import { failureOf } from '../ops/health/server-failure.ts';
 import type { ServerHealth } from '../ops/health/server-health.ts';
 import { helpOfEnd, withCheck } from '../ops/health/start-help.ts';
 import type { Log } from '../ops/log.ts';
 import type { ProcessNames } from '../ops/process-names.ts';
 import type { Era } from '../protocol/revisions.ts';
-import type { ServerConfig } from './configuration/config.ts';
 import type { Unusable } from './trial.ts';
 
 /** What is told of a server's processes outside of sessions. */

@@ -1,10 +1,10 @@
 import type { Logger } from 'pino';
+import { asksClients } from '../config/options/client-credential-options.ts';
 import { type Failure, failureOf } from '../ops/health/server-failure.ts';
 import type { ServerHealth } from '../ops/health/server-health.ts';
 import { readOwn } from '../protocol/message/message.ts';
 import { ownRequest } from '../protocol/modern/envelope.ts';
 import { detach } from '../util/boundary.ts';
-import { asksClients } from './configuration/credentials.ts';
 import type { ServedServer } from './served-server.ts';
 import { discover, initialize, openTrial, Unusable } from './trial.ts';
 import { version } from './version.ts';

@@ -1,8 +1,8 @@
 import type { Logger } from 'pino';
+import type { GatewayConfig, ServerConfig } from '../config/config.ts';
 import type { Era } from '../protocol/revisions.ts';
 import type { Server } from '../server/server.ts';
 import { detach } from '../util/boundary.ts';
-import type { GatewayConfig, ServerConfig } from './configuration/config.ts';
 import { type ServedServer, type ServingParts, serve } from './served-server.ts';
 import { type ServerProbe, startProbing } from './server-probe.ts';
 import type { RunningServer } from './servers.ts';

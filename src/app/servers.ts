@@ -10,12 +10,12 @@ import { explainSpawnFailure } from '../backend/stdio/launch/spawn-failure.ts';
 import { canWatchMemory } from '../backend/stdio/processes/memory-limit.ts';
 import { openStdio } from '../backend/stdio/stdio-backend.ts';
 import { createWarmPool, type WarmPool } from '../backend/warm-pool.ts';
+import type { GatewayConfig, LocalServer, ServerConfig } from '../config/config.ts';
+import { credentialsOf } from '../config/options/client-credential-options.ts';
+import { flagOf } from '../config/options/option-names.ts';
+import type { Environment } from '../config/sources/environment-variables.ts';
 import { noHeaders } from '../protocol/http/forwarded-headers.ts';
 import type { Server } from '../server/server.ts';
-import type { GatewayConfig, LocalServer, ServerConfig } from './configuration/config.ts';
-import { credentialsOf } from './configuration/credentials.ts';
-import type { Environment } from './configuration/environment.ts';
-import { flagOf } from './configuration/option-names.ts';
 import { type Openers, openersOfRemote } from './remote.ts';
 import type { ServerListeners } from './server-listeners.ts';
 

@@ -1,9 +1,9 @@
 import type { BackendEnd, OpenBackend } from '../backend/backend.ts';
+import type { GatewayConfig, ServerConfig } from '../config/config.ts';
+import type { Environment } from '../config/sources/environment-variables.ts';
 import { helpIfEnded } from '../ops/health/start-help.ts';
 import type { Era } from '../protocol/revisions.ts';
 import { detach } from '../util/boundary.ts';
-import type { GatewayConfig, ServerConfig } from './configuration/config.ts';
-import type { Environment } from './configuration/environment.ts';
 import { createFirstQuestion, silentMs } from './first-question.ts';
 import { explainForcedEra } from './other-era.ts';
 import type { ServerListeners } from './server-listeners.ts';

@@ -4,6 +4,8 @@ import type { Logger } from 'pino';
 import type { Authenticate } from '../auth/identity.ts';
 import { isLoopback } from '../auth/origin-rules.ts';
 import { usageOf } from '../backend/stdio/processes/process-usage.ts';
+import { hasAuthentication } from '../config/access/authentication-config.ts';
+import type { GatewayConfig, ServerConfig } from '../config/config.ts';
 import type { ModernServer } from '../modern/modern-server.ts';
 import type { ServerHealth, ServerStatus } from '../ops/health/server-health.ts';
 import { ChildMemory } from '../ops/status/child-memory.ts';
@@ -15,8 +17,6 @@ import { createStatusPage, type StatusPage } from '../ops/status/status-page.ts'
 import type { Readiness } from '../registry/readiness.ts';
 import type { Sessions } from '../registry/sessions.ts';
 import type { Store } from '../store/store.ts';
-import { hasAuthentication } from './configuration/authentication.ts';
-import type { GatewayConfig, ServerConfig } from './configuration/config.ts';
 import type { RunningServer } from './servers.ts';
 import { version } from './version.ts';
 

@@ -1,7 +1,7 @@
+import type { GatewayConfig } from '../config/config.ts';
+import { endpointPathsOf } from '../config/endpoint-paths.ts';
 import type { ServerHealth } from '../ops/health/server-health.ts';
 import type { Era } from '../protocol/revisions.ts';
-import type { GatewayConfig } from './configuration/config.ts';
-import { endpointPathsOf } from './configuration/endpoint-paths.ts';
 import type { ServedServer } from './served-server.ts';
 import type { ServerChanges } from './server-set.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { adviceOn } from '../../src/app/advice.ts';
-import { readConfiguration } from '../../src/app/configuration/config.ts';
+import { readConfiguration } from '../../src/config/config.ts';
 
 /** What is advised on a configuration that is given by arguments: what each is about. */
 function aboutsOf(...args: string[]): string[] {

@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import { expect, it, onTestFinished, vi } from 'vitest';
-import type { GatewayConfig } from '../../src/app/configuration/config.ts';
 import { createConnectedStore, createStore } from '../../src/app/create-store.ts';
+import type { GatewayConfig } from '../../src/config/config.ts';
 import type { Store } from '../../src/store/store.ts';
 import { aRecord } from '../contract/log-writer.ts';
 

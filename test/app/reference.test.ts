@@ -3,9 +3,9 @@ import { describe, expect, it } from 'vitest';
 import { exampleFile, renderConfiguration } from '../../scripts/docs/configuration.ts';
 import { renderErrors } from '../../scripts/docs/errors.ts';
 import { pages } from '../../scripts/docs/pages.ts';
-import { readConfiguration } from '../../src/app/configuration/config.ts';
-import { environmentNameOf, flagOf } from '../../src/app/configuration/option-names.ts';
-import { globalOptions, serverOptions } from '../../src/app/configuration/options.ts';
+import { readConfiguration } from '../../src/config/config.ts';
+import { environmentNameOf, flagOf } from '../../src/config/options/option-names.ts';
+import { globalOptions, serverOptions } from '../../src/config/options/options.ts';
 import { allReasons } from '../../src/protocol/faults.ts';
 
 const root = new URL('../../', import.meta.url);

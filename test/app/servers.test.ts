@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { type GatewayConfig, readConfiguration, type ServerConfig } from '../../src/app/configuration/config.ts';
 import { digestOf, openersOf } from '../../src/app/servers.ts';
+import { type GatewayConfig, readConfiguration, type ServerConfig } from '../../src/config/config.ts';
 
 function read(...argv: string[]): { config: GatewayConfig; server: ServerConfig } {
   const result = readConfiguration({ argv, env: {}, readFile: () => '' });

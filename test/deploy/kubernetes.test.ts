@@ -8,8 +8,8 @@ import type { NetworkPolicy } from 'kubernetes-types/networking/v1.d.ts';
 import type { PodDisruptionBudget } from 'kubernetes-types/policy/v1.d.ts';
 import { describe, expect, it } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
-import { readConfiguration } from '../../src/app/configuration/config.ts';
-import { globalOptions } from '../../src/app/configuration/options.ts';
+import { readConfiguration } from '../../src/config/config.ts';
+import { globalOptions } from '../../src/config/options/options.ts';
 import { root } from '../support/gateway.ts';
 import { type Manifest, typeFaults } from '../support/kubernetes-types.ts';
 

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { questions } from '../../scripts/docs/metric-questions.ts';
-import { globalOptions } from '../../src/app/configuration/options.ts';
+import { globalOptions } from '../../src/config/options/options.ts';
 import { catalogue, type Metric } from '../../src/ops/metrics/catalogue.ts';
 import { createExposition } from '../../src/ops/metrics/exposition.ts';
 import { Metrics } from '../../src/ops/metrics/metrics.ts';

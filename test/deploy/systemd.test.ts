@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { readConfiguration } from '../../src/app/configuration/config.ts';
-import { globalOptions } from '../../src/app/configuration/options.ts';
+import { readConfiguration } from '../../src/config/config.ts';
+import { globalOptions } from '../../src/config/options/options.ts';
 import { root } from '../support/gateway.ts';
 
 /** deploy/systemd: that the unit fits to what the gateway does, and that systemd understands it. */

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { parseAllDocuments } from 'yaml';
-import { readConfiguration } from '../../src/app/configuration/config.ts';
+import { readConfiguration } from '../../src/config/config.ts';
 import { root } from '../support/gateway.ts';
 import { type Manifest, typeFaults } from '../support/kubernetes-types.ts';
 import { has } from './nginx.ts';

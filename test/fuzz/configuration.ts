@@ -1,13 +1,13 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: ${VAR} is what the files hold
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { type ConfigurationSources, readConfiguration } from '../../src/app/configuration/config.ts';
-import type { Fault } from '../../src/app/configuration/fault.ts';
-import { findJsonFault } from '../../src/app/configuration/json-fault.ts';
-import { environmentNameOf, flagOf } from '../../src/app/configuration/option-names.ts';
-import { globalOptions, serverOptions } from '../../src/app/configuration/options.ts';
-import { readServerUrl } from '../../src/app/configuration/server-url.ts';
 import { splitCommand } from '../../src/backend/stdio/launch/split-command.ts';
+import { type ConfigurationSources, readConfiguration } from '../../src/config/config.ts';
+import type { Fault } from '../../src/config/issues.ts';
+import { environmentNameOf, flagOf } from '../../src/config/options/option-names.ts';
+import { globalOptions, serverOptions } from '../../src/config/options/options.ts';
+import { readServerUrl } from '../../src/config/server-url.ts';
+import { findJsonFault } from '../../src/config/sources/json-syntax.ts';
 import { parseRedisUrl } from '../../src/store/redis/connection/redis-url.ts';
 import { anyText, jsonText } from '../support/json-texts.ts';
 import { parses } from '../support/plain-json.ts';

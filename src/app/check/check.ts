@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
+import type { GatewayConfig, ServerConfig } from '../../config/config.ts';
+import { flagOf } from '../../config/options/option-names.ts';
+import type { Environment } from '../../config/sources/environment-variables.ts';
 import type { RedisFindings } from '../../store/redis/diagnose/inspect.ts';
 import { explainTrouble } from '../../store/redis/diagnose/trouble.ts';
 import { type Advice, adviceOn } from '../advice.ts';
-import type { GatewayConfig, ServerConfig } from '../configuration/config.ts';
-import type { Environment } from '../configuration/environment.ts';
-import { flagOf } from '../configuration/option-names.ts';
 import { Unusable } from '../trial.ts';
 import { examine, type Findings } from './examine.ts';
 import { inOrder } from './in-order.ts';

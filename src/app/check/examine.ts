@@ -1,8 +1,8 @@
 import type { BackendEnd, BackendEvents, OpenBackend } from '../../backend/backend.ts';
+import type { GatewayConfig, ServerConfig } from '../../config/config.ts';
+import type { Environment } from '../../config/sources/environment-variables.ts';
 import { probeEra } from '../../modern/era-probe.ts';
 import type { Era } from '../../protocol/revisions.ts';
-import type { GatewayConfig, ServerConfig } from '../configuration/config.ts';
-import type { Environment } from '../configuration/environment.ts';
 import { explainForcedEra } from '../other-era.ts';
 import type { Openers } from '../remote.ts';
 import { openersOf } from '../servers.ts';

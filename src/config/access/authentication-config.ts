@@ -1,0 +1,82 @@
+import type { ApiKey } from '../../auth/api-keys.ts';
+import { type Credentials, credentialHeaders } from '../../protocol/http/client-credentials.ts';
+import type { Message, Report } from '../issues.ts';
+import { credentialsOf } from '../options/client-credential-options.ts';
+import type { GlobalOptions, ServerOptions } from '../options/options.ts';
+import type { ServerAddress } from '../server-url.ts';
+import { type Given, placeOf } from '../sources/given-values.ts';
+
+/** What is configured of who may use the gateway. */
+export type Authentication = Pick<
+  GlobalOptions,
+  'apiKeysFile' | 'authIssuer' | 'proxyIdentityHeader' | 'proxyScopesHeader' | 'trustedProxy'
+> & { readonly apiKeys: readonly ApiKey[] };
+
+/** True if the gateway wants to know who sends a request. A file of keys without a key lets nobody in. */
+export const hasAuthentication = ({ apiKeysFile, apiKeys, authIssuer, proxyIdentityHeader }: Authentication): boolean =>
+  apiKeysFile !== undefined || apiKeys.length > 0 || authIssuer.length > 0 || proxyIdentityHeader !== undefined;
+
+/** Reports what of the authentication would not do what it seems to. */
+export function checkAuthentication(
+  authentication: Authentication,
+  servers: readonly (Pick<ServerOptions, 'forwardHeaders' | 'isolation' | 'credentials'> & {
+    readonly name: string;
+    readonly address?: ServerAddress | undefined;
+  })[],
+  sources: readonly Given[],
+  report: Report,
+): void {
+  const { proxyIdentityHeader, proxyScopesHeader, trustedProxy } = authentication;
+  if ((proxyIdentityHeader === undefined) !== (trustedProxy.length === 0))
+    report(
+      placeOf(sources, 'proxyIdentityHeader', 'trustedProxy'),
+      (nameOf) =>
+        `needs ${nameOf(proxyIdentityHeader === undefined ? 'proxyIdentityHeader' : 'trustedProxy')}: one names the header with the user, the other the proxy that may send it`,
+    );
+  const atScopes = placeOf(sources, 'proxyScopesHeader');
+  if (proxyScopesHeader !== undefined && proxyIdentityHeader === undefined)
+    report(atScopes, (nameOf) => `needs ${nameOf('proxyIdentityHeader')}`);
+  if (proxyScopesHeader !== undefined && proxyScopesHeader === proxyIdentityHeader)
+    report(atScopes, (nameOf) => `must be another header than ${nameOf('proxyIdentityHeader')}`);
+  const isAuthenticated = hasAuthentication(authentication);
+  for (const server of servers) {
+    const { name, forwardHeaders, isolation } = server;
+    const credentials = credentialsOf(server);
+    const fault = credentials && credentialsFault(credentials, isAuthenticated, proxyIdentityHeader);
+    if (fault !== undefined) report(`server ${name}`, fault);
+    if (isAuthenticated && forwardHeaders.includes('authorization'))
+      report(
+        `server ${name}`,
+        (nameOf) =>
+          `has authorization in ${nameOf('forwardHeaders')}, but clients send the gateway's own credentials in it; ${tokenStays}`,
+      );
+    // Credentials tell clients apart as well.
+    if (!isAuthenticated && isolation === 'principal' && credentials?.as !== 'variables')
+      report(
+        `server ${name}`,
+        (nameOf) =>
+          `has ${nameOf('isolation')} principal, which needs authentication: otherwise all clients are the same user`,
+      );
+  }
+}
+
+const tokenStays = 'they must not reach a server, so remove it';
+
+/** What is wrong with what a server gets of its clients, by how these are authenticated. */
+function credentialsFault(
+  credentials: Credentials,
+  isAuthenticated: boolean,
+  proxyIdentityHeader: string | undefined,
+): Message | undefined {
+  const headers = credentialHeaders(credentials);
+  const hasClaim = [...credentials.parts.values()].flat().some(({ kind }) => kind === 'claim');
+  if (hasClaim && !isAuthenticated)
+    return (nameOf) => `has a claim in ${nameOf('credentials')}, which needs authentication of clients`;
+  if (isAuthenticated && headers.includes('authorization'))
+    return (nameOf) =>
+      `has authorization in ${nameOf('credentials')}, but clients send the gateway's own credentials in it; ${tokenStays}`;
+  if (proxyIdentityHeader !== undefined && headers.includes(proxyIdentityHeader.toLowerCase()))
+    return (nameOf) =>
+      `has the header of ${nameOf('proxyIdentityHeader')} in ${nameOf('credentials')}; use {claim:sub}, which is the user that the trusted proxy named`;
+  return undefined;
+}

@@ -1,0 +1,81 @@
+import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
+import { createSecureContext } from 'node:tls';
+import type { ServerCertificate } from '../../http/http-server.ts';
+import type { Message } from '../issues.ts';
+import type { GlobalOptions } from '../options/options.ts';
+
+/** The files of the gateway's own certificate. */
+export type CertificateFiles = Pick<GlobalOptions, 'tlsCert' | 'tlsKey'>;
+
+/** A certificate that can be used, or which option is wrong and why. */
+export type CertificateRead =
+  | { readonly ok: true; readonly certificate: ServerCertificate | undefined }
+  | { readonly ok: false; readonly option: keyof CertificateFiles; readonly message: Message };
+
+const refused = (option: keyof CertificateFiles, message: Message): CertificateRead => ({ ok: false, option, message });
+
+/**
+ * Reads certificate and key, and tries whether they belong together: a wrong pair is found before anybody connects.
+ * @param readFile throws as `readFileSync` does
+ */
+export function readCertificate(
+  { tlsCert, tlsKey }: CertificateFiles,
+  readFile: (path: string) => string,
+): CertificateRead {
+  if (tlsCert === undefined && tlsKey === undefined) return { ok: true, certificate: undefined };
+  if (tlsCert === undefined)
+    return refused('tlsKey', (nameOf) => `needs ${nameOf('tlsCert')}, the certificate of this key`);
+  if (tlsKey === undefined)
+    return refused('tlsCert', (nameOf) => `needs ${nameOf('tlsKey')}, the key of this certificate`);
+  const [cert, key] = [tlsCert, tlsKey].map((path) => textOf(path, readFile));
+  if (cert === undefined || 'code' in cert)
+    return refused('tlsCert', `names a file that cannot be read (${cert?.code})`);
+  if (key === undefined || 'code' in key) return refused('tlsKey', `names a file that cannot be read (${key?.code})`);
+  const leaf = certificateIn(cert.text);
+  if (leaf === undefined) return refused('tlsCert', 'names a file without a PEM certificate');
+  const own = keyIn(key.text);
+  if (own === 'encrypted')
+    return refused(
+      'tlsKey',
+      "names an encrypted key; use a key without a passphrase that only the gateway's user can read",
+    );
+  if (own === undefined) return refused('tlsKey', 'names a file without a PEM private key');
+  if (!leaf.checkPrivateKey(own)) {
+    return refused(
+      'tlsKey',
+      (nameOf) => `does not match the first certificate of ${nameOf('tlsCert')}, which must be the gateway's own`,
+    );
+  }
+  const certificate = { cert: cert.text, key: key.text };
+  try {
+    createSecureContext(certificate);
+  } catch (cause) {
+    return refused('tlsCert', `cannot be used: ${(cause as Error).message}`);
+  }
+  return { ok: true, certificate };
+}
+
+function textOf(path: string, readFile: (path: string) => string): { text: string } | { code: string } {
+  try {
+    return { text: readFile(path) };
+  } catch (error) {
+    return { code: (error as NodeJS.ErrnoException).code ?? 'unknown error' };
+  }
+}
+
+function certificateIn(pem: string): X509Certificate | undefined {
+  try {
+    return new X509Certificate(pem);
+  } catch {
+    return undefined; // that it is none is all there is to say
+  }
+}
+
+function keyIn(pem: string): KeyObject | 'encrypted' | undefined {
+  if (pem.includes('ENCRYPTED')) return 'encrypted'; // RFC 7468, section 11, and the older "Proc-Type: 4,ENCRYPTED"
+  try {
+    return createPrivateKey(pem);
+  } catch {
+    return undefined; // as above; what OpenSSL says of it is of no help
+  }
+}

@@ -1,0 +1,211 @@
+import type { ApiKey } from '../auth/api-keys.ts';
+import { docsPage } from '../util/docs-page.ts';
+import { clearKeysWarning, keyName, readKeysFile, readKeysOfEnvironment } from './access/api-key-sources.ts';
+import { checkAuthentication, hasAuthentication } from './access/authentication-config.ts';
+import { checkAuthorization } from './access/authorization-config.ts';
+import { readCertificate } from './access/certificate-files.ts';
+import { hasDoublePath } from './endpoint-paths.ts';
+import { type Fault, type Report, told } from './issues.ts';
+import { environmentNameOf, flagOf, namesAt } from './options/option-names.ts';
+import { type GlobalOptions, globalOptions, orderedPairs, serverOptions } from './options/options.ts';
+import { quotaWarnings } from './options/quota-options.ts';
+import { readServers, type ServerConfig } from './servers/configured-servers.ts';
+import { type CommandLine, forms, type HelpTopic, helpTopics, readCommandLine } from './sources/command-line.ts';
+import type { FindCommand } from './sources/command-text.ts';
+import { type ConfigFile, readConfigFile } from './sources/config-file.ts';
+import {
+  configFileVariable,
+  type Environment,
+  environmentWarnings,
+  givenByEnvironment,
+} from './sources/environment-variables.ts';
+import { defaultsOf, firstGiven, type Given, placeOf, resolveOptions } from './sources/given-values.ts';
+import type { EntryContext } from './sources/server-entry.ts';
+
+export type { LocalServer, RemoteServer, ServerConfig } from './servers/configured-servers.ts';
+
+/** Everything that is configured, resolved and checked. */
+export interface GatewayConfig extends GlobalOptions {
+  /** At least one; the names are distinct. */
+  readonly servers: readonly ServerConfig[];
+  /** Those of the environment; the others are in `apiKeysFile`, which has been read without a fault. */
+  readonly apiKeys: readonly ApiKey[];
+  /** The name of the server that was the only one when the gateway started: it keeps its paths when others come. */
+  readonly firstServer?: string | undefined;
+}
+
+/** Where a configuration comes from; nothing else is read. */
+export interface ConfigurationSources {
+  /** The arguments after the program's name. */
+  readonly argv: readonly string[];
+  readonly env: Environment;
+  /** The text of a file; throws as `readFileSync` does. */
+  readonly readFile: (path: string) => string;
+  /** True if there is a file of exactly this name: then a command with blanks is not split. */
+  readonly findCommand?: FindCommand;
+}
+
+/** What is to be done, or everything that is wrong. */
+export type Configuration =
+  | { readonly ok: true; readonly command: 'help'; readonly on: HelpTopic }
+  | { readonly ok: true; readonly command: 'version' }
+  | { readonly ok: true; readonly command: 'key'; readonly name: string }
+  | {
+      readonly ok: true;
+      readonly command: 'serve' | 'check' | 'health';
+      readonly config: GatewayConfig;
+      /** What has no effect and was probably meant to have one; for the log. */
+      readonly warnings: readonly string[];
+      /** The file that was read, if one was. */
+      readonly file: string | undefined;
+      /** What `check` finds is to be printed as JSON. */
+      readonly isJson: boolean;
+      /** `health` asks whether the gateway is ready, and not only whether it runs. */
+      readonly asksReady: boolean;
+    }
+  | { readonly ok: false; readonly faults: readonly Fault[] };
+
+/**
+ * Reads the whole configuration: for each option the command line, else the environment, else the file, else the
+ * default. Never throws; all faults are returned at once, and none repeats a value.
+ */
+export function readConfiguration({
+  argv,
+  env,
+  readFile,
+  findCommand = () => false,
+}: ConfigurationSources): Configuration {
+  const faults: Fault[] = [];
+  let hasFile = false;
+  const report: Report = (path, message) => faults.push({ path, message: told(message, namesAt(path, hasFile)) });
+  const context: EntryContext = { env, findCommand, report };
+
+  const line = readCommandLine(argv, report);
+  const { command } = line;
+  if (command === 'help') {
+    if (line.helpOn !== undefined) return { ok: true, command, on: line.helpOn };
+    const message = `has no such topic; use --help, ${helpTopics.map((topic) => `--help ${topic}`).join(', ')}`;
+    return { ok: false, faults: [{ path: '--help', message }] };
+  }
+  if (command === 'version') return { ok: true, command };
+  if (command === 'key') {
+    const { keyFor: name = '' } = line;
+    if (!keyName.safeParse(name).success)
+      report('key', 'must be followed by a user name, such as alice: letters, digits and . _ @ + -');
+    return faults.length > 0 ? { ok: false, faults } : { ok: true, command, name };
+  }
+
+  const fileName = fileNameOf(line, env, report);
+  hasFile = fileName !== undefined;
+  const file = fileName === undefined ? undefined : loadFile(fileName, readFile, context);
+  const sources = [line.given, givenByEnvironment(env), file?.given ?? new Map()];
+  const globals = resolveOptions(globalOptions, sources, defaultsOf(globalOptions), report);
+  checkPairs(globals, sources, report);
+  checkCertificate(globals, sources, readFile, report);
+  const common = resolveOptions(serverOptions, sources, defaultsOf(serverOptions), report);
+  const servers = readServers(line, file, globals.path, common, context);
+  if (faults.length === 0 && hasDoublePath({ ...globals, servers })) {
+    report(
+      placeOf(sources, ...pathOptions),
+      (nameOf) => `gives two endpoints the same path; ${pathOptions.map(nameOf).join(', ')} must differ`,
+    );
+  }
+  const keysOfEnvironment = readKeysOfEnvironment(env, report);
+  const { keys: apiKeys } = keysOfEnvironment;
+  const keysOfFile = checkKeysFile(globals.apiKeysFile, readFile, report);
+  checkAuthentication({ ...globals, apiKeys }, servers, sources, report);
+  const isAuthenticated = hasAuthentication({ ...globals, apiKeys });
+  checkAuthorization({ ...globals, servers }, isAuthenticated, sources, report);
+  if (globals.requireAuth && !isAuthenticated) {
+    report(
+      placeOf(sources, 'requireAuth'),
+      `requires authentication, but none is configured; see ${docsPage('authentication.md')}`,
+    );
+  }
+  if (faults.length > 0) return { ok: false, faults };
+  const isGiven = (key: string): boolean => firstGiven(sources, key) !== undefined;
+  const clearKeys = clearKeysWarning(
+    keysOfEnvironment,
+    servers.filter(({ address }) => address === undefined),
+  );
+  const warnings = [
+    ...environmentWarnings(env),
+    ...quotaWarnings(globals, isAuthenticated, isGiven),
+    ...(keysOfFile?.length === 0 ? [emptyKeysWarning] : []),
+    ...(globals.adminHost === 'off' && (file?.given.has('adminHost') ?? false) ? [adminOffWarning] : []),
+    ...(clearKeys === undefined ? [] : [clearKeys]),
+    ...(globals.hstsMaxAgeS > 0 && globals.tlsCert === undefined ? [hstsWarning] : []),
+  ];
+  const { isJson, asksReady } = line;
+  const adminPort = globals.adminHost === 'off' ? 0 : globals.adminPort;
+  const config = { ...globals, adminPort, servers, apiKeys };
+  return { ok: true, command, config, warnings, file: fileName, isJson, asksReady };
+}
+
+/** The later, the more often they are left as they are. */
+const pathOptions = ['wsPath', 'ssePath', 'messagesPath', 'path'] as const;
+
+/** The file to read; also reports when not exactly one form is given. */
+function fileNameOf(line: CommandLine, env: Environment, report: Report) {
+  const { command, configFile, serverCommand, url, hasStrayWord } = line;
+  const given = [
+    serverCommand !== undefined && '--',
+    url !== undefined && 'a URL',
+    configFile !== undefined && '--config',
+  ].filter((form) => form !== false);
+  if (given.length > 1) report('command line', `has ${given.join(' and ')}; use only one of them`);
+  const isEmpty = given.length === 0 && !hasStrayWord;
+  const fileName = configFile ?? (isEmpty ? env[configFileVariable] || undefined : undefined);
+  // Who asks for the health of a gateway need not name its servers.
+  if (isEmpty && fileName === undefined && command !== 'health') {
+    report('command line', `names no server; use one of these forms:\n${forms.map((form) => `  ${form}`).join('\n')}`);
+  }
+  return fileName;
+}
+
+type ReadFile = ConfigurationSources['readFile'];
+
+function loadFile(name: string, readFile: ReadFile, context: EntryContext): ConfigFile | undefined {
+  const text = textOf(name, readFile, context.report);
+  return text === undefined ? undefined : readConfigFile(text, name, context);
+}
+
+function checkKeysFile(name: string | undefined, readFile: ReadFile, report: Report): readonly ApiKey[] | undefined {
+  const text = name === undefined ? undefined : textOf(name, readFile, report);
+  return name === undefined || text === undefined ? undefined : readKeysFile(text, name, report);
+}
+
+const emptyKeysWarning = `The file of ${flagOf('apiKeysFile')} contains no key, so every request is refused. Create a key with mcp-gangway key.`;
+
+const adminOffWarning = `The operator port is disabled: ${environmentNameOf('adminHost')} is off, as in the image, and overrides the file. Set the address with that variable or with ${flagOf('adminHost')}.`;
+
+const hstsWarning = `${flagOf('hstsMaxAgeS')} has no effect without ${flagOf('tlsCert')}. If a proxy terminates TLS, set the header there.`;
+
+function textOf(name: string, readFile: ReadFile, report: Report): string | undefined {
+  try {
+    return readFile(name);
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : 'unknown error';
+    report(name, code === 'ENOENT' ? 'does not exist' : `is a file that cannot be read (${code})`);
+    return undefined;
+  }
+}
+
+function checkPairs(globals: GlobalOptions, sources: readonly Given[], report: Report): void {
+  for (const [smaller, larger, reason] of orderedPairs) {
+    const given = firstGiven(sources, smaller) ?? firstGiven(sources, larger);
+    if (given !== undefined && (globals[smaller] ?? 0) > (globals[larger] ?? Number.POSITIVE_INFINITY)) {
+      report(given.path, (nameOf) => `${nameOf(smaller)} must not be larger than ${nameOf(larger)}: ${reason}`);
+    }
+  }
+}
+
+function checkCertificate(
+  globals: GlobalOptions,
+  sources: readonly Given[],
+  readFile: ConfigurationSources['readFile'],
+  report: Report,
+): void {
+  const read = readCertificate(globals, readFile);
+  if (!read.ok) report(placeOf(sources, read.option), read.message);
+}

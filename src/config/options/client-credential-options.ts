@@ -1,0 +1,151 @@
+import { z } from 'zod';
+import { type Credentials, parseCredential } from '../../protocol/http/client-credentials.ts';
+import type { Message, Report } from '../issues.ts';
+import { hasHeaders, type ServerAddress } from '../server-url.ts';
+import type { Option } from './option-kinds.ts';
+import { headerFault } from './remote-options.ts';
+
+const entries = z
+  .record(
+    z.string(),
+    z.string({ error: 'must be a string' }).refine((text) => parseCredential(text) !== undefined, {
+      error: 'must contain a header or a claim, such as {header:X-Token} or Bearer {claim:token}, and no other braces',
+    }),
+    { error: 'must be NAME=VALUE on the command line and an object of strings in the file' },
+  )
+  .refine((value) => Object.values(value).every((text) => /^[\x20-\x7e]*$/.test(text)), {
+    error: 'must be visible ASCII on one line',
+  });
+
+/** What a server gets of each of its clients. */
+export const credentialOptions = {
+  credentials: {
+    kind: 'map',
+    schema: entries,
+    default: {},
+    description:
+      'Client credential for a server: NAME={header:X-Token} or NAME={claim:sub}; repeatable. NAME is an environment variable of a STDIO server, or a header of a server at an http(s):// or ws(s):// URL.',
+    bounds: '',
+    inHelp: false,
+  } as Option<Readonly<Record<string, string>>>,
+} as const;
+
+/**
+ * Variables whose values say what code runs, or where it comes from: who may send them may do anything as the server's user.
+ */
+const runsCode =
+  /^(?:PATH|HOME|SHELL|IFS|ENV|BASH_.*|LD_.*|DYLD_.*|NODE_(?:OPTIONS|PATH|EXTRA_CA_CERTS)|NPM_CONFIG_.*|BUN_.*|DENO_.*|YARN_.*|PNPM_.*|PYTHON.*|PIP_.*|UV_.*|PERL.*|RUBY(?:OPT|LIB)|GEM_.*|BUNDLE_.*|LUA_.*|PHP.*|JAVA_TOOL_OPTIONS|_JAVA_OPTIONS|JDK_JAVA_OPTIONS|CLASSPATH|DOTNET_.*|CORECLR_.*|GO(?:PROXY|FLAGS|PATH|ROOT)|CARGO_.*|RUSTUP_.*|DOCKER_.*|CONTAINER_HOST|GCONV_PATH|OPENSSL_(?:CONF|MODULES|ENGINES)|EDITOR|VISUAL|PAGER|BROWSER|GIT_(?:SSH|EXEC|CONFIG|EXTERNAL|PROXY|ASKPASS|EDITOR|PAGER).*|.*_(?:PRELOAD|LIBRARY_PATH))$/i;
+
+/** A server as far as it has to do with this. */
+interface Configured {
+  readonly credentials: Readonly<Record<string, string>>;
+  readonly address?: ServerAddress | undefined;
+  readonly env: Readonly<Record<string, string>>;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly forwardHeaders: readonly string[];
+  readonly warm: number;
+  readonly era: string;
+  readonly isolation: string;
+}
+
+/** What a server gets of its clients, ready for use; undefined for nothing. */
+export function credentialsOf({
+  credentials,
+  address,
+}: Pick<Configured, 'credentials' | 'address'>): Credentials | undefined {
+  const given = Object.entries(credentials);
+  if (given.length === 0) return undefined;
+  const isLocal = address === undefined;
+  const parts = given.map(
+    ([name, text]) => [isLocal ? name : name.toLowerCase(), parseCredential(text) ?? []] as const,
+  );
+  return { as: isLocal ? 'variables' : 'headers', parts: new Map(parts) };
+}
+
+/** True if what one client brings makes the server another one than it is for others. */
+export const asksClients = ({
+  credentials,
+  forwardHeaders,
+}: Pick<Configured, 'credentials' | 'forwardHeaders'>): boolean =>
+  Object.keys(credentials).length > 0 || forwardHeaders.length > 0;
+
+/**
+ * Checks what a server gets of its clients: a process that several share can have the credentials of none.
+ * @param isOwn the option is given for this server; one for all servers is none for those that can be handed nothing
+ * @param path where the server stands
+ * @returns the server as it is to be run
+ */
+export function checkCredentials<T extends Configured>(server: T, isOwn: boolean, path: string, report: Report): T {
+  const { credentials, address, env, headers, forwardHeaders, warm, era, isolation } = server;
+  const names = Object.keys(credentials);
+  if (names.length === 0) return server;
+  if (address !== undefined && !hasHeaders(address)) {
+    if (isOwn)
+      report(
+        path,
+        (nameOf) => `has ${nameOf('credentials')}, which tcp:// and unix:// servers cannot receive; remove them`,
+      );
+    return { ...server, credentials: {} };
+  }
+  const tell = (message: Message | undefined): void => {
+    if (message !== undefined) report(path, message);
+  };
+  if (address === undefined) {
+    for (const name of names) tell(variableFault(name, env));
+    if (era === 'modern') {
+      tell(
+        (nameOf) =>
+          `has ${nameOf('credentials')} and ${nameOf('era')} modern, with which all clients share one process; remove one of them`,
+      );
+    }
+    if (isolation === 'shared') {
+      tell(
+        (nameOf) =>
+          `has ${nameOf('credentials')} and ${nameOf('isolation')} shared, with which all clients share processes; use ${nameOf('isolation')} principal`,
+      );
+    }
+  } else {
+    const own = [...Object.keys(headers), ...forwardHeaders].map((name) => name.toLowerCase());
+    for (const name of names) tell(credentialHeaderFault(name.toLowerCase(), own));
+    if (new Set(names.map((name) => name.toLowerCase())).size < names.length)
+      tell((nameOf) => `has the same header twice in ${nameOf('credentials')}`);
+  }
+  for (const text of Object.values(credentials)) tell(sourceFault(text));
+  if (warm > 0)
+    tell(
+      (nameOf) =>
+        `has ${nameOf('credentials')} and ${nameOf('warm')}, but a spare process has no client yet; set ${nameOf('warm')} to 0`,
+    );
+  return server;
+}
+
+/** Headers that are of the connection, or are secrets of the gateway or of all servers behind one name, and not of this one. */
+function sourceFault(text: string): Message | undefined {
+  for (const part of parseCredential(text) ?? []) {
+    if (part.kind !== 'header') continue;
+    const fault =
+      part.name === 'cookie' ? 'is cookie, which can also contain data for other servers' : headerFault(part.name);
+    if (fault !== undefined) return (nameOf) => `has a value in ${nameOf('credentials')} whose header ${fault}`;
+  }
+  return undefined;
+}
+
+function variableFault(name: string, env: Readonly<Record<string, string>>): Message | undefined {
+  if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name))
+    return (nameOf) => `has a name in ${nameOf('credentials')} that is not a valid environment variable name`;
+  if (runsCode.test(name))
+    return (nameOf) =>
+      `has ${name} in ${nameOf('credentials')}, which controls the code that runs; clients must not set it`;
+  return Object.hasOwn(env, name)
+    ? (nameOf) => `has ${name} both in ${nameOf('env')} and in ${nameOf('credentials')}; remove one of them`
+    : undefined;
+}
+
+function credentialHeaderFault(name: string, own: readonly string[]): Message | undefined {
+  const fault = headerFault(name);
+  if (fault !== undefined) return (nameOf) => `has a name in ${nameOf('credentials')} that ${fault}`;
+  return own.includes(name)
+    ? (nameOf) =>
+        `has ${name} both in ${nameOf('credentials')} and in ${nameOf('headers')} or ${nameOf('forwardHeaders')}; remove one of them`
+    : undefined;
+}

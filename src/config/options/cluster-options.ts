@@ -1,0 +1,61 @@
+import { z } from 'zod';
+import { parseRedisUrl } from '../../store/redis/connection/redis-url.ts';
+import { largestTotalBytes, longestMs, mebibyte, minute, second } from '../units.ts';
+import { file, integer, list, matching, type Option, text } from './option-kinds.ts';
+
+const redisUrl = z.string({ error: 'must be a URL' }).superRefine((url, context) => {
+  try {
+    parseRedisUrl(url);
+  } catch (cause) {
+    context.addIssue({ code: 'custom', message: (cause as Error).message });
+  }
+});
+
+/** Options of what several instances share; a part of `globalOptions`. */
+export const sharedOptions = {
+  redis: text<string | undefined>(undefined, redisUrl, 'URL of the Redis that instances share; also REDIS_URL.', {
+    inHelp: true,
+  }),
+  redisPrefix: text(
+    'gangway',
+    matching(/^[A-Za-z0-9._:-]{1,64}$/, 'must be 1 to 64 letters, digits and . _ : -'),
+    'Prefix of all keys in Redis. Instances with the same prefix share their sessions.',
+  ),
+  redisCa: text<string | undefined>(undefined, file, 'File with the CA certificates (PEM) for a rediss:// server.'),
+  redisCert: text<string | undefined>(
+    undefined,
+    file,
+    'File with the client certificate (PEM) for a rediss:// server.',
+  ),
+  redisKey: text<string | undefined>(undefined, file, 'File with the private key (PEM) of --redis-cert.'),
+  redisTimeoutMs: integer(second, [10, longestMs], 'Time (ms) after which Redis counts as not answering.'),
+  redisWaitMs: integer(
+    5 * second,
+    [1, longestMs],
+    'Time (ms) for which a request waits for Redis before it gets 503. The request has not reached the server then.',
+  ),
+  leaseMs: integer(
+    6 * second,
+    [100, longestMs],
+    "Time (ms) without a lease renewal after which other instances take over an instance's sessions.",
+  ),
+  leaseRenewMs: integer(2 * second, [10, longestMs], 'Interval (ms) between the lease renewals of an instance.'),
+  leaseMarginMs: integer(
+    second,
+    [1, longestMs],
+    'Safety margin (ms): an instance stops sending data that is not in the log this long before its lease expires.',
+  ),
+  recordTtlMs: integer(60 * minute, [1, longestMs], 'Time (ms) for which Redis keeps a session that no instance owns.'),
+  mailboxMaxBytes: integer(
+    64 * mebibyte,
+    [1, largestTotalBytes],
+    'Maximum bytes of messages from other instances that wait for one instance.',
+  ),
+  stateKey: {
+    ...list(
+      matching(/^[^,\s]{32,}$/, 'must be at least 32 characters without commas and blanks'),
+      'Secret that protects the requestState of modern clients, the same on all instances; repeatable. The first encrypts new states, all decrypt. By default, a generated secret, which Redis shares.',
+    ),
+    inHelp: false,
+  },
+} as const satisfies Readonly<Record<string, Option>>;

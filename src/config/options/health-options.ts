@@ -1,0 +1,21 @@
+import { longestMs, second } from '../units.ts';
+import { integer, turnedOn } from './option-kinds.ts';
+
+/** Options that say how a server is probed; a part of `serverOptions`. */
+export const probeOptions = {
+  probeEveryMs: integer(
+    0,
+    [0, longestMs],
+    'Interval (ms) between probes of the server, for /readyz and metrics; 0 disables probes. Each probe of a legacy STDIO server starts a process.',
+  ),
+  probeTimeoutMs: integer(
+    10 * second,
+    [1, longestMs],
+    'Time limit (ms) for the server to answer a probe, including its start.',
+  ),
+  probeFailures: integer(3, [1, 1_000], 'Failed probes in a row after which the server counts as down.'),
+  probeSuccesses: integer(2, [1, 1_000], 'Successful probes in a row after which the server counts as up again.'),
+  probeRequired: turnedOn(
+    'Let /readyz answer 503 while probes report this server as down. Use this if an instance is useless without the server.',
+  ),
+} as const;

@@ -1,0 +1,313 @@
+import { z } from 'zod';
+import type { Era } from '../../protocol/revisions.ts';
+import type { Isolation } from '../../server/isolation.ts';
+import { largestMessageBytes, largestTotalBytes, longestMs, mebibyte, minute, second } from '../units.ts';
+import { authOptions } from './auth-options.ts';
+import { credentialOptions } from './client-credential-options.ts';
+import { sharedOptions } from './cluster-options.ts';
+import { probeOptions } from './health-options.ts';
+import { logOptions } from './log-options.ts';
+import { oauthOptions, scopeOptions } from './oauth-options.ts';
+import { file, integer, list, matching, type Option, systemText, text, turnedOff, turnedOn } from './option-kinds.ts';
+import { resourceOptions } from './process-limit-options.ts';
+import { quotaOptions } from './quota-options.ts';
+import { remoteOptions } from './remote-options.ts';
+
+/**
+ * The table of all options. The command line, the environment names, the keys of the file, `--help` and
+ * `docs/reference/configuration.md` are generated from it. The names have their units (`Ms`, `Bytes`).
+ */
+export type OptionTable = Readonly<Record<string, Option>>;
+
+/** The values of a table's options. */
+export type OptionValues<T extends OptionTable> = {
+  readonly [K in keyof T]: T[K] extends Option<infer V> ? V : never;
+};
+
+export type GlobalOptions = OptionValues<typeof globalOptions>;
+export type ServerOptions = OptionValues<typeof serverOptions>;
+
+const parentDeathSignals = ['SIGTERM', 'SIGKILL', 'off'] as const;
+
+const path = matching(
+  /^(?:\/(?!\.{1,2}(?:\/|$))[A-Za-z0-9._~-]+)+$/,
+  'must begin with /, have only letters, digits and . _ ~ - between slashes, and have no query and no slash at the end',
+).refine((value) => !/^\/(?:healthz|readyz|metrics|\.well-known)(?:\/|$)/.test(value), {
+  error: 'must not begin with /healthz, /readyz, /metrics or /.well-known: the gateway uses these paths itself',
+});
+
+const variables = z
+  .record(z.string(), systemText, {
+    error: 'must be KEY=VALUE on the command line and an object of strings in the file',
+  })
+  .refine((value) => Object.keys(value).every((name) => /^[^=\0]+$/.test(name)), {
+    error: 'has an environment variable with an empty name or a name with =',
+  });
+
+/** Options of the gateway as a whole. */
+export const globalOptions = {
+  host: text(
+    '127.0.0.1',
+    matching(/^[^\s/]+$/, 'must be an IP address or a host name'),
+    'Address to listen on; 0.0.0.0 or :: for all.',
+    { inHelp: true },
+  ),
+  port: integer(8080, [0, 65535], 'Port to listen on; 0 for any free port.', { inHelp: true }),
+  path: text('/mcp', path, 'Endpoint path, after /<name> with several servers.', { inHelp: true }),
+  ssePath: text('/sse', path, 'Path of the event stream for HTTP+SSE (2024-11-05) clients.'),
+  messagesPath: text('/messages', path, 'Path to which HTTP+SSE clients POST messages. Their event stream names it.'),
+  wsPath: text('/ws', path, 'Path for WebSocket clients, with the subprotocol mcp.'),
+  adminPort: integer(
+    9464,
+    [0, 65535],
+    'Operator port: status page, /metrics for Prometheus, /healthz and /readyz. 0 disables the port and all metrics.',
+  ),
+  adminHost: text(
+    '127.0.0.1',
+    matching(/^[^\s/]+$/, 'must be an IP address or a host name'),
+    'Address of the operator port. Use 0.0.0.0 or :: for a Prometheus on another machine or in another container. off disables the port; off is the default in the image.',
+  ),
+  ...logOptions,
+  audit: text<string | undefined>(
+    undefined,
+    file,
+    'Audit log: one JSON line per request, without content. stdout, stderr or a file, which is reopened at SIGHUP.',
+  ),
+  inspect: turnedOn(
+    'Show message contents on the status page, shortened and without apparent credentials. Use this only for a gateway of your own.',
+  ),
+  ...sharedOptions,
+  ...authOptions,
+  ...oauthOptions,
+  allowOrigin: list(
+    matching(
+      /^(?:\*|[a-z][a-z0-9+.-]*:\/\/(?:\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::\d{1,5})?)$/i,
+      'must be * or an origin such as https://app.example.com, without a path',
+    ).toLowerCase(),
+    'Web origin to allow; * for all; repeatable.',
+  ),
+  allowHost: list(
+    matching(
+      /^(?:\*|(?:\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::\d{1,5})?)$/i,
+      'must be * or a host name such as mcp.example.com, with or without a port',
+    ).toLowerCase(),
+    'Host name to allow; * for all; repeatable.',
+  ),
+  tlsCert: text<string | undefined>(
+    undefined,
+    file,
+    "File with the gateway's TLS certificate and its chain (PEM). With a certificate, clients must use https and wss.",
+  ),
+  tlsKey: text<string | undefined>(undefined, file, 'File with the private key of --tls-cert (PEM).'),
+  hstsMaxAgeS: integer(
+    0,
+    [0, 63_072_000],
+    'Seconds for which browsers must use https for every port of this host name (HSTS); 0 sends no such header.',
+  ),
+  maxBodyBytes: integer(4 * mebibyte, [1, largestMessageBytes], 'Maximum size of a request body in bytes.'),
+  connectionIdleMs: integer(
+    75 * second,
+    [1, longestMs],
+    'Time (ms) after which an idle client connection is closed. It should be longer than the idle time of your load balancer.',
+  ),
+  bodyTimeoutMs: integer(
+    30 * second,
+    [1, longestMs],
+    'Time limit (ms) for receiving a request body, and for initialize on a WebSocket.',
+  ),
+  maxDepth: integer(100, [8, 10_000], "Maximum nesting depth of a client's message."),
+  maxSessions: integer(1000, [1, 1_000_000], 'Maximum number of open sessions.', {
+    inHelp: true,
+  }),
+  ...quotaOptions,
+  maxConnections: integer(
+    10_000,
+    [1, 1_000_000],
+    'Maximum number of open client connections. Further connections are closed.',
+  ),
+  sessionIdleMs: integer(
+    30 * minute,
+    [1, longestMs],
+    'Time (ms) after which an idle session ends. Unfinished tasks and open HTTP+SSE streams keep a session.',
+    {
+      inHelp: true,
+    },
+  ),
+  sseLingerMs: integer(
+    60 * second,
+    [1, longestMs],
+    'Time (ms) for which an HTTP+SSE session survives after its stream disconnects. While the stream is open, the session never counts as idle.',
+  ),
+  upgradeAfterMs: integer(
+    100,
+    [0, longestMs],
+    'Time (ms) to wait for an answer before the response becomes an event stream instead of JSON.',
+  ),
+  commitAfterMs: integer(
+    15 * second,
+    [1, longestMs],
+    'Time (ms) after which the response to an unanswered initialize becomes an event stream, so that proxies do not time out.',
+  ),
+  keepAliveMs: integer(15 * second, [1, longestMs], 'Interval (ms) between comments on a silent event stream.'),
+  retryMs: integer(
+    2 * second,
+    [0, longestMs],
+    'Time (ms) that clients should wait before they reconnect. Event streams announce it.',
+  ),
+  streamMaxAgeMs: integer(
+    10 * minute,
+    [1, longestMs],
+    'Time (ms) after which an event stream is closed so that the client resumes it. This removes half-open connections.',
+  ),
+  slowReaderMs: integer(
+    30 * second,
+    [1, longestMs],
+    'Time (ms) for which a client may leave its event stream unread before the stream is closed.',
+  ),
+  cancelGraceMs: integer(
+    5 * second,
+    [0, longestMs],
+    'Time (ms) for a server to end a cancelled request before the gateway ends it with an error.',
+  ),
+  requestIdleMs: integer(10 * minute, [1, longestMs], 'Time limit (ms) for a request without an answer or progress.'),
+  requestMaxMs: integer(
+    6 * 60 * minute,
+    [1, longestMs],
+    'Total time limit (ms) for a request. A session is kept for an unfinished task up to this time.',
+  ),
+  maxCalls: integer(256, [1, 100_000], 'Maximum number of requests in flight per session.'),
+  maxSharedCalls: integer(
+    4096,
+    [1, 1_000_000],
+    'Maximum number of requests in flight, including subscriptions, per server whose process is shared by all clients.',
+  ),
+  drainMs: integer(
+    25 * second,
+    [0, longestMs],
+    'Time (ms) from SIGTERM to the exit of the gateway. Requests in flight may use what the grace periods of servers leave of it.',
+  ),
+  replacedServerMs: integer(
+    60 * minute,
+    [0, longestMs],
+    'Time (ms) for which existing sessions keep the old configuration of a server after its entry in the file changed.',
+  ),
+  logMaxEvents: integer(1000, [1, 1_000_000], 'Maximum number of events stored per session for resuming.'),
+  logMaxBytes: integer(
+    8 * mebibyte,
+    [1, largestTotalBytes],
+    'Maximum bytes of events stored per session for resuming.',
+  ),
+  logTotalMaxBytes: integer(
+    256 * mebibyte,
+    [1, Number.MAX_SAFE_INTEGER],
+    'Maximum bytes of events stored for resuming, all sessions together.',
+  ),
+  logMaxAgeMs: integer(15 * minute, [1, longestMs], 'Time (ms) for which events are stored for resuming.'),
+  maxEventBytes: integer(
+    4 * mebibyte,
+    [1, largestMessageBytes],
+    'Maximum bytes of one event of a stream. A larger message becomes an error in a stream, but is delivered in a JSON answer.',
+  ),
+  maxLineBytes: integer(64 * mebibyte, [1, largestMessageBytes], 'Maximum bytes of one line from a server.'),
+  maxQueuedBytes: integer(
+    16 * mebibyte,
+    [1, largestTotalBytes],
+    'Maximum bytes waiting for a server that does not read its input.',
+  ),
+} as const satisfies OptionTable;
+
+/** Options of one server. Given for the gateway as a whole they hold for every server that does not set its own. */
+export const serverOptions = {
+  warm: integer(0, [0, 100], 'Spare server processes, for fast session starts.', {
+    inHelp: true,
+  }),
+  era: text<Era | 'auto'>(
+    'auto',
+    z.enum(['auto', 'legacy', 'modern'], { error: 'must be auto, legacy or modern' }),
+    'Protocol of the server. legacy: up to 2025-11-25, with initialize. modern: 2026-07-28. auto: detect.',
+    { inHelp: true },
+  ),
+  isolation: text<Isolation | 'auto'>(
+    'auto',
+    z.enum(['auto', 'request', 'principal', 'shared'], { error: 'must be auto, request, principal or shared' }),
+    'Who shares a process of a server. request: nobody; each request without a session gets its own. principal: requests of the same user. shared: everyone. auto: principal with authentication; otherwise request for a legacy server and shared for a modern one. A legacy session at a legacy server always has its own process.',
+  ),
+  poolMax: integer(
+    4,
+    [1, 1_000],
+    'Maximum number of processes of a legacy server for modern clients that declare the same capabilities for input. Use 1 for a stateful server.',
+  ),
+  sessionless: text<'serve' | 'reject'>(
+    'reject',
+    z.enum(['serve', 'reject'], { error: 'must be serve or reject' }),
+    'How to treat a request of a legacy client without a session. reject: require initialize. serve: answer the request in a process that isolation selects.',
+  ),
+  startTimeoutMs: integer(
+    60 * second,
+    [1, longestMs],
+    'Time limit (ms) for a server to answer initialize or server/discover after its start.',
+  ),
+  stdinCloseGraceMs: integer(
+    2 * second,
+    [0, longestMs],
+    'Time (ms) for a server to exit after its stdin is closed, before SIGTERM.',
+  ),
+  terminateGraceMs: integer(
+    3 * second,
+    [0, longestMs],
+    'Time (ms) for a server to exit after SIGTERM, before SIGKILL.',
+  ),
+  parentDeathSignal: text<(typeof parentDeathSignals)[number]>(
+    'SIGTERM',
+    z.enum(parentDeathSignals, { error: `must be one of ${parentDeathSignals.join(', ')}` }),
+    'Signal that the kernel sends to the server when the gateway is killed: SIGTERM, SIGKILL or off. Requires Linux and setpriv.',
+  ),
+  onBackendExit: text<'restore' | 'end'>(
+    'restore',
+    z.enum(['restore', 'end'], { error: 'must be restore or end' }),
+    'What to do with a session whose server process exits. restore: start the process again. end: end the session.',
+  ),
+  rerun: text<'safe' | 'hints'>(
+    'safe',
+    z.enum(['safe', 'hints'], { error: 'must be safe or hints' }),
+    'Requests to repeat after a restore. safe: reads and lists. hints: also tools that the server declares read-only or idempotent.',
+  ),
+  hibernateAfterMs: integer(
+    0,
+    [0, longestMs],
+    'Time (ms) without a client message after which a session stops its process; the next message starts it again. The process loses its state. 0 disables this.',
+  ),
+  cwd: text<string | undefined>(
+    undefined,
+    systemText.min(1, { error: 'must not be empty' }),
+    'Working directory of the server.',
+    { inHelp: true },
+  ),
+  env: {
+    kind: 'map',
+    schema: variables,
+    default: {},
+    description: 'Environment variable of the server, KEY=VALUE; repeatable.',
+    bounds: '',
+    inHelp: true,
+  } as Option<Readonly<Record<string, string>>>,
+  sse: turnedOff('Whether to serve HTTP+SSE (2024-11-05) clients, at --sse-path.'),
+  ws: turnedOff('Whether to serve WebSocket clients, at --ws-path.'),
+  ...probeOptions,
+  ...scopeOptions,
+  ...resourceOptions,
+  ...remoteOptions,
+  ...credentialOptions,
+} as const satisfies OptionTable;
+
+/** Pairs of which the first must not be larger than the second, and why. */
+export const orderedPairs = [
+  ['maxEventBytes', 'logMaxBytes', 'a larger event could never be resumed'],
+  ['requestIdleMs', 'requestMaxMs', 'the time limit without progress would never be reached'],
+  ['maxBodyBytes', 'maxQueuedBytes', 'the gateway would accept messages that it cannot send to a server'],
+  ['maxBodyBytes', 'principalBytes', 'the gateway would accept messages that it can never process'],
+  ['maxBodyBytes', 'maxBytesInFlight', 'the gateway would accept messages that it can never process'],
+  ['logMaxAgeMs', 'recordTtlMs', 'the record of a session would expire before its events'],
+  ['leaseRenewMs', 'leaseMs', 'a lease would expire before its renewal'],
+  ['leaseMarginMs', 'leaseMs', 'a lease would never count as valid'],
+] as const satisfies readonly (readonly [keyof GlobalOptions, keyof GlobalOptions, string])[];

@@ -1,0 +1,115 @@
+import { z } from 'zod';
+import type { TransportChoice } from '../server-url.ts';
+import { longestMs, second } from '../units.ts';
+import { file, integer, list, type Option, text } from './option-kinds.ts';
+
+/** Headers that the transport itself sets, or that decide where a request ends and who it is for. */
+const ownHeaders = new Set([
+  ...['accept', 'accept-encoding', 'cache-control', 'connection', 'content-encoding', 'content-length', 'content-type'],
+  ...[
+    'expect',
+    'host',
+    'keep-alive',
+    'last-event-id',
+    'mcp-method',
+    'mcp-name',
+    'mcp-protocol-version',
+    'mcp-session-id',
+  ],
+  ...['proxy-connection'],
+  ...['te', 'trailer', 'transfer-encoding', 'upgrade', 'sec-websocket-accept', 'sec-websocket-extensions'],
+  ...['sec-websocket-key', 'sec-websocket-protocol', 'sec-websocket-version'],
+]);
+
+const isOwn = (name: string): boolean => ownHeaders.has(name) || name.startsWith('mcp-param-');
+
+/** What a header's name may be (RFC 9110, section 5.6.2), in small letters. */
+const nameForm = /^[!#$%&'*+.^_`|~0-9a-z-]+$/;
+
+const headers = z
+  .record(
+    z.string(),
+    z.string({ error: 'must be a string' }).regex(/^[\x21-\x7e](?:[\x20-\x7e\t]*[\x21-\x7e])?$/, {
+      error: 'must be visible ASCII on one line, and not empty',
+    }),
+    { error: "must be 'Name: value' on the command line and an object of strings in the file" },
+  )
+  .superRefine((value, context) => {
+    const names = Object.keys(value).map((name) => name.toLowerCase());
+    const report = (message: string) => context.addIssue({ code: 'custom', message });
+    if (!names.every((name) => nameForm.test(name))) report('has an invalid header name');
+    if (new Set(names).size < names.length) report('has the same header twice');
+    const own = names.find(isOwn);
+    if (own !== undefined) report(`must not have ${own}, which the gateway sets itself`);
+  });
+
+/** Why a header of this name, in small letters, cannot go on from a client to a server. */
+export function headerFault(name: string): string | undefined {
+  if (!nameForm.test(name)) return 'is not a valid header name';
+  if (isOwn(name)) return `is ${name}, which the gateway sets itself`;
+  return name === 'proxy-authorization' ? `is ${name}, which is only for the next proxy` : undefined;
+}
+
+const forwardHeader = z
+  .string({ error: 'must be the name of a header' })
+  .toLowerCase()
+  .superRefine((name, context) => {
+    const message = headerFault(name);
+    if (message !== undefined) context.addIssue({ code: 'custom', message });
+  });
+
+/** Options of one server that is reached by a URL. */
+export const remoteOptions = {
+  transport: text<TransportChoice>(
+    'auto',
+    z.enum(['auto', 'http', 'sse'], { error: 'must be auto, http or sse' }),
+    'Transport of a server at a URL: http, sse, auto.',
+    { inHelp: true },
+  ),
+  headers: {
+    kind: 'headers',
+    schema: headers,
+    default: {},
+    description: "Header for a server at a URL, 'Name: value'; repeatable.",
+    bounds: '',
+    inHelp: true,
+  } as Option<Readonly<Record<string, string>>>,
+  forwardHeaders: {
+    ...list(
+      forwardHeader,
+      'Client header to forward to a server at an http(s):// or ws(s):// URL, such as Authorization; repeatable.',
+    ),
+    inHelp: false,
+  },
+  upstreamCa: text<string | undefined>(
+    undefined,
+    file,
+    "File with the CA certificates (PEM) for https:// and wss:// servers, instead of the system's.",
+  ),
+  upstreamCert: text<string | undefined>(
+    undefined,
+    file,
+    'File with the client certificate (PEM) for https:// and wss:// servers.',
+  ),
+  upstreamKey: text<string | undefined>(undefined, file, 'File with the private key (PEM) of --upstream-cert.'),
+  connectTimeoutMs: integer(
+    10 * second,
+    [1, longestMs],
+    'Time limit (ms) for connecting to a remote server. For HTTP+SSE it includes the start of the stream, for WebSocket the handshake.',
+  ),
+  endpointTimeoutMs: integer(
+    10 * second,
+    [1, longestMs],
+    'Time limit (ms) for an HTTP+SSE server to name its endpoint after its stream has started.',
+  ),
+  postTimeoutMs: integer(
+    60 * second,
+    [1, longestMs],
+    'Time limit (ms) for an http(s):// server to accept a notification or a response. Requests have the request time limits.',
+  ),
+  upstreamIdleMs: integer(
+    0,
+    [0, longestMs],
+    'Time (ms) for which a stream of an http(s):// server may be silent; 0 for no limit. Use it for servers that send comments.',
+  ),
+} as const;

@@ -1,0 +1,161 @@
+import type { Report } from '../issues.ts';
+import { checkCredentials } from '../options/client-credential-options.ts';
+import { type ServerOptions, serverOptions } from '../options/options.ts';
+import { checkUser } from '../options/process-limit-options.ts';
+import { readServerUrl, type ServerAddress } from '../server-url.ts';
+import type { CommandLine } from '../sources/command-line.ts';
+import { splitWhole } from '../sources/command-text.ts';
+import type { ConfigFile } from '../sources/config-file.ts';
+import { resolveOptions } from '../sources/given-values.ts';
+import type { EntryContext } from '../sources/server-entry.ts';
+import { checkForwarding } from './header-forwarding.ts';
+import { checkHibernation } from './hibernation.ts';
+import { checkIsolation } from './process-sharing.ts';
+import { deriveServerName, nameOfAddress, serverNameFault } from './server-name.ts';
+
+interface NamedServer extends ServerOptions {
+  /** Stands in its endpoint's path and in the logs. */
+  readonly name: string;
+}
+
+/** A STDIO server: how to start it, and its options. */
+export interface LocalServer extends NamedServer {
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly address?: undefined;
+  /** It was given on the command line, and its settings with it. */
+  readonly isOnCommandLine?: true;
+}
+
+/** A server that runs by itself: where it is, and its options. */
+export interface RemoteServer extends NamedServer {
+  readonly address: ServerAddress;
+}
+
+/** One MCP server. */
+export type ServerConfig = LocalServer | RemoteServer;
+
+/**
+ * The servers that are configured: the one of the command line, or those of the file.
+ * @param path of the gateway's endpoints, which no name may stand in the way of
+ * @param common the options that hold for every server that does not set its own
+ */
+export function readServers(
+  line: Pick<CommandLine, 'serverCommand' | 'given' | 'url'>,
+  file: ConfigFile | undefined,
+  path: string,
+  common: ServerOptions,
+  context: EntryContext,
+): ServerConfig[] {
+  return [
+    ...readSingleServer(line, path, common, context),
+    ...readRemoteServer(line.url, path, common, context.report),
+    ...resolveFileServers(file, path, common, context.report),
+  ];
+}
+
+/** Options that a server without a URL has no use for. */
+const remoteOnly = ['transport', 'headers', 'forwardHeaders'];
+
+function readSingleServer(
+  { serverCommand, given }: Pick<CommandLine, 'serverCommand' | 'given'>,
+  path: string,
+  common: ServerOptions,
+  context: EntryContext,
+): ServerConfig[] {
+  if (serverCommand === undefined) return [];
+  for (const key of remoteOnly) {
+    const own = given.get(key);
+    if (own !== undefined) context.report(own.path, 'is only for servers at a URL; remove it');
+  }
+  const [command = '', ...args] = serverCommand;
+  if (command.trim() === '' || command.includes('\0')) {
+    context.report('--', "must be followed by the server's command");
+    return [];
+  }
+  const words = args.length > 0 ? serverCommand : splitWhole(command, '--', context);
+  if (words === undefined) return [];
+  const [first = '', ...rest] = words;
+  checkUser(common, '--', context.report);
+  const name = deriveServerName(words, path);
+  const server: LocalServer = { ...common, name, command: first, args: rest, isOnCommandLine: true };
+  return [checkForClients(server, new Set(['credentials']), '--', context.report)];
+}
+
+function readRemoteServer(
+  url: CommandLine['url'],
+  path: string,
+  common: ServerOptions,
+  report: Report,
+): RemoteServer[] {
+  if (url === undefined) return [];
+  const address = readAddress(url, common, report);
+  if (address === undefined) return [];
+  const server: RemoteServer = { ...common, name: nameOfAddress(address, path), address };
+  return [checkForClients(server, new Set(['forwardHeaders', 'credentials', 'isolation']), url.path, report)];
+}
+
+/**
+ * Checks what of a client goes on to its server.
+ * @param own the options that are given for this server
+ */
+const checkForClients = <T extends ServerConfig>(
+  server: T,
+  own: Pick<ReadonlySet<string>, 'has'>,
+  path: string,
+  report: Report,
+): T => {
+  const forwarding = checkForwarding(server, own.has('forwardHeaders'), path, report);
+  const withCredentials = checkCredentials(forwarding, own.has('credentials'), path, report);
+  const isolated = checkIsolation(withCredentials, own.has('isolation'), path, report);
+  return checkHibernation(isolated, own.has('hibernateAfterMs'), path, report);
+};
+
+function readAddress(
+  { path, text }: { readonly path: string; readonly text: string },
+  { transport, era, upstreamCert, upstreamKey }: ServerOptions,
+  report: Report,
+): ServerAddress | undefined {
+  if ((upstreamCert === undefined) !== (upstreamKey === undefined)) {
+    report(path, (nameOf) => `needs both ${nameOf('upstreamCert')} and ${nameOf('upstreamKey')}, or neither`);
+  }
+  const read = readServerUrl(text, transport);
+  if (!read.ok) {
+    report(path, read.message);
+    return undefined;
+  }
+  const { address } = read;
+  const hasSessionsOnly = address.transport === 'sse' || address.transport === 'ws';
+  if (era === 'modern' && hasSessionsOnly) {
+    report(
+      path,
+      (nameOf) =>
+        `has ${nameOf('era')} modern, but HTTP+SSE and WebSocket exist only in older revisions; use legacy or auto`,
+    );
+  }
+  return address;
+}
+
+function resolveFileServers(
+  file: ConfigFile | undefined,
+  gatewayPath: string,
+  common: ServerOptions,
+  report: Report,
+): ServerConfig[] {
+  return (file?.servers ?? []).flatMap(({ name, path, words, url, given }) => {
+    const fault = serverNameFault(name, gatewayPath);
+    if (fault !== undefined) report(path, fault);
+    const own = resolveOptions(serverOptions, [given], common, report);
+    if (url !== undefined) {
+      const address = readAddress(url, own, report);
+      if (address === undefined) return [];
+      return checkForClients<RemoteServer>({ ...own, name, address }, given, path, report);
+    }
+    if (words === undefined) return [];
+    const [command, ...args] = words;
+    checkUser(own, path, report);
+    // Merged, so that a proxy set for all servers is not lost in one that has a token of its own.
+    const env = { ...common.env, ...own.env };
+    return checkForClients<LocalServer>({ ...own, forwardHeaders: [], env, name, command, args }, given, path, report);
+  });
+}

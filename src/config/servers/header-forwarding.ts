@@ -1,0 +1,44 @@
+import type { Report } from '../issues.ts';
+import type { ServerOptions } from '../options/options.ts';
+import { hasHeaders, type ServerAddress } from '../server-url.ts';
+
+interface Configured extends ServerOptions {
+  readonly address?: ServerAddress | undefined;
+}
+
+/**
+ * Checks which headers of clients go on to a server. A client's `Authorization` may be among them where the gateway does no
+ * authentication of its own; see `checkAuthentication`.
+ * @param isOwn the option is given for this server; one for all servers is none for those that have no headers
+ * @param path where the server stands
+ * @returns the server as it is to be run
+ */
+export function checkForwarding<T extends Configured>(server: T, isOwn: boolean, path: string, report: Report): T {
+  const { forwardHeaders, headers, warm } = server;
+  if (forwardHeaders.length === 0) return server;
+  if (!hasHeaders(server.address)) {
+    if (isOwn)
+      report(
+        path,
+        (nameOf) =>
+          `has ${nameOf('forwardHeaders')}, which is only for servers at http(s):// or ws(s):// URLs; remove it`,
+      );
+    return { ...server, forwardHeaders: [] };
+  }
+  const fixed = Object.keys(headers).map((name) => name.toLowerCase());
+  const both = forwardHeaders.find((name) => fixed.includes(name));
+  if (both !== undefined) {
+    report(
+      path,
+      (nameOf) => `has ${both} both in ${nameOf('headers')} and in ${nameOf('forwardHeaders')}; remove one of them`,
+    );
+  }
+  if (warm > 0) {
+    report(
+      path,
+      (nameOf) =>
+        `has ${nameOf('forwardHeaders')} and ${nameOf('warm')}, but a spare connection has no client yet; set ${nameOf('warm')} to 0`,
+    );
+  }
+  return server;
+}

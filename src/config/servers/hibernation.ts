@@ -1,0 +1,30 @@
+import type { Report } from '../issues.ts';
+import type { ServerOptions } from '../options/options.ts';
+import type { ServerAddress } from '../server-url.ts';
+
+interface Configured extends ServerOptions {
+  readonly address?: ServerAddress | undefined;
+}
+
+/**
+ * Checks whether a server can hibernate: only what the gateway starts holds anything on this machine.
+ * @param isOwn the option is given for this server; one for all servers is none for those that somebody else runs
+ * @returns the server as it is to be run
+ */
+export function checkHibernation<T extends Configured>(server: T, isOwn: boolean, path: string, report: Report): T {
+  const { hibernateAfterMs, address, onBackendExit } = server;
+  if (hibernateAfterMs === 0) return server;
+  if (address !== undefined) {
+    if (isOwn)
+      report(path, (nameOf) => `has ${nameOf('hibernateAfterMs')}, which is only for STDIO servers; remove it`);
+    return { ...server, hibernateAfterMs: 0 };
+  }
+  if (onBackendExit === 'end') {
+    report(
+      path,
+      (nameOf) =>
+        `has ${nameOf('hibernateAfterMs')} and ${nameOf('onBackendExit')} end, but hibernation needs restore; remove one of them`,
+    );
+  }
+  return server;
+}

@@ -1,0 +1,174 @@
+import { type Report, shown } from '../issues.ts';
+import type { Option } from '../options/option-kinds.ts';
+import { flagOf, nearestName } from '../options/option-names.ts';
+import { globalOptions, serverOptions } from '../options/options.ts';
+import { fromText, type Given, type GivenValue } from './given-values.ts';
+
+/** The ways to name servers, for `--help` and for who gave none. */
+export const forms = [
+  'mcp-gangway [options] -- <command> [args…]',
+  'mcp-gangway [options] <url>',
+  'mcp-gangway [options] --config <file>',
+] as const;
+
+/** What can stand behind `--help`: all options, or a command of its own. */
+export const helpTopics = ['all', 'check', 'health', 'key'] as const;
+
+/** What help can be wanted on: the gateway in short, or one of the topics. */
+export type HelpTopic = 'gateway' | (typeof helpTopics)[number];
+
+/** What the arguments say. */
+export interface CommandLine {
+  readonly command: 'serve' | 'check' | 'health' | 'key' | 'help' | 'version';
+  /** What help is wanted on; undefined for a word that is no topic. */
+  readonly helpOn: HelpTopic | undefined;
+  /** The options given, by key. */
+  readonly given: Given;
+  readonly configFile: string | undefined;
+  /** The words after `--`, or undefined if there is no `--`. */
+  readonly serverCommand: readonly string[] | undefined;
+  /** The word that stands where the URL of a remote server does. */
+  readonly url: { readonly path: string; readonly text: string } | undefined;
+  /** What `check` finds is to be printed as JSON. */
+  readonly isJson: boolean;
+  /** `health` asks whether the gateway is ready, and not only whether it runs. */
+  readonly asksReady: boolean;
+  /** The word behind `key`. */
+  readonly keyFor: string | undefined;
+  /** There is a word that is neither an option nor a URL; that was reported. */
+  readonly hasStrayWord: boolean;
+}
+
+const keyOfFlag = new Map(Object.entries({ ...globalOptions, ...serverOptions }).map(([key]) => [flagOf(key), key]));
+const kindOf = new Map(Object.entries({ ...globalOptions, ...serverOptions }).map(([key, { kind }]) => [key, kind]));
+const knownFlags = ['--config', '--json', '--ready', '--help', '--version', ...keyOfFlag.keys()];
+const commands = ['check', 'health', 'key', '--help', '--version'];
+const defaultOf = new Map(
+  Object.entries({ ...globalOptions, ...serverOptions }).map(([key, option]) => [key, option.default]),
+);
+/** True for a flag that turns something on or off. */
+const isSwitch = (flag: string) => kindOf.get(keyOfFlag.get(flag) ?? '') === 'boolean';
+const isKnownFlag = (argument: string) => knownFlags.includes(argument.split('=', 1)[0] ?? '');
+
+/**
+ * Reads the arguments. Not node:util's parseArgs: that one throws at the first fault, or else takes `--host` for the
+ * value of a `--port` before it. Words are not repeated in faults: a stray one may be a secret, or a URL with one.
+ */
+export function readCommandLine(argv: readonly string[], report: Report): CommandLine {
+  const end = argv.indexOf('--');
+  const own = end === -1 ? argv : argv.slice(0, end);
+  const texts = new Map<string, string[]>();
+  const words: number[] = [];
+  let command: CommandLine['command'] = 'serve';
+  let isJson = false;
+  let asksReady = false;
+  let helpOn: HelpTopic | undefined = 'gateway';
+
+  for (let index = 0; index < own.length; index++) {
+    const argument = own[index] ?? '';
+    if ((argument === 'check' || argument === 'health') && words.length === 0 && command === 'serve')
+      command = argument;
+    else if (argument === 'key' && index === 0) command = 'key';
+    else if (!argument.startsWith('-')) words.push(index);
+    else if (argument === '-h' || argument === '--help') {
+      const next = own[index + 1];
+      if (isTopic(next)) helpOn = next;
+      else if (isPlainWord(next)) helpOn = undefined;
+      else if (isTopic(command)) helpOn = command;
+      command = 'help';
+    } else if (argument === '-v' || argument === '--version') command = command === 'help' ? 'help' : 'version';
+    else if (argument === '--json') isJson = true;
+    else if (argument === '--ready') asksReady = true;
+    else {
+      const [flag = '', inline] = argument.split(/=(.*)/s, 2);
+      if (!isKnownFlag(flag)) {
+        report(nameOfUnknown(argument), unknownFlag(flag));
+        if (inline === undefined && isPlainWord(own[index + 1])) index++; // most likely its value, and no second fault
+        continue;
+      }
+      if (isSwitch(flag)) {
+        if (inline !== undefined) report(flag, 'takes no value');
+        texts.set(flag, [...(texts.get(flag) ?? []), String(defaultOf.get(keyOfFlag.get(flag) ?? '') === false)]);
+        continue;
+      }
+      // A next option is not the value; other text with dashes is not repeated as an option, for it may be a secret.
+      const next = inline === undefined ? own[index + 1] : undefined;
+      const value = inline ?? (next?.startsWith('--') ? undefined : next);
+      if (value === undefined || (value === '' && flag === '--config'))
+        report(flag, `needs a value; for a value that begins with --, write ${flag}=…`);
+      else texts.set(flag, [...(texts.get(flag) ?? []), value]);
+      if (next !== undefined && !isKnownFlag(next)) index++;
+    }
+  }
+
+  if (isJson && (command === 'serve' || command === 'health' || command === 'key'))
+    report('--json', 'is only for mcp-gangway check');
+  if (asksReady && (command === 'serve' || command === 'check' || command === 'key'))
+    report('--ready', 'is only for mcp-gangway health');
+  if (command === 'key') {
+    if (words.length > 1 || end !== -1) report('key', 'takes only a name, such as: mcp-gangway key alice');
+  } else if (command !== 'help' && command !== 'version') reportWords(words, own, report);
+  return {
+    command,
+    helpOn,
+    given: givenValues(texts, report),
+    configFile: texts.get('--config')?.[0],
+    serverCommand: end === -1 ? undefined : argv.slice(end + 1),
+    url: firstUrl(words, own),
+    isJson,
+    asksReady,
+    keyFor: command === 'key' ? own[words[0] ?? -1] : undefined,
+    hasStrayWord: words.some((index) => !isUrl(own[index] ?? '')),
+  };
+}
+
+const isTopic = (word: string | undefined): word is HelpTopic => helpTopics.some((topic) => topic === word);
+
+const isPlainWord = (word: string | undefined): boolean => word !== undefined && !word.startsWith('-') && !isUrl(word);
+
+const isUrl = (word: string): boolean => /^[a-z][a-z0-9+.-]*:\/\//i.test(word);
+
+/** Kinds that hold more than one text. */
+const repeatable: ReadonlySet<Option['kind']> = new Set(['list', 'map', 'headers']);
+
+function givenValues(texts: ReadonlyMap<string, string[]>, report: Report): Given {
+  const given = new Map<string, GivenValue>();
+  for (const [flag, values] of texts) {
+    const key = keyOfFlag.get(flag);
+    const kind = key === undefined ? 'string' : (kindOf.get(key) ?? 'string');
+    if (values.length > 1 && !repeatable.has(kind)) report(flag, 'is given more than once; give it once');
+    if (key !== undefined) given.set(key, { path: flag, value: fromText(kind, values) });
+  }
+  return given;
+}
+
+function reportWords(words: readonly number[], own: readonly string[], report: Report): void {
+  for (const [count, index] of words.entries()) {
+    const path = `argument ${index + 1}`;
+    if (count > 0) report(path, "is unexpected; put the server's command and its arguments after --");
+    else if (!isUrl(own[index] ?? '')) report(path, strayWord(own[index] ?? ''));
+  }
+}
+
+/** Most often the command of a server without its `--`, or one of the gateway's own with a mistake in it. */
+function strayWord(word: string): string {
+  const nearest = nearestName(word, commands);
+  return nearest === undefined || nearest === word
+    ? "is not an option or a URL; put the server's command and its arguments after --"
+    : `is not a command or a URL; did you mean ${nearest}? Put the server's command after --`;
+}
+
+function firstUrl(words: readonly number[], own: readonly string[]): CommandLine['url'] {
+  const index = words.find((each) => isUrl(own[each] ?? ''));
+  return index === undefined ? undefined : { path: `argument ${index + 1}`, text: own[index] ?? '' };
+}
+
+/** The name of an unknown option without what may be a value: `-pSECRET`, `--token:SECRET`. */
+function nameOfUnknown(argument: string): string {
+  return shown(/^--[A-Za-z0-9_-]*|^-[!-~]/.exec(argument)?.[0] ?? '-');
+}
+
+function unknownFlag(flag: string): string {
+  const nearest = nearestName(flag, knownFlags);
+  return `is not an option${nearest === undefined ? '; see mcp-gangway --help all' : `; did you mean ${nearest}?`}`;
+}

@@ -1,0 +1,26 @@
+import { splitCommand } from '../../backend/stdio/launch/split-command.ts';
+import type { Report } from '../issues.ts';
+
+/** True if there is a file of exactly this name. */
+export type FindCommand = (name: string) => boolean;
+
+/**
+ * The words of a command that was given as one string: with blanks in it it is split, unless a file has that very name.
+ * Reports a string that cannot be split.
+ */
+export function splitWhole(
+  text: string,
+  path: string,
+  { findCommand, report }: { findCommand: FindCommand; report: Report },
+): [string, ...string[]] | undefined {
+  if (!/\s/.test(text) || findCommand(text)) return [text];
+  const split = splitCommand(text);
+  if (!split.ok) {
+    report(path, split.message);
+    return undefined;
+  }
+  const [command, ...args] = split.argv;
+  if (command !== undefined && command !== '') return [command, ...args];
+  report(path, 'must not be empty');
+  return undefined;
+}

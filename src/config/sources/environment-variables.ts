@@ -1,0 +1,47 @@
+import { environmentNameOf, nearestName } from '../options/option-names.ts';
+import { globalOptions, serverOptions } from '../options/options.ts';
+import { fromText, type Given } from './given-values.ts';
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Names the file as `--config` does. */
+export const configFileVariable = 'GANGWAY_CONFIG';
+
+/** What hosting platforms call the URL of a Redis; the same as `--redis`. */
+const redisVariable = 'REDIS_URL';
+
+/** API keys, as `name:sha256:hash` or `name:key`, separated by commas. There is no such flag: other users of a machine see its arguments. */
+export const apiKeysVariable = 'GANGWAY_API_KEYS';
+
+const options = Object.entries({ ...globalOptions, ...serverOptions });
+
+/** The options that the environment gives. An empty variable counts as not set, as compose files leave them. */
+export function givenByEnvironment(env: Environment): Given {
+  return new Map(
+    options.flatMap(([key, { kind }]) => {
+      const own = environmentNameOf(key);
+      const name = key === 'redis' && !env[own] ? redisVariable : own;
+      const text = env[name];
+      if (text === undefined || text === '') return [];
+      const separator = kind === 'map' ? ',' : kind === 'headers' ? '\n' : undefined;
+      const texts = separator === undefined ? [text] : text.split(separator);
+      return [[key, { path: name, value: fromText(kind, texts) }]];
+    }),
+  );
+}
+
+/** What in the environment probably does not do what was meant. Names only, never values. */
+export function environmentWarnings(env: Environment): string[] {
+  const known = new Set([configFileVariable, apiKeysVariable, ...options.map(([key]) => environmentNameOf(key))]);
+  // Only near misses: Kubernetes sets GANGWAY_SERVICE_HOST and the like by itself where a service is named gangway.
+  return Object.keys(env).flatMap((name) => {
+    if (!name.startsWith('GANGWAY_') || known.has(name)) return [];
+    const nearest = nearestName(
+      name.slice('GANGWAY_'.length),
+      [...known].map((each) => each.slice('GANGWAY_'.length)),
+    );
+    return nearest === undefined
+      ? []
+      : [`The environment variable ${name} has no effect: it is not an option. Did you mean GANGWAY_${nearest}?`];
+  });
+}

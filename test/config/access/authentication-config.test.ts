@@ -1,0 +1,243 @@
+import { describe, expect, it } from 'vitest';
+import { makeKey } from '../../../src/app/make-key.ts';
+import { digestOfKey } from '../../../src/auth/api-keys.ts';
+import { readKeysFile } from '../../../src/config/access/api-key-sources.ts';
+import { hasAuthentication } from '../../../src/config/access/authentication-config.ts';
+import { readConfiguration } from '../../../src/config/config.ts';
+import { isolationOf } from '../../../src/config/servers/process-sharing.ts';
+
+const secret = 'correct-horse-battery-staple-0123456789';
+const sha256 = digestOfKey(secret);
+
+interface Given {
+  readonly argv?: readonly string[];
+  readonly env?: Record<string, string>;
+  readonly files?: Record<string, unknown>;
+}
+
+const read = ({ argv = [], env = {}, files = {} }: Given) =>
+  readConfiguration({
+    argv: argv.includes('--') || argv.some((word) => word.includes('://')) ? argv : [...argv, '--', 'x'],
+    env,
+    readFile(path) {
+      const file = files[path];
+      if (file === undefined) throw Object.assign(new Error(path), { code: 'ENOENT' });
+      return typeof file === 'string' ? file : JSON.stringify(file);
+    },
+  });
+
+const faultsOf = (given: Given) => {
+  const result = read(given);
+  return result.ok ? [] : result.faults.map(({ path, message }) => `${path} ${message}`);
+};
+
+const configOf = (given: Given) => {
+  const result = read(given);
+  if (!result.ok || !('config' in result)) throw new Error(JSON.stringify(result));
+  return result.config;
+};
+
+const keysFile = (keys: unknown) => ({ argv: ['--api-keys', 'keys.json'], files: { 'keys.json': keys } });
+
+describe('authentication', () => {
+  it.each<[string, Given, boolean]>([
+    ['nothing', {}, false],
+    ['a file of keys', keysFile([{ name: 'alice', sha256 }]), true],
+    ['a file of no keys: nobody is let in', keysFile([]), true],
+    ['keys in the environment', { env: { GANGWAY_API_KEYS: `alice:${secret}` } }, true],
+    ['a proxy', { argv: ['--proxy-identity-header', 'X-User', '--trusted-proxy', '10.0.0.0/8'] }, true],
+  ])('is configured by %s: %#', (_what, given, isConfigured) => {
+    expect(hasAuthentication(configOf(given))).toBe(isConfigured);
+  });
+
+  it('makes users be kept apart on legacy servers, unless something else is said', () => {
+    expect([isolationOf('auto', true), isolationOf('auto', false), isolationOf('shared', true)]).toEqual([
+      'principal',
+      'request',
+      'shared',
+    ]);
+  });
+
+  it('[S04] and forwarding of Authorization exclude each other, for each server', () => {
+    const argv = ['--forward-header', 'Authorization', 'https://x.example/mcp'];
+    expect(faultsOf({ argv })).toEqual([]);
+    for (const given of [{ env: { GANGWAY_API_KEYS: `alice:${secret}` } }, { env: {}, ...keysFile([]) }]) {
+      const files = 'files' in given ? given.files : {};
+      const all = 'argv' in given ? [...given.argv, ...argv] : argv;
+      expect(faultsOf({ argv: all, env: given.env, files })).toEqual([
+        expect.stringMatching(/^server .*authorization in --forward-header.*must not reach a server, so remove it$/),
+      ]);
+    }
+    const proxy = ['--proxy-identity-header', 'x-user', '--trusted-proxy', '::1', ...argv];
+    expect(faultsOf({ argv: proxy })).toHaveLength(1);
+  });
+
+  it.each<[string, readonly string[], RegExp]>([
+    ['isolation by principals without principals', ['--isolation', 'principal'], /needs authentication/],
+    ['an identity header from anywhere', ['--proxy-identity-header', 'x-user'], /needs --trusted-proxy/],
+    ['a trusted proxy without a header', ['--trusted-proxy', '::1'], /needs --proxy-identity-header/],
+    ['a scopes header alone', ['--proxy-scopes-header', 'x-scopes'], /needs --proxy-identity-header/],
+    [
+      'one header for both',
+      ['--proxy-identity-header', 'x-user', '--proxy-scopes-header', 'X-User', '--trusted-proxy', '::1'],
+      /another header/,
+    ],
+    [
+      'a header with a meaning',
+      ['--proxy-identity-header', 'Authorization', '--trusted-proxy', '::1'],
+      /another meaning/,
+    ],
+    ['a proxy by name', ['--proxy-identity-header', 'x-user', '--trusted-proxy', 'proxy'], /IP address or a network/],
+  ])('refuses %s', (_what, argv, message) => {
+    expect(faultsOf({ argv })).toEqual(expect.arrayContaining([expect.stringMatching(message)]));
+  });
+});
+
+describe('a file of API keys', () => {
+  const readKeys = (text: string) => {
+    const faults: string[] = [];
+    const keys = readKeysFile(text, 'keys.json', (path, message) => faults.push(`${path} ${message}`));
+    return { keys, faults };
+  };
+
+  it('holds names, hashes, times and scopes', () => {
+    const text = JSON.stringify([
+      { name: 'alice', sha256: sha256.toUpperCase() },
+      {
+        name: 'ci@example.com',
+        sha256: digestOfKey('2'),
+        expires: '2027-01-31T00:00:00+01:00',
+        scopes: ['read', 'a:b'],
+      },
+    ]);
+    expect(readKeys(`\uFEFF${text}`)).toEqual({
+      keys: [
+        { name: 'alice', sha256, expiresAtMs: undefined, scopes: undefined },
+        {
+          name: 'ci@example.com',
+          sha256: digestOfKey('2'),
+          expiresAtMs: Date.parse('2027-01-30T23:00:00Z'),
+          scopes: ['read', 'a:b'],
+        },
+      ],
+      faults: [],
+    });
+  });
+
+  it.each<[string, unknown, string]>([
+    ['no list', { alice: sha256 }, 'keys.json: the file must be a JSON list of objects with name and sha256'],
+    ['a key itself', [{ name: 'alice', key: secret }], 'keys.json: [0]'],
+    ['no hash', [{ name: 'alice', sha256: secret }], 'keys.json: [0].sha256 must be 64 hexadecimal digits'],
+    ['[A05] no name', [{ name: '', sha256 }], 'keys.json: [0].name must be 1 to 128'],
+    [
+      'a time that is none',
+      [{ name: 'a', sha256, expires: 'tomorrow' }],
+      'keys.json: [0].expires must be a time such as',
+    ],
+    ['a day', [{ name: 'a', sha256, expires: '2027-01-31' }], 'keys.json: [0].expires must be a time such as'],
+    ['scopes in one text', [{ name: 'a', sha256, scopes: 'a b' }], 'keys.json: [0].scopes must be a list'],
+    ['a scope with a blank', [{ name: 'a', sha256, scopes: ['a b'] }], 'keys.json: [0].scopes[0] must be a scope'],
+    [
+      'one key twice',
+      [
+        { name: 'a', sha256 },
+        { name: 'b', sha256 },
+      ],
+      'keys.json has the key of b more than once',
+    ],
+  ])('with %s is refused with its place, and never with a value', (_what, value, expected) => {
+    const { keys, faults } = readKeys(JSON.stringify(value));
+    expect(keys).toBeUndefined();
+    expect(faults.join('\n')).toContain(expected);
+    expect(faults.join('\n')).not.toContain(secret);
+  });
+
+  it('that is no JSON, or is not there, is refused by the configuration', () => {
+    expect(readKeys('[{').faults).toEqual([expect.stringMatching(/^keys\.json:1:3 is not valid JSON/)]);
+    expect(faultsOf({ argv: ['--api-keys', 'none.json'] })).toEqual(['none.json does not exist']);
+    expect(faultsOf(keysFile('{}'))).toHaveLength(1);
+  });
+});
+
+describe('API keys in the environment', () => {
+  it('are hashed at once', () => {
+    const config = configOf({ env: { GANGWAY_API_KEYS: `alice:${secret}, bob:${secret}2==` } });
+    expect(config.apiKeys).toEqual([
+      { name: 'alice', sha256 },
+      { name: 'bob', sha256: digestOfKey(`${secret}2==`) },
+    ]);
+    expect(JSON.stringify(config)).not.toContain(secret);
+  });
+
+  it.each([secret, `:${secret}`, 'alice:', 'alice:short', `alice:${secret} x`, `a b:${secret}`, 'x:y:z', ','])(
+    'are refused, and not repeated: %j',
+    (text) => {
+      const faults = faultsOf({ env: { GANGWAY_API_KEYS: text } });
+      expect(faults[0]).toMatch(/^GANGWAY_API_KEYS\[0\] must be name:sha256:hash, .* or name:key/);
+      expect(faults.join()).not.toContain(secret);
+    },
+  );
+
+  it('[S-08] can be hashes, as mcp-gangway key prints them', () => {
+    const { key, variable } = makeKey('carol');
+    const config = configOf({ env: { GANGWAY_API_KEYS: `${variable},bob:SHA256:${sha256}`.replace('SHA', 'sha') } });
+    expect(config.apiKeys).toEqual([
+      { name: 'carol', sha256: digestOfKey(key) },
+      { name: 'bob', sha256 },
+    ]);
+    expect(variable).not.toContain(key);
+  });
+
+  it.each([`alice:sha256:${'0'.repeat(63)}`, `alice:sha256:${'g'.repeat(64)}`, `alice:sha512:${'0'.repeat(64)}`])(
+    '[S-08] are refused where the hash is none: %j',
+    (text) => {
+      expect(faultsOf({ env: { GANGWAY_API_KEYS: text } })[0]).toMatch(/^GANGWAY_API_KEYS\[0\] must be name:sha256/);
+    },
+  );
+
+  const hashed = `alice:sha256:${sha256}`;
+  const local = { command: 'x' };
+  const apart = { command: 'x', uid: 1234, gid: 1234 };
+  const remote = { url: 'https://example.com/mcp' };
+  it.each([
+    ['keys in clear beside STDIO servers', `alice:${secret}`, { tickets: local, remote }, 'environment: tickets. Use'],
+    ['one key in clear', `${hashed},bob:${secret}`, { a: local, b: local }, 'environment: a, b. Use'],
+    ['hashes alone', hashed, { tickets: local }, undefined],
+    ['keys in clear beside remote servers alone', `alice:${secret}`, { remote }, undefined],
+    ['keys in clear beside servers with a user of their own', `alice:${secret}`, { apart }, undefined],
+  ])('[S-08] %s: the start warns of who can read them, or of nothing', (_, text, mcpServers, warning) => {
+    const read = readConfiguration({
+      argv: ['--config', 'c.json'],
+      env: { GANGWAY_API_KEYS: text },
+      readFile: () => JSON.stringify({ mcpServers }),
+    });
+    const warnings = 'warnings' in read ? read.warnings.filter((each) => each.includes('plain keys')) : ['faults'];
+    expect(warnings).toEqual(warning === undefined ? [] : [expect.stringContaining(warning)]);
+    expect(JSON.stringify(warnings)).not.toContain(secret);
+  });
+
+  it('cannot be given on the command line, where other users see them', () => {
+    expect(faultsOf({ argv: ['--api-key', `alice:${secret}`] })).toEqual([expect.stringContaining('is not an option')]);
+  });
+});
+
+describe('mcp-gangway key', () => {
+  const keyFor = (...argv: string[]) => readConfiguration({ argv, env: {}, readFile: () => '' });
+
+  it('makes a key for a name, whose entry the file takes', () => {
+    expect(keyFor('key', 'alice')).toEqual({ ok: true, command: 'key', name: 'alice' });
+    const { key, entry } = makeKey('alice');
+    expect(key).toMatch(/^mcpgw_[A-Za-z0-9_-]{43}$/);
+    expect(entry).not.toContain(key);
+    const keys = readKeysFile(`[${entry}]`, 'x', () => undefined);
+    expect(keys).toMatchObject([{ name: 'alice', sha256: digestOfKey(key) }]);
+    expect(makeKey('alice').key).not.toBe(key);
+  });
+
+  it.each([[['key']], [['key', '']], [['key', 'a b']], [['key', 'a', 'b']], [['key', 'a', '--', 'x']]])(
+    '%j is a fault',
+    (argv) => {
+      expect(keyFor(...argv)).toMatchObject({ ok: false });
+    },
+  );
+});

@@ -1,0 +1,40 @@
+import { describe, expect, it } from 'vitest';
+import { readConfiguration } from '../../../src/config/config.ts';
+
+const read = (argv: readonly string[], env: Record<string, string> = {}) => {
+  const result = readConfiguration({ argv: [...argv, '--', 'x'], env, readFile: () => '' });
+  if (result.ok && !('config' in result)) throw new Error(result.command);
+  return result;
+};
+const warningsOf = (argv: readonly string[], env?: Record<string, string>) => {
+  const result = read(argv, env);
+  return result.ok ? result.warnings : result.faults;
+};
+
+describe('quotas', () => {
+  it('are not there unless they are given', () => {
+    const result = read([]);
+    if (!result.ok) throw new Error(JSON.stringify(result));
+    const given = Object.entries(result.config).filter(([key]) => /^principal|^max(Starts|Requests|Bytes)/.test(key));
+    expect(given.filter(([, value]) => value !== undefined)).toEqual([['principalRequestBurst', 50]]);
+    expect(given).toHaveLength(10);
+  });
+
+  it('of users without authentication are warned of, all in one', () => {
+    const limits = ['--principal-sessions', '5', '--principal-bytes', '9999999'];
+    expect(warningsOf(limits)).toEqual([
+      'Without authentication the gateway cannot tell users apart, so these options have no effect: --principal-sessions, --principal-bytes.',
+    ]);
+    expect(warningsOf(limits, { GANGWAY_API_KEYS: `alice:sha256:${'0'.repeat(64)}` })).toEqual([]);
+    expect(warningsOf(['--max-requests-per-s', '5', '--max-starts-per-minute', '5'])).toEqual([]);
+  });
+
+  it.each(['principal-bytes', 'max-bytes-in-flight'])('have room for the largest body: --%s', (name) => {
+    const result = read([`--${name}`, '1000']);
+    if (result.ok) throw new Error('taken');
+    expect(result.faults).toEqual([
+      { path: `--${name}`, message: expect.stringContaining('--max-body-bytes must not be larger') },
+    ]);
+    expect(read([`--${name}`, '1000', '--max-body-bytes', '1000']).ok).toBe(true);
+  });
+});

@@ -1,0 +1,44 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: ${VAR} is what the files hold
+import { describe, expect, it } from 'vitest';
+import { type Fault, type Report, told } from '../../../src/config/issues.ts';
+import { expandVariables } from '../../../src/config/sources/expand-variables.ts';
+
+const env = { HOME: '/home/me', EMPTY: '', LOOP: '$' + '{HOME}' };
+
+function expand(value: unknown) {
+  const faults: Fault[] = [];
+  const report: Report = (path, message) => faults.push({ path, message: told(message, (key) => key) });
+  return { value: expandVariables(value, 'f: x', env, report), faults };
+}
+
+describe('expandVariables', () => {
+  it.each([
+    ['${HOME}/bin', '/home/me/bin'],
+    ['${NONE:-b c}', 'b c'],
+    ['${NONE:-}', ''],
+    ['${EMPTY:-d}', 'd'],
+    ['${EMPTY}', ''],
+    ['${HOME:-d}', '/home/me'],
+    ['${LOOP}', '${HOME}'],
+    ['$HOME ${} ${1} ${a-b} ${', '$HOME ${} ${1} ${a-b} ${'],
+  ])('%s → %s', (text, expanded) => {
+    expect(expand(text)).toEqual({ value: expanded, faults: [] });
+  });
+
+  it('expands the strings of lists and the values of objects, nothing else', () => {
+    const value = { list: expand(['${HOME}', 1]).value, object: expand({ '${HOME}': '${HOME}', n: null }).value };
+    expect(value).toEqual({ list: ['/home/me', 1], object: { '${HOME}': '/home/me', n: null } });
+    expect([expand(5).value, expand(null).value, expand(true).value]).toEqual([5, null, true]);
+  });
+
+  it('names the place and the variable that is not set', () => {
+    expect(expand(['a', '${NONE} ${NADA}']).faults).toEqual([
+      { path: 'f: x[1]', message: 'the environment variable NONE is not set; set it, or write ${NONE:-default}' },
+      { path: 'f: x[1]', message: 'the environment variable NADA is not set; set it, or write ${NADA:-default}' },
+    ]);
+  });
+
+  it.each(['${input:token}', '${env:TOKEN}', '${VAR:?why}'])('%s is refused rather than passed on', (text) => {
+    expect(expand(text).faults).toHaveLength(1);
+  });
+});
