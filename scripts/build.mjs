@@ -24,5 +24,5 @@ await build({
 });
 // Where the code that reads them is: what is split off lies beside `main.js`.
 cpSync('src/store/redis/scripts', 'dist/scripts', { recursive: true });
-cpSync('src/ops/status/page', 'dist/page', { recursive: true });
+cpSync('src/console/page', 'dist/page', { recursive: true });
 chmodSync('dist/main.js', 0o755);

@@ -2,6 +2,8 @@ import type { Logger } from 'pino';
 import { isLoopback } from '../auth/origin-rules.ts';
 import { hasAuthentication } from '../config/access/authentication-config.ts';
 import type { GatewayConfig } from '../config/config.ts';
+import type { StatusPage } from '../console/console.ts';
+import { isStatusPath } from '../console/console-paths.ts';
 import type { ServerCertificate } from '../http/http-server.ts';
 import { type AdminServer, startAdminServer } from '../ops/admin/admin-server.ts';
 import { createMetricsEndpoint } from '../ops/admin/metrics-endpoint.ts';
@@ -9,8 +11,6 @@ import { type HealthOptions, healthEndpoints } from '../ops/health/endpoints.ts'
 import type { Exposition } from '../ops/metrics/exposition.ts';
 import { type InstanceState, watchInstance } from '../ops/metrics/instance-metrics.ts';
 import type { Metrics } from '../ops/metrics/metrics.ts';
-import { isStatusPath } from '../ops/status/paths.ts';
-import type { StatusPage } from '../ops/status/status-page.ts';
 import { docsPage } from '../util/docs-page.ts';
 
 /** What the server for operators shows. */

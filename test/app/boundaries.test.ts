@@ -5,11 +5,11 @@ import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 
 import type { Backend, BackendEnd, BackendEvents } from '../../src/backend/backend.ts';
 import { contained } from '../../src/backend/contain-faults.ts';
 import { OwnerDesk } from '../../src/cluster/forward/owner-endpoint.ts';
+import { Flow } from '../../src/console/record/message-tap.ts';
 import { createWebServer } from '../../src/http/http-server.ts';
 import { readPosted } from '../../src/http/pipeline/read-messages.ts';
 import { respondWithJson } from '../../src/http/respond.ts';
 import { createFaultReporter, shownFault } from '../../src/ops/fault-log.ts';
-import { Flow } from '../../src/ops/status/flow.ts';
 import { Sweep } from '../../src/registry/sweep.ts';
 import { Router } from '../../src/session/requests/attribution.ts';
 import { createRedisChanges, type RedisChangesParts } from '../../src/store/redis/shared/redis-changes.ts';

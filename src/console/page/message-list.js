@@ -1,0 +1,103 @@
+import { endSession } from './actions.js';
+import { h, setText, showList } from './dom.js';
+import { bytes, duration, time } from './formats.js';
+
+/** More messages are not kept in the page. */
+const maxShown = 200;
+
+const passing = 'Messages appear here as they pass, from now on';
+const inspected = 'with what they say (--inspect).';
+const notInspected = 'without what they say; start the gateway with --inspect to see that.';
+
+/** The messages of one session as they pass, newest first. */
+export function createFlow(live, { inspects }) {
+  const title = h('h2', { id: 'flow-title', tabindex: '-1' });
+  const about = h('p.muted');
+  const rows = h('ol.rows.flow', { 'aria-labelledby': 'flow-title', tabindex: '0' });
+  const waiting = h('p.muted');
+  const end = h('button', { type: 'button', onclick: () => endSession(current) }, 'End session…');
+  const element = h(
+    'section.card',
+    { 'aria-labelledby': 'flow-title', hidden: true },
+    h(
+      'div.heading',
+      {},
+      h('div', {}, title, about),
+      h('div.buttons', {}, end, h('a.button', { href: '#sessions' }, 'Close')),
+    ),
+    waiting,
+    rows,
+  );
+  let current = { server: '', session: '' };
+  let isHere = true;
+  let shown = [];
+  let numbered = 0;
+  const draw = () => {
+    waiting.hidden = shown.length > 0;
+    setText(waiting, isHere ? `${passing}, ${inspects ? inspected : notInspected}` : 'No message of it passes here.');
+    end.hidden = !isHere;
+    showList(rows, shown, ({ number }) => number, createMessage);
+  };
+  live.on('flow', ({ server, session, messages, skipped }) => {
+    if (server !== current.server || session !== current.session) return;
+    const news = messages.map((message) => ({ ...message, number: numbered++ }));
+    if (skipped > 0) news.push({ number: numbered++, skipped });
+    shown = [...news.toReversed(), ...shown].slice(0, maxShown);
+    draw();
+  });
+  live.on('watched', ({ server, session, found }) => {
+    if (server !== current.server || session !== current.session) return;
+    isHere = found !== undefined;
+    setText(about, saidOf(server, found));
+    draw();
+  });
+  return {
+    element,
+    /** Watches this session; undefined for none. */
+    show(server = '', session = '') {
+      if (server === current.server && session === current.session) return;
+      current = { server, session };
+      isHere = true;
+      shown = [];
+      draw();
+      element.hidden = session === '';
+      setText(title, session === '' ? '' : `Session ${session}`);
+      setText(about, server);
+      live.wish(current);
+    },
+  };
+}
+
+/** What is known of a session; nothing is if it is not on this instance (any more). */
+function saidOf(server, found) {
+  if (found === undefined) return `${server} · has ended, or went to another instance`;
+  const { revision, upMs, pid, isHibernating } = found;
+  const process = isHibernating ? ' · hibernates, without a process' : pid === undefined ? '' : ` · pid ${pid}`;
+  return `${server} · ${revision} · started ${duration(upMs)} ago${process}`;
+}
+
+function createMessage(message) {
+  if (message.skipped !== undefined) {
+    const text = `${message.skipped} more passed in that moment and are not shown.`;
+    return { element: h('li.muted', {}, text), update: () => undefined };
+  }
+  const { at, from, kind, method, size, ms, isError, text } = message;
+  const isClient = from === 'client';
+  const what =
+    kind === 'response' ? `${isError ? 'error' : 'result'}${method ? ` of ${method}` : ''}` : (method ?? kind);
+  const element = h(
+    'li',
+    {},
+    h('time', { datetime: new Date(at).toISOString() }, time(at)),
+    h(
+      'span',
+      { class: isClient ? 'way' : 'way back' },
+      isClient ? '→' : '←',
+      h('span.unseen', {}, isClient ? 'to the server' : 'to the client'),
+    ),
+    h('span', { class: isError ? 'bad' : undefined }, what),
+    h('span.muted.figure', {}, ms === undefined ? bytes(size) : `${bytes(size)} · ${duration(ms)}`),
+    text === undefined ? undefined : h('details', {}, h('summary', {}, 'Content'), h('pre', { tabindex: '0' }, text)),
+  );
+  return { element, update: () => undefined };
+}

@@ -1,0 +1,144 @@
+import type { Readiness } from '../../registry/readiness.ts';
+import { type BackendOwner, keyOf } from '../record/backend-owner.ts';
+import type { StatusRecord } from '../record/console-record.ts';
+import type { InstanceSummary, Instances } from './known-instances.ts';
+import {
+  type BackendsOf,
+  type ChildView,
+  type LookedAtSession,
+  type ServerHealthView,
+  type ServerView,
+  type SessionView,
+  type Snapshot,
+  showChildren,
+  showSession,
+  showSessions,
+} from './snapshot.ts';
+
+/** A server as it is known outside of the record. */
+export interface LookedAtServer {
+  readonly name: string;
+  readonly transport: string;
+  readonly era: string;
+  readonly health: ServerHealthView;
+  /** What modern clients have in flight at the process that they share: calls, and streams of subscriptions. */
+  readonly shared: { readonly calls: number; readonly streams: number };
+}
+
+/** What is looked at. */
+export interface LookParts {
+  readonly record: StatusRecord;
+  /** How this instance is named; no secret, and nothing that a client needs. */
+  readonly name: string;
+  readonly version: string;
+  readonly maxSessions: number;
+  readiness(): Readiness;
+  sessions(): readonly LookedAtSession[];
+  servers(): readonly LookedAtServer[];
+  /** What these processes use with all that they have started, in bytes; what is not known is left out. */
+  memoryOf(pids: ReadonlySet<number>): ReadonlyMap<number, number>;
+}
+
+/** Looks at a gateway for the page: nothing of it is kept between two looks. */
+export class Look {
+  readonly #parts: LookParts;
+
+  constructor(parts: LookParts) {
+    this.#parts = parts;
+  }
+
+  /** What other instances are told. */
+  summary(): InstanceSummary {
+    const { name, version, readiness, sessions, servers } = this.#parts;
+    const all = sessions();
+    const streams = all.reduce((sum, { glance }) => sum + glance.streams, 0);
+    const shared = servers().reduce((sum, server) => sum + server.shared.streams, 0);
+    return { name, version, readiness: readiness(), sessions: all.length, streams: streams + shared };
+  }
+
+  /** All that the page shows. */
+  snapshot(search: string, instances: Instances): Snapshot {
+    const { record, maxSessions, sessions } = this.#parts;
+    const all = sessions();
+    const servers = this.#servers(all);
+    return {
+      instance: {
+        ...this.summary(),
+        ...record.rates.totals(servers.map(({ plots }) => plots)),
+        maxSessions,
+        calls: servers.reduce((sum, { calls }) => sum + calls, 0),
+        memoryBytes: process.memoryUsage.rss(),
+        upMs: Math.round(process.uptime() * 1_000),
+      },
+      servers,
+      sessions: showSessions(all, search, this.#backendsOf()),
+      instances: instances.list(),
+    };
+  }
+
+  /** One session; undefined if it is not here (any more). */
+  session({ server, session }: BackendOwner): SessionView | undefined {
+    const found = this.#parts.sessions().find(({ name }) => name.server === server && name.session === session);
+    return found && showSession(found, this.#backendsOf());
+  }
+
+  #backendsOf(): BackendsOf {
+    const { backends } = this.#parts.record;
+    const pids = new Map(Array.from(backends.live(), (owner) => [keyOf(owner), owner.pid]));
+    return (name) => ({ messages: backends.of(name)?.messages ?? 0, pid: pids.get(keyOf(name)) });
+  }
+
+  #servers(sessions: readonly LookedAtSession[]): ServerView[] {
+    const { record } = this.#parts;
+    const counts = countsByServer(sessions);
+    const children = this.#children();
+    return this.#parts.servers().map(({ name, transport, era, health, shared }) => {
+      const own = children.get(name) ?? [];
+      const count = counts.get(name);
+      return {
+        ...{ name, transport, era, health },
+        sessions: count?.sessions ?? 0,
+        streams: (count?.streams ?? 0) + shared.streams,
+        calls: (count?.calls ?? 0) + shared.calls,
+        plots: record.rates.plots(name),
+        children: showChildren(own),
+        childCount: own.length,
+        childBytes: own.reduce((sum, { memoryBytes = 0 }) => sum + memoryBytes, 0),
+        restarts: own.reduce((sum, { restarts }) => sum + restarts, 0),
+        stderr: record.stderr.of(name),
+      };
+    });
+  }
+
+  #children(): ReadonlyMap<string, ChildView[]> {
+    const now = performance.now();
+    const byServer = new Map<string, ChildView[]>();
+    const live = [...this.#parts.record.backends.live()];
+    const memory = this.#parts.memoryOf(new Set(live.map(({ pid }) => pid).filter((pid) => pid !== undefined)));
+    for (const { server, session, pid, restarts, openedAt } of live) {
+      if (pid === undefined) continue;
+      const own = byServer.get(server) ?? [];
+      byServer.set(server, own);
+      own.push({ pid, memoryBytes: memory.get(pid), restarts, session, upMs: Math.round(now - openedAt) });
+    }
+    return byServer;
+  }
+}
+
+interface Counts {
+  sessions: number;
+  streams: number;
+  calls: number;
+}
+
+function countsByServer(sessions: readonly LookedAtSession[]): ReadonlyMap<string, Counts> {
+  const counts = new Map<string, Counts>();
+  for (const { name, glance } of sessions) {
+    const count = counts.get(name.server) ?? { sessions: 0, streams: 0, calls: 0 };
+    counts.set(name.server, count);
+    count.sessions += 1;
+    count.streams += glance.streams;
+    count.calls += glance.calls;
+  }
+  return counts;
+}

@@ -1,0 +1,100 @@
+import { expect, test } from 'vitest';
+import type { BackendEvents } from '../../../src/backend/backend.ts';
+import { Flow, type PassedMessage } from '../../../src/console/record/message-tap.ts';
+import { SeenBackends } from '../../../src/console/record/observed-backends.ts';
+import { createFakeServer } from '../../support/fake-backend.ts';
+
+const silent: BackendEvents = { onMessages: () => undefined, onUnanswered: () => undefined, onEnd: () => undefined };
+const owner = { server: 'files', session: 'abcd1234' };
+const message = (value: object): Buffer => Buffer.from(JSON.stringify({ jsonrpc: '2.0', ...value }));
+
+function open(inspects = false) {
+  const flow = new Flow(inspects);
+  const backends = new SeenBackends(flow);
+  const server = createFakeServer();
+  const passed: PassedMessage[] = [];
+  const watch = (of: { server: string; session?: string } = owner) =>
+    flow.watch({ owner: of, onMessage: (each) => passed.push(each) });
+  return { flow, backends, server, passed, watch, start: () => backends.seen(owner, server.open)(silent) };
+}
+
+test('what a session says is seen both ways while somebody looks at it, and not before and after', () => {
+  const { server, passed, watch, flow, start } = open();
+  const backend = start();
+  backend.send(message({ id: 1, method: 'ping' }));
+  const unwatch = watch();
+  backend.send(message({ id: 2, method: 'tools/call', params: { name: 'secret-name' } }));
+  server.backend.says(
+    { jsonrpc: '2.0', method: 'notifications/progress' },
+    { jsonrpc: '2.0', id: 2, result: {} },
+    'noise',
+  );
+  server.backend.says({ jsonrpc: '2.0', id: 9, error: { code: -32000, message: 'no' } });
+  unwatch();
+  expect(flow.isWatched).toBe(false);
+  backend.send(message({ id: 3, method: 'ping' }));
+  expect(passed.map(({ from, kind, method, isError }) => [from, kind, method, isError])).toEqual([
+    ['client', 'request', 'tools/call', undefined],
+    ['server', 'notification', 'notifications/progress', undefined],
+    ['server', 'response', 'tools/call', false],
+    ['server', 'noise', undefined, undefined],
+    ['server', 'response', undefined, true],
+  ]);
+  expect(passed[2]?.ms).toBeGreaterThanOrEqual(0);
+  expect(passed[0]?.size).toBe(message({ id: 2, method: 'tools/call', params: { name: 'secret-name' } }).length);
+  expect(JSON.stringify(passed)).not.toContain('secret-name');
+});
+
+test('ids of the two sides are not mixed up: a client may answer 1 while its own 1 is open', () => {
+  const { server, passed, watch, start } = open();
+  const backend = start();
+  watch();
+  backend.send(message({ id: 1, method: 'tools/call' }));
+  server.backend.says({ jsonrpc: '2.0', id: 1, method: 'elicitation/create' });
+  backend.send(message({ id: 1, result: {} }));
+  server.backend.says({ jsonrpc: '2.0', id: '1', result: {} }, { jsonrpc: '2.0', id: 1, result: {} });
+  expect(passed.slice(2).map(({ method }) => method)).toEqual(['elicitation/create', undefined, 'tools/call']);
+});
+
+test('nobody who looks at another session sees it', () => {
+  const { passed, watch, start } = open();
+  const backend = start();
+  watch({ server: 'files', session: 'other' });
+  watch({ server: 'files' });
+  backend.send(message({ id: 1, method: 'ping' }));
+  expect(passed).toEqual([]);
+});
+
+test('with contents, what looks like a credential is left out, and a long text is cut', () => {
+  const { passed, watch, start } = open(true);
+  const backend = start();
+  watch();
+  backend.send(message({ id: 1, method: 'tools/call', params: { arguments: { path: '/tmp', password: 'hunter2' } } }));
+  backend.send(message({ id: 2, method: 'x', params: { text: 'y'.repeat(100_000) } }));
+  expect(passed[0]?.text).toContain('"path":"/tmp","password":"•••"');
+  expect(passed[1]?.text?.length).toBeLessThan(4_200);
+});
+
+test('a restart closes the backends of that server alone, and the next ones count as restarts', async () => {
+  const { backends, server } = open();
+  const ends: unknown[] = [];
+  const openFirst = backends.seen(owner, server.open);
+  const first = (events: BackendEvents) => openFirst({ ...events, onEnd: ({ reason }) => ends.push(reason) });
+  const other = backends.seen({ server: 'mail' }, server.open);
+  first(silent);
+  other(silent);
+  const [one, two] = server.opened;
+  expect(backends.restart('files')).toBe(1);
+  await Promise.resolve();
+  expect([one?.isClosed, two?.isClosed]).toEqual([true, false]);
+  expect([...backends.live()].map((each) => each.server)).toEqual(['mail']);
+  first(silent);
+  expect([...backends.live()].map((each) => [each.server, each.restarts])).toEqual([
+    ['files', 1],
+    ['mail', 0],
+  ]);
+  expect(ends).toEqual(['exited']); // as a loss, which is restored
+  expect(backends.of(owner)).toEqual({ messages: 0, restarts: 1 });
+  backends.forget(owner);
+  expect(backends.of(owner)).toBeUndefined();
+});

@@ -1,0 +1,51 @@
+import { expect, it, test } from 'vitest';
+import { shownContent, withoutCredentials } from '../../../src/console/record/redacted-content.ts';
+import { cpuMsOf } from '../../support/cpu-time.ts';
+
+it.each([
+  ['a password', '{"password":"hunter2"}', 'hunter2'],
+  ['a password with an escaped quote', '{"password":"hun\\"ter2","a":1}', 'ter2'],
+  ['an access token', '{"access_token": "tok-123"}', 'tok-123'],
+  ['a key in camel case', '{"apiKey":"k-123"}', 'k-123'],
+  ['a key behind a prefix', '{"GITHUB_TOKEN":"g-123"}', 'g-123'],
+  ['a number', '{"pwd": 12345}', '12345'],
+  ['a session id', '{"Mcp-Session-Id":"s-123"}', 's-123'],
+  ['a bearer token in a text', '{"text":"curl -H Authorization: Bearer abcdefgh12345"}', 'abcdefgh12345'],
+  ['a JSON web token', 'see eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl here', 'eyJzdWIi'],
+  ['a key of a service', 'sk-proj-abcdefghijklmnop1234', 'abcdefghijklmnop1234'],
+  ['a password in a URL', 'redis://user:hunter2@host:6379', 'hunter2'],
+  ['a private key', '-----BEGIN PRIVATE KEY-----\nMIIEvQ\n-----END PRIVATE KEY-----', 'MIIEvQ'],
+])('leaves out %s', (_, text, secret) => {
+  expect(text).toContain(secret);
+  expect(withoutCredentials(text)).not.toContain(secret);
+});
+
+it.each([
+  '{"path":"/tmp/token.txt","text":"the secret of tokens"}',
+  '{"progressToken":7,"method":"tools/call"}',
+  '{"url":"http://127.0.0.1:8080/mcp"}',
+])('leaves %s as it is', (text) => {
+  expect(withoutCredentials(text)).toBe(text);
+});
+
+test('a credential that the cut would halve is not shown either', () => {
+  const start = `{"a":"${'x'.repeat(4_000)}","password":"`;
+  const text = `${start}${'hunter2'.repeat(10_000)}"}`;
+  expect(shownContent(Buffer.from(text))).not.toContain('hunter2');
+});
+
+test('[S-15] JSON web tokens are looked for in linear time', () => {
+  const cpuMs = (repeats: number): number => cpuMsOf(() => withoutCredentials('-eyJ'.repeat(repeats)));
+  cpuMs(1_000);
+  // 64 times as long, and 4,096 times as much work where each beginning is read to the end.
+  const [short, long] = [cpuMs(4_096), cpuMs(262_144)];
+  expect(long).toBeLessThan(200 + 200 * short);
+  expect(long).toBeLessThan(2_000);
+});
+
+test('reading takes no longer for a text that is made for it', () => {
+  const startedAt = performance.now();
+  for (const part of ['"token":"', 'Bearer ', 'eyJ', '://a:', '\\"', 'sk-', 'a'])
+    shownContent(Buffer.from(part.repeat(1_000_000 / part.length)));
+  expect(performance.now() - startedAt).toBeLessThan(500);
+});

@@ -1,0 +1,57 @@
+import { expect, test } from 'vitest';
+import { Instances } from '../../../src/console/snapshot/known-instances.ts';
+import { createMemoryChanges } from '../../../src/store/memory/memory-changes.ts';
+import type { Changes } from '../../../src/store/shared/changes.ts';
+import { waitFor } from '../../support/wait-for.ts';
+
+const summary = (name: string) => ({ name, version: '1', readiness: 'ready', sessions: 2, streams: 1 });
+
+const instance = (
+  name: string,
+  changes: Changes | undefined,
+  onFailed = (cause: unknown): void => expect.fail(String(cause)),
+) => new Instances({ changes, summary: () => summary(name), onFailed });
+
+test('who looks sees itself first, and those that answer', async () => {
+  const changes = createMemoryChanges();
+  const [first, ...others] = ['c', 'b', 'a'].map((name) => instance(name, changes)) as [Instances, ...Instances[]];
+  await waitFor(() => first.list().length === 3, { what: 'the answers of the others' });
+  expect(first.list()).toEqual([
+    { ...summary('c'), isThis: true },
+    { ...summary('a'), isThis: false },
+    { ...summary('b'), isThis: false },
+  ]);
+  await Promise.all([first, ...others].map((each) => each.close()));
+});
+
+test('what another version says is not understood, and what is no answer is no instance', async () => {
+  const changes = createMemoryChanges();
+  const looking = instance('a', changes);
+  await changes.announce('status', Buffer.from('{"name":"b"}'));
+  await changes.announce('status', Buffer.from('no JSON'));
+  await changes.announce('status', Buffer.from(JSON.stringify(summary('c'))));
+  await waitFor(() => looking.list().length > 1, { what: 'the one that can be understood' });
+  expect(looking.list().map(({ name }) => name)).toEqual(['a', 'c']);
+  await looking.close();
+});
+
+test('alone there is one instance, and a store that is away is told of and tried again', async () => {
+  expect(instance('a', undefined).list()).toHaveLength(1);
+  const causes: unknown[] = [];
+  const memory = createMemoryChanges();
+  let isAway = true;
+  const away = (): Promise<never> => Promise.reject(new Error('away'));
+  const changes: Changes = {
+    announce: (...what) => (isAway ? away() : memory.announce(...what)),
+    follow: (...what) => (isAway ? away() : memory.follow(...what)),
+  };
+  const looking = instance('a', changes, (cause) => causes.push(cause));
+  await waitFor(() => causes.length > 0, { what: 'the fault' });
+  isAway = false;
+  looking.list();
+  await waitFor(async () => {
+    await memory.announce('status', Buffer.from(JSON.stringify(summary('b'))));
+    return looking.list().length > 1;
+  });
+  await looking.close();
+});
