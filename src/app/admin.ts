@@ -7,9 +7,9 @@ import { isStatusPath } from '../console/console-paths.ts';
 import type { ServerCertificate } from '../http/http-server.ts';
 import { type AdminServer, startAdminServer } from '../ops/admin/admin-server.ts';
 import { createMetricsEndpoint } from '../ops/admin/metrics-endpoint.ts';
-import { type HealthOptions, healthEndpoints } from '../ops/health/endpoints.ts';
+import { type HealthOptions, healthEndpoints } from '../ops/health/health-endpoints.ts';
+import { type InstanceState, watchInstance } from '../ops/metrics/collectors/instance-metrics.ts';
 import type { Exposition } from '../ops/metrics/exposition.ts';
-import { type InstanceState, watchInstance } from '../ops/metrics/instance-metrics.ts';
 import type { Metrics } from '../ops/metrics/metrics.ts';
 import { docsPage } from '../util/docs-page.ts';
 

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import type { Logger } from 'pino';
 import type { GatewayConfig } from '../config/config.ts';
+import { countEvicted, countedLog, measureCommands } from '../ops/metrics/collectors/store-metrics.ts';
 import type { Metrics } from '../ops/metrics/metrics.ts';
-import { countEvicted, countedLog, measureCommands } from '../ops/metrics/store-metrics.ts';
 import type { LogLimits } from '../store/event-log.ts';
 import { createMemoryStore } from '../store/memory/memory-store.ts';
 import type { memoryPolicyOf } from '../store/redis/diagnose/inspect.ts';

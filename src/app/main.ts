@@ -10,9 +10,9 @@ import { endLeftBehind } from '../backend/stdio/stale-groups/kill-stale-groups.t
 import { hasAuthentication } from '../config/access/authentication-config.ts';
 import { type Configuration, type GatewayConfig, readConfiguration } from '../config/config.ts';
 import { renderHelp } from '../config/help/help.ts';
-import { faultField, shownFault } from '../ops/fault-log.ts';
-import { createLog, type Log } from '../ops/log.ts';
-import { readLogLevels } from '../ops/log-levels.ts';
+import { faultField, shownFault } from '../ops/log/fault-log.ts';
+import { createLog, type Log } from '../ops/log/log.ts';
+import { readLogLevels } from '../ops/log/log-parts.ts';
 import { detach, reportFaultsTo } from '../util/boundary.ts';
 import { argumentsOfContainer, askHealth } from './ask-health.ts';
 import { renderBanner } from './banner.ts';

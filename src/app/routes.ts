@@ -11,7 +11,7 @@ import { webSocketOnly } from '../http/endpoints/websocket/websocket.ts';
 import type { Endpoint } from '../http/http-endpoint.ts';
 import type { AdmissionOptions } from '../http/pipeline/admission.ts';
 import type { TracePosts } from '../http/pipeline/trace-requests.ts';
-import { type HealthOptions, healthEndpoints } from '../ops/health/endpoints.ts';
+import { type HealthOptions, healthEndpoints } from '../ops/health/health-endpoints.ts';
 import type { Quotas } from '../quota/quotas.ts';
 import type { Sessions } from '../registry/sessions.ts';
 import type { AccessTo } from './access.ts';

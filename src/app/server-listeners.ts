@@ -4,8 +4,8 @@ import type { ServerConfig } from '../config/config.ts';
 import { failureOf } from '../ops/health/server-failure.ts';
 import type { ServerHealth } from '../ops/health/server-health.ts';
 import { helpOfEnd, withCheck } from '../ops/health/start-help.ts';
-import type { Log } from '../ops/log.ts';
-import type { ProcessNames } from '../ops/process-names.ts';
+import type { Log } from '../ops/log/log.ts';
+import type { ProcessNames } from '../ops/log/session-by-process.ts';
 import type { Era } from '../protocol/revisions.ts';
 import type { Unusable } from './trial.ts';
 

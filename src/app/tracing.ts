@@ -1,5 +1,5 @@
 import type { TracePosts } from '../http/pipeline/trace-requests.ts';
-import type { Tracing } from '../ops/tracing.ts';
+import type { Tracing } from '../ops/find-tracing.ts';
 import type { RunningServer } from './servers.ts';
 
 /** What makes spans of requests, towards clients and towards servers. */
@@ -20,7 +20,7 @@ const registered = Symbol.for('opentelemetry.js.api.1');
 export async function loadTracing(version: string): Promise<GatewayTracing | undefined> {
   if (!(registered in globalThis)) return undefined;
   const [{ findTracing }, { createTracePosts }, { traced }] = await Promise.all([
-    import('../ops/tracing.ts'),
+    import('../ops/find-tracing.ts'),
     import('../http/pipeline/trace-requests.ts'),
     import('../backend/tracing/traced-backend.ts'),
   ]);

@@ -9,7 +9,7 @@ import { Flow } from '../../src/console/record/message-tap.ts';
 import { createWebServer } from '../../src/http/http-server.ts';
 import { readPosted } from '../../src/http/pipeline/read-messages.ts';
 import { respondWithJson } from '../../src/http/respond.ts';
-import { createFaultReporter, shownFault } from '../../src/ops/fault-log.ts';
+import { createFaultReporter, shownFault } from '../../src/ops/log/fault-log.ts';
 import { Sweep } from '../../src/registry/sweep.ts';
 import { Router } from '../../src/session/requests/attribution.ts';
 import { createRedisChanges, type RedisChangesParts } from '../../src/store/redis/shared/redis-changes.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type LogLevelsFault, logLevels, logParts, readLogLevels } from '../../ops/log-levels.ts';
+import { type LogLevelsFault, logLevels, logParts, readLogLevels } from '../../ops/log/log-parts.ts';
 import { type Option, text } from './option-kinds.ts';
 import { nearestName } from './option-names.ts';
 

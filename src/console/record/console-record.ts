@@ -1,5 +1,5 @@
 import type { ModernObserver } from '../../modern/modern-observer.ts';
-import { both } from '../../ops/both.ts';
+import { both } from '../../ops/combine-observers.ts';
 import type { SessionObserver, StreamObserver } from '../../session/session-observer.ts';
 import { CallRates } from './call-rates.ts';
 import { Flow } from './message-tap.ts';

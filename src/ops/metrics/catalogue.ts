@@ -1,7 +1,7 @@
 import { allReasons, entryOf } from '../../protocol/faults.ts';
 import type { SessionEnd } from '../../session/end-reason.ts';
 import type { Seam } from '../../util/boundary.ts';
-import { methodLabel, methodsOf, outcomesOf } from './methods.ts';
+import { methodLabel, methodsOf, outcomesOf } from './method-labels.ts';
 
 /** One metric of the catalogue. */
 export interface Metric {

@@ -1,9 +1,9 @@
-import type { Readiness } from '../../registry/readiness.ts';
-import type { WaitingMail } from '../../store/instances.ts';
-import { StoreUnavailable } from '../../store/store-unavailable.ts';
-import type { ServerStatus } from '../health/server-health.ts';
-import type { MetricKey } from './catalogue.ts';
-import type { Metrics } from './metrics.ts';
+import type { Readiness } from '../../../registry/readiness.ts';
+import type { WaitingMail } from '../../../store/instances.ts';
+import { StoreUnavailable } from '../../../store/store-unavailable.ts';
+import type { ServerStatus } from '../../health/server-health.ts';
+import type { MetricKey } from '../catalogue.ts';
+import type { Metrics } from '../metrics.ts';
 
 /** What can be looked at of a running gateway. */
 export interface InstanceState {

@@ -1,11 +1,11 @@
-import type { SessionEnd } from '../session/end-reason.ts';
-import type { SessionObserver } from '../session/session-observer.ts';
-import { StoreUnavailable } from '../store/store-unavailable.ts';
+import type { SessionEnd } from '../../session/end-reason.ts';
+import type { SessionObserver } from '../../session/session-observer.ts';
+import { StoreUnavailable } from '../../store/store-unavailable.ts';
+import { failureOf } from '../health/server-failure.ts';
+import { helpIfSilent, helpOfEnd, withCheck } from '../health/start-help.ts';
 import { faultField } from './fault-log.ts';
-import { failureOf } from './health/server-failure.ts';
-import { helpIfSilent, helpOfEnd, withCheck } from './health/start-help.ts';
 import type { Log } from './log.ts';
-import type { ProcessNames } from './process-names.ts';
+import type { ProcessNames } from './session-by-process.ts';
 
 /** How much of a dropped line is shown at debug. */
 const shownBytes = 200;

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
-import type { Challenge } from '../auth/identity.ts';
-import { OnceASecond } from './once-a-second.ts';
+import type { Challenge } from '../../auth/identity.ts';
+import { OnceASecond } from '../flood-limiter.ts';
 
 /** Is told of each request that is not let in, and at which server. */
 export type OnRefused = (server: string, challenge: Challenge) => void;

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import type { RequestListener } from 'node:http';
 import type { Logger } from 'pino';
-import { givenRequestId, logRequest, logSession } from '../http/pipeline/request-log-fields.ts';
-import { faultGiven } from '../http/respond.ts';
-import { keyOfId } from '../session/session-key.ts';
+import { givenRequestId, logRequest, logSession } from '../../http/pipeline/request-log-fields.ts';
+import { faultGiven } from '../../http/respond.ts';
+import { keyOfId } from '../../session/session-key.ts';
 
 /** What a log of requests needs. */
 export interface RequestLogOptions {

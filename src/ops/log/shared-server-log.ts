@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
-import type { Counts, ModernObserver } from '../modern/modern-observer.ts';
+import type { Counts, ModernObserver } from '../../modern/modern-observer.ts';
+import { helpOfEnd } from '../health/start-help.ts';
 import { faultField } from './fault-log.ts';
-import { helpOfEnd } from './health/start-help.ts';
 
 /** How much of a dropped line is shown at debug. */
 const shownBytes = 200;

@@ -1,5 +1,5 @@
 import { expect, it, onTestFinished, vi } from 'vitest';
-import { OnceASecond } from '../../src/ops/once-a-second.ts';
+import { OnceASecond } from '../../src/ops/flood-limiter.ts';
 
 it('[S-14] [E-05] a flood is told of once a second and kind, with the number left out; nothing is lost', () => {
   vi.useFakeTimers();

@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import { describe, expect, test } from 'vitest';
-import { prettyLine } from '../../src/ops/pretty-line.ts';
+import { prettyLine } from '../../../src/ops/log/pretty-line.ts';
 
 /** What pino writes for a line, prettily. */
 function pretty(fields: object, message: string, hasColors = false): string {

@@ -1,5 +1,5 @@
 import { close, constants, openSync, write } from 'node:fs';
-import { openUnblocked } from './unblocked.ts';
+import { openUnblocked } from '../nonblocking-output.ts';
 
 /** What lines are written to: a file by its path, or a descriptor that this process was started with. */
 export type LineTarget = string | 1 | 2;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { logParts, readLogLevels } from '../../src/ops/log-levels.ts';
+import { logParts, readLogLevels } from '../../../src/ops/log/log-parts.ts';
 
 describe('levels of the log', () => {
   test.each([

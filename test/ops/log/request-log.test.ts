@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { requestIdFor } from '../../src/ops/request-log.ts';
+import { requestIdFor } from '../../../src/ops/log/request-log.ts';
 
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 

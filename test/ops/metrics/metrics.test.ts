@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import { OpenCall } from '../../src/call/call-report.ts';
-import { both } from '../../src/ops/both.ts';
-import { CallMetrics } from '../../src/ops/metrics/call-metrics.ts';
-import { catalogue, type Metric } from '../../src/ops/metrics/catalogue.ts';
-import { createExposition } from '../../src/ops/metrics/exposition.ts';
-import { Metrics } from '../../src/ops/metrics/metrics.ts';
-import { watchProcesses } from '../../src/ops/metrics/process-metrics.ts';
-import { Distribution } from '../../src/ops/metrics/series.ts';
-import { readOne } from '../../src/protocol/message/message.ts';
+import { OpenCall } from '../../../src/call/call-report.ts';
+import { both } from '../../../src/ops/combine-observers.ts';
+import { catalogue, type Metric } from '../../../src/ops/metrics/catalogue.ts';
+import { CallMetrics } from '../../../src/ops/metrics/collectors/call-metrics.ts';
+import { watchProcesses } from '../../../src/ops/metrics/collectors/process-metrics.ts';
+import { createExposition } from '../../../src/ops/metrics/exposition.ts';
+import { Metrics } from '../../../src/ops/metrics/metrics.ts';
+import { Distribution } from '../../../src/ops/metrics/series.ts';
+import { readOne } from '../../../src/protocol/message/message.ts';
 
 describe('the catalogue', () => {
   it.each(Object.values<Metric>(catalogue))(

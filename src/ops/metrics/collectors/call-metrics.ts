@@ -1,9 +1,9 @@
-import type { CallObserver, CallOutcome, EndedCall } from '../../call/call-report.ts';
-import type { Reason } from '../../protocol/faults.ts';
-import type { Era } from '../../protocol/revisions.ts';
-import { methodLabel, outcomesOf } from './methods.ts';
-import type { Metrics } from './metrics.ts';
-import type { Distribution, Tally } from './series.ts';
+import type { CallObserver, CallOutcome, EndedCall } from '../../../call/call-report.ts';
+import type { Reason } from '../../../protocol/faults.ts';
+import type { Era } from '../../../protocol/revisions.ts';
+import { methodLabel, outcomesOf } from '../method-labels.ts';
+import type { Metrics } from '../metrics.ts';
+import type { Distribution, Tally } from '../series.ts';
 
 /** The numbers of one method. */
 interface MethodNumbers {

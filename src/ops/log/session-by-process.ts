@@ -1,4 +1,4 @@
-import type { SessionName } from '../session/session-observer.ts';
+import type { SessionName } from '../../session/session-observer.ts';
 
 /** Which session has which process, for whoever logs what a process does: by their short names, which open nothing (P12). */
 export class ProcessNames {

@@ -1,7 +1,7 @@
 import { trace } from '@opentelemetry/api';
 import { BasicTracerProvider } from '@opentelemetry/sdk-trace-node';
 import { afterEach, expect, test } from 'vitest';
-import { findTracing } from '../../src/ops/tracing.ts';
+import { findTracing } from '../../src/ops/find-tracing.ts';
 
 afterEach(() => trace.disable());
 

@@ -1,8 +1,8 @@
-import type { ModernObserver } from '../../modern/modern-observer.ts';
-import type { SessionEnd } from '../../session/end-reason.ts';
-import type { SessionObserver } from '../../session/session-observer.ts';
-import { StoreUnavailable } from '../../store/store-unavailable.ts';
-import type { Metrics } from './metrics.ts';
+import type { ModernObserver } from '../../../modern/modern-observer.ts';
+import type { SessionEnd } from '../../../session/end-reason.ts';
+import type { SessionObserver } from '../../../session/session-observer.ts';
+import { StoreUnavailable } from '../../../store/store-unavailable.ts';
+import type { Metrics } from '../metrics.ts';
 
 /** Ends of sessions whose server did not start. */
 const startFailures: ReadonlySet<SessionEnd> = new Set([

@@ -1,5 +1,5 @@
 import { writeSync } from 'node:fs';
-import { openUnblocked } from './unblocked.ts';
+import { openUnblocked } from '../nonblocking-output.ts';
 
 /** What waits for a reader that takes nothing, at most; what comes then is lost (P8). Some thousand lines. */
 const maxWaitingBytes = 1024 * 1024;

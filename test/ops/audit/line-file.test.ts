@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, it, onTestFinished } from 'vitest';
-import { LineFile } from '../../src/ops/line-file.ts';
-import { waitFor } from '../support/wait-for.ts';
+import { LineFile } from '../../../src/ops/audit/line-file.ts';
+import { waitFor } from '../../support/wait-for.ts';
 
 /** A pipe in the file system, which nobody reads but `read`. */
 function createPipe() {

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
-import type { ModernObserver } from '../modern/modern-observer.ts';
-import type { SessionObserver } from '../session/session-observer.ts';
+import type { ModernObserver } from '../../modern/modern-observer.ts';
+import type { SessionObserver } from '../../session/session-observer.ts';
 
 /** How much of the first line is shown. */
 const shownBytes = 200;

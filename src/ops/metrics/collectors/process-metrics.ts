@@ -1,5 +1,5 @@
-import type { Backend } from '../../backend/backend.ts';
-import type { Metrics } from './metrics.ts';
+import type { Backend } from '../../../backend/backend.ts';
+import type { Metrics } from '../metrics.ts';
 
 /** What is known of one process of a server. */
 export interface UsedByProcess {

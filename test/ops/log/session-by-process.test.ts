@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { ProcessNames } from '../../src/ops/process-names.ts';
+import { ProcessNames } from '../../../src/ops/log/session-by-process.ts';
 
 const named = (session: string) => ({ server: 's', session });
 

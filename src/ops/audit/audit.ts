@@ -1,8 +1,8 @@
 import type { Logger } from 'pino';
-import type { CallObserver, CallOutcome, EndedCall } from '../call/call-report.ts';
-import type { Principal } from '../protocol/principal.ts';
+import type { CallObserver, CallOutcome, EndedCall } from '../../call/call-report.ts';
+import type { Principal } from '../../protocol/principal.ts';
+import { OnceASecond } from '../flood-limiter.ts';
 import { LineFile, type LineTarget } from './line-file.ts';
-import { OnceASecond } from './once-a-second.ts';
 
 /** What audit lines are written with. */
 export interface AuditOptions {

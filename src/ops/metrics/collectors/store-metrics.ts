@@ -1,6 +1,6 @@
-import type { CommandObserver } from '../../store/command-observer.ts';
-import type { EventLog } from '../../store/event-log.ts';
-import type { Metrics } from './metrics.ts';
+import type { CommandObserver } from '../../../store/command-observer.ts';
+import type { EventLog } from '../../../store/event-log.ts';
+import type { Metrics } from '../metrics.ts';
 
 /** Measures what is asked of Redis. */
 export function measureCommands(metrics: Metrics): CommandObserver {

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
-import { StoreUnavailable } from '../store/store-unavailable.ts';
-import type { FaultReporter, Seam } from '../util/boundary.ts';
+import { StoreUnavailable } from '../../store/store-unavailable.ts';
+import type { FaultReporter, Seam } from '../../util/boundary.ts';
 
 /** How much of one message of an error is shown. */
 const maxMessage = 300;

@@ -1,8 +1,8 @@
-import type { Backend, OpenBackend } from '../../backend/backend.ts';
-import { SeenThrough } from '../../backend/backend-decorator.ts';
-import type { ForwardedHeaders } from '../../protocol/http/forwarded-headers.ts';
-import type { Metrics } from './metrics.ts';
-import type { Tally } from './series.ts';
+import type { Backend, OpenBackend } from '../../../backend/backend.ts';
+import { SeenThrough } from '../../../backend/backend-decorator.ts';
+import type { ForwardedHeaders } from '../../../protocol/http/forwarded-headers.ts';
+import type { Metrics } from '../metrics.ts';
+import type { Tally } from '../series.ts';
 
 /** Counts the backends of all servers and what they say. */
 export class BackendMetrics {

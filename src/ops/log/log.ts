@@ -1,6 +1,6 @@
 import { type Logger, pino } from 'pino';
-import { type LogLevels, type LogPart, logParts } from './log-levels.ts';
 import { LogOutput } from './log-output.ts';
+import { type LogLevels, type LogPart, logParts } from './log-parts.ts';
 import { prettyLine } from './pretty-line.ts';
 
 /** The gateway's loggers, by part: who logs is named by the field `part` of its lines, and heard by the level of that part. */

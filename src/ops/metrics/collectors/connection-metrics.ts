@@ -1,6 +1,6 @@
-import type { Traffic } from '../../http/connection-observer.ts';
-import type { Metrics } from './metrics.ts';
-import type { Tally } from './series.ts';
+import type { Traffic } from '../../../http/connection-observer.ts';
+import type { Metrics } from '../metrics.ts';
+import type { Tally } from '../series.ts';
 
 /** Counts what is open to a server's clients. */
 export const countTraffic = (metrics: Metrics, server: string): Traffic => ({
