@@ -27,26 +27,26 @@ import { createStrangerLog } from '../ops/log/refused-request-log.ts';
 import { logRequests } from '../ops/log/request-log.ts';
 import { Sessions } from '../registry/sessions.ts';
 import { anyChange, ChangeTeller } from '../store/shared/change-throttle.ts';
-import { createAccess } from './access.ts';
-import { startAdmin } from './admin.ts';
-import { createAuthentication } from './authentication.ts';
-import { type CertificateWatch, watchCertificate } from './certificate-watch.ts';
-import { type ConfigurationReload, type ConfigurationSource, createReloader } from './configuration-reload.ts';
-import { createKeyed } from './create-keyed.ts';
+import { createAccess } from './access/create-access.ts';
+import { createAuthentication } from './access/create-authentication.ts';
+import { quotasOf } from './access/create-quotas.ts';
+import { createKeyed } from './access/create-state-sealing.ts';
+import { warnOfExpiry, warnOfExposure, warnOfSharing } from './access/exposure.ts';
+import { listen } from './addresses/listen.ts';
+import { shownBase } from './addresses/public-base-url.ts';
+import { changedUrls, type Urls, urlsOf } from './addresses/server-urls.ts';
+import { createObservers } from './create-observers.ts';
+import { createRoutes, type RouteParts } from './create-routes.ts';
 import { createConnectedStore, createStore } from './create-store.ts';
-import { warnOfExpiry, warnOfExposure, warnOfSharing } from './exposure.ts';
 import { watchFiles } from './file-watch.ts';
-import { listen } from './listen.ts';
-import { createObservers } from './observers.ts';
-import { quotasOf } from './quotas.ts';
-import { createRoutes, type RouteParts } from './routes.ts';
-import type { ServerListeners } from './server-listeners.ts';
-import { ServerSet } from './server-set.ts';
-import { missingCommand, type RunningServer, runServer } from './servers.ts';
-import { shownBase } from './shown-base.ts';
-import { awaitStart, probeMs } from './start-probe.ts';
-import { loadTracing } from './tracing.ts';
-import { changedUrls, type Urls, urlsOf } from './urls.ts';
+import { loadTracing } from './load-tracing.ts';
+import { type CertificateWatch, watchCertificate } from './reload/certificate-watch.ts';
+import { type ConfigurationReload, type ConfigurationSource, createReloader } from './reload/configuration-reload.ts';
+import { missingCommand, type RunningServer, runServer } from './servers/run-server.ts';
+import type { ServerListeners } from './servers/server-listeners.ts';
+import { ServerSet } from './servers/server-set.ts';
+import { awaitStart, probeMs } from './servers/start-probe.ts';
+import { startAdmin } from './start-admin.ts';
 import { version } from './version.ts';
 
 /** What a gateway is started with. */
@@ -221,7 +221,7 @@ export async function startGateway(parts: GatewayParts): Promise<Gateway> {
   // Nobody needs it before there is somebody to be served.
   const page =
     observers.status &&
-    (await import('./status.ts')).createStatus({
+    (await import('./create-console.ts')).createStatus({
       ...{
         config,
         logger: log.app,

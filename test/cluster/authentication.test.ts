@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { makeKey } from '../../src/app/make-key.ts';
+import { makeKey } from '../../src/app/commands/key-command.ts';
 import type { Cluster } from '../support/cluster.ts';
 import { everythingFixture } from '../support/gateway.ts';
 import { initialize, open, post } from '../support/http-client.ts';

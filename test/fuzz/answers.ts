@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { examineEras } from '../../src/app/check/examine.ts';
+import { examineEras } from '../../src/app/commands/check/examine-server.ts';
 import type { OpenBackend } from '../../src/backend/backend.ts';
 import { Answer } from '../../src/call/modern-answer.ts';
 import { CredentialMarks } from '../../src/era/keys/credential-marks.ts';

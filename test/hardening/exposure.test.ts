@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { warnOfExpiry } from '../../src/app/exposure.ts';
+import { warnOfExpiry } from '../../src/app/access/exposure.ts';
 import { type GatewayOptions, root, startGateway } from '../support/gateway.ts';
 import { certificateFolder, type ServerCertificate } from '../support/server-certificate.ts';
 import { withRecorder } from './recorder.ts';

@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { makeKey } from '../../src/app/make-key.ts';
+import { makeKey } from '../../src/app/commands/key-command.ts';
 import { everythingFixture, type Gateway, startGateway } from '../support/gateway.ts';
 import { type Answer, initialize, open, post } from '../support/http-client.ts';
 import { modernAnswers, retryWith } from '../support/input-required.ts';

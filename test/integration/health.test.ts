@@ -1,6 +1,6 @@
 import { rm } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
-import { makeKey } from '../../src/app/make-key.ts';
+import { makeKey } from '../../src/app/commands/key-command.ts';
 import { changingFile } from '../support/changing-file.ts';
 import { type Gateway, modernFixture, root, startGateway } from '../support/gateway.ts';
 import { initialize, open, post } from '../support/http-client.ts';

@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rename, rm, symlink, writeFile } from 'node:fs/promises
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { makeKey } from '../../src/app/make-key.ts';
+import { makeKey } from '../../src/app/commands/key-command.ts';
 import { everythingFixture, startGateway } from '../support/gateway.ts';
 import { initialize } from '../support/http-client.ts';
 import { waitFor } from '../support/wait-for.ts';

@@ -1,5 +1,5 @@
 import type { OutgoingHttpHeaders } from 'node:http';
-import { makeKey } from '../../src/app/make-key.ts';
+import { makeKey } from '../../src/app/commands/key-command.ts';
 import { root } from './gateway.ts';
 import { initialize, type Message } from './http-client.ts';
 import { callModern } from './modern-client.ts';

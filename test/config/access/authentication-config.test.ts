@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { makeKey } from '../../../src/app/make-key.ts';
+import { makeKey } from '../../../src/app/commands/key-command.ts';
 import { digestOfKey } from '../../../src/auth/api-keys.ts';
 import { readKeysFile } from '../../../src/config/access/api-key-sources.ts';
 import { hasAuthentication } from '../../../src/config/access/authentication-config.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { digestOf } from '../../../src/app/servers.ts';
+import { digestOf } from '../../../src/app/servers/run-server.ts';
 import { type Configuration, readConfiguration, type ServerConfig } from '../../../src/config/config.ts';
 import { asksClients, credentialsOf } from '../../../src/config/options/client-credential-options.ts';
 

@@ -1,0 +1,29 @@
+import { once } from 'node:events';
+import type { AddressInfo, Server } from 'node:net';
+import type { GatewayConfig } from '../../config/config.ts';
+
+/** Listens, and returns the port. Rejects with an error for the operator if that cannot be. */
+export async function listen(server: Server, { host, port }: Pick<GatewayConfig, 'host' | 'port'>): Promise<number> {
+  try {
+    server.listen(port, host);
+    await once(server, 'listening');
+  } catch (cause) {
+    throw new Error(explainListenFailure(cause, host, port), { cause });
+  }
+  return (server.address() as AddressInfo).port;
+}
+
+/** An address that a person can open. */
+export function displayHost(host: string): string {
+  if (host === '0.0.0.0' || host === '::') return '127.0.0.1';
+  return host.includes(':') ? `[${host}]` : host;
+}
+
+function explainListenFailure(cause: unknown, host: string, port: number): string {
+  const code = (cause as NodeJS.ErrnoException).code;
+  if (code === 'EADDRINUSE')
+    return `Port ${port} on ${host} is in use. Choose another one with --port or GANGWAY_PORT; 0 is any free one.`;
+  if (code === 'EACCES') return `Port ${port} may not be opened by this user. Choose one above 1023 with --port.`;
+  if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND') return `${host} is no address of this machine. Correct --host.`;
+  return `Cannot listen on ${host}:${port}: ${(cause as Error).message}`;
+}

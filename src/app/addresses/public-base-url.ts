@@ -1,0 +1,68 @@
+import { X509Certificate } from 'node:crypto';
+import { isIP } from 'node:net';
+import { isLoopback, type OriginRules } from '../../auth/origin-rules.ts';
+import type { ServerCertificate } from '../../http/http-server.ts';
+import { displayHost } from './listen.ts';
+
+/** The settings that decide by which name a client can call the gateway. */
+export interface ShownBaseOptions {
+  /** The address that the gateway is bound to. */
+  readonly host: string;
+  readonly port: number;
+  readonly allowHost: readonly string[];
+  readonly rules: OriginRules;
+  /** Undefined for plain HTTP. */
+  readonly certificate: ServerCertificate | undefined;
+}
+
+/** Scheme, host and port of the URLs that are printed, and what curl needs to use them from this machine. */
+export interface ShownBase {
+  /** `http://127.0.0.1:8080` */
+  readonly url: string;
+  /** Arguments for curl; empty where the URL alone is enough. */
+  readonly curl: readonly string[];
+}
+
+/**
+ * The base of the URLs that are printed and offered for copying. Its host passes the gateway's own check of Host, and the
+ * certificate is valid for it where there is such a name.
+ * @param certificatePath the file of the certificate, for curl
+ */
+export function shownBase(options: ShownBaseOptions, certificatePath?: string): ShownBase {
+  const { host, port, allowHost, rules, certificate } = options;
+  const own = displayHost(host);
+  const parsed = certificate && new X509Certificate(certificate.cert);
+  const names = [own, 'localhost', ...allowHost.filter((name) => name !== '*'), ...dnsNamesOf(parsed)];
+  // An entry of --allow-host can name a port, of a proxy for example.
+  const authorities = names.map((name) => (/:\d+$/.test(name) ? name : `${name}:${port}`));
+  // localhost may lead to another address than the one that the gateway is bound to.
+  const usable = authorities.filter(
+    (each) => rules.allowsHost(each) && (own === '127.0.0.1' || hostOf(each) !== 'localhost'),
+  );
+  const certified = usable.find((each) => parsed === undefined || isValidFor(parsed, hostOf(each)));
+  const authority = certified ?? usable[0] ?? `${own}:${port}`;
+  return {
+    url: `${parsed === undefined ? 'http' : 'https'}://${authority}`,
+    curl: [...resolveArguments(authority, own), ...caArguments(parsed, certificatePath)],
+  };
+}
+
+/** The names of a certificate that can stand in a URL as they are. */
+const dnsNamesOf = (certificate: X509Certificate | undefined): string[] =>
+  [...(certificate?.subjectAltName ?? '').matchAll(/DNS:([a-z0-9.-]+)(?:,|$)/gi)].map(([, name = '']) => name);
+
+const hostOf = (authority: string): string => authority.replace(/:\d+$/, '').replace(/^\[(.*)\]$/, '$1');
+
+const isValidFor = (certificate: X509Certificate, host: string): boolean =>
+  (isIP(host) === 0 ? certificate.checkHost(host) : certificate.checkIP(host)) !== undefined;
+
+/** The DNS need not know the name on this machine. */
+function resolveArguments(authority: string, own: string): string[] {
+  const name = hostOf(authority);
+  if (isIP(name) !== 0 || isLoopback(name) || name === hostOf(own)) return [];
+  return ['--resolve', `${name}:${authority.split(':').at(-1)}:${hostOf(own)}`];
+}
+
+/** No authority vouches for a self-signed certificate, so curl has to be given it. */
+const caArguments = (certificate: X509Certificate | undefined, path: string | undefined): string[] =>
+  path !== undefined && certificate?.checkIssued(certificate) === true ? ['--cacert', path] : [];

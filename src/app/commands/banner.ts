@@ -1,0 +1,81 @@
+import { quote } from 'shell-quote';
+import { ownRequest } from '../../protocol/modern/envelope.ts';
+import { legacyRevisions, modernRevisions } from '../../protocol/revisions.ts';
+import type { Urls } from '../addresses/server-urls.ts';
+import { version } from '../version.ts';
+
+/** What else there is to say. */
+export interface BannerDetails {
+  /** Clients have to show who they are. */
+  readonly needsKey: boolean;
+  /** Arguments that curl needs to reach the gateway from this machine. */
+  readonly curlArguments?: readonly string[];
+  /** For whoever runs it, if it has one. */
+  readonly statusPage?: string | undefined;
+  /** The file that the configuration was read from, if one was. */
+  readonly file?: string | undefined;
+}
+
+/**
+ * What is printed when the gateway is ready: where it is, and a line that tries it. Servers that are known not to work stand
+ * apart, with what to do. Only a single server is tried at the start, so of several it says that nobody did, and what does.
+ */
+export function renderBanner(
+  urls: readonly Urls[],
+  { needsKey, curlArguments = [], statusPage, file }: BannerDetails,
+): string {
+  const width = Math.max(...urls.map(({ server }) => server.length));
+  const row = (server: string, url: string): string => `  ${server.padEnd(width)}  ${url}\n`;
+  const well = urls.filter(({ failure }) => failure === undefined);
+  const untried = urls.length > 1 && file !== undefined ? `  ${untriedLine(file)}\n` : '';
+  const endpoints = well
+    .map(({ server, url, named }) => row(server, url) + (named === undefined ? '' : row('', named)))
+    .join('');
+  const failing = urls
+    .map(({ server, url, failure }) => (failure === undefined ? '' : row(server, url) + row('', failure)))
+    .join('');
+  const others = (title: string, key: 'sse' | 'ws'): string => {
+    const rows = well.map((of) => (of[key] === undefined ? '' : row(of.server, of[key]))).join('');
+    return rows && `${title}:\n${rows}`;
+  };
+  const older = others('For HTTP+SSE clients', 'sse');
+  const sockets = others('For WebSocket clients', 'ws');
+  const page = statusPage === undefined ? '' : `Status page:\n  ${statusPage}\n`;
+  const unready = failing && `Not ready:\n${failing}`;
+  const [first] = well;
+  const trial = first === undefined ? '' : `Try it:\n  ${curlLine(first, needsKey, curlArguments)}\n`;
+  return `${endpoints && `Ready:\n${endpoints}${untried}`}${unready}${older}${sockets}${page}${trial}`;
+}
+
+const untriedLine = (file: string): string =>
+  `The servers were not checked. To check them: mcp-gangway check --config ${quote([file])}`;
+
+/** A command whose output shows that the gateway and the server behind it work. */
+function curlLine({ url, era }: Urls, needsKey: boolean, curlArguments: readonly string[]): string {
+  const key = needsKey ? " -H 'Authorization: Bearer KEY'" : '';
+  const request = era === 'modern' ? listTools() : openSession();
+  const more = curlArguments.length > 0 ? ` ${quote([...curlArguments])}` : '';
+  return `curl -i${more} -X POST ${url} -H 'Content-Type: application/json'${key} ${request}`;
+}
+
+function openSession(): string {
+  const initialize = {
+    jsonrpc: '2.0',
+    id: 1,
+    method: 'initialize',
+    params: {
+      protocolVersion: legacyRevisions.at(-1),
+      capabilities: {},
+      clientInfo: { name: 'curl', version: '1' },
+    },
+  };
+  return `-d '${JSON.stringify(initialize)}'`;
+}
+
+/** Modern requests stand for themselves, and say in their headers what they are (2026-07-28, basic/transports). */
+function listTools(): string {
+  const method = 'tools/list';
+  const [protocolVersion] = modernRevisions.slice(-1) as [string];
+  const body = ownRequest(1, method, {}, { version, protocolVersion });
+  return `-H 'MCP-Protocol-Version: ${protocolVersion}' -H 'Mcp-Method: ${method}' -d '${body}'`;
+}

@@ -1,0 +1,166 @@
+import { readFileSync } from 'node:fs';
+import type { GatewayConfig, ServerConfig } from '../../../config/config.ts';
+import { flagOf } from '../../../config/options/option-names.ts';
+import type { Environment } from '../../../config/sources/environment-variables.ts';
+import type { RedisFindings } from '../../../store/redis/diagnose/inspect.ts';
+import { explainTrouble } from '../../../store/redis/diagnose/trouble.ts';
+import { Unusable } from '../../probes/probe-session.ts';
+import { type Advice, adviceOn } from './advice.ts';
+import { examine, type Findings } from './examine-server.ts';
+import type { CheckProgress } from './progress-line.ts';
+import { inOrder } from './report-in-order.ts';
+
+/** What came of trying a server. */
+export type CheckedServer =
+  | { readonly isFine: true; readonly server: ServerConfig; readonly transport: string; readonly findings: Findings }
+  | { readonly isFine: false; readonly server: ServerConfig; readonly failure: Unusable };
+
+/** What came of asking Redis. */
+export type CheckedRedis =
+  | { readonly isFine: true; readonly findings: RedisFindings }
+  | { readonly isFine: false; readonly why: string };
+
+/** Who is told what a check finds, as it finds it. */
+export interface CheckListener {
+  /** In the order of the configuration. */
+  onServer(checked: CheckedServer): void;
+  onRedis(checked: CheckedRedis): void;
+  /** All that should be thought about. */
+  onAdvice(advice: readonly Advice[]): void;
+}
+
+/** Servers tried at once: most of the time each waits for a package registry or a disk, and all together for one processor. */
+const atOnce = 4;
+
+/** The oldest that does what the store needs. */
+const oldestRedis = [6, 2] as const;
+
+/** An answer that takes longer is felt in each call that streams. */
+const slowRedisMs = 10;
+
+/**
+ * Tries each server: starts it, finds out its era, lists what it offers, ends it; some at once. Looks at Redis, if there is one,
+ * and at the configuration.
+ * @param warnings of what has no effect, found when it was read
+ * @param onProgress is told whenever a try begins or ends
+ * @returns true if every server works, and Redis
+ */
+export async function check(
+  config: GatewayConfig,
+  warnings: readonly string[],
+  environment: Environment,
+  listener: CheckListener,
+  onProgress: (progress: CheckProgress) => void,
+): Promise<boolean> {
+  let isFine = true;
+  const advice: Advice[] = [...warnings.map((text) => ({ about: 'configuration', text })), ...adviceOn(config)];
+  const { servers } = config;
+  const underWay = new Set<string>();
+  let done = 0;
+  const tellProgress = (): void => onProgress({ total: servers.length, done, underWay: [...underWay] });
+  const tryOne = async (server: ServerConfig): Promise<CheckedServer> => {
+    underWay.add(server.name);
+    tellProgress();
+    const checked = await checkServer(server, config, environment);
+    underWay.delete(server.name);
+    done++;
+    tellProgress();
+    return checked;
+  };
+  await inOrder(servers, atOnce, tryOne, (checked) => {
+    listener.onServer(checked);
+    isFine &&= checked.isFine;
+    if (checked.isFine) advice.push(...adviceOnServer(checked.server, checked.findings));
+  });
+  const redis = await checkRedis(config);
+  if (redis !== undefined) {
+    listener.onRedis(redis);
+    isFine &&= redis.isFine;
+    if (redis.isFine) advice.push(...adviceOnRedis(redis.findings));
+  }
+  listener.onAdvice(advice);
+  return isFine;
+}
+
+async function checkServer(
+  server: ServerConfig,
+  config: GatewayConfig,
+  environment: Environment,
+): Promise<CheckedServer> {
+  try {
+    const { transport, ...findings } = await examine(server, config, environment);
+    return { isFine: true, server, transport, findings };
+  } catch (error) {
+    const failure = error instanceof Unusable ? error : new Unusable((error as Error).message);
+    return { isFine: false, server, failure };
+  }
+}
+
+async function checkRedis(config: GatewayConfig): Promise<CheckedRedis | undefined> {
+  const { redis: url, redisPrefix: prefix, redisTimeoutMs: commandTimeoutMs, redisCa, redisCert, redisKey } = config;
+  if (url === undefined) return undefined;
+  try {
+    const read = (path: string | undefined): Buffer | undefined => (path === undefined ? path : readFileSync(path));
+    const [ca, cert, key] = [read(redisCa), read(redisCert), read(redisKey)];
+    const tls = { ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }) };
+    const { inspectRedis } = await import('../../../store/redis/diagnose/inspect.ts');
+    const findings = await inspectRedis({ url, prefix, tls, commandTimeoutMs });
+    if (isTooOld(findings.version)) {
+      const oldest = oldestRedis.join('.');
+      return {
+        isFine: false,
+        why: `The version of Redis is ${findings.version}, but the gateway needs ${oldest} or newer. Upgrade Redis.`,
+      };
+    }
+    return { isFine: true, findings };
+  } catch (error) {
+    const { detail, help } = explainTrouble(error);
+    return { isFine: false, why: `${detail} ${help}` };
+  }
+}
+
+/** Valkey counts on from 7.2, so that one rule is enough. */
+function isTooOld(version: string | undefined): boolean {
+  const [major = 0, minor = 0] = (version ?? '').split('.').map(Number);
+  return version !== undefined && (major < oldestRedis[0] || (major === oldestRedis[0] && minor < oldestRedis[1]));
+}
+
+function adviceOnServer(
+  { name: about, hibernateAfterMs }: ServerConfig,
+  { warning, noise, declares }: Findings,
+): Advice[] {
+  const texts = [warning, noise === undefined ? undefined : noiseAdvice(noise)];
+  const advice = texts.flatMap((text) => (text === undefined ? [] : [{ about, text }]));
+  if (hibernateAfterMs === 0 || !declares.includes('tasks')) return advice;
+  const text = `The server declares tasks and keeps their results in its process. With ${flagOf('hibernateAfterMs')}, results are lost when the session hibernates.`;
+  return [...advice, { about, text }];
+}
+
+const noiseAdvice = (line: string): string =>
+  `The server writes lines to stdout that are not MCP messages, and the gateway drops them. The first line: ${JSON.stringify(line)}. Configure the server to log to stderr.`;
+
+function adviceOnRedis({ memoryPolicy, latencyMs, instances, version }: RedisFindings): Advice[] {
+  const about = flagOf('redis');
+  const advice: Advice[] = [];
+  if (version === undefined)
+    advice.push({
+      about,
+      text: 'The user may not run INFO, so the version and the eviction policy are unknown. Allow INFO to check them.',
+    });
+  if (memoryPolicy !== undefined && memoryPolicy !== 'noeviction')
+    advice.push({
+      about,
+      text: `Redis may evict sessions when its memory is full (maxmemory-policy ${memoryPolicy}). Set maxmemory-policy noeviction: then the gateway waits instead.`,
+    });
+  if (latencyMs > slowRedisMs)
+    advice.push({
+      about,
+      text: `Redis takes ${latencyMs} ms to answer, which delays each event of a stream. Move Redis closer to the gateway.`,
+    });
+  if (instances > 0)
+    advice.push({
+      about: flagOf('redisPrefix'),
+      text: `${instances} running instances use this prefix and share sessions with this gateway. Give independent gateways different prefixes.`,
+    });
+  return advice;
+}

@@ -1,0 +1,103 @@
+import { printable } from '../../../backend/stdio/pipes/printable.ts';
+import { version } from '../../version.ts';
+import type { Advice } from './advice.ts';
+import type { CheckedRedis, CheckedServer, CheckListener } from './check-command.ts';
+import { lists } from './examine-server.ts';
+
+/** Characters of names shown of one list, and one name at least: the rest is counted. */
+const maxShownLength = 160;
+
+/** What is said beside a line begins so. */
+const indent = '      ';
+
+/** Tells what a check finds as lines for people, as it is found. */
+export const textListener = (print: (text: string) => void): CheckListener => ({
+  onServer: (checked) => print(linesOf(checked)),
+  onRedis: (checked) => print(redisLine(checked)),
+  onAdvice(advice) {
+    for (const { about, text } of advice) print(`NOTE  ${about}: ${safe(text)}\n`);
+  },
+});
+
+function linesOf(checked: CheckedServer): string {
+  const { name } = checked.server;
+  if (!checked.isFine) {
+    const { message, output, help } = checked.failure;
+    const lines = [...output.map((line) => `  | ${line}`), ...(help === '' ? [] : [help])];
+    return `FAIL  ${name}: ${message}\n${lines.map((line) => `${indent}${line}\n`).join('')}`;
+  }
+  const { transport, findings } = checked;
+  const { eras, revisions, startMs } = findings;
+  const offered = lists.flatMap(([what]) => {
+    const names = findings.lists[what];
+    return names === undefined ? [] : [[what, names] as const];
+  });
+  const counts = offered.map(([what, { length }]) => `, ${length} ${length === 1 ? what.slice(0, -1) : what}`);
+  const era = eras.length > 1 ? 'both eras, revisions' : `${eras.join()} era, revision`;
+  const line = `OK    ${name}: ${safe(findings.name)}, ${transport}, ${era} ${revisions.join(' and ')}${counts.join('')}, started in ${startMs} ms\n`;
+  return line + offered.map(([what, names]) => namesLine(what, names)).join('');
+}
+
+function namesLine(what: string, names: readonly string[]): string {
+  let text = '';
+  for (const [index, name] of names.entries()) {
+    const longer = index === 0 ? safe(name) : `${text}, ${safe(name)}`;
+    if (index > 0 && longer.length > maxShownLength)
+      return `${indent}${what}: ${text}, and ${names.length - index} more\n`;
+    text = longer;
+  }
+  return text === '' ? '' : `${indent}${what}: ${text}\n`;
+}
+
+function redisLine(checked: CheckedRedis): string {
+  if (!checked.isFine) return `FAIL  Redis: ${checked.why}\n`;
+  const { version: its = 'of an unknown version', latencyMs, memoryPolicy, instances } = checked.findings;
+  const policy = memoryPolicy === undefined ? '' : `, maxmemory-policy ${memoryPolicy}`;
+  return `OK    Redis: ${safe(its)}, answers in ${latencyMs} ms${policy}, ${instances} ${instances === 1 ? 'instance' : 'instances'}\n`;
+}
+
+/** What a server says could be meant for the terminal. */
+const safe = (text: string): string => printable(Buffer.from(text));
+
+/**
+ * Collects what a check finds, as one JSON object (docs/health.md): null is what is not known or not there.
+ * @returns the listener, and the text once the check is done
+ */
+export function jsonListener(): { readonly listener: CheckListener; text(isFine: boolean): string } {
+  const servers: object[] = [];
+  let redis: object | null = null;
+  let advice: readonly Advice[] = [];
+  return {
+    listener: {
+      onServer: (checked) => {
+        servers.push(shownServer(checked));
+      },
+      onRedis(checked) {
+        redis = shownRedis(checked);
+      },
+      onAdvice(all) {
+        advice = all;
+      },
+    },
+    text: (ok) => `${JSON.stringify({ version, ok, servers, redis, advice }, null, 2)}\n`,
+  };
+}
+
+function shownServer(checked: CheckedServer): object {
+  const { name } = checked.server;
+  if (!checked.isFine) {
+    const { message: why, help, output } = checked.failure;
+    return { name, ok: false, why, help: help === '' ? null : help, output };
+  }
+  const { transport, findings } = checked;
+  const { eras, revisions, name: implementation, startMs, declares } = findings;
+  const { tools = null, prompts = null, resources = null } = findings.lists;
+  const said = { transport, eras, revisions, implementation, startMs, declares };
+  return { name, ok: true, ...said, tools, prompts, resources };
+}
+
+function shownRedis(checked: CheckedRedis): object {
+  if (!checked.isFine) return { ok: false, why: checked.why };
+  const { version: its = null, latencyMs, memoryPolicy = null, instances } = checked.findings;
+  return { ok: true, version: its, latencyMs, memoryPolicy, instances };
+}

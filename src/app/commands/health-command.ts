@@ -1,0 +1,63 @@
+import { readFileSync, realpathSync } from 'node:fs';
+import { type IncomingMessage, request } from 'node:http';
+import { request as requestByTls } from 'node:https';
+import type { GatewayConfig } from '../../config/config.ts';
+import { displayHost } from '../addresses/listen.ts';
+
+/** An answer that takes longer counts as none. */
+const timeoutMs = 4_000;
+
+/** The result of asking a gateway for its health. */
+export interface AskedHealth {
+  readonly isWell: boolean;
+  /** One sentence for a person. */
+  readonly text: string;
+}
+
+/**
+ * Asks a running gateway for its health, as its configuration says where it listens. Never rejects.
+ * @param path `/healthz` or `/readyz`
+ */
+export async function askHealth(
+  { host, port, tlsCert }: Pick<GatewayConfig, 'host' | 'port' | 'tlsCert'>,
+  path: string,
+): Promise<AskedHealth> {
+  const url = `${tlsCert === undefined ? 'http' : 'https'}://${displayHost(host)}:${port}${path}`;
+  try {
+    const status = await statusOf(url);
+    return { isWell: status === 200, text: `${url} answers ${status}.` };
+  } catch (error) {
+    return { isWell: false, text: `${url} does not answer: ${(error as Error).message}` };
+  }
+}
+
+/** The certificate is for the names that clients use, and need not be valid for the address that is asked here. */
+function statusOf(url: string): Promise<number | undefined> {
+  const options = { timeout: timeoutMs, rejectUnauthorized: false };
+  return new Promise((resolve, reject) => {
+    const onResponse = (response: IncomingMessage): void => {
+      response.resume();
+      resolve(response.statusCode);
+    };
+    const sent = url.startsWith('https') ? requestByTls(url, options, onResponse) : request(url, options, onResponse);
+    sent.on('timeout', () => sent.destroy(new Error(`no answer within ${timeoutMs} ms`)));
+    sent.on('error', reject);
+    sent.end();
+  });
+}
+
+/**
+ * The arguments of the gateway that is the main process of this container, so that a health check in it needs no arguments
+ * of its own. Empty where there is no such process.
+ * @param program the path of the running program
+ */
+export function argumentsOfContainer(program: string): readonly string[] {
+  try {
+    const words = readFileSync('/proc/1/cmdline', 'utf8').split('\0').slice(0, -1);
+    const at = words.findIndex((word) => word.endsWith('.js') && realpathSync(word) === realpathSync(program));
+    return at === -1 ? [] : words.slice(at + 1);
+  } catch {
+    // No /proc, no right to read it, or another program.
+    return [];
+  }
+}

@@ -1,0 +1,214 @@
+import { readFileSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { isAbsolute, join } from 'node:path';
+import { isatty } from 'node:tty';
+import type { Logger } from 'pino';
+import { killAllGroupsNow, setGroupWitness } from '../../backend/stdio/processes/process-group.ts';
+import { ownIdentity } from '../../backend/stdio/processes/process-identity.ts';
+import { createGroupNotes } from '../../backend/stdio/stale-groups/group-journal.ts';
+import { endLeftBehind } from '../../backend/stdio/stale-groups/kill-stale-groups.ts';
+import { hasAuthentication } from '../../config/access/authentication-config.ts';
+import { type Configuration, type GatewayConfig, readConfiguration } from '../../config/config.ts';
+import { renderHelp } from '../../config/help/help.ts';
+import { faultField, shownFault } from '../../ops/log/fault-log.ts';
+import { createLog, type Log } from '../../ops/log/log.ts';
+import { readLogLevels } from '../../ops/log/log-parts.ts';
+import { detach, reportFaultsTo } from '../../util/boundary.ts';
+import { statesOf } from '../file-watch.ts';
+import { type Gateway, startGateway } from '../gateway.ts';
+import type { ConfigurationSource } from '../reload/configuration-reload.ts';
+import { version } from '../version.ts';
+import { renderBanner } from './banner.ts';
+import { check } from './check/check-command.ts';
+import { createProgressLine, noProgressLine } from './check/progress-line.ts';
+import { jsonListener, textListener } from './check/render-check.ts';
+import { argumentsOfContainer, askHealth } from './health-command.ts';
+import { makeKey } from './key-command.ts';
+
+/** Exit codes: 0 all is well, 1 it could not be done, 2 the configuration is wrong. */
+const failed = 1;
+const misconfigured = 2;
+
+/** What ends the program from outside. */
+const endSignals = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
+
+/** The program: reads the command line, the environment and the file, and does what they say. */
+export async function main(): Promise<void> {
+  const read = (): Configuration =>
+    readConfiguration({
+      argv: argumentsGiven(),
+      env: process.env,
+      readFile: (path) => readFileSync(path, 'utf8'),
+      findCommand: (name) => statSync(name, { throwIfNoEntry: false })?.isFile() ?? false,
+    });
+  const configuration = read();
+  if (!configuration.ok) {
+    for (const { path, message } of configuration.faults) process.stderr.write(`${path}: ${message}\n`);
+    process.stderr.write('The gateway was not started. Correct the configuration; see mcp-gangway --help.\n');
+    process.exitCode = misconfigured;
+    return;
+  }
+  if (configuration.command === 'key') {
+    const { key, entry, variable } = makeKey(configuration.name);
+    process.stderr.write(
+      'Save this key: it is shown only once. The next lines are its entry for the --api-keys file (a JSON list) and for GANGWAY_API_KEYS.\n',
+    );
+    process.stdout.write(`${key}\n${entry}\n${variable}\n`);
+    return;
+  }
+  if (!('config' in configuration)) {
+    process.stdout.write(configuration.command === 'help' ? renderHelp(configuration.on) : `${version}\n`);
+    return;
+  }
+  const { command, config, warnings, file, isJson, asksReady } = configuration;
+  if (command === 'health') {
+    const { isWell, text } = await askHealth(config, asksReady ? '/readyz' : '/healthz');
+    process.stdout.write(`${text}\n`);
+    process.exitCode = isWell ? 0 : failed;
+    return;
+  }
+  process.on('exit', killAllGroupsNow);
+  if (command === 'check') {
+    for (const signal of endSignals) process.once(signal, () => process.exit(failed)); // which ends what was started
+    noteGroups(() => undefined);
+    const progress = process.stderr.isTTY ? createProgressLine(process.stderr) : noProgressLine;
+    const print = (text: string): void => progress.past(() => process.stdout.write(text));
+    const json = isJson ? jsonListener() : undefined;
+    reportFaultsTo((seam, cause) => {
+      const { stack } = shownFault(cause);
+      progress.past(() => process.stderr.write(`mcp-gangway: a fault of the gateway itself (${seam}): ${stack}\n`));
+    });
+    const isFine = await check(config, warnings, process.env, json?.listener ?? textListener(print), progress.show);
+    if (json !== undefined) print(json.text(isFine));
+    process.exitCode = isFine ? 0 : failed;
+    return;
+  }
+  const log = logOf(config);
+  for (const warning of warnings) log.app.warn(warning);
+  await serve(config, { file, states: statesOf(file === undefined ? [] : [file]), read }, log);
+}
+
+/** The arguments of this program. The health check of a container takes those of the gateway in it. */
+function argumentsGiven(): readonly string[] {
+  const [, program = '', ...given] = process.argv;
+  const isBare = given[0] === 'health' && given.slice(1).every((word) => word === '--ready');
+  return isBare ? [...given, ...argumentsOfContainer(program)] : given;
+}
+
+function logOf({ logLevel, logFormat }: GatewayConfig): Log {
+  const { stderr } = process;
+  const read = readLogLevels(logLevel);
+  if (!read.ok) throw new Error('the configuration has checked the levels of the log');
+  const isPretty = logFormat === 'auto' ? stderr.isTTY : logFormat === 'pretty';
+  return createLog({ levels: read.levels, isPretty, hasColors: stderr.isTTY && stderr.hasColors() });
+}
+
+async function serve(config: GatewayConfig, source: ConfigurationSource, log: Log): Promise<void> {
+  const logger = log.app;
+  const giveUp = (message: string): never => {
+    process.stderr.write(`mcp-gangway: ${message}\n`);
+    process.exit(failed);
+  };
+  process.on('uncaughtException', (error) => {
+    logger.fatal(faultField(logger, error), 'the gateway failed');
+    process.exit(failed);
+  });
+  // The handler of the signal does the rest.
+  const onDrain = (): void => {
+    process.kill(process.pid, 'SIGTERM');
+  };
+  let gateway: Gateway | undefined;
+  endOnSignals(() => gateway, config, logger);
+  if (await cleanUp(logger))
+    noteGroups((why) =>
+      logger.warn({ why }, 'cannot record the server processes: if the gateway is killed, they may keep running'),
+    );
+  try {
+    gateway = await startGateway({ config, source, environment: process.env, log, onUseless: giveUp, onDrain });
+  } catch (error) {
+    return giveUp((error as Error).message);
+  }
+  for (const urls of gateway.urls)
+    logger.info(urls, urls.failure === undefined ? 'endpoint ready' : 'endpoint ready, but its server is not');
+  // Where audit lines go to stdout there is nothing else.
+  const output = config.audit === 'stdout' ? process.stderr : process.stdout;
+  const { urls, statusPage, curlArguments } = gateway;
+  output.write(
+    renderBanner(urls, { needsKey: hasAuthentication(config), curlArguments, statusPage, file: source.file }),
+  );
+}
+
+/**
+ * Where gateways of this user on this host note what they started: gone after a boot, as the processes are. The user's
+ * number is in the name, since `su` and `sudo` can leave the variable of another user.
+ */
+function stateDirectory(): string {
+  const runtime = process.env['XDG_RUNTIME_DIR'] ?? '';
+  return join(isAbsolute(runtime) ? runtime : tmpdir(), `mcp-gangway-${process.geteuid?.()}`);
+}
+
+/**
+ * Ends what gateways left behind that were killed on this host, before servers are started that may need the same files
+ * and ports (P10). One line says what was found.
+ * @returns false if it cannot be done here, and so cannot be noted either
+ */
+async function cleanUp(logger: Logger): Promise<boolean> {
+  const self = ownIdentity();
+  if (self === undefined) {
+    logger.debug('this system has no /proc: server processes of a killed gateway are not cleaned up at the next start');
+    return false;
+  }
+  try {
+    const { gateways, ignored, ...groups } = await endLeftBehind({ directory: stateDirectory(), self });
+    for (const file of ignored)
+      logger.warn({ file }, 'ignored a process record that another user may have written; remove it');
+    const isClean = groups.survived.length + groups.unknown.length === 0;
+    const text = 'cleaned up the server processes that a killed gateway left running';
+    if (gateways > 0) logger[isClean ? 'info' : 'warn']({ gateways, ...groups }, text);
+    return true;
+  } catch (error) {
+    logger.warn({ why: (error as Error).message }, 'cannot clean up the server processes of a killed gateway');
+    return false;
+  }
+}
+
+/** Notes what this gateway starts, for the clean-up of the next one, until it ends in order. */
+function noteGroups(onUnable: (why: string) => void): void {
+  const self = ownIdentity();
+  // All processes of a container end with the first one.
+  if (self === undefined || self.pid === 1) return;
+  const notes = createGroupNotes({ directory: stateDirectory(), self, onUnable });
+  setGroupWitness(notes);
+  process.on('exit', notes.close);
+}
+
+/**
+ * The first signal ends the gateway in order; a second one, or one before it is ready, at once. A SIGHUP is the end of the
+ * terminal where there is one, and else has everything read again that may change.
+ */
+function endOnSignals(started: () => Gateway | undefined, config: GatewayConfig, logger: Logger): void {
+  let isEnding = false;
+  const hasTerminal = [0, 1, 2].some((descriptor) => isatty(descriptor));
+  const end = async (signal: NodeJS.Signals): Promise<void> => {
+    const gateway = started();
+    if (isEnding || gateway === undefined) {
+      logger.warn({ signal }, 'shutting down immediately');
+      process.exit(failed);
+    }
+    isEnding = true;
+    const { drainMs } = config;
+    logger.info(
+      { signal, drainMs },
+      'shutting down: requests in flight may take up to drainMs; a second signal stops them now',
+    );
+    await gateway.close();
+    logger.info('shut down');
+    process.exit(0);
+  };
+  for (const signal of endSignals) {
+    process.on(signal, () => {
+      if (signal !== 'SIGHUP' || hasTerminal) detach('background', end(signal));
+      else if (!isEnding) started()?.reload(); // before it is ready everything is new
+    });
+  }
+}

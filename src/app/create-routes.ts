@@ -1,0 +1,91 @@
+import type { CredentialWatch } from '../auth/credential-watch.ts';
+import type { OriginRules } from '../auth/origin-rules.ts';
+import type { CallObserver } from '../call/call-report.ts';
+import type { GatewayConfig } from '../config/config.ts';
+import { endpointPathsOf } from '../config/endpoint-paths.ts';
+import type { Traffic } from '../http/connection-observer.ts';
+import { createMessagesEndpoint, createSseStream } from '../http/endpoints/legacy-sse.ts';
+import { createMetadataEndpoint } from '../http/endpoints/oauth-metadata.ts';
+import { createEndpoint } from '../http/endpoints/streamable-http.ts';
+import { webSocketOnly } from '../http/endpoints/websocket/websocket.ts';
+import type { Endpoint } from '../http/http-endpoint.ts';
+import type { AdmissionOptions } from '../http/pipeline/admission.ts';
+import type { TracePosts } from '../http/pipeline/trace-requests.ts';
+import { type HealthOptions, healthEndpoints } from '../ops/health/health-endpoints.ts';
+import type { Quotas } from '../quota/quotas.ts';
+import type { Sessions } from '../registry/sessions.ts';
+import type { AccessTo } from './access/create-access.ts';
+import type { Keyed } from './access/create-state-sealing.ts';
+import type { ServedServer } from './servers/served-server.ts';
+
+/** What the endpoints of all servers share. */
+export interface RouteParts {
+  readonly sessions: Sessions;
+  readonly keyed: Keyed;
+  readonly originRules: OriginRules;
+  readonly identityHeaders: readonly string[];
+  readonly quotas: Quotas;
+  readonly watch: CredentialWatch;
+  readonly calls: CallObserver | undefined;
+  readonly onRefused: AdmissionOptions['onRefused'];
+  readonly tracePosts: TracePosts | undefined;
+  trafficOf(server: string): Traffic | undefined;
+  readonly accessTo: AccessTo;
+  readonly health: HealthOptions;
+}
+
+/** What there is to be reached by HTTP and by WebSocket. */
+export interface Routes {
+  /** All that is answered by more than a 404, by its exact path. */
+  readonly endpoints: ReadonlyMap<string, Endpoint>;
+  readonly onWebSocket: ReadonlyMap<string, AdmissionOptions>;
+}
+
+/**
+ * The routes of these servers.
+ * @param config as it is now
+ * @param served in this order: of two servers with one path the first has it
+ */
+export function createRoutes(config: GatewayConfig, served: readonly ServedServer[], parts: RouteParts): Routes {
+  const { sessions, keyed, accessTo, health, trafficOf, ...doors } = parts;
+  const endpoints = new Map<string, Endpoint>();
+  const onWebSocket = new Map<string, AdmissionOptions>();
+  const configs = served.map((each) => each.config);
+  const access = accessTo(config, configs);
+  for (const { config: own, server, modern, groups } of served) {
+    const { sessionless } = own;
+    const { marks } = keyed;
+    const traffic = trafficOf(own.name);
+    const options = {
+      ...config,
+      server,
+      sessions,
+      modern,
+      groups,
+      sessionless,
+      marks,
+      traffic,
+      ...doors,
+      ...access.of(own),
+    };
+    const endpoint = createEndpoint(options);
+    for (const { mcp, ws, old } of endpointPathsOf(config, own)) {
+      if (endpoints.has(mcp)) continue;
+      endpoints.set(mcp, endpoint);
+      if (ws !== undefined) {
+        endpoints.set(ws, webSocketOnly);
+        onWebSocket.set(ws, options);
+      }
+      if (old === undefined) continue;
+      const face = { ...options, messagesPath: old.messages };
+      endpoints.set(old.stream, createSseStream(face));
+      endpoints.set(old.messages, createMessagesEndpoint(face));
+    }
+  }
+  const addUnlessTaken = (path: string, endpoint: Endpoint): void => {
+    if (!endpoints.has(path)) endpoints.set(path, endpoint);
+  };
+  for (const [path, document] of access.metadata) addUnlessTaken(path, createMetadataEndpoint(document));
+  for (const [path, endpoint] of healthEndpoints(health)) addUnlessTaken(path, endpoint);
+  return { endpoints, onWebSocket };
+}

@@ -1,0 +1,88 @@
+import { readFileSync } from 'node:fs';
+import { createSecureContext } from 'node:tls';
+import type { OpenBackend } from '../../backend/backend.ts';
+import { createDetector, type WebTransport } from '../../backend/detect-transport.ts';
+import { openModernHttp } from '../../backend/modern-http/modern-http-backend.ts';
+import { openSocket } from '../../backend/socket/socket-backend.ts';
+import { openSse } from '../../backend/sse/sse-backend.ts';
+import { openHttp } from '../../backend/streamable-http/streamable-http-backend.ts';
+import type { UpstreamTls } from '../../backend/upstream-tls.ts';
+import { openWebSocket } from '../../backend/websocket/websocket-backend.ts';
+import type { GatewayConfig, RemoteServer } from '../../config/config.ts';
+import { flagOf } from '../../config/options/option-names.ts';
+import { version } from '../version.ts';
+import type { ServerListeners } from './server-listeners.ts';
+
+/** How backends of a server are opened. */
+export interface Openers {
+  /** For sessions. */
+  readonly open: OpenBackend;
+  /** For what clients of the modern era share; undefined if the transport has no such era. */
+  readonly openModern: OpenBackend | undefined;
+  /** It is a server at an http(s):// URL, and `openModern` is of a kind of its own. */
+  readonly isOverHttp: boolean;
+}
+
+/**
+ * How backends of a remote server are opened. Throws an error for the operator if a certificate or key cannot be read or
+ * used: at the start, not at the first session.
+ */
+export function openersOfRemote(
+  { address, headers, connectTimeoutMs, endpointTimeoutMs, postTimeoutMs, upstreamIdleMs, ...files }: RemoteServer,
+  { maxLineBytes, maxQueuedBytes, maxSharedCalls, keepAliveMs }: GatewayConfig,
+  { onStarted, onPostFailed, onTransport, onToolsHidden }: ServerListeners,
+): Openers {
+  const common = { connectTimeoutMs, maxLineBytes, maxQueuedBytes };
+  const told = { onStarted: () => onStarted?.() };
+  if (!('url' in address)) {
+    const open: OpenBackend = (events) => openSocket({ ...common, ...told, address }, events);
+    return { open, openModern: open, isOverHttp: false };
+  }
+  const { url, transport } = address;
+  const tls = url.protocol === 'https:' || url.protocol === 'wss:' ? readTls(files) : {};
+  const web = { ...common, url, headers, tls };
+  if (transport === 'ws') {
+    const open: OpenBackend = (events, opening) => openWebSocket({ ...web, ...told, keepAliveMs }, events, opening);
+    return { open, openModern: undefined, isOverHttp: false };
+  }
+  const onFailed = (detail: string, dropped: number): void => onPostFailed?.(detail, dropped);
+  const http = { ...web, postTimeoutMs, idleTimeoutMs: upstreamIdleMs, onPostFailed: onFailed };
+  const open: Readonly<Record<WebTransport, OpenBackend>> = {
+    http: (events, opening) => openHttp(http, events, opening),
+    sse: (events, opening) => openSse({ ...http, ...told, endpointTimeoutMs }, events, opening),
+  };
+  if (transport === 'sse') return { open: open.sse, openModern: undefined, isOverHttp: false };
+  const modern = { ...http, version, maxRequests: maxSharedCalls };
+  return {
+    open: transport === 'http' ? open.http : createDetector({ open, onFound: (found) => onTransport?.(found) }),
+    openModern: (events) => openModernHttp({ ...modern, onToolsHidden: (names) => onToolsHidden?.(names) }, events),
+    isOverHttp: true,
+  };
+}
+
+function readTls(files: Pick<RemoteServer, 'upstreamCa' | 'upstreamCert' | 'upstreamKey'>): UpstreamTls {
+  const ca = readOption('upstreamCa', files.upstreamCa);
+  // Node.js takes a file without a certificate for an empty list, and every server would then be of an unknown authority.
+  if (ca !== undefined && !ca.includes('-----BEGIN')) {
+    throw new Error(`The file of ${flagOf('upstreamCa')} holds no certificate in PEM.`);
+  }
+  const cert = readOption('upstreamCert', files.upstreamCert);
+  const key = readOption('upstreamKey', files.upstreamKey);
+  const tls = { ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }) };
+  try {
+    createSecureContext(tls);
+  } catch (cause) {
+    const flags = ['upstreamCa', 'upstreamCert', 'upstreamKey'].map(flagOf).join(', ');
+    throw new Error(`The files of ${flags} cannot be used: ${(cause as Error).message}`, { cause });
+  }
+  return tls;
+}
+
+function readOption(key: string, file: string | undefined): Buffer | undefined {
+  if (file === undefined) return undefined;
+  try {
+    return readFileSync(file);
+  } catch (cause) {
+    throw new Error(`The file of ${flagOf(key)} cannot be read: ${(cause as Error).message}`, { cause });
+  }
+}

@@ -1,0 +1,117 @@
+import type { OpenBackend } from '../../backend/backend.ts';
+import { hasAuthentication } from '../../config/access/authentication-config.ts';
+import type { GatewayConfig, ServerConfig } from '../../config/config.ts';
+import { asksClients } from '../../config/options/client-credential-options.ts';
+import { isolationOf, modernIsolationOf } from '../../config/servers/process-sharing.ts';
+import { openEitherEra } from '../../era/legacy-on-modern/open-either-era.ts';
+import { Translator } from '../../era/legacy-on-modern/translator.ts';
+import { Groups } from '../../era/modern-on-legacy/groups.ts';
+import type { ModernObserver } from '../../modern/modern-observer.ts';
+import { ModernServer, type ModernServerOptions } from '../../modern/modern-server.ts';
+import type { ServerHealth } from '../../ops/health/server-health.ts';
+import { anonymous } from '../../protocol/principal.ts';
+import type { Sessions } from '../../registry/sessions.ts';
+import type { Server } from '../../server/server.ts';
+import type { Store } from '../../store/store.ts';
+import type { Keyed } from '../access/create-state-sealing.ts';
+import { version } from '../version.ts';
+import type { RunningServer } from './run-server.ts';
+
+/** A configured server as clients of both eras meet it. */
+export interface ServedServer {
+  readonly config: ServerConfig;
+  readonly running: RunningServer;
+  /** As sessions of the legacy era have it. */
+  readonly server: Server;
+  readonly modern: ModernServer;
+  readonly groups: Groups;
+}
+
+/** What all servers of a gateway share. */
+export interface ServingParts {
+  readonly config: GatewayConfig;
+  readonly sessions: Sessions;
+  readonly store: Store;
+  readonly keyed: Keyed;
+  readonly observer: ModernObserver;
+  readonly health: ServerHealth;
+}
+
+/**
+ * Serves a server.
+ * @param startAheadMs after which what all its clients would share is started without one
+ */
+export function serve(running: RunningServer, parts: ServingParts, startAheadMs = 0): ServedServer {
+  const { config: gateway, sessions, store, keyed, observer } = parts;
+  const { config } = running;
+  const changes = gateway.redis === undefined ? undefined : store.changes;
+  const owners = gateway.redis === undefined ? undefined : store.owners;
+  const modern = runModern(running, parts, startAheadMs, { changes, owners });
+  const onLegacy = (): void => parts.health.eraSeen(config.name, 'legacy');
+  const server = { ...running.server, open: openForSessions(running, modern, gateway, onLegacy) };
+  const groups = new Groups({
+    ...{ sessions, records: store.sessions, changes: store.changes, outcomes: store.outcomes, server, version },
+    ...keyed,
+    ...{ isolation: isolationOf(config.isolation, hasAuthentication(gateway)), poolMax: config.poolMax },
+    requestIdleMs: gateway.requestIdleMs,
+    settleMs: config.startTimeoutMs,
+    maxListeners: gateway.maxSharedCalls,
+    onFailed: (cause) => observer.failed(config.name, cause),
+  });
+  return { config, running, server, modern, groups };
+}
+
+/** A server as clients of the modern era meet it. */
+function runModern(
+  { config, server, modern: access }: RunningServer,
+  { config: gateway, sessions: room, observer }: ServingParts,
+  startAheadMs: number,
+  shared: Pick<ModernServerOptions, 'changes' | 'owners'>,
+): ModernServer {
+  const common = { version, limits: gateway, observer, ...shared };
+  if (access === undefined) return new ModernServer({ ...common, server, era: 'legacy', openSibling: server.open });
+  const { open, ...how } = access;
+  const isUnused = access.isOverHttp && config.isolation !== 'auto' && config.sessionless !== 'serve';
+  const told: ModernObserver = {
+    ...observer,
+    eraFound(name, found) {
+      observer.eraFound(name, found);
+      if (isUnused && found.era === 'modern') observer.isolationUnused(name);
+    },
+  };
+  const sharing = {
+    isolation: modernIsolationOf(config, hasAuthentication(gateway)),
+    idleMs: config.hibernateAfterMs || gateway.sessionIdleMs,
+  };
+  const modern = new ModernServer({
+    ...common,
+    ...how,
+    ...sharing,
+    room,
+    observer: told,
+    server: { ...server, open },
+    era: config.era,
+  });
+  // One that is to get something of its clients may answer nobody without.
+  if (!asksClients(config)) setTimeout(() => modern.start(), startAheadMs).unref();
+  return modern;
+}
+
+/** How sessions of the legacy era open the server, of whichever era it is. */
+function openForSessions(
+  { config, server, modern: access }: RunningServer,
+  modern: ModernServer,
+  gateway: GatewayConfig,
+  onLegacy: () => void,
+): OpenBackend {
+  if (access === undefined || config.era === 'legacy') return server.open;
+  const { isOverHttp } = access;
+  const { maxQueuedBytes } = gateway;
+  const translated: OpenBackend = (events, opening) => {
+    const side = modern.forSession({ principal: opening?.principal ?? anonymous });
+    return new Translator({ server: side, isOverHttp, maxQueuedBytes }, events, opening);
+  };
+  if (config.era === 'modern') return translated;
+  const silentMs = Math.ceil(config.startTimeoutMs / 3);
+  return openEitherEra({ direct: server.open, translated, eras: modern, isOverHttp, onLegacy, silentMs });
+}

@@ -1,0 +1,46 @@
+import { expect, test } from 'vitest';
+import type { Urls } from '../../../src/app/addresses/server-urls.ts';
+import { renderBanner } from '../../../src/app/commands/banner.ts';
+
+const at = (server: string, rest: Partial<Urls> = {}): Urls => ({
+  server,
+  url: `http://127.0.0.1:8080/${server}/mcp`,
+  era: 'legacy',
+  ...rest,
+});
+const two = [at('files'), at('git')];
+const readyOf = (banner: string): string => /^Ready:\n((?: .*\n)+)/.exec(banner)?.[1] ?? '';
+
+test('of several servers it says that they were not tried, and what tries them', () => {
+  expect(readyOf(renderBanner(two, { needsKey: false, file: 'gangway.json' })).split('\n')).toEqual([
+    '  files  http://127.0.0.1:8080/files/mcp',
+    '  git    http://127.0.0.1:8080/git/mcp',
+    '  The servers were not checked. To check them: mcp-gangway check --config gangway.json',
+    '',
+  ]);
+});
+
+test('a file whose name a shell would split is quoted', () => {
+  const banner = renderBanner(two, { needsKey: false, file: "my servers' list.json" });
+  expect(banner).toContain(`check --config "my servers' list.json"\n`);
+});
+
+test('a single server, which is tried at the start, gets no such line, of a file or not', () => {
+  for (const file of ['gangway.json', undefined])
+    expect(renderBanner([at('files')], { needsKey: false, file })).not.toContain('Not tried');
+});
+
+test('servers that are known not to work stand apart, and the line is of the others', () => {
+  const failure = 'Its command is not found.';
+  const [one, other] = [at('files'), at('git', { failure })];
+  const banner = renderBanner([one, other], { needsKey: false, file: 'gangway.json' });
+  expect(readyOf(banner)).toMatch(/^ {2}files .*\n {2}The servers were not checked\. /);
+  expect(banner).toContain(`Not ready:\n  git    ${other.url}\n         ${failure}\n`);
+  const failing = [at('files', { failure }), other];
+  expect(renderBanner(failing, { needsKey: false, file: 'gangway.json' })).not.toMatch(/Ready:\n|Not tried|Try it/);
+});
+
+test('where clients need a key the line that tries it has a place for one', () => {
+  expect(renderBanner(two, { needsKey: true })).toContain("-H 'Authorization: Bearer KEY'");
+  expect(renderBanner(two, { needsKey: false })).not.toContain('Bearer');
+});

@@ -1,0 +1,90 @@
+import { describe, expect, it } from 'vitest';
+import { discover, initialize, openTrial } from '../../../src/app/probes/probe-session.ts';
+import { explainForcedEra } from '../../../src/app/servers/explain-forced-era.ts';
+import { createFakeServer } from '../../support/fake-backend.ts';
+
+/** What comes of a question that is answered with this text; `ID` in it is the id of the question. */
+async function asked(answer: string): Promise<unknown> {
+  const { open } = createFakeServer(({ id }, backend) => {
+    queueMicrotask(() => backend.says(answer.replaceAll('ID', String(id))));
+  });
+  const trial = openTrial(open, 50);
+  return trial.request('tools/list', {}).then(
+    (result) => ({ result }),
+    (error: Error) => error.message,
+  );
+}
+
+it.each([
+  ['no object', '{"jsonrpc":"2.0","id":ID,"error":"no"}', 'an error without a message'],
+  ['without a message', '{"jsonrpc":"2.0","id":ID,"error":{}}', 'an error without a message'],
+  ['whose message has no text', '{"jsonrpc":"2.0","id":ID,"error":{"message":{"toString":1}}}', 'an error without'],
+  ['an array', '{"jsonrpc":"2.0","id":ID,"error":[]}', 'an error without a message'],
+  ['as it should be', '{"jsonrpc":"2.0","id":ID,"error":{"code":1,"message":"no"}}', 'the error: no'],
+])('[S-02] an error that is %s has the trial say so', async (_, answer, said) => {
+  expect(await asked(answer)).toContain(`It answered tools/list with ${said}`);
+});
+
+it('[P3] [S-05] a response that is too complex has the trial say so, and not wait', async () => {
+  const nested = '['.repeat(1_001) + ']'.repeat(1_001);
+  const said = await asked(`{"result":{"tools":${nested}},"jsonrpc":"2.0","id":ID}`);
+  expect(said).toContain('It answered tools/list with the error: The answer is too complex');
+});
+
+it('[S-02] a response whose error is null is none, and the trial ends in time', async () => {
+  expect(await asked('{"jsonrpc":"2.0","id":ID,"error":null}')).toContain('did not answer tools/list within 50 ms');
+});
+
+/** A server that gives these answers, one after the other, and then the last one again. */
+function answering(...outcomes: readonly object[]) {
+  const asked: string[] = [];
+  const server = createFakeServer(({ id, method }, backend) => {
+    const outcome = outcomes[Math.min(asked.length, outcomes.length - 1)];
+    asked.push(String(method));
+    if (id !== undefined) queueMicrotask(() => backend.says({ jsonrpc: '2.0', id, ...outcome }));
+  });
+  return { open: server.open, asked };
+}
+
+const refused = (...supported: unknown[]) => ({ error: { code: -32022, message: 'Unsupported', data: { supported } } });
+const fine = { result: { supportedVersions: ['2026-07-28'], capabilities: {} } };
+const askModern = ({ open }: ReturnType<typeof answering>) => discover(openTrial(open, 10_000, 'modern'));
+
+describe('[J-05] a server that refuses the version of the first question', () => {
+  it('and names it is asked once more', async () => {
+    const server = answering(refused('2026-07-28'), fine);
+    expect(await askModern(server)).toEqual(fine.result);
+    expect(server.asked).toEqual(['server/discover', 'server/discover']);
+  });
+
+  it('again and again is asked twice', async () => {
+    const server = answering(refused('2026-07-28'));
+    await expect(askModern(server)).rejects.toThrow('It supports 2026-07-28.');
+    expect(server.asked).toHaveLength(2);
+  });
+
+  it.each([
+    ['an error', refused('2027-01-01', '2027-06-30')],
+    ['a result', { result: { supportedVersions: ['2027-01-01', '2027-06-30'] } }],
+  ])('and serves others alone is named with these, by %s', async (_, outcome) => {
+    const server = answering(outcome);
+    await expect(askModern(server)).rejects.toThrow(
+      /no revision of the modern era that this gateway serves \(2026-07-28\)\. It supports 2027-01-01, 2027-06-30\./,
+    );
+    expect(server.asked).toHaveLength(1);
+  });
+
+  it('[P8] names what it likes, and little of that is said', async () => {
+    const many = Array.from({ length: 100 }, (_, n) => `v${n}`);
+    const server = answering({ error: { code: -32602, message: 'no', data: { supported: ['a b', 7, ...many] } } });
+    await expect(initialize(openTrial(server.open, 10_000))).rejects.toThrow(
+      'It answered initialize with the error: no. It supports v0, v1, v2, v3, v4, v5, v6, v7, v8, v9.',
+    );
+  });
+
+  it('is not blamed on --era for an answer to initialize that means nothing', async () => {
+    const { open } = answering({ result: {} });
+    const error = new Error('first');
+    expect(await explainForcedEra(error, 'modern', { open, openModern: open }, 10_000)).toBe(error);
+  });
+});
