@@ -85,7 +85,7 @@ function timeOf(pattern: RegExp, text: string): number {
 describe('[S19] [A09] the regular expressions of src', () => {
   it('are found by this test', () => {
     const places = all.map(({ where }) => where).join('\n');
-    for (const file of ['protocol/event-id.ts', 'http/origin.ts', 'app/configuration/options.ts'])
+    for (const file of ['protocol/wire/event-id.ts', 'auth/origin-rules.ts', 'config/options/options.ts'])
       expect(places).toContain(file);
     // None is made of text at run time, where this test could not see it.
     for (const name of files) expect(readFileSync(join(sourceFolder, name), 'utf8'), name).not.toMatch(/\bRegExp\(/);
