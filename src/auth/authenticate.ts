@@ -60,7 +60,7 @@ export function createAuthenticate({ authenticators, parametersFor }: Authentica
 }
 
 const noBearer: Because = { why: 'not Authorization: Bearer' };
-const unknownKey: Because = { why: 'unknown key', description: 'The key is not known here' };
+const unknownKey: Because = { why: 'unknown key', description: 'The key is not valid here' };
 
 /** RFC 6750, section 2.3. */
 function hasTokenInQuery(url: string): boolean {

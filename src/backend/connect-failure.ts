@@ -1,26 +1,29 @@
 /** What the codes of failed connections mean, and what to do about them. `where` is shown before each. */
 const sentences: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'refused the connection: nothing listens there. Start the server, or correct the URL.',
-  ENOTFOUND: 'cannot be found: there is no such host. Correct the name in the URL.',
-  EAI_AGAIN: 'cannot be found at the moment: the name server does not answer.',
-  ENOENT: 'does not exist: there is no such socket file. Start the server, or correct the path.',
+  ENOTFOUND: 'cannot be found: the host does not exist. Correct the host name in the URL.',
+  EAI_AGAIN: 'cannot be found: the name server does not answer. Check DNS, or try again later.',
+  ENOENT: 'does not exist: there is no socket file at this path. Start the server, or correct the path.',
   ENOTSOCK: 'is not a socket. Correct the path.',
-  EACCES: 'may not be used by this user. Change the permissions of the socket file.',
-  EPERM: 'may not be used by this user.',
-  EHOSTUNREACH: 'cannot be reached: there is no route to it.',
-  ENETUNREACH: 'cannot be reached: there is no route to it.',
+  EACCES: 'is not accessible for this user. Change the permissions of the socket file.',
+  EPERM: 'is not accessible for this user. Change the permissions.',
+  EHOSTUNREACH: 'cannot be reached: there is no network route. Check the network and the host in the URL.',
+  ENETUNREACH: 'cannot be reached: there is no network route. Check the network and the host in the URL.',
   ETIMEDOUT: 'did not answer in time.',
   UND_ERR_CONNECT_TIMEOUT: 'did not answer in time.',
-  ECONNRESET: 'broke the connection.',
-  UND_ERR_SOCKET: 'broke the connection.',
-  EPIPE: 'broke the connection.',
-  EPROTO: 'does not speak TLS as expected. Use http:// or ws:// if it has none.',
-  ERR_SSL_WRONG_VERSION_NUMBER: 'does not speak TLS as expected. Use http:// or ws:// if it has none.',
-  DEPTH_ZERO_SELF_SIGNED_CERT: 'has a certificate that is signed by itself. Give it with --upstream-ca.',
-  SELF_SIGNED_CERT_IN_CHAIN: 'has a certificate of an unknown authority. Give that one with --upstream-ca.',
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'has a certificate of an unknown authority. Give that one with --upstream-ca.',
-  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'has a certificate of an unknown authority. Give that one with --upstream-ca.',
-  CERT_HAS_EXPIRED: 'has a certificate that has expired.',
+  ECONNRESET: 'closed the connection unexpectedly.',
+  UND_ERR_SOCKET: 'closed the connection unexpectedly.',
+  EPIPE: 'closed the connection unexpectedly.',
+  EPROTO: 'does not speak TLS as expected. If the server has no TLS, use http:// or ws://.',
+  ERR_SSL_WRONG_VERSION_NUMBER: 'does not speak TLS as expected. If the server has no TLS, use http:// or ws://.',
+  DEPTH_ZERO_SELF_SIGNED_CERT: 'has a self-signed certificate. Add the certificate with --upstream-ca.',
+  SELF_SIGNED_CERT_IN_CHAIN:
+    "has a certificate of an unknown authority. Add the authority's certificate with --upstream-ca.",
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE:
+    "has a certificate of an unknown authority. Add the authority's certificate with --upstream-ca.",
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
+    "has a certificate of an unknown authority. Add the authority's certificate with --upstream-ca.",
+  CERT_HAS_EXPIRED: 'has an expired certificate. Renew the certificate of the server.',
   ERR_TLS_CERT_ALTNAME_INVALID: 'has a certificate for another name. Correct the host in the URL.',
 };
 
@@ -37,10 +40,10 @@ export function explainConnectFailure(cause: unknown, where: string): string {
 /** One sentence for the operator about the status with which a server refused what it was asked for; undefined for others. */
 export function explainRefusal(status: number, where: string): string | undefined {
   if (status >= 300 && status < 400) {
-    return `${where} answered with a redirect (${status}), and none is followed. Configure the URL that it leads to.`;
+    return `${where} answered with a redirect (${status}), which the gateway does not follow. Configure the target URL.`;
   }
   if (isUnauthorized(status)) {
-    return `${where} refused access (${status}). Give it credentials with --header 'Authorization: …' or headers, or let each client show its own with --forward-header Authorization.`;
+    return `${where} refused access (${status}). Set credentials with --header 'Authorization: …' or headers, or let each client send its own with --forward-header Authorization.`;
   }
   return undefined;
 }

@@ -22,7 +22,7 @@ export function guardEvents(events: BackendEvents, onFault: (cause: unknown) => 
 /** How a backend ends after an internal error. */
 export const faulty: BackendEnd = {
   reason: 'failed',
-  detail: 'The gateway itself failed at a message of this server. The log has the stack.',
+  detail: 'An internal error of the gateway occurred at a message of this server. The log has the stack.',
 };
 
 /**

@@ -59,7 +59,9 @@ export function findOfPage({ assets, door, viewers, actions, about, relay }: Sta
   const guarded = (path: string, answer: Answer): Endpoint => {
     const ask = async (incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> => {
       if (incoming.headers[pageHeader] === undefined)
-        return say(outgoing, 403, { said: `Only the page itself asks this, with ${pageHeader}: 1.` });
+        return say(outgoing, 403, {
+          said: `Only the status page may send this request, with the header ${pageHeader}: 1.`,
+        });
       const refusal = await door(incoming, scopeOf(path));
       if (refusal !== undefined) return say(outgoing, refusal.status, { said: refusal.said, asksFor: refusal.asksFor });
       answer(incoming, outgoing, path);
@@ -70,7 +72,7 @@ export function findOfPage({ assets, door, viewers, actions, about, relay }: Sta
     byMethod(Object.fromEntries(Object.entries(methods).map(([name, answer]) => [name, guarded(path, answer)])));
 
   const tell: Answer = (incoming, outgoing) => {
-    if (viewers.isFull) return say(outgoing, 503, { said: 'As many pages are open as may be. Close one.' });
+    if (viewers.isFull) return say(outgoing, 503, { said: 'Too many status pages are open. Close one.' });
     outgoing.writeHead(200, {
       'content-type': 'text/event-stream',
       'cache-control': 'no-store',
@@ -81,7 +83,7 @@ export function findOfPage({ assets, door, viewers, actions, about, relay }: Sta
   };
   const act = async (incoming: IncomingMessage, outgoing: ServerResponse, name: string): Promise<void> => {
     const asked = await readAsked(incoming);
-    if (asked === undefined) return say(outgoing, 400, { said: 'The request cannot be read.' });
+    if (asked === undefined) return say(outgoing, 400, { said: 'The body of the request is not valid.' });
     const { isDone, said } = actions.run(name, asked);
     say(outgoing, isDone ? 200 : 404, { said });
   };

@@ -37,28 +37,28 @@ export class StatusActions {
       case 'end-session': {
         if (typeof server !== 'string' || typeof session !== 'string') return unreadable;
         return endSession(server, session)
-          ? done(`Session ${session} is ended.`)
-          : { isDone: false, said: 'There is no such session any more.' };
+          ? done(`Session ${session} has ended.`)
+          : { isDone: false, said: 'The session no longer exists.' };
       }
       case 'restart-server': {
         if (typeof server !== 'string') return unreadable;
         const count = restartServer(server);
-        if (count === undefined) return { isDone: false, said: 'There is no such server.' };
+        if (count === undefined) return { isDone: false, said: 'The server does not exist.' };
         return done(
           count === 0
-            ? `${server} has no backend now; the next one is started anew.`
-            : `Backends of ${server} that are started again: ${count}.`,
+            ? `${server} has no running process; the next session starts a new one.`
+            : `Restarting processes of ${server}: ${count}.`,
         );
       }
       case 'drain':
-        if (this.#isDraining) return { isDone: true, said: 'It is draining already.' };
+        if (this.#isDraining) return { isDone: true, said: 'This instance is already draining.' };
         this.#isDraining = true;
         drain();
-        return done('This instance takes no new sessions, and ends when its calls have ended.');
+        return done('This instance accepts no new sessions and exits when its requests have ended.');
       default:
-        return { isDone: false, said: 'There is no such action.' };
+        return { isDone: false, said: 'The action does not exist.' };
     }
   }
 }
 
-const unreadable: ActionOutcome = { isDone: false, said: 'The request does not say what it is for.' };
+const unreadable: ActionOutcome = { isDone: false, said: 'The request does not name a session or a server.' };

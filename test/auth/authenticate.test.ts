@@ -59,7 +59,7 @@ describe('authentication', () => {
     expect(authenticate(requestWith({ authorization }))).toEqual({
       reason: 'credentials_invalid',
       wwwAuthenticate: expect.stringMatching(
-        /^Bearer realm="mcp-gangway", error="invalid_token"(?:, error_description="The key is not known here")?$/,
+        /^Bearer realm="mcp-gangway", error="invalid_token"(?:, error_description="The key is not valid here")?$/,
       ),
       because: expect.objectContaining({ why: expect.stringMatching(/^unknown key$|^not Authorization: Bearer$/) }),
     });
@@ -107,7 +107,7 @@ describe('authentication', () => {
       return 'reason' in outcome && outcome.wwwAuthenticate;
     };
     const all = 'Bearer realm="mcp-gangway", error="invalid_token", resource_metadata="https://x/mcp", scope="mcp"';
-    const unknown = all.replace('_token"', '_token", error_description="The key is not known here"');
+    const unknown = all.replace('_token"', '_token", error_description="The key is not valid here"');
     expect([await said('bad'), await said('late'), await said('unknown')]).toEqual([all, all, unknown]);
     expect([await said('own'), await said('no')]).toEqual(['Own', undefined]);
   });

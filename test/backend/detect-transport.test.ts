@@ -91,7 +91,7 @@ describe('finding out the transport', () => {
     const backend = detectorOf(server.url).open();
     backend.send(initialize);
     const { reason, detail } = await backend.end();
-    expect([reason, detail]).toEqual(['failed', expect.stringMatching(/often ends in \/mcp\..*often ends in \/sse\./)]);
+    expect([reason, detail]).toEqual(['failed', expect.stringMatching(/many end in \/mcp\..*many end in \/sse\./)]);
   });
 
   test('[R8.07] what was kept is found out again when it is no longer so', async () => {
@@ -122,6 +122,8 @@ describe('finding out the transport', () => {
     backend.backend.pause();
     backend.send(initialize);
     await backend.backend.close();
-    expect(backend.ends).toEqual([{ reason: 'closed', detail: 'The backend was closed.' }]);
+    expect(backend.ends).toEqual([
+      { reason: 'closed', detail: 'The gateway closed the connection or process of the server.' },
+    ]);
   });
 });

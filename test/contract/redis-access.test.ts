@@ -110,7 +110,9 @@ describe('access to Redis', () => {
       expect(joined).toBe(right === 'xdel' ? 'joined' : 'refused');
       const { detail, help } = explainTrouble(refused);
       // Redis 7.0 does not name a command that a script calls.
-      expect(detail).toMatch(right === 'xreadgroup' ? /the right to run xreadgroup\.$/ : /lacks (a|the) right/);
+      expect(detail).toMatch(
+        right === 'xreadgroup' ? /the permission to run xreadgroup\.$/ : /lacks (a|the) permission/,
+      );
       expect(help).toContain(`+${right}`);
       expect(await redis.cli('ACL', 'LOG')).toContain(right);
     },

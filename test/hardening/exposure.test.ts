@@ -33,7 +33,7 @@ describe('a gateway that everybody can reach', () => {
       (error: Error) => error.message,
     );
     expect(failed).toMatch(/ended \(2\)/);
-    expect(failed).toContain('--require-auth: wants authentication, and none is configured');
+    expect(failed).toContain('--require-auth: requires authentication, but none is configured');
   });
 
   it('with --require-auth starts with authentication', async () => {

@@ -45,7 +45,7 @@ describe('whoever is not let in leaves a line with the reason', () => {
       'an unknown key',
       { Authorization: `Bearer ${'x'.repeat(40)}` },
       { why: 'unknown key' },
-      'The key is not known here',
+      'The key is not valid here',
     ],
     [
       'an expired key',

@@ -208,7 +208,7 @@ describe('a gateway with a certificate', () => {
     it('looks at once after SIGHUP, keeps what it has where the new one is of no use, and says so', async () => {
       writeFileSync(used.key, 'no key');
       process.kill(gateway.pid, 'SIGHUP');
-      await waitFor(() => gateway.stderr().includes('--tls-key names a file without a private key'), {
+      await waitFor(() => gateway.stderr().includes('--tls-key names a file without a PEM private key'), {
         what: 'a warning',
       });
       expect(await subjectNow()).toBe('second');
@@ -232,19 +232,19 @@ describe('certificate and key that do not belong together are a fault of the con
   afterAll(folder.remove);
 
   it.each<[string, () => string[], RegExp]>([
-    ['another key', () => ['--tls-cert', one.cert, '--tls-key', other.key], /^--tls-key: does not belong to/],
+    ['another key', () => ['--tls-cert', one.cert, '--tls-key', other.key], /^--tls-key: does not match/],
     ['no key', () => ['--tls-cert', one.cert], /^--tls-cert: needs --tls-key/],
     ['no certificate', () => ['--tls-key', one.key], /^--tls-key: needs --tls-cert/],
     ['an encrypted key', () => ['--tls-cert', one.cert, '--tls-key', encrypted], /^--tls-key: names an encrypted key/],
     [
       'a key for a certificate',
       () => ['--tls-cert', one.key, '--tls-key', one.key],
-      /^--tls-cert: names a file without a c/,
+      /^--tls-cert: names a file without a PEM c/,
     ],
     [
       'a certificate for a key',
       () => ['--tls-cert', one.cert, '--tls-key', one.cert],
-      /^--tls-key: names a file without a p/,
+      /^--tls-key: names a file without a PEM p/,
     ],
     ['no such file', () => ['--tls-cert', folder.path('none'), '--tls-key', one.key], /^--tls-cert: .* \(ENOENT\)/],
   ])('%s', async (_, args, said) => {
@@ -275,6 +275,6 @@ describe('--hsts-max-age-s', () => {
     expect(await headersAt(`${safe.baseUrl}/nope`)).toBe('max-age=31536000');
     const plain = await startGateway(withRecorder(...hsts));
     expect(await headersAt(`${plain.baseUrl}/healthz`)).toBeUndefined();
-    expect(plain.stderr()).toContain('No effect without --tls-cert: --hsts-max-age-s');
+    expect(plain.stderr()).toContain('--hsts-max-age-s has no effect without --tls-cert');
   });
 });

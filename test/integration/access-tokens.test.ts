@@ -267,7 +267,7 @@ test('without its issuer the gateway starts, says so in the log, and answers 503
   expect(refused.json.error.data.reason).toBe('token_not_checked');
   expect(refused.headers).not.toHaveProperty('www-authenticate');
   await waitFor(() =>
-    waiting.logs().some(({ msg, issuer: of }) => /cannot be fetched/.test(String(msg)) && of === late.url),
+    waiting.logs().some(({ msg, issuer: of }) => /cannot fetch the keys/.test(String(msg)) && of === late.url),
   );
   expect((await post(waiting.url, initializing)).status).toBe(401);
 });

@@ -291,17 +291,17 @@ describe('[S03] when a key is removed', () => {
 
   test('a file that is wrong changes nothing, and is told; SIGHUP reads it again', async () => {
     const logged = (text: string) => gateway.logs().filter(({ msg }) => String(msg).includes(text)).length;
-    const refused = logged('cannot be used');
+    const refused = logged('cannot use the changed API key file');
     await replaceFile(`[{"name": "alice", "sha256": "${keys.bob.key}"}]`);
-    await waitFor(() => logged('cannot be used') > refused);
+    await waitFor(() => logged('cannot use the changed API key file') > refused);
     expect(gateway.stderr()).toContain('[0].sha256 must be 64 hexadecimal digits');
     expect(gateway.stderr()).not.toContain(keys.bob.key);
     const session = await initialize(gateway.url, { headers: bearer('bob') });
     await session.delete();
-    const read = logged('was read again');
+    const read = logged('reloaded the API key file');
     await writeKeys(...allKeys());
     process.kill(gateway.pid, 'SIGHUP');
-    await waitFor(() => logged('was read again') > read);
+    await waitFor(() => logged('reloaded the API key file') > read);
     expect((await post(gateway.url, initializeBody, bearer('bob'))).status).toBe(200);
   });
 });

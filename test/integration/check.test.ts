@@ -39,10 +39,10 @@ describe('three broken servers: check says what to do', () => {
     const [wrong = '', crash = '', hang = ''] = stdout.split(/^FAIL {2}/m).slice(1);
     expect(wrong).toMatch(/^wrong: .*not found in PATH.*Install it, or give its full path/);
     expect(crash).toMatch(
-      /^crashing: It ended before it answered\..*code 3.*\n +\| no database\n +Start it by hand.*--env/,
+      /^crashing: No answer arrived\..*code 3.*\n +\| no database\n +Run the command by hand.*--env/,
     );
     expect(hang).toMatch(
-      /^hanging: It did not answer .* within 300 ms.*\n +\| waiting for the database\n +A STDIO server answers on its stdout.*--start-timeout-ms/,
+      /^hanging: The server did not answer .* within 300 ms.*\n +\| waiting for the database\n +A STDIO server must answer on stdout.*--start-timeout-ms/,
     );
     expect(code).toBe(1);
   });
@@ -181,7 +181,7 @@ it('notes what has no effect, and a public address without authentication', asyn
   expect(code).toBe(0);
   const notes = stdout.split('\n').filter((line) => line.startsWith('NOTE'));
   expect(notes).toEqual([
-    expect.stringMatching(/^NOTE {2}configuration: No effect without --principal-requests-per-s/),
+    expect.stringMatching(/^NOTE {2}configuration: .* has no effect without --principal-requests-per-s/),
     expect.stringMatching(/^NOTE {2}--host: .*no authentication/),
     expect.stringMatching(/^NOTE {2}--allow-origin: With \*/),
   ]);
@@ -190,6 +190,6 @@ it('notes what has no effect, and a public address without authentication', asyn
 it('--json is for check alone', async () => {
   const child = spawn(file, [...words, '--json', '--', 'x']);
   const [stderr, [code]] = await Promise.all([text(child.stderr), once(child, 'exit')]);
-  expect(stderr).toContain('--json: is only for check');
+  expect(stderr).toContain('--json: is only for mcp-gangway check');
   expect(code).toBe(2);
 });

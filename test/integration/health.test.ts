@@ -190,10 +190,10 @@ describe('an only server that no client uses', () => {
       what: 'the warning',
       deadlineMs: 20_000,
     });
-    const help = expect.stringMatching(/^A STDIO server answers on its stdout.*mcp-gangway check/);
+    const help = expect.stringMatching(/^A STDIO server must answer on stdout.*mcp-gangway check/);
     expect(warning).toMatchObject({
       level: 40,
-      detail: expect.stringContaining('Is it an MCP server?'),
+      detail: expect.stringContaining('Check that it is an MCP server'),
       help,
       lastOutput: ['waits for it'],
     });

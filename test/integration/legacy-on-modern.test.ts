@@ -161,5 +161,5 @@ test('the log of a translated session says what went wrong with its server', asy
     () => broken.logs().find(({ msg, session }) => msg === 'server ended' && session !== undefined),
     { what: 'the end in the log' },
   )) as { detail: string };
-  expect(detail).toContain('did not answer server/discover as one that serves this protocol version');
+  expect(detail).toContain('did not answer server/discover as protocol version 2026-07-28 requires');
 });

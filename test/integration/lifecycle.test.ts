@@ -327,7 +327,9 @@ describe('the program', () => {
     const told = gateway.stdout();
     const sections = [...told.matchAll(/^(\S.*):\n((?: .*\n)+)/gm)].map(([, title, rows = '']) => [title, rows.trim()]);
     const { 'Not ready': unready = '', ...well } = Object.fromEntries(sections);
-    expect(unready).toMatch(/^lost +http:\/\/\S+\/lost\/mcp\n +Its command is not found\. .*mcp-gangway check/);
+    expect(unready).toMatch(
+      /^lost +http:\/\/\S+\/lost\/mcp\n +The command of the server was not found\. .*mcp-gangway check/,
+    );
     expect(Object.keys(well)).toEqual(expect.arrayContaining(['Ready', 'Try it']));
     expect(JSON.stringify(well)).not.toContain('lost');
     expect(well['Try it']).toContain(`${gateway.baseUrl}/found/mcp`);
@@ -443,7 +445,7 @@ describe('the program', () => {
     };
     const { code, stdout } = await run('check', '--config', tempFile('servers.json', JSON.stringify({ mcpServers })));
     const speaks = (name: string, era: string, forced: string): string =>
-      `FAIL  ${name}: It speaks the ${era} era, not the ${forced} one that --era says: leave --era out. `;
+      `FAIL  ${name}: The server speaks the ${era} era, but --era is ${forced}. Remove --era. `;
     expect(code).toBe(1);
     expect(stdout.split('\n')).toEqual([
       expect.stringContaining(speaks('legacy', 'legacy', 'modern')),

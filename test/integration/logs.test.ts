@@ -43,8 +43,8 @@ describe('the log at info', () => {
     const [line] = await waitForLog(gateway, 'Redis is unavailable');
     expect(line).toMatchObject({
       ...{ level: 40, part: 'store', redis: `127.0.0.1:${redis.port}` },
-      detail: expect.stringMatching(/^(Nothing listens there|There is no connection to it)/),
-      help: expect.stringMatching(/^(Start it|See whether it runs)/),
+      detail: expect.stringMatching(/^(The connection was refused|There is no connection to Redis)/),
+      help: expect.stringMatching(/^(Start Redis|Check that Redis runs)/),
     });
     expect(gateway.stderr()).not.toMatch(/maxRetries|canary-password/i);
   });
@@ -328,7 +328,8 @@ describe('the form of the log', () => {
         env: { PATH, TERM: 'xterm-256color', GANGWAY_PORTS: '1', ...env },
         encoding: 'utf8',
       });
-    const warning = 'GANGWAY_PORTS is not an option and has no effect. Did you mean GANGWAY_PORT?';
+    const warning =
+      'The environment variable GANGWAY_PORTS has no effect: it is not an option. Did you mean GANGWAY_PORT?';
     expect(onTerminal({ NO_COLOR: '1' })).toContain(`Z WARN  app     ${warning}`);
     expect(onTerminal({})).toContain(`\u001b[33mWARN \u001b[0m`);
   });

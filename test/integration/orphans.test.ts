@@ -76,7 +76,7 @@ async function kill(gateway: Gateway): Promise<void> {
   await gateway.exited;
 }
 
-const cleanUps = (gateway: Gateway) => gateway.logs().filter(({ msg }) => String(msg).startsWith('cleaned up after'));
+const cleanUps = (gateway: Gateway) => gateway.logs().filter(({ msg }) => String(msg).startsWith('cleaned up'));
 
 const warnings = (gateway: Gateway) => gateway.logs().filter(({ level }) => level === 40);
 
@@ -240,7 +240,7 @@ describe.runIf(isLinux)('after kill -9 of the gateway, the next start', () => {
   });
 
   test.each([
-    ['cannot be made', ({ runtime }: Place) => chmodAway(runtime), 'cannot be made'],
+    ['cannot be made', ({ runtime }: Place) => chmodAway(runtime), 'cannot be created'],
     ['is a link', ({ runtime, notes }: Place) => symlinkSync(runtime, notes), 'not a directory'],
     ['is open to others', ({ notes }: Place) => openToAll(notes), 'open to other users'],
     ...(isRoot ? [['is of another user', ({ notes }: Place) => giveAway(notes), 'another user'] as const] : []),

@@ -111,12 +111,15 @@ test('an action that cannot be read, or names what is not there, does nothing an
     const response = await fetch(`${admin}/status/actions/${name}`, { method: 'POST', headers, body });
     return [response.status, ((await response.json()) as { said: string }).said];
   };
-  expect(await ask('end-session', '{"server":"x","session":"y"}')).toEqual([404, 'There is no such session any more.']);
-  expect(await ask('restart-server', '{"server":"constructor"}')).toEqual([404, 'There is no such server.']);
-  expect(await ask('end-session', '{}')).toEqual([404, 'The request does not say what it is for.']);
-  expect(await ask('no-such', '{}')).toEqual([404, 'There is no such action.']);
-  expect(await ask('drain', 'no JSON')).toEqual([400, 'The request cannot be read.']);
-  expect(await ask('drain', JSON.stringify({ x: 'y'.repeat(10_000) }))).toEqual([400, 'The request cannot be read.']);
+  expect(await ask('end-session', '{"server":"x","session":"y"}')).toEqual([404, 'The session no longer exists.']);
+  expect(await ask('restart-server', '{"server":"constructor"}')).toEqual([404, 'The server does not exist.']);
+  expect(await ask('end-session', '{}')).toEqual([404, 'The request does not name a session or a server.']);
+  expect(await ask('no-such', '{}')).toEqual([404, 'The action does not exist.']);
+  expect(await ask('drain', 'no JSON')).toEqual([400, 'The body of the request is not valid.']);
+  expect(await ask('drain', JSON.stringify({ x: 'y'.repeat(10_000) }))).toEqual([
+    400,
+    'The body of the request is not valid.',
+  ]);
 });
 
 test('with --admin-port 0 there is no page, and nothing is noted for one', async () => {

@@ -44,7 +44,7 @@ const check = async (...args: readonly string[]) => {
 it('[P-01] check shows the first line of the noise', async () => {
   const { output, code } = await check('--', ...chatty('Welcome to Chatty 1.0'));
   expect(code).toBe(0);
-  expect(output).toMatch(/^NOTE .*stdout that are no MCP messages, first: "Welcome to Chatty 1\.0"/m);
+  expect(output).toMatch(/^NOTE .*stdout that are not MCP messages.* The first line: "Welcome to Chatty 1\.0"/m);
 });
 
 it('[P-01] check shows the menu of a program that waits for a person', async () => {

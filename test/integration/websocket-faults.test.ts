@@ -93,7 +93,7 @@ test('[F28] [P3] a server that closes, breaks off or falls silent in a call: tol
   }
   expect((await session.request('ping')).messages.at(-1)?.result).toEqual({});
   const log = gateway.stderr();
-  for (const why of [/with code 1011/, /The connection to .* broke/, /answered no ping for 800 ms/])
+  for (const why of [/with code 1011/, /The connection to .* broke/, /did not answer pings for 800 ms/])
     expect(log).toMatch(why);
   expectNoSecret(gateway);
 });

@@ -50,7 +50,7 @@ describe('the door', () => {
     await page.getByRole('status').getByText('Live').waitFor();
     const other = await page.context().newPage();
     await other.goto(new URL('/', admin).href);
-    await other.getByText('Open the whole URL that the gateway printed').waitFor();
+    await other.getByText('Open the complete URL that the gateway printed').waitFor();
     await other.getByLabel('Word or URL').fill('no-such-word');
     await other.getByRole('button', { name: 'Go on' }).click();
     await other.getByText('This is not the word of this start.').waitFor();
@@ -65,9 +65,9 @@ describe('the door', () => {
     onTestFinished(() => context.close());
     const page = await context.newPage();
     await page.goto(admin);
-    await page.getByText('An API key with the scope gangway:status is needed here').waitFor();
+    await page.getByText('An API key with the scope gangway:status is required').waitFor();
     await logIn(page, 'no-such-key');
-    await page.getByText('This API key is not known here, or has expired.').waitFor();
+    await page.getByText('The API key is not valid here, or has expired.').waitFor();
     await logIn(page, key);
     await page.getByText('This needs an API key with the scope gangway:status.').waitFor();
     await logIn(page, operatorKey);
@@ -124,7 +124,7 @@ describe('the overview', () => {
     await page.getByRole('dialog').waitFor({ state: 'detached' });
     await page.getByRole('button', { name: 'Drain…' }).click();
     await page.getByRole('button', { name: 'Drain and exit' }).click();
-    await page.getByText('takes no new sessions, and ends').waitFor();
+    await page.getByText('accepts no new sessions and exits').waitFor();
     expect(await withDeadline(gateway.exited, { what: 'the end of the gateway' })).toEqual({ code: 0, signal: null });
     await page.getByText('Not connected').waitFor();
   });
@@ -138,7 +138,7 @@ describe('the overview', () => {
     const page = await openPage(admin);
     await page.getByRole('button', { name: 'Restart the backends of everything-server' }).click();
     await page.getByRole('button', { name: 'Restart', exact: true }).click();
-    await page.getByText('Backends of everything-server that are started again: 1.').waitFor();
+    await page.getByText('Restarting processes of everything-server: 1.').waitFor();
     await page.getByText('Server restored').waitFor();
     expect(await pidOf()).not.toBe(before);
   });

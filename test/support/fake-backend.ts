@@ -138,7 +138,7 @@ function createFakeBackend(
     async close() {
       isClosed = true;
       await closing; // the end is told outside of this call
-      end({ reason: 'closed', detail: 'The backend was closed.' });
+      end({ reason: 'closed', detail: 'The gateway closed the connection or process of the server.' });
     },
     holdClose() {
       let letGo: () => void = () => undefined;

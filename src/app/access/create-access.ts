@@ -87,7 +87,7 @@ function accessTo(
   const all = new Map(served.map((server) => [server, accessOf(server)]));
   const of = (server: ServerConfig): ServerAccess => {
     const access = all.get(server);
-    if (access === undefined) throw new Error('no server of this configuration');
+    if (access === undefined) throw new Error('the server is not in this configuration');
     return access;
   };
   return { of, metadata };

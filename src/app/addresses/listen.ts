@@ -22,8 +22,9 @@ export function displayHost(host: string): string {
 function explainListenFailure(cause: unknown, host: string, port: number): string {
   const code = (cause as NodeJS.ErrnoException).code;
   if (code === 'EADDRINUSE')
-    return `Port ${port} on ${host} is in use. Choose another one with --port or GANGWAY_PORT; 0 is any free one.`;
-  if (code === 'EACCES') return `Port ${port} may not be opened by this user. Choose one above 1023 with --port.`;
-  if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND') return `${host} is no address of this machine. Correct --host.`;
-  return `Cannot listen on ${host}:${port}: ${(cause as Error).message}`;
+    return `Port ${port} on ${host} is in use. Choose another port with --port or GANGWAY_PORT; 0 selects any free port.`;
+  if (code === 'EACCES') return `This user may not open port ${port}. Choose a port above 1023 with --port.`;
+  if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND')
+    return `The address ${host} does not belong to this machine. Correct --host.`;
+  return `The gateway cannot listen on ${host}:${port}: ${(cause as Error).message}`;
 }

@@ -76,7 +76,7 @@ export async function main(): Promise<void> {
     const json = isJson ? jsonListener() : undefined;
     reportFaultsTo((seam, cause) => {
       const { stack } = shownFault(cause);
-      progress.past(() => process.stderr.write(`mcp-gangway: a fault of the gateway itself (${seam}): ${stack}\n`));
+      progress.past(() => process.stderr.write(`mcp-gangway: internal error (${seam}): ${stack}\n`));
     });
     const isFine = await check(config, warnings, process.env, json?.listener ?? textListener(print), progress.show);
     if (json !== undefined) print(json.text(isFine));
@@ -98,7 +98,7 @@ function argumentsGiven(): readonly string[] {
 function logOf({ logLevel, logFormat }: GatewayConfig): Log {
   const { stderr } = process;
   const read = readLogLevels(logLevel);
-  if (!read.ok) throw new Error('the configuration has checked the levels of the log');
+  if (!read.ok) throw new Error('the configuration has checked the log levels');
   const isPretty = logFormat === 'auto' ? stderr.isTTY : logFormat === 'pretty';
   return createLog({ levels: read.levels, isPretty, hasColors: stderr.isTTY && stderr.hasColors() });
 }

@@ -57,7 +57,7 @@ export async function discover(trial: Trial): Promise<DiscoverResult> {
   if (servedRevisions(result).length > 0) return result;
   const versions = versionsIn(result.supportedVersions);
   throw new Error(
-    `It serves no revision of the modern era that this gateway serves (${modernRevisions.join(', ')}).${versions}`,
+    `The server supports no modern revision that this gateway supports (${modernRevisions.join(', ')}).${versions}`,
   );
 }
 
@@ -83,7 +83,7 @@ const versionForm = /^[\w.-]{1,32}$/;
 function versionsIn(supported: unknown): string {
   const named: unknown[] = Array.isArray(supported) ? supported : [];
   const versions = named.filter((each) => typeof each === 'string' && versionForm.test(each)).slice(0, maxVersions);
-  return versions.length === 0 ? '' : ` It supports ${versions.join(', ')}.`;
+  return versions.length === 0 ? '' : ` The server supports ${versions.join(', ')}.`;
 }
 
 /** The revisions of the modern era that both the server and the gateway serve. */
@@ -137,10 +137,10 @@ export function openTrial(open: OpenBackend, timeoutMs: number, era: Era = 'lega
     const { result, error } = JSON.parse(response.text.toString()) as { result?: unknown; error?: unknown };
     if (error === undefined) {
       if (typeof result === 'object' && result !== null && !Array.isArray(result)) return waiting.resolve(result);
-      return waiting.reject(new Error(`It answered ${waiting.method} with a result that is no object.`));
+      return waiting.reject(new Error(`The server answered ${waiting.method} with a result that is not an object.`));
     }
     const versions = versionsIn((error as ErrorAnswer | null)?.data?.supported);
-    const sentence = `It answered ${waiting.method} with ${errorText(error)}`;
+    const sentence = `The server answered ${waiting.method} with ${errorText(error)}`;
     waiting.reject(new Refused(versions === '' ? sentence : `${sentence}.${versions}`, response));
   };
 
@@ -153,7 +153,7 @@ export function openTrial(open: OpenBackend, timeoutMs: number, era: Era = 'lega
   const backend: Backend = open({
     onMessages: (lines) => lines.forEach(settle),
     onUnanswered(_, reason) {
-      waiting?.reject(new Error(`It did not answer ${waiting.method}. ${entryOf(reason).message}`));
+      waiting?.reject(new Error(`The server did not answer ${waiting.method}. ${entryOf(reason).message}`));
     },
     onEnd(told) {
       end = told;
@@ -221,7 +221,7 @@ export class NoAnswer extends Unusable {}
 
 /** For the operator: nothing came in time. */
 export const explainSilence = (method: string, timeoutMs: number, output: readonly string[] = []): NoAnswer =>
-  new NoAnswer(`It did not answer ${method} within ${timeoutMs} ms. Is it an MCP server?`, {
+  new NoAnswer(`The server did not answer ${method} within ${timeoutMs} ms. Check that it is an MCP server.`, {
     output,
     help: helpIfSilent,
   });
@@ -230,5 +230,5 @@ export const explainSilence = (method: string, timeoutMs: number, output: readon
 export function explainEnd(end: BackendEnd): Unusable {
   const { reason, detail, lastOutput: output = [] } = end;
   if (reason === 'failed') return new Unusable(detail, { end });
-  return new Unusable(`It ended before it answered. ${detail}`, { help: helpIfEnded, output, end });
+  return new Unusable(`No answer arrived. ${detail}`, { help: helpIfEnded, output, end });
 }

@@ -25,6 +25,6 @@ export async function explainForcedEra(
   } finally {
     await trial.close();
   }
-  const speaks = `It speaks the ${other} era, not the ${era} one that --era says: leave --era out.`;
+  const speaks = `The server speaks the ${other} era, but --era is ${era}. Remove --era.`;
   return new Unusable(`${speaks} ${error.message}`);
 }

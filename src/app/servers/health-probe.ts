@@ -91,7 +91,8 @@ async function answers(served: ServedServer): Promise<void> {
   const era = await inTime(modern.findEra(undefined, undefined, true), probeTimeoutMs);
   if (era === 'modern' && modern.isShared) return askModern(served);
   if (era === 'server_start_failed' || era === 'server_unauthorized') throw new NotStarted(era);
-  if (era !== 'legacy' && era !== 'modern') throw new Error(`its era could not be found out: ${era}`);
+  if (era !== 'legacy' && era !== 'modern')
+    throw new Error(`the gateway could not detect the era of the server: ${era}`);
   const trial = openTrial(served.running.openSibling, probeTimeoutMs, era);
   try {
     if (era === 'modern') await discover(trial);
@@ -108,7 +109,7 @@ async function answers(served: ServedServer): Promise<void> {
 async function inTime<T>(answer: Promise<T>, timeoutMs: number): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error('it did not answer in time')), timeoutMs).unref();
+    timer = setTimeout(() => reject(new Error('the server did not answer in time')), timeoutMs).unref();
   });
   try {
     return await Promise.race([answer, late]);
@@ -122,7 +123,7 @@ function askModern({ modern, config }: ServedServer): Promise<void> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => {
       cancel();
-      reject(new Error('it did not answer in time'));
+      reject(new Error('the server did not answer in time'));
     }, config.probeTimeoutMs);
     const settle = (settled: () => void): void => {
       clearTimeout(timer);

@@ -64,7 +64,7 @@ function readTls(files: Pick<RemoteServer, 'upstreamCa' | 'upstreamCert' | 'upst
   const ca = readOption('upstreamCa', files.upstreamCa);
   // Node.js takes a file without a certificate for an empty list, and every server would then be of an unknown authority.
   if (ca !== undefined && !ca.includes('-----BEGIN')) {
-    throw new Error(`The file of ${flagOf('upstreamCa')} holds no certificate in PEM.`);
+    throw new Error(`The file of ${flagOf('upstreamCa')} contains no PEM certificate. Correct the option.`);
   }
   const cert = readOption('upstreamCert', files.upstreamCert);
   const key = readOption('upstreamKey', files.upstreamKey);

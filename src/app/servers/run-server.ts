@@ -76,7 +76,7 @@ function openerOfLocal(
   const { stdinCloseGraceMs, terminateGraceMs, maxMemoryBytes } = config;
   if (maxMemoryBytes !== undefined && !canWatchMemory()) {
     throw new Error(
-      `${flagOf('maxMemoryBytes')} needs the /proc of Linux, which is not here. Leave it out, or use a container.`,
+      `${flagOf('maxMemoryBytes')} needs /proc of Linux, which this system does not have. Remove the option, or limit a container instead.`,
     );
   }
   const launcher = launcherFor(config, environment);
@@ -88,7 +88,7 @@ function openerOfLocal(
     // No process runs with the credentials of nobody, or with those of the gateway's user in their place.
     const lacking = credentials && [...credentials.parts.keys()].find((name) => !Object.hasOwn(brought, name));
     if (lacking !== undefined) {
-      const detail = `It is started with ${lacking} of a client, and there is none.`;
+      const detail = `The server needs ${lacking} of a client, and no client is connected.`;
       return unopened(Promise.resolve({ reason: 'failed', detail }), events);
     }
     const backend = openStdio(
@@ -141,7 +141,7 @@ const limitsOf = (config: LocalServer): string[] => limitOptions.filter((key) =>
 function needed(tool: string, found: string | undefined, options: readonly string[]): string {
   if (found !== undefined) return found;
   throw new Error(
-    `${options.map(flagOf).join(', ')}: there is no ${tool} in PATH. Install it, or leave the limit to a container.`,
+    `${options.map(flagOf).join(', ')}: the program ${tool} was not found in PATH. Install it, or limit a container instead.`,
   );
 }
 

@@ -52,7 +52,7 @@ async function awaitAnswer({ config, gateway, environment, listeners }: StartPro
     }
   };
   const answersModern = async (): Promise<'modern'> => {
-    if (running.modern === undefined) throw new Error('Its transport has no modern era.');
+    if (running.modern === undefined) throw new Error('The transport of the server has no modern era.');
     await answersBy(openTrial(running.modern.open, startTimeoutMs, 'modern'), discover);
     return 'modern';
   };
@@ -150,6 +150,6 @@ async function awaitSpare(probe: StartProbe): Promise<RunningServer> {
 function explain({ reason, detail, lastOutput = [] }: BackendEnd): string {
   if (reason === 'failed') return detail;
   const output = lastOutput.map((line) => `\n  | ${line}`).join('');
-  const said = output === '' ? '' : ` Its last output:${output}`;
+  const said = output === '' ? '' : ` Last output of the server:${output}`;
   return `The MCP server ended right after its start. ${detail}${said}\n${helpIfEnded}`;
 }

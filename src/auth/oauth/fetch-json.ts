@@ -28,7 +28,7 @@ export async function fetchJson(url: URL): Promise<Readonly<Record<string, unkno
   if (response.status !== 200) {
     await response.body?.cancel();
     const isMissing = response.status >= 400 && response.status < 500 && response.status !== 429;
-    throw new UnusableDocument(`${url.href} was answered with ${response.status}`, isMissing);
+    throw new UnusableDocument(`${url.href} answered with ${response.status}`, isMissing);
   }
   const text = await readText(response, url);
   let value: unknown;
@@ -38,7 +38,7 @@ export async function fetchJson(url: URL): Promise<Readonly<Record<string, unkno
     throw new UnusableDocument(`${url.href} is not JSON`);
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    throw new UnusableDocument(`${url.href} is no JSON object`);
+    throw new UnusableDocument(`${url.href} is not a JSON object`);
   }
   return value as Record<string, unknown>;
 }

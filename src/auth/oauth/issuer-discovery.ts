@@ -31,15 +31,15 @@ export async function discoverKeysUrl(issuer: string): Promise<URL> {
       if (!(cause instanceof UnusableDocument && cause.isMissing)) break;
     }
   }
-  throw new Error('the metadata of the authorization server cannot be used', { cause: failures.at(-1) });
+  throw new Error('the metadata of the authorization server is not usable', { cause: failures.at(-1) });
 }
 
 function keysUrlIn(metadata: Readonly<Record<string, unknown>>, issuer: string, { href }: URL): URL {
   const { issuer: named, jwks_uri: keys } = metadata;
-  if (named !== issuer) throw new UnusableDocument(`${href} is of another issuer than the configured one`);
+  if (named !== issuer) throw new UnusableDocument(`${href} names another issuer than the configured one`);
   if (typeof keys !== 'string' || !URL.canParse(keys)) throw new UnusableDocument(`${href} has no jwks_uri`);
   const url = new URL(keys);
   const isLocal = url.protocol === 'http:' && isLoopback(url.hostname) && isLoopback(new URL(issuer).hostname);
-  if (url.protocol !== 'https:' && !isLocal) throw new UnusableDocument(`${href} has a jwks_uri that is not https`);
+  if (url.protocol !== 'https:' && !isLocal) throw new UnusableDocument(`${href} has a jwks_uri without https`);
   return url;
 }

@@ -98,6 +98,6 @@ export class IssuerKeys {
 /** Throws for what are no keys. No keys at all is a server that is not ready yet: it would refuse every token. */
 function readKeys(document: Readonly<Record<string, unknown>>): JWTVerifyGetKey {
   const { keys } = document;
-  if (!Array.isArray(keys) || keys.length === 0) throw new UnusableDocument('the document with the keys has none');
+  if (!Array.isArray(keys) || keys.length === 0) throw new UnusableDocument('the key set contains no usable key');
   return createLocalJWKSet({ keys }); // which checks each
 }

@@ -92,7 +92,7 @@ function explain(why: string, claims: JWTPayload | undefined, { issuers, now }: 
   if (why === 'iss') {
     const expected = [...issuers.keys()];
     if (typeof iss !== 'string') return { why, expected };
-    const description = 'The access token is of an issuer that is not trusted here';
+    const description = 'The issuer of the access token is not trusted here';
     return { why, expected, seen: shownText(iss), description };
   }
   if (why === 'exp' && typeof exp === 'number') {

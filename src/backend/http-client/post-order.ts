@@ -83,5 +83,5 @@ export class OpenRequests {
 /** Why a request was not posted: there was no room among `OpenRequests`. */
 export const noRoom = {
   reason: 'server_busy',
-  detail: `${maxOpenPosts} requests are open at the server, and none of them ended within ${maxHoldMs} ms.`,
+  detail: `The server has ${maxOpenPosts} open requests, and none of them ended within ${maxHoldMs} ms.`,
 } as const;

@@ -46,7 +46,7 @@ const spareConnections = 8;
 /** A server that refuses requests as one of the legacy era would is asked no more often for its era. */
 const doubtPauseMs = 5_000;
 
-const closed: BackendEnd = { reason: 'closed', detail: 'The backend was closed.' };
+const closed: BackendEnd = { reason: 'closed', detail: 'The gateway closed the connection or process of the server.' };
 
 /**
  * Speaks to a Streamable HTTP server of the modern era (2026-07-28, basic/transports/streamable-http) as one client: each
@@ -154,7 +154,7 @@ export function openModernHttp(options: ModernHttpOptions, events: BackendEvents
     if (isOver || !saysLegacy(outcome)) return;
     detach(
       'backend',
-      finish({ reason: 'exited', detail: `${where} does not speak the revisions from 2026-07-28 on any more.` }),
+      finish({ reason: 'exited', detail: `${where} no longer supports the revisions from 2026-07-28 on.` }),
     );
   };
 

@@ -81,7 +81,7 @@ export async function ask(asking: Asking, parts: ExchangeParts): Promise<Outcome
       if (response !== undefined) return { ok: true, response, status };
     } else await body.dump();
     return isTaken
-      ? refused(`${where} answered a request with neither a response nor an event stream (${status}).`)
+      ? refused(`${where} answered a request without a response or an event stream (${status}).`)
       : refused(explainStatus(status, where), status);
   } catch (cause) {
     const isAway = asking.waitsForServer && isUnsentAfter(cause);
@@ -147,8 +147,8 @@ function readStream({ status, body }: Answer, asking: Asking, parts: ExchangePar
       clearTimeout(linger);
       resolve(failure); // nothing, if the response was there before
     };
-    const broken = `The stream that answered a request to ${where} ended before the response.`;
-    const silent = `The stream that answered a request to ${where} was silent for ${idleTimeoutMs} ms.`;
+    const broken = `The stream with which ${where} answered a request ended before the response.`;
+    const silent = `The stream with which ${where} answered a request was silent for ${idleTimeoutMs} ms.`;
     flow
       .read(body, (chunk) => readEvents(reader, chunk, take), idleTimeoutMs)
       .then(
@@ -191,7 +191,7 @@ export function explainStatus(status: number, where: string): string {
   const refusal = explainRefusal(status, where);
   if (refusal !== undefined) return refusal;
   if (status === 404 || status === 405) {
-    return `${where} takes no requests at this path (${status}). Correct the URL; it often ends in /mcp.`;
+    return `${where} accepts no requests at this path (${status}). Correct the URL; many end in /mcp.`;
   }
   return `${where} answered a request with status ${status}.`;
 }

@@ -91,7 +91,10 @@ export function openSocket(options: SocketOptions, events: BackendEvents): Backe
     if (isClosing || end !== undefined) return;
     deliver(splitter.push(chunk), () => {
       if (!splitter.overflowed) return;
-      cut({ reason: 'line_too_long', detail: `The server wrote a line of more than ${maxLineBytes} bytes.` });
+      cut({
+        reason: 'line_too_long',
+        detail: `The server wrote a line of more than ${maxLineBytes} bytes (--max-line-bytes).`,
+      });
     });
   };
   // Not by 'data': there Node.js reads up to 2 MiB from a server that floods before others have their turn (P8).
@@ -118,8 +121,12 @@ export function openSocket(options: SocketOptions, events: BackendEvents): Backe
       clearTimeout(connectTimer);
       const tellEnd = (): void => {
         isTold = true;
-        const byItself = end ?? { reason: 'exited', detail: `The connection to ${where} is gone.` };
-        events.onEnd(isClosing ? { reason: 'closed', detail: 'The backend was closed.' } : byItself);
+        const byItself = end ?? { reason: 'exited', detail: `The connection to ${where} broke.` };
+        events.onEnd(
+          isClosing
+            ? { reason: 'closed', detail: 'The gateway closed the connection or process of the server.' }
+            : byItself,
+        );
         resolve();
       };
       if (inOrder.isBusy) detach('backend', inOrder.idle.then(tellEnd));

@@ -7,8 +7,7 @@ export type Endpoint =
 /** Longer ones are refused: the path of every POST would be as long. */
 const maxEndpointLength = 8 * 1024;
 
-const origins =
-  "only the origin of the configured URL is used, so that a server cannot make the gateway's requests go elsewhere";
+const origins = 'the gateway uses only the origin of the configured URL, so that a server cannot redirect its requests';
 
 /**
  * Reads the data of an `endpoint` event (2024-11-05, basic/transports, "HTTP with SSE"): a URI reference, or JSON of the
@@ -19,10 +18,10 @@ const origins =
 export function readEndpoint(data: string, stream: URL): Endpoint {
   if (data.length > maxEndpointLength) return refused(`of more than ${maxEndpointLength} characters`);
   const reference = referenceIn(data.trim());
-  if (reference === undefined || reference === '') return refused('that is no URI');
-  if (/[^\x21-\x7e]|\\/.test(reference)) return refused('with a backslash, a blank or a character outside of ASCII');
+  if (reference === undefined || reference === '') return refused('that is not a URI');
+  if (/[^\x21-\x7e]|\\/.test(reference)) return refused('with a backslash, a blank or a non-ASCII character');
   if (/^(?:[a-z][a-z0-9+.-]*:)?\/{2,}[^/?#]*@/i.test(reference)) return refused('with a user name');
-  if (!URL.canParse(reference, stream.href)) return refused('that is no URI');
+  if (!URL.canParse(reference, stream.href)) return refused('that is not a URI');
   const url = new URL(reference, stream.href);
   const isSameOrigin = url.protocol === stream.protocol && url.host === stream.host;
   if (!isSameOrigin || (url.protocol !== 'http:' && url.protocol !== 'https:')) {

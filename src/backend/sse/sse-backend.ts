@@ -38,7 +38,7 @@ export interface SseOptions extends Partial<StreamLimits> {
   onPostFailed?(detail: string, dropped: number): void;
 }
 
-const closed: BackendEnd = { reason: 'closed', detail: 'The backend was closed.' };
+const closed: BackendEnd = { reason: 'closed', detail: 'The gateway closed the connection or process of the server.' };
 
 /**
  * Connects to a server of the HTTP+SSE transport (2024-11-05, basic/transports): a GET stream, and POSTs to the

@@ -115,7 +115,7 @@ export function openStream(
         const told = { isOtherTransport: isOther(answer), isUnauthorized: isUnauthorized(answer.status) };
         return { reason: 'failed', detail: fault, ...told };
       }
-      const late = `${where} named no endpoint within ${endpointTimeoutMs} ms. Is it the URL of an HTTP+SSE server?`;
+      const late = `${where} named no endpoint within ${endpointTimeoutMs} ms. Check that it is the URL of an HTTP+SSE server.`;
       limit(endpointTimeoutMs, { reason: 'failed', detail: late, isOtherTransport: true });
       await flow.read(answer.body, (chunk) => readEvents(reader, chunk, takeEvents), idleTimeoutMs);
       if (endpoint !== undefined) return { reason: 'exited', detail: `${where} ended its stream.` };
@@ -134,7 +134,7 @@ export function openStream(
   detach('backend', run().then(cut));
   return {
     ended,
-    close: () => cut({ reason: 'closed', detail: 'The backend was closed.' }),
+    close: () => cut({ reason: 'closed', detail: 'The gateway closed the connection or process of the server.' }),
   };
 }
 
@@ -146,12 +146,12 @@ function faultOf({ status, mediaType }: Answer, where: string): string | undefin
   const refusal = explainRefusal(status, where);
   if (refusal !== undefined) return refusal;
   if (status === 404 || status === 405) {
-    return `${where} has no HTTP+SSE stream at this path (${status}). Correct the URL; it often ends in /sse.`;
+    return `${where} has no HTTP+SSE stream at this path (${status}). Correct the URL; many end in /sse.`;
   }
   if (status !== 200)
-    return `${where} answered with status ${status} instead of a stream. Is it the URL of an HTTP+SSE server?`;
+    return `${where} answered with status ${status} instead of a stream. Check that it is the URL of an HTTP+SSE server.`;
   if (mediaType !== 'text/event-stream') {
-    return `${where} answered with another content type than text/event-stream. Is it the URL of an HTTP+SSE server?`;
+    return `${where} answered with another content type than text/event-stream. Check that it is the URL of an HTTP+SSE server.`;
   }
   return undefined;
 }

@@ -120,7 +120,7 @@ function liveBackend(
 
   const onMemory = (bytes: number) => {
     if (hasExited || isClosing) return;
-    const detail = `The server used ${bytes} bytes of memory, ${maxMemoryBytes} are allowed; it was killed.`;
+    const detail = `The server was killed because it used ${bytes} bytes of memory. The limit is ${maxMemoryBytes} (--max-memory-bytes).`;
     tellEnd({ reason: 'memory_limit', detail });
     group.signal('SIGKILL'); // what asks for memory without end is not asked to end
     detach('backend', end());
@@ -134,7 +134,10 @@ function liveBackend(
     if (isDeaf) return;
     if (lines.length > 0) events.onMessages(lines);
     if (!splitter.overflowed) return;
-    tellEnd({ reason: 'line_too_long', detail: `The server wrote a line of more than ${maxLineBytes} bytes.` });
+    tellEnd({
+      reason: 'line_too_long',
+      detail: `The server wrote a line of more than ${maxLineBytes} bytes (--max-line-bytes).`,
+    });
     detach('backend', end());
   };
   /** Nothing more is read before a large line is delivered. */
@@ -155,7 +158,9 @@ function liveBackend(
 
   const settled = exited.then(async (exit) => {
     const detail =
-      cut && group.lastSignal ? `The server closed its ${cut} but went on running; it was ended.` : describeExit(exit);
+      cut && group.lastSignal
+        ? `The server was stopped because it closed its ${cut} and kept running.`
+        : describeExit(exit);
     reading.resume();
     await inOrder.idle;
     await drained([stdout, stderr], drainAfterExitMs);
@@ -167,7 +172,8 @@ function liveBackend(
       take(lines);
     }
     const cause = isLaunched ? launchFailure(exit.exitCode, recentLines()) : undefined;
-    if (isClosing) tellEnd({ reason: 'closed', detail: 'The backend was closed.', ...exit });
+    if (isClosing)
+      tellEnd({ reason: 'closed', detail: 'The gateway closed the connection or process of the server.', ...exit });
     else if (cause) tellEnd({ reason: 'failed', ...explainSpawnFailure(cause, options), cause });
     else tellEnd({ reason: 'exited', detail, ...exit });
     unwatch?.();

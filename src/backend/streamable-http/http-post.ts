@@ -152,7 +152,7 @@ export function startExchange(what: Outgoing | Resumed, parts: ExchangeParts): E
     if (end.outcome === 'complete') return complete();
     if (end.outcome === 'forgotten') return { outcome: 'forgotten', isTaken: true };
     const reason = end.outcome === 'lost' ? end.reason : 'server_unreachable';
-    return { outcome: 'failed', reason, detail: `The stream that answered a POST of ${where} broke off.` };
+    return { outcome: 'failed', reason, detail: `The stream with which ${where} answered a POST broke.` };
   };
 
   const complete = (): ExchangeEnd => {
@@ -173,7 +173,7 @@ export function startExchange(what: Outgoing | Resumed, parts: ExchangeParts): E
     const mayBeForgotten = status === 400 && session.hasId && !isAnswer;
     if (mayBeForgotten && !(await isSessionKnown(parts))) return { outcome: 'forgotten', isTaken: false };
     if (json !== undefined && isModernError(json)) {
-      const detail = `${where} speaks only the revisions from 2026-07-28 on, which have no initialize.`;
+      const detail = `${where} supports only the revisions from 2026-07-28 on, which have no initialize.`;
       return { outcome: 'failed', reason: 'server_refused', detail };
     }
     return {

@@ -10,7 +10,7 @@ import { type MessageEvent, readEvents } from '../web/read-events.ts';
 export type StreamEnd =
   /** All that was waited for has come, or nobody waits any more. */
   | { readonly outcome: 'complete' }
-  /** The server does not know the session any more. */
+  /** The server no longer knows the session. */
   | { readonly outcome: 'forgotten' }
   /** The server does not open the stream. */
   | { readonly outcome: 'refused'; readonly status: number }

@@ -54,7 +54,7 @@ const deleteTimeoutMs = 2_000;
 /** How servers that know no POST at this path answer one (2025-11-25, basic/transports, "Backwards Compatibility"). */
 const otherStatuses: ReadonlySet<number> = new Set([400, 404, 405]);
 
-const closed: BackendEnd = { reason: 'closed', detail: 'The backend was closed.' };
+const closed: BackendEnd = { reason: 'closed', detail: 'The gateway closed the connection or process of the server.' };
 
 /**
  * Speaks to a server of the Streamable HTTP transport (legacy era: 2025-03-26 to 2025-11-25, basic/transports) as one
@@ -158,7 +158,7 @@ export function openHttp(
         untaken.sort((a, b) => a.place - b.place);
         return finish({
           reason: 'exited',
-          detail: `${url.origin} does not know the session any more.`,
+          detail: `${url.origin} no longer knows the session.`,
           untaken: [...untaken, ...sender.takeAll()],
         });
       }),

@@ -105,10 +105,10 @@ export function openWebSocket(options: WebSocketOptions, events: BackendEvents, 
   );
   peer.once('upgrade', ({ headers: answered, socket }: IncomingMessage) => {
     if (answered['sec-websocket-protocol'] !== subprotocol) {
-      const detail = `${where} did not choose the subprotocol ${subprotocol}. Is it the URL of an MCP server?`;
+      const detail = `${where} did not choose the subprotocol ${subprotocol}. Check that it is the URL of an MCP server.`;
       return cut({ reason: 'failed', detail });
     }
-    const silence = `${where} sent nothing and answered no ping for ${maxUnansweredPings * keepAliveMs} ms.`;
+    const silence = `${where} sent nothing and did not answer pings for ${maxUnansweredPings * keepAliveMs} ms.`;
     const onSilent = () => cut({ reason: 'exited', detail: silence });
     watchPeer(peer, { socket, intervalMs: keepAliveMs, onSilent });
   });
@@ -135,7 +135,11 @@ export function openWebSocket(options: WebSocketOptions, events: BackendEvents, 
       deliver();
       const tellEnd = (): void => {
         const byItself = end ?? explainClose(code, where);
-        events.onEnd(isClosing ? { reason: 'closed', detail: 'The backend was closed.' } : byItself);
+        events.onEnd(
+          isClosing
+            ? { reason: 'closed', detail: 'The gateway closed the connection or process of the server.' }
+            : byItself,
+        );
         resolve();
       };
       if (inOrder.isBusy) detach('backend', inOrder.idle.then(tellEnd));

@@ -8,7 +8,7 @@ export function explainAnswer(status: number, where: string): string {
   const refusal = explainRefusal(status, where);
   if (refusal !== undefined) return refusal;
   if (status === 404) return `${where} has no WebSocket at this path (404). Correct the URL.`;
-  return `${where} answered with status ${status} instead of a WebSocket. Is it the URL of an MCP server on WebSocket?`;
+  return `${where} answered with status ${status} instead of a WebSocket. Check that it is the URL of an MCP server with WebSocket.`;
 }
 
 /** A connection that was not made. */
@@ -16,7 +16,7 @@ export function explainFailure(cause: Error, where: string): BackendEnd {
   const code = codeOf(cause);
   const isAnswered = code === 'unknown error' || code.startsWith('HPE_'); // a handshake or HTTP that is none has no other
   const detail = isAnswered
-    ? `${where} did not answer as a WebSocket server does. Correct the URL.`
+    ? `${where} did not answer like a WebSocket server. Correct the URL.`
     : explainConnectFailure(cause, where);
   return { reason: 'failed', detail, cause };
 }
@@ -27,7 +27,7 @@ export function explainBreak(cause: Error, where: string, maxLineBytes: number):
   if (code === 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH') {
     return { reason: 'line_too_long', detail: `The server sent a message of more than ${maxLineBytes} bytes.`, cause };
   }
-  return { reason: 'exited', detail: `${where} broke the WebSocket protocol (${code}).`, cause };
+  return { reason: 'exited', detail: `${where} violated the WebSocket protocol (${code}).`, cause };
 }
 
 /** Nobody sends these codes: they say that a close frame came without one, or that none came (RFC 6455, section 7.4.1). */

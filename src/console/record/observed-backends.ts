@@ -52,7 +52,7 @@ interface Owned {
 }
 
 /** What is told of the end of one that is restarted: whoever has it is to take it for lost, and not for its own doing. */
-const restarted = { reason: 'exited', detail: 'It was restarted from the status page.' } as const;
+const restarted = { reason: 'exited', detail: 'The server was restarted from the status page.' } as const;
 
 /** The backends that live, by whose they are, and what passes them, for those who look. */
 export class SeenBackends {

@@ -66,14 +66,14 @@ export class Happenings {
     started: (name, { protocolVersion, startMs }) =>
       this.#add('session_started', name, `Revision ${protocolVersion.slice(0, 32)}, after ${startMs} ms.`),
     ended: (name, { reason }) => this.#add('session_ended', name, `Reason: ${reason}.`),
-    adopted: (name, { pending }) => this.#add('session_adopted', name, `Calls that were left unanswered: ${pending}.`),
+    adopted: (name, { pending }) => this.#add('session_adopted', name, `Unanswered requests: ${pending}.`),
     wornOut: (name) => this.#add('session_worn_out', name),
     backendEnded: (name, { reason }) => this.#add('backend_ended', name, `Reason: ${reason}.`),
     hibernated: (name) => this.#add('hibernated', name),
     restored: (name, { isWaking, losses }) =>
       isWaking
         ? this.#add('woken', name)
-        : this.#add('backend_restored', name, `Losses of the session so far: ${losses}.`),
+        : this.#add('backend_restored', name, `Restarted ${losses} times in this session.`),
     dropped: (name, what) => what === 'history_lost' && this.#add('history_lost', name),
     clusterJoined: () => this.#add('redis_back'),
     clusterFailed: () => {
@@ -87,7 +87,7 @@ export class Happenings {
   readonly ofShared: Partial<ModernObserver> = {
     ready: (server, { startMs }) => this.#add('shared_ready', { server }, `After ${startMs} ms.`),
     ended: (server, { reason }, { inFlight }) =>
-      this.#add('shared_ended', { server }, `Reason: ${reason}. Calls in flight: ${inFlight}.`),
+      this.#add('shared_ended', { server }, `Reason: ${reason}. Requests in flight: ${inFlight}.`),
     startFailed: (server, { reason }, { isByProbe }) =>
       !isByProbe && this.#add('start_failed', { server }, `Reason: ${reason}.`),
     crashLoop: (server) => this.#add('crash_loop', { server }),

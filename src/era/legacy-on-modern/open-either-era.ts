@@ -219,7 +219,7 @@ class UndecidedBackend implements Backend {
   /** Nobody knows now what the server needs; that may be otherwise in a moment. */
   #giveUp(): void {
     this.#replaced = this.#backend.close();
-    const detail = 'It refused initialize as a server of the modern era, and did not answer server/discover as one.';
+    const detail = 'The server refused initialize like a modern server, but did not answer server/discover like one.';
     this.#events.onEnd({ reason: 'failed', detail });
   }
 

@@ -159,7 +159,7 @@ export class TranslatedCall implements CallAnswer {
     this.#isOver = true;
     for (const questionId of this.#open.keys()) {
       this.#host.closeQuestion(questionId);
-      this.#host.outbox.tell(cancellationOf(questionId, 'The request that asked is over.'), this.id);
+      this.#host.outbox.tell(cancellationOf(questionId, 'The request that needed this input has ended.'), this.id);
     }
     this.#open.clear();
   }

@@ -166,7 +166,7 @@ export class Translator implements Backend {
     this.#calls.delete(call.id);
     this.#heldBytes -= call.heldBytes;
     // Whoever restores the session finds out its era anew.
-    if (reason === 'server_not_modern') this.#endSoon('It does not serve the modern era any more.');
+    if (reason === 'server_not_modern') this.#endSoon('The server no longer supports the modern era.');
   }
 
   #notify(notification: Message, headers: ForwardedHeaders | undefined): 'sent' | 'full' {

@@ -74,7 +74,7 @@ export class GroupCall {
       message: (message, at) => this.#hear(message, at),
       failed: (reason) => detach('session', this.#lose(reason), () => this.#fail('internal')),
     });
-    if (form.cancelsByLeaving) answer.onGone(() => this.#cancel('The client does not wait any more.'));
+    if (form.cancelsByLeaving) answer.onGone(() => this.#cancel('The client no longer waits for the answer.'));
   }
 
   /** Runs the request at the first of these places that can serve it. */
@@ -180,7 +180,7 @@ export class GroupCall {
     if (!askable.has(need.flag)) {
       this.#say(ServerRequests.refusal(message));
       if (!form.isToldWhatItLacks) return;
-      this.#cancelAtServer('The client cannot give what the server asks for.');
+      this.#cancelAtServer('The client does not support the input that the server requests.');
       this.#conclude({ reason: 'missing_capability', data: { requiredCapabilities: need.required } });
       return;
     }
@@ -209,12 +209,12 @@ export class GroupCall {
     try {
       const state = await this.#host.seal(this.#asked, this.#round + 1, parked);
       if (state === undefined) throw new Error('the ids of the questions are too long');
-      if (answer.isOver) return this.#abandon(place, 'The client does not wait any more.');
+      if (answer.isOver) return this.#abandon(place, 'The client no longer waits for the answer.');
       const text = inputRequired(this.#sent.idText, open, state, this.#opened?.serverInfoText);
       await this.#keep({ text, status: 200 }, this.#host.idleMs + keptMs);
       answer.response(text, 200);
     } catch (cause) {
-      this.#abandon(place, 'The gateway cannot ask its client.');
+      this.#abandon(place, 'The gateway cannot send requests to the client.');
       const reason = this.#host.reasonOf(cause);
       answer.fault(reason === 'store_unavailable' ? 'outcome_unknown' : reason);
     }

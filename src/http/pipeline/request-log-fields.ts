@@ -19,7 +19,7 @@ export interface LoggedRequest {
 }
 
 /** On the request, as in refused-calls.ts: where nobody logs requests this costs a look at what is not there. */
-const logged = Symbol('what the log says of the request');
+const logged = Symbol('log fields of the request');
 type Logged = IncomingMessage & { [logged]?: LoggedRequest };
 
 /** The request will have a line in the log. */

@@ -45,8 +45,8 @@ const endWindowMs = 60_000;
 /** How long a server in a crash loop is left alone. */
 const crashLoopPauseMs = 30_000;
 
-const eraAdvice = 'If --era modern was set for it, leave that out.';
-const notModern = `It did not answer server/discover as a server of the modern era does. ${eraAdvice}`;
+const eraAdvice = 'If --era modern is set for this server, remove it.';
+const notModern = `The server did not answer server/discover like a modern server. ${eraAdvice}`;
 
 /** The pause before a start that follows the second end in a row; after the first there is none. It doubles, up to a limit. */
 const firstPauseMs = 250;
@@ -161,7 +161,7 @@ export class SharedProcess {
     this.#backend = backend;
     this.#timer = setTimeout(() => {
       reason = 'server_start_timeout';
-      detail = `It did not answer server/discover within ${server.startTimeoutMs} ms. ${eraAdvice}`;
+      detail = `The server did not answer server/discover within ${server.startTimeoutMs} ms (--start-timeout-ms). ${eraAdvice}`;
       detach('shared_process', backend.close());
     }, server.startTimeoutMs);
     const [protocolVersion] = modernRevisions.slice(-1) as [string];

@@ -234,7 +234,7 @@ export class SharedServer {
   }
 
   /** The client does not wait any more: nothing of the call reaches it, and the server is told to stop. */
-  #cancel(call: SharedCall, reason = 'The client does not wait any more.'): void {
+  #cancel(call: SharedCall, reason = 'The client no longer waits for the answer.'): void {
     if (!this.#calls.has(call)) return;
     const { isSent, number } = call;
     this.#calls.retire(call, this.#options.limits.cancelGraceMs);

@@ -16,20 +16,19 @@ export interface ReadinessReport {
 }
 
 const reasons = {
-  draining: { reason: 'draining', detail: 'This instance is about to end, and takes no new sessions.' },
+  draining: { reason: 'draining', detail: 'This instance is shutting down and accepts no new sessions.' },
   degraded: {
     reason: 'store_degraded',
-    detail:
-      'The store that instances share does not answer. It may be a hiccup: the sessions that this instance has go on.',
+    detail: 'Redis does not answer. The sessions of this instance continue.',
   },
   unavailable: {
     reason: 'store_unavailable',
     detail:
-      'The store that instances share has not answered for a whole lease. No session can be opened here until it does.',
+      'Redis has not answered for a whole lease (--lease-ms). This instance opens no sessions until Redis answers.',
   },
   serverDown: {
     reason: 'server_down',
-    detail: 'A server does not answer its probes, and --probe-required is set for it.',
+    detail: 'A server with --probe-required does not answer its probes.',
   },
 } as const satisfies Record<string, ReadinessReason>;
 

@@ -23,22 +23,23 @@ export interface Failure {
 }
 
 const sentences: Readonly<Record<FailureReason, string>> = {
-  not_found: 'Its command is not found.',
-  not_started: 'It could not be started.',
-  unreachable: 'It could not be reached, or did not let the gateway in.',
-  exited: 'It ended by itself',
-  disconnected: 'It closed the connection.',
-  no_answer: 'It did not answer in time as an MCP server does.',
-  crash_loop: 'It ended again and again, and is left alone for a while.',
-  line_too_long: 'It wrote a line longer than --max-line-bytes, and was ended.',
-  memory_limit: 'It used more memory than --max-memory-bytes, and was ended.',
+  not_found: 'The command of the server was not found.',
+  not_started: 'The server could not be started.',
+  unreachable: 'The server could not be reached, or refused the gateway.',
+  exited: 'The server exited',
+  disconnected: 'The server closed the connection.',
+  no_answer: 'The server did not answer like an MCP server in time.',
+  crash_loop: 'The server exited repeatedly. The gateway waits before it starts it again.',
+  line_too_long: 'The server was stopped because it wrote a line longer than --max-line-bytes.',
+  memory_limit: 'The server was killed because it used more memory than --max-memory-bytes.',
 };
 
 const helps: Readonly<Partial<Record<FailureReason, string>>> = {
-  not_found: 'Install it or correct the configuration; mcp-gangway check says where it was looked for.',
-  not_started: 'mcp-gangway check says why.',
-  unreachable: 'mcp-gangway check says why.',
-  crash_loop: 'Its stderr says why it ends: see its card on the status page, or the log with --log-level stderr=debug.',
+  not_found:
+    'Install the command, or correct the configuration. mcp-gangway check shows where the gateway looked for it.',
+  not_started: 'Run mcp-gangway check to see the cause.',
+  unreachable: 'Run mcp-gangway check to see the cause.',
+  crash_loop: 'Read the stderr of the server: on the status page, or in the log with --log-level info,stderr=debug.',
   no_answer: withCheck(helpIfSilent),
 };
 
@@ -70,6 +71,6 @@ export function failureOfEnd(end: BackendEnd, isRemote: boolean, isAtStart: bool
 }
 
 function byWhat(exitCode: BackendEnd['exitCode'], signal: BackendEnd['signal']): string {
-  if (typeof exitCode === 'number') return `, with code ${exitCode}`;
-  return typeof signal === 'string' ? `, by ${signal}` : '';
+  if (typeof exitCode === 'number') return ` with code ${exitCode}`;
+  return typeof signal === 'string' ? ` after ${signal}` : '';
 }

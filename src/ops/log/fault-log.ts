@@ -8,14 +8,14 @@ const maxMessage = 300;
 /** How many causes are followed. */
 const maxCauses = 5;
 
-const withheld = 'the message is shown at --log-level debug, since it may quote contents';
+const withheld = 'the message may contain contents; set --log-level debug to see it';
 
 /**
  * An error as the log may show it at any level (P12): its name, its stack and its causes. The message stays out where Node.js or
  * a library made it of what was read. Properties of the error are left out too.
  */
 export function shownFault(cause: unknown, depth = 0): Error {
-  if (!(cause instanceof Error)) return new Error(`something was thrown that is no error: ${typeof cause}`);
+  if (!(cause instanceof Error)) return new Error(`a value that is not an error was thrown: ${typeof cause}`);
   const { name, stack = '' } = cause;
   const isOwn = !(cause instanceof SyntaxError) && !('code' in cause);
   const message = isOwn ? cause.message.slice(0, maxMessage) : withheld;

@@ -38,6 +38,6 @@ export function setLevels(log: Log, levels: LogLevels): void {
 
 /** As pino writes a warning. */
 function lostLine(lost: number): string {
-  const msg = `${lost} lines lost: the reader of this log did not take them in time`;
+  const msg = `${lost} log lines were lost because the reader of the log was too slow`;
   return `${JSON.stringify({ level: 40, time: new Date().toISOString(), part: 'app', lost, msg })}\n`;
 }

@@ -19,9 +19,9 @@ const maxVersionLength = 32;
 /** With this error a server of the modern era refuses `initialize`. */
 const unsupportedVersion = -32022;
 const otherEra =
-  'The server refused initialize as one of the modern era does. If --era legacy was set for it, leave that out.';
+  'The server refused initialize like a modern server. If --era legacy is set for this server, remove it.';
 
-const noAnswer = 'It did not answer initialize within --start-timeout-ms.';
+const noAnswer = 'The server did not answer initialize within --start-timeout-ms.';
 
 /** Ends that are nobody's fault; the others are warnings. */
 const isExpected: ReadonlySet<SessionEnd> = new Set([

@@ -5,7 +5,7 @@ import type { SessionObserver } from '../../session/session-observer.ts';
 /** How much of the first line is shown. */
 const shownBytes = 200;
 
-const advice = 'Have it write its log to stderr: stdout is for MCP messages alone.';
+const advice = 'Configure the server to log to stderr: stdout is only for MCP messages.';
 
 /** The parts of a gateway that are told of noise. */
 export interface NoiseNoticesOptions {
@@ -54,7 +54,7 @@ export class NoiseNotices {
     const { logger, isAtTerminal, onFirst } = this.#options;
     const line = text?.subarray(0, shownBytes).toString() ?? '';
     const isShown = isAtTerminal || isAtStart;
-    const fields = isShown ? { line, help: advice } : { help: `${advice} mcp-gangway check shows such a line.` };
+    const fields = isShown ? { line, help: advice } : { help: `${advice} Run mcp-gangway check to see such a line.` };
     logger.warn(
       { server, ...fields },
       'the server writes lines to stdout that are not MCP messages; the gateway drops them',

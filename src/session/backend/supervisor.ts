@@ -256,7 +256,10 @@ export class Upstream {
     const retry = (end: BackendEnd): void => {
       clearTimeout(this.#timer);
       if (this.#state !== 'restoring') return;
-      const silent: BackendEnd = { reason: 'failed', detail: 'It did not answer initialize as a server does.' };
+      const silent: BackendEnd = {
+        reason: 'failed',
+        detail: 'The server did not answer initialize like an MCP server.',
+      };
       if (this.#restarts.failures === 0) this.#options.onAway(end.reason === 'closed' ? silent : end);
       this.#restarts.failures += 1;
       this.restore(client, handshake);

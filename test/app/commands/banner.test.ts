@@ -31,7 +31,7 @@ test('a single server, which is tried at the start, gets no such line, of a file
 });
 
 test('servers that are known not to work stand apart, and the line is of the others', () => {
-  const failure = 'Its command is not found.';
+  const failure = 'The command of the server was not found.';
   const [one, other] = [at('files'), at('git', { failure })];
   const banner = renderBanner([one, other], { needsKey: false, file: 'gangway.json' });
   expect(readyOf(banner)).toMatch(/^ {2}files .*\n {2}The servers were not checked\. /);

@@ -22,13 +22,13 @@ it.each([
   ['an array', '{"jsonrpc":"2.0","id":ID,"error":[]}', 'an error without a message'],
   ['as it should be', '{"jsonrpc":"2.0","id":ID,"error":{"code":1,"message":"no"}}', 'the error: no'],
 ])('[S-02] an error that is %s has the trial say so', async (_, answer, said) => {
-  expect(await asked(answer)).toContain(`It answered tools/list with ${said}`);
+  expect(await asked(answer)).toContain(`The server answered tools/list with ${said}`);
 });
 
 it('[P3] [S-05] a response that is too complex has the trial say so, and not wait', async () => {
   const nested = '['.repeat(1_001) + ']'.repeat(1_001);
   const said = await asked(`{"result":{"tools":${nested}},"jsonrpc":"2.0","id":ID}`);
-  expect(said).toContain('It answered tools/list with the error: The answer is too complex');
+  expect(said).toContain('The server answered tools/list with the error: The answer is too complex');
 });
 
 it('[S-02] a response whose error is null is none, and the trial ends in time', async () => {
@@ -59,7 +59,7 @@ describe('[J-05] a server that refuses the version of the first question', () =>
 
   it('again and again is asked twice', async () => {
     const server = answering(refused('2026-07-28'));
-    await expect(askModern(server)).rejects.toThrow('It supports 2026-07-28.');
+    await expect(askModern(server)).rejects.toThrow('The server supports 2026-07-28.');
     expect(server.asked).toHaveLength(2);
   });
 
@@ -69,7 +69,7 @@ describe('[J-05] a server that refuses the version of the first question', () =>
   ])('and serves others alone is named with these, by %s', async (_, outcome) => {
     const server = answering(outcome);
     await expect(askModern(server)).rejects.toThrow(
-      /no revision of the modern era that this gateway serves \(2026-07-28\)\. It supports 2027-01-01, 2027-06-30\./,
+      /no modern revision that this gateway supports \(2026-07-28\)\. The server supports 2027-01-01, 2027-06-30\./,
     );
     expect(server.asked).toHaveLength(1);
   });
@@ -78,7 +78,7 @@ describe('[J-05] a server that refuses the version of the first question', () =>
     const many = Array.from({ length: 100 }, (_, n) => `v${n}`);
     const server = answering({ error: { code: -32602, message: 'no', data: { supported: ['a b', 7, ...many] } } });
     await expect(initialize(openTrial(server.open, 10_000))).rejects.toThrow(
-      'It answered initialize with the error: no. It supports v0, v1, v2, v3, v4, v5, v6, v7, v8, v9.',
+      'The server answered initialize with the error: no. The server supports v0, v1, v2, v3, v4, v5, v6, v7, v8, v9.',
     );
   });
 

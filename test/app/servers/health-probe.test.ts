@@ -92,7 +92,7 @@ describe('a probe', () => {
     const of = { server: 'it' };
     const down = { ...of, level: 'warn', msg: 'server is down according to its probes', help: expect.any(String) };
     const up = { ...of, level: 'info', msg: 'server is up according to its probes' };
-    const detail = 'Its command is not found.';
+    const detail = 'The command of the server was not found.';
     expect(told).toEqual([
       up,
       { ...down, reason: 'no_answer', detail: expect.any(String) },

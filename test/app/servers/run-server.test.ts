@@ -38,7 +38,7 @@ describe('the digest of a server', () => {
 describe('files of certificates', () => {
   it.each([
     ['cannot be read', ['--upstream-ca', '/no/such/file'], 'The file of --upstream-ca cannot be read'],
-    ['hold no certificate', ['--upstream-ca', '/dev/null'], 'The file of --upstream-ca holds no certificate'],
+    ['hold no certificate', ['--upstream-ca', '/dev/null'], 'The file of --upstream-ca contains no PEM certificate'],
     [
       'cannot be used',
       ['--upstream-cert', import.meta.filename, '--upstream-key', import.meta.filename],

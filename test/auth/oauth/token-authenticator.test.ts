@@ -177,7 +177,7 @@ describe('a token', () => {
       why: 'iss',
       expected: [issuer.url],
       seen: expect.stringMatching(/^https:\/\/evil\.example\/x{99}$/),
-      header: 'The access token is of an issuer that is not trusted here',
+      header: 'The issuer of the access token is not trusted here',
     });
     expect(await seenFor({ sub: 'secret'.repeat(400) })).toEqual({
       why: 'sub',

@@ -277,7 +277,10 @@ describe('the start and the end', () => {
     const gone = once(response, 'close');
     await backend.close();
     await gone;
-    expect(await end()).toEqual({ reason: 'closed', detail: 'The backend was closed.' });
+    expect(await end()).toEqual({
+      reason: 'closed',
+      detail: 'The gateway closed the connection or process of the server.',
+    });
     expect([send(ask(2)), unanswered.items]).toEqual(['ended', []]);
   });
 

@@ -76,7 +76,7 @@ describe('the limits', () => {
     const { messages, end } = open(address, { maxLineBytes: 1000 });
     expect(await end()).toEqual({
       reason: 'line_too_long',
-      detail: 'The server wrote a line of more than 1000 bytes.',
+      detail: 'The server wrote a line of more than 1000 bytes (--max-line-bytes).',
     });
     expect(messages.items).toEqual(['{"a":1}']);
   });
@@ -134,7 +134,10 @@ describe('a connection that cannot be made', () => {
 
   test('has a path without a socket, or too long a one', async () => {
     const { end } = open({ path: join(tmpdir(), 'there-is-none', 's') });
-    expect(await end()).toMatchObject({ reason: 'failed', detail: expect.stringContaining('no such socket file') });
+    expect(await end()).toMatchObject({
+      reason: 'failed',
+      detail: expect.stringContaining('no socket file at this path'),
+    });
     expect(await open({ path: `/tmp/${'x'.repeat(300)}` }).end()).toMatchObject({ reason: 'failed' });
   });
 
@@ -169,7 +172,7 @@ describe('close', () => {
     const socket = await sockets.next();
     const closed = once(socket, 'close');
     await backend.close();
-    expect(ends).toEqual([{ reason: 'closed', detail: 'The backend was closed.' }]);
+    expect(ends).toEqual([{ reason: 'closed', detail: 'The gateway closed the connection or process of the server.' }]);
     expect(await closed).toEqual([false]);
     await backend.close();
     expect(send('2')).toBe('ended');

@@ -90,7 +90,7 @@ describe('a stream that is none', () => {
       (r) => void r.writeHead(200, { 'content-type': 'text/event-stream', 'content-encoding': 'gzip' }).end(),
       /another content type/,
     ],
-    ['a broken connection', (r) => void r.destroy(), /broke the connection/],
+    ['a broken connection', (r) => void r.destroy(), /closed the connection unexpectedly/],
     ['no head of an answer', () => undefined, /did not answer within 200 ms/],
     [
       'a stream without an endpoint that ends',

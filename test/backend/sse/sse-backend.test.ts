@@ -388,7 +388,7 @@ describe('a server that answers the POST of a request when the call is done, as 
     const before = performance.now();
     expect(await unanswered.next()).toEqual({ ids: [258], reason: 'server_busy' });
     expect(performance.now() - before).toBeLessThan(6_000);
-    expect(failures[0]).toMatch(/^256 requests are open/);
+    expect(failures[0]).toMatch(/^The server has 256 open requests/);
     calls.get(8)?.writeHead(200).end();
     send(request(260));
     await waitFor(() => calls.has(260), { what: 'the next one' });
@@ -480,7 +480,7 @@ describe('the end', () => {
     const gone = new Promise((resolve) => stream.once('close', resolve));
     await Promise.all([backend.close(), backend.close()]);
     await gone;
-    expect(ends).toEqual([{ reason: 'closed', detail: 'The backend was closed.' }]);
+    expect(ends).toEqual([{ reason: 'closed', detail: 'The gateway closed the connection or process of the server.' }]);
     expect(send(note)).toBe('ended');
   });
 

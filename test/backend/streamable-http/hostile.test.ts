@@ -59,8 +59,8 @@ describe('an answer to initialize that is none', () => {
       false,
     ],
     ['the answer to another request', (r) => json(r, answerTo({ id: 7 }, welcome)), /without answering/, false],
-    ['a stream that ends', (r) => void beginStream(r).end(event(note)), /broke off/, false],
-    ['a broken connection', (r) => void r.destroy(), /broke the connection/, false],
+    ['a stream that ends', (r) => void beginStream(r).end(event(note)), /a POST broke\./, false],
+    ['a broken connection', (r) => void r.destroy(), /closed the connection unexpectedly/, false],
     [
       'compressed JSON',
       (r) => void r.writeHead(200, { 'content-type': 'application/json', 'content-encoding': 'gzip' }).end('x'),
@@ -101,7 +101,7 @@ describe('an answer to initialize that is none', () => {
       /more than 10000 bytes/,
       false,
     ],
-    ['too large an event', (r) => void beginStream(r).write(`data: "${'x'.repeat(20_000)}`), /broke off/, false],
+    ['too large an event', (r) => void beginStream(r).write(`data: "${'x'.repeat(20_000)}`), /a POST broke\./, false],
   ])(
     '[F28] [R8.07] %s: failed, with a clear sentence, and said to be another transport only where it may be',
     async (_, answer, detail, isOther) => {

@@ -188,7 +188,9 @@ describe('a server of Streamable HTTP', () => {
     const ended = await openLive({ onDelete });
     await ended.backend.close({ isForGood: true });
     expect(deleted.map(({ request: { headers } }) => headers['mcp-session-id'])).toEqual([sessionId]);
-    expect(ended.ends).toEqual([{ reason: 'closed', detail: 'The backend was closed.' }]);
+    expect(ended.ends).toEqual([
+      { reason: 'closed', detail: 'The gateway closed the connection or process of the server.' },
+    ]);
     expect(ended.send(note)).toBe('ended');
   });
 });
@@ -310,7 +312,7 @@ describe('a session that the server has forgotten', () => {
     send(request('b'));
     send(note);
     const { reason, detail, untaken } = await end();
-    expect([reason, detail]).toEqual(['exited', `${server.url.origin} does not know the session any more.`]);
+    expect([reason, detail]).toEqual(['exited', `${server.url.origin} no longer knows the session.`]);
     expect(untaken?.map(({ message }) => JSON.parse(message.toString()))).toEqual([request('a'), request('b'), note]);
   });
 
@@ -430,5 +432,5 @@ test('close cuts all connections at once, is told once, and drops what waits', a
   const gone = Promise.all([call, stream].map((each) => new Promise((resolve) => each.once('close', resolve))));
   await Promise.all([backend.close(), backend.close()]);
   await gone;
-  expect(ends).toEqual([{ reason: 'closed', detail: 'The backend was closed.' }]);
+  expect(ends).toEqual([{ reason: 'closed', detail: 'The gateway closed the connection or process of the server.' }]);
 });

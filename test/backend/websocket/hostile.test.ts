@@ -31,7 +31,7 @@ describe('a handshake', () => {
   test.each<[string, number, Record<string, string>, RegExp]>([
     ['401', 401, {}, /refused access \(401\).*--header/],
     ['404', 404, {}, /no WebSocket at this path \(404\)/],
-    ['a redirect', 302, { location: 'ws://127.0.0.1:1/' }, /redirect \(302\), and none is followed/],
+    ['a redirect', 302, { location: 'ws://127.0.0.1:1/' }, /redirect \(302\), which the gateway does not follow/],
     ['a page', 200, {}, /status 200 instead of a WebSocket/],
     ['an error', 503, {}, /status 503/],
   ])('[F28] answered with %s: failed, with what to do', async (_, status, headers, detail) => {
@@ -49,10 +49,10 @@ describe('a handshake', () => {
     [
       'an extension that was not offered',
       (h) => accept(h, chosen, 'Sec-WebSocket-Extensions: permessage-deflate'),
-      /did not answer as/,
+      /did not answer like/,
     ],
-    ['a wrong key', () => accept({ 'sec-websocket-key': 'x' }, chosen), /did not answer as/],
-    ['what is not HTTP', () => 'hello\r\n\r\n', /did not answer as/],
+    ['a wrong key', () => accept({ 'sec-websocket-key': 'x' }, chosen), /did not answer like/],
+    ['what is not HTTP', () => 'hello\r\n\r\n', /did not answer like/],
   ])('[F28] answered with %s: failed', async (_, answer, detail) => {
     const closed: Promise<unknown>[] = [];
     const url = await answerHandshake({
@@ -97,7 +97,7 @@ describe('a handshake', () => {
     gone.port = String((server.address() as AddressInfo).port);
     expect(await open(gone).end()).toMatchObject({
       reason: 'failed',
-      detail: expect.stringContaining('broke the connection'),
+      detail: expect.stringContaining('closed the connection unexpectedly'),
     });
   });
 });
@@ -107,7 +107,7 @@ describe('a connection', () => {
     ['a frame with a mask', Buffer.from([0x81, 0x81, 1, 2, 3, 4, 0x30]), /WS_ERR_UNEXPECTED_MASK/],
     ['a compressed frame', Buffer.from([0xc1, 0x01, 0x30]), /WS_ERR_UNEXPECTED_RSV_1/],
     ['text that is not UTF-8', Buffer.from([0x81, 0x02, 0xff, 0xff]), /WS_ERR_INVALID_UTF8/],
-    ['lines in place of frames', Buffer.from('{"jsonrpc":"2.0"}\n'), /broke the WebSocket protocol/],
+    ['lines in place of frames', Buffer.from('{"jsonrpc":"2.0"}\n'), /violated the WebSocket protocol/],
   ])('[F28] with %s ends', async (_, bytes, detail) => {
     const { end } = open(await writeAfterHandshake(bytes));
     expect(await end()).toMatchObject({ reason: 'exited', detail: expect.stringMatching(detail) });
@@ -146,7 +146,7 @@ describe('a connection', () => {
     peer.on('ping', () => {
       pings += 1;
     });
-    const detail = `sent nothing and answered no ping for ${maxUnansweredPings * 20} ms`;
+    const detail = `sent nothing and did not answer pings for ${maxUnansweredPings * 20} ms`;
     expect(await silent.end()).toMatchObject({ reason: 'exited', detail: expect.stringContaining(detail) });
     await waitFor(() => pings > 2 * maxUnansweredPings, { what: 'pings' });
     expect(ends).toEqual([]);

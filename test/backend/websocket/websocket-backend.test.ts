@@ -161,7 +161,7 @@ describe('close', () => {
     await messages.next();
     const closed = once(await peers.next(), 'close');
     await backend.close();
-    expect(ends).toEqual([{ reason: 'closed', detail: 'The backend was closed.' }]);
+    expect(ends).toEqual([{ reason: 'closed', detail: 'The gateway closed the connection or process of the server.' }]);
     expect((await closed)[0]).toBe(1000);
     await backend.close();
     expect(send('2')).toBe('ended');

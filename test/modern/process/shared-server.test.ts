@@ -183,7 +183,7 @@ describe('one process for all clients', () => {
     cancels[1]?.();
     expect(server.backend.sent.items.slice(3).map(({ params }) => params.reason)).toEqual([
       'The user pressed "stop" ü',
-      'The client does not wait any more.',
+      'The client no longer waits for the answer.',
     ]);
     await shared.drain(0);
   });

@@ -30,7 +30,7 @@ describe('whether an instance is ready', () => {
   });
 
   it('does not depend on what the clients of a required server met', () => {
-    const last = { state: 'failed', at: new Date(), reason: 'exited', why: 'It ended by itself.' } as const;
+    const last = { state: 'failed', at: new Date(), reason: 'exited', why: 'The server exited.' } as const;
     expect(readinessReport('ready', [server({ isRequired: true, last })])).toEqual({ status: 'ready', reasons: [] });
   });
 

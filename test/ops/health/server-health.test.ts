@@ -22,8 +22,8 @@ describe('how a server does', () => {
   });
 
   it.each<[string, Partial<BackendEnd> & Pick<BackendEnd, 'reason'>, object | undefined]>([
-    ['stdio', { reason: 'exited', exitCode: 3 }, { reason: 'exited', why: 'It ended by itself, with code 3.' }],
-    ['stdio', { reason: 'exited', exitCode: null, signal: 'SIGSEGV' }, { why: 'It ended by itself, by SIGSEGV.' }],
+    ['stdio', { reason: 'exited', exitCode: 3 }, { reason: 'exited', why: 'The server exited with code 3.' }],
+    ['stdio', { reason: 'exited', exitCode: null, signal: 'SIGSEGV' }, { why: 'The server exited after SIGSEGV.' }],
     ['stdio', { reason: 'failed' }, { reason: 'not_started' }],
     ['stdio', { reason: 'failed', isNotFound: true }, { reason: 'not_found' }],
     ['http', { reason: 'failed' }, { reason: 'unreachable' }],
@@ -42,7 +42,7 @@ describe('how a server does', () => {
     const { health, lastOf } = healthOf('stdio');
     const end = { reason: 'exited', detail: 'x' } as const;
     health.ended('it', end, { isAtStart: true });
-    expect(lastOf()).toMatchObject({ reason: 'exited', help: expect.stringContaining('Start it by hand') });
+    expect(lastOf()).toMatchObject({ reason: 'exited', help: expect.stringContaining('Run the command by hand') });
     health.ended('it', end);
     expect(lastOf()).toMatchObject({ reason: 'exited', help: undefined });
     health.ended('it', { reason: 'failed', detail: 'x', isNotFound: true });

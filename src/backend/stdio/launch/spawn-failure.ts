@@ -8,11 +8,11 @@ const limits: Readonly<Record<string, string>> = {
     'The gateway has too many open files to start a program. Raise its limit (ulimit -n) or allow fewer sessions.',
   ENFILE: 'This host has too many open files to start a program. Raise fs.file-max or allow fewer sessions.',
   EAGAIN:
-    'No further process may be started. Raise the limit (ulimit -u, the pids limit of the container) or allow fewer sessions.',
-  ENOMEM: 'There is not enough memory to start a program. Give this host more or allow fewer sessions.',
-  E2BIG: 'The arguments and the environment of the program are too long together. Shorten them.',
+    'The limit of processes is reached. Raise it (ulimit -u, or the pids limit of the container), or allow fewer sessions.',
+  ENOMEM: 'There is not enough memory to start a program. Add memory, or allow fewer sessions.',
+  E2BIG: 'The arguments and the environment of the program are too long. Shorten them.',
   ERR_INVALID_ARG_VALUE:
-    'The command, an argument, the working directory or an environment variable is empty or holds a NUL byte. Correct the configuration.',
+    'The command, an argument, the working directory or an environment variable is empty or contains a NUL byte. Correct the configuration.',
 };
 
 /** Why a program could not be started. */
@@ -51,9 +51,9 @@ function aboutUser(code: string, program: Program): string | undefined {
   const { command, uid, gid } = program;
   if (uid === undefined && gid === undefined) return undefined;
   if (code === 'EPERM')
-    return `The gateway may not start programs as another user. Run it as root, or leave out ${named('uid', program)} and ${named('gid', program)}.`;
+    return `The gateway may not start programs as another user. Run the gateway as root, or remove ${named('uid', program)} and ${named('gid', program)}.`;
   if (code === 'EACCES')
-    return `The user of ${named('uid', program)} may not run the command ${command}, or not enter its folder. Grant it access.`;
+    return `The user of ${named('uid', program)} may not run the command ${command}, or may not enter its folder. Grant the user access.`;
   return undefined;
 }
 
@@ -61,9 +61,10 @@ function aboutWorkingDirectory(program: Program): string | undefined {
   if (program.cwd === undefined) return undefined;
   const path = resolve(program.cwd);
   const setting = named('cwd', program);
-  if (!existsSync(path)) return `The working directory ${path} does not exist. Create it or correct ${setting}.`;
+  if (!existsSync(path)) return `The working directory ${path} does not exist. Create it, or correct ${setting}.`;
   if (!isDirectory(path)) return `The working directory ${path} is not a directory. Correct ${setting}.`;
-  if (!isExecutable(path)) return `The gateway's user may not enter the working directory ${path}. Grant it access.`;
+  if (!isExecutable(path))
+    return `The gateway's user may not enter the working directory ${path}. Grant the user access.`;
   return undefined;
 }
 
@@ -71,10 +72,10 @@ function aboutCommand(code: string, path: string, program: Program): string | un
   const place = placeOfCommand(program);
   if (isDirectory(path)) return `The command ${path} is a directory. Name the program in it ${place}.`;
   if (!isExecutable(path))
-    return `The command ${path} is not executable. Run chmod +x on it, or give its interpreter ${place}, and it as an argument.`;
+    return `The command ${path} is not executable. Run chmod +x on it, or name its interpreter ${place} with the file as an argument.`;
   if (code === 'ENOENT') return aboutMissingInterpreter(path);
   if (code === 'ENOEXEC')
-    return `The command ${path} is neither a program for this machine nor a script that starts with #!.`;
+    return `The command ${path} is not a program for this machine and not a script that starts with #!. Correct the command.`;
   return undefined;
 }
 
@@ -82,18 +83,18 @@ function aboutMissingCommand(program: Program): string {
   const { command, env, isOnCommandLine = false } = program;
   // A URL would otherwise be a file in a folder that is called "http:".
   if (/^[a-z][a-z0-9+.-]*:\/\//i.test(command))
-    return 'The command is a URL. Give a URL without "--", in a file as "url".';
+    return 'The command is a URL. Write a URL without "--", or in a file as "url".';
   const place = placeOfCommand(program);
-  const advice = isOnCommandLine ? 'give each argument as a word of its own' : 'arguments belong in "args"';
+  const advice = isOnCommandLine ? 'write each argument as a separate word' : 'arguments belong in "args"';
   const hint = /\s/.test(command) ? ` It contains white space: ${advice}.` : '';
   return command.includes('/')
-    ? `The command ${command} does not exist. Install it or correct what is given ${place}.${hint}`
-    : `The command ${command} was not found in PATH (${env['PATH'] ?? 'not set'}). Install it, or give its full path ${place}.${hint}`;
+    ? `The command ${command} does not exist. Install it, or correct the command ${place}.${hint}`
+    : `The command ${command} was not found in PATH (${env['PATH'] ?? 'not set'}). Install it, or write its full path ${place}.${hint}`;
 }
 
 function aboutMissingInterpreter(path: string): string {
   const interpreter = interpreterOf(path);
   return interpreter === undefined
-    ? `The program ${path} exists, but the loader it needs does not: it was built for another system. Install a build for this one.`
-    : `The script ${path} exists, but its interpreter ${interpreter} does not. Install it or correct the first line of the script.`;
+    ? `The program ${path} exists, but its loader does not: the program was built for another system. Install a build for this system.`
+    : `The script ${path} exists, but its interpreter ${interpreter} does not. Install the interpreter, or correct the first line of the script.`;
 }

@@ -12,30 +12,31 @@ const quoted = /\\[\s\S]|'[^']*'|"(?:\\[\s\S]|[^"\\])*"/g;
  * expanded: `$HOME`, `*` and `~` stay text. What only a shell could do is refused, never passed on as text.
  */
 export function splitCommand(text: string): SplitCommand {
-  if (text.includes('\0')) return refuse('The command holds a NUL byte, which no program can be given. Remove it.');
+  if (text.includes('\0'))
+    return refuse('The command contains a NUL byte, which is not possible in arguments. Remove it.');
   // shell-quote drops a quote that is not closed, without a word
   if (/['"\\]/.test(text.replace(quoted, '')))
     return refuse(
-      'The command has a quote that is not closed, or ends in a backslash. Close it, or escape it with \\.',
+      'The command has an unclosed quote, or ends with a backslash. Close the quote, or escape it with \\.',
     );
 
   const argv: string[] = [];
   for (const entry of parse(hideExpansions(text))) {
     if (typeof entry === 'string') argv.push(showExpansions(entry));
     else if ('comment' in entry)
-      return refuse('The command holds a # that a shell would take for a comment. Put it in quotes, or remove it.');
+      return refuse('The command contains a #, which begins a comment in a shell. Put it in quotes, or remove it.');
     else if (entry.op === 'glob' && 'pattern' in entry) argv.push(showExpansions(entry.pattern));
     else
       return refuse(
-        `The command holds ${entry.op}, but no shell is run. Put it in quotes if it is meant as text; if you need a shell, give the command as sh -c '…'.`,
+        `The command contains ${entry.op}, but the gateway runs no shell. If it is text, put it in quotes. If you need a shell, write sh -c '…'.`,
       );
   }
 
   const [command] = argv;
-  if (command === undefined || command === '') return refuse('The command is empty. Name the program to run.');
+  if (command === undefined || command === '') return refuse('The command is empty. Add the program to run.');
   if (/^[A-Za-z_]\w*=/.test(command))
     return refuse(
-      `The command starts with ${command.split('=', 1)[0]}=, but no shell is run. Set the variable in "env", or start the command with env.`,
+      `The command starts with ${command.split('=', 1)[0]}=, but the gateway runs no shell. Set the variable in "env", or start the command with env.`,
     );
   return { ok: true, argv };
 }

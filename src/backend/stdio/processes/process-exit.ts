@@ -8,7 +8,7 @@ export interface Exit {
 const hints: Readonly<Record<string, string>> = {
   126: ' (a command it tried to run is not executable)',
   127: ' (a command it tried to run was not found)',
-  SIGKILL: ' (often by the kernel, for want of memory)',
+  SIGKILL: ' (often by the kernel, because memory ran out)',
 };
 
 /** One sentence for the operator about a server that ended by itself. */

@@ -64,7 +64,7 @@ export function createGroupNotes({
   const writeAnew = (): void => {
     const text = formatNotes({ gateway: self, aliveTicks: nowTicks(), groups: [...groups.values()] });
     // half of it, as lines are added until it is twice as long
-    if (text.length > maxNotesBytes / 2) throw new Error('There are too many process groups to note them.');
+    if (text.length > maxNotesBytes / 2) throw new Error('There are too many process groups to record.');
     prepareStateDirectory(directory);
     removeFile(`${path}.new`);
     const written = openSync(`${path}.new`, create, 0o600);

@@ -71,7 +71,7 @@ function take(
     const read = readOwnFile(path, maxNotesBytes);
     const notes = 'text' in read ? parseNotes(read.text) : undefined;
     if (notes === undefined) {
-      onIgnored('fault' in read ? read.fault : 'it is not as a gateway writes it');
+      onIgnored('fault' in read ? read.fault : 'it has an unknown format');
       return undefined;
     }
     if (notes.gateway.bootId !== self.bootId) {

@@ -11,7 +11,7 @@ export function prepareStateDirectory(path: string): void {
     mkdirSync(path, { mode: 0o700 });
   } catch (cause) {
     if ((cause as NodeJS.ErrnoException).code !== 'EEXIST') {
-      throw new Error(`The directory ${path} cannot be made (${codeOf(cause)}).`, { cause });
+      throw new Error(`The directory ${path} cannot be created (${codeOf(cause)}).`, { cause });
     }
   }
   const found = lstatSync(path);

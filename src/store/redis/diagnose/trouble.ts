@@ -7,21 +7,31 @@ export interface RedisTrouble {
   readonly help: string;
 }
 
-const reach = 'See whether it runs, whether it can be reached from here, and whether TLS is as --redis says.';
+const reach =
+  'Check that Redis runs, that this host can reach it, and that the scheme of --redis is right: rediss:// is TLS.';
 
 /** By the code of the operating system, or of Redis' own reply. */
 const byCode: ReadonlyMap<string, RedisTrouble> = new Map([
-  ['ECONNREFUSED', { detail: 'Nothing listens there.', help: 'Start it, or correct host and port of --redis.' }],
-  ['ENOTFOUND', { detail: 'There is no such host.', help: 'Correct the host of --redis.' }],
-  ['EAI_AGAIN', { detail: 'The name of its host cannot be looked up now.', help: 'See whether DNS answers.' }],
+  [
+    'ECONNREFUSED',
+    {
+      detail: 'The connection was refused: nothing listens at this address.',
+      help: 'Start Redis, or correct the host and the port of --redis.',
+    },
+  ],
+  ['ENOTFOUND', { detail: 'The host of Redis does not exist.', help: 'Correct the host of --redis.' }],
+  ['EAI_AGAIN', { detail: 'The host name of Redis cannot be resolved.', help: 'Check DNS.' }],
   ...['ETIMEDOUT', 'EHOSTUNREACH', 'ENETUNREACH'].map((code) => [code, silent()] as const),
   ...['WRONGPASS', 'NOAUTH'].map((code) => [code, otherCredentials()] as const),
-  ['OOM', { detail: 'Its memory is full.', help: 'Give it more memory, with the policy noeviction.' }],
+  [
+    'OOM',
+    { detail: 'The memory of Redis is full.', help: 'Give Redis more memory, and set maxmemory-policy noeviction.' },
+  ],
   [
     'READONLY',
-    { detail: 'It is a replica, which takes no writes.', help: 'Give --redis the master, or the sentinels.' },
+    { detail: 'This Redis is a read-only replica.', help: 'Set --redis to the master, or to the sentinels.' },
   ],
-  ['LOADING', { detail: 'It is still loading its data.', help: 'Nothing: it is waited for.' }],
+  ['LOADING', { detail: 'Redis is still loading its data.', help: 'Wait; the gateway retries.' }],
 ]);
 
 /** Node.js' codes of what is wrong with TLS and certificates. */
@@ -42,30 +52,33 @@ export function explainTrouble(cause: unknown): RedisTrouble {
   if (code === 'NOPERM') return missingRight(error?.message ?? '');
   if (error?.name === 'ReplyError') {
     if (/^ERR invalid (?:username-)?password/.test(error.message)) return otherCredentials();
-    return { detail: `It answers with an error: ${code}.`, help: '--log-level info,store=debug says the rest.' };
+    return { detail: `Redis answered with the error ${code}.`, help: 'Set --log-level info,store=debug for details.' };
   }
   if (code !== undefined && ofTls.test(code))
     return {
-      detail: `TLS fails with ${code}.`,
-      help: 'See whether --redis-ca, --redis-cert and --redis-key fit to it.',
+      detail: `The TLS connection to Redis failed with ${code}.`,
+      help: 'Check --redis-ca, --redis-cert and --redis-key.',
     };
   // Words of ioredis, which has no codes for these; where they change, what follows is still true.
   const text = error?.message ?? '';
   if (text.startsWith('All sentinels'))
     return {
-      detail: 'No sentinel leads to a master.',
-      help: 'See whether the sentinels run, and know a master by the name that --redis has.',
+      detail: 'No sentinel knows the master.',
+      help: 'Check that the sentinels run, and that they know a master with the name in --redis.',
     };
   if (error?.name === 'StoreUnavailable' || text === 'Command timed out') return silent();
-  return { detail: `There is no connection to it${code === undefined ? '' : ` (${code})`}.`, help: reach };
+  return { detail: `There is no connection to Redis${code === undefined ? '' : ` (${code})`}.`, help: reach };
 }
 
 function silent(): RedisTrouble {
-  return { detail: 'It does not answer.', help: reach };
+  return { detail: 'Redis does not answer.', help: reach };
 }
 
 function otherCredentials(): RedisTrouble {
-  return { detail: 'It does not take the user or password of the URL.', help: 'Correct them in --redis or REDIS_URL.' };
+  return {
+    detail: 'Redis refused the user or the password of the URL.',
+    help: 'Correct them in --redis or REDIS_URL.',
+  };
 }
 
 /** What gateways of earlier versions did not need: users that were made for those lack it (docs/decisions/0069). */
@@ -75,8 +88,11 @@ const newestRights = '+xreadgroup +xgroup|create +xinfo|groups +xdel';
 function missingRight(text: string): RedisTrouble {
   const command = / permissions to run the '([a-z|]{1,40})' command/.exec(text)?.[1];
   return {
-    detail: command === undefined ? 'Its user lacks a right.' : `Its user lacks the right to run ${command}.`,
-    help: `Grant the rights listed in ${docsPage('scaling.md')}. The newest are ${newestRights}.`,
+    detail:
+      command === undefined
+        ? 'The Redis user lacks a permission.'
+        : `The Redis user lacks the permission to run ${command}.`,
+    help: `Grant the permissions listed in ${docsPage('scaling.md')}. The newest are ${newestRights}.`,
   };
 }
 

@@ -65,7 +65,7 @@ describe.runIf(found !== undefined)('a program started by setpriv', () => {
     await writeFile(path, broken, 'latin1');
     await chmod(path, 0o755);
     const end = await openProgram({ command: path, launcher }).end();
-    expect(end).toMatchObject({ reason: 'failed', detail: expect.stringContaining('the loader it needs does not') });
+    expect(end).toMatchObject({ reason: 'failed', detail: expect.stringContaining('its loader does not') });
     expect(end.detail).toBe((await openProgram({ command: path }).end()).detail);
   });
 

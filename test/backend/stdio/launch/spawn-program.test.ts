@@ -42,13 +42,13 @@ describe('a program that cannot be started', () => {
     ['no interpreter', () => ({ command: './orphan', cwd: directory }), /interpreter \/no\/such\/interpreter does not/],
     ['NUL in an argument', () => ({ command: 'node', args: ['a\0b'] }), /NUL byte/],
     ['empty command', () => ({ command: '' }), /is empty/],
-    ['arguments too long', () => ({ command: 'node', args: ['x'.repeat(8 << 20)] }), /too long together/],
+    ['arguments too long', () => ({ command: 'node', args: ['x'.repeat(8 << 20)] }), /are too long/],
   ];
 
   it.each<[string, Partial<StdioOptions>, RegExp]>([
     ['command not in PATH', { command: 'no-such-cmd' }, /full path after "--"\.$/],
-    ['a whole command line', { command: 'no-such cmd' }, /each argument as a word of its own\.$/],
-    ['no such path', { command: './none' }, /correct what is given after "--"\.$/],
+    ['a whole command line', { command: 'no-such cmd' }, /each argument as a separate word\.$/],
+    ['no such path', { command: './none' }, /correct the command after "--"\.$/],
     ['no such working directory', { command: 'node', cwd: '/no/such' }, /correct --cwd\.$/],
   ])('that was given on the command line is corrected there: %s', async (_, options, detail) => {
     const opened = openProgram({ command: '', ...options, isOnCommandLine: true });
@@ -77,7 +77,7 @@ describe('a program that cannot be started', () => {
 
   it.each([
     ['EMFILE', /too many open files.*ulimit -n/],
-    ['EAGAIN', /No further process.*pids limit/],
+    ['EAGAIN', /limit of processes.*pids limit/],
     ['ENOMEM', /memory/],
     ['EIO', /could not be started \(EIO\)/],
   ])('[F12] explains %s', (code, detail) => {

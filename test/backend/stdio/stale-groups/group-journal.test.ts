@@ -86,7 +86,7 @@ describe.runIf(self !== undefined)('the notes of a gateway', () => {
     notes.started(process.ppid);
     notes.ended(process.pid);
     notes.close();
-    expect(faults).toEqual([expect.stringContaining('cannot be made (ENOENT)')]);
+    expect(faults).toEqual([expect.stringContaining('cannot be created (ENOENT)')]);
   });
 
   it('survive that somebody removes their directory', () => {
