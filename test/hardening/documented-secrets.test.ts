@@ -2,8 +2,10 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { root } from '../support/gateway.ts';
 
-const pages = ['README.md', 'SECURITY.md', ...readdirSync(`${root}docs`).map((name) => `docs/${name}`)].filter((name) =>
-  name.endsWith('.md'),
+const under = (folder: string): string[] =>
+  readdirSync(`${root}${folder}`, { recursive: true, encoding: 'utf8' }).map((name) => `${folder}/${name}`);
+const pages = ['README.md', 'SECURITY.md', ...under('docs'), ...under('examples')].filter(
+  (name) => name.endsWith('.md') && !name.includes('node_modules'),
 );
 
 it('[S-18] no page puts a secret on the command line of the gateway, where other users read it', () => {
