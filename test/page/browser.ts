@@ -88,5 +88,5 @@ export async function openPage(
 /** Shows the key that the page asks for. */
 export async function logIn(page: Page, key: string): Promise<void> {
   await page.getByLabel('API key').fill(key);
-  await page.getByRole('button', { name: 'Go on' }).click();
+  await page.getByRole('button', { name: 'Continue' }).click();
 }

@@ -53,7 +53,7 @@ describe.each(['light', 'dark'] as const)('%s', (colorScheme) => {
         await page.getByRole('button', { name: 'Connect', exact: true }).click();
         await page.getByRole('button', { name: 'test_elicitation_sep1330_enums' }).click();
         await page.getByRole('button', { name: 'Call', exact: true }).click();
-        await page.getByRole('heading', { name: 'The server asks' }).waitFor();
+        await page.getByRole('heading', { name: 'The server requests input' }).waitFor();
       }
       expect(await faultsOf(page)).toEqual([]);
       expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(viewport.width);

@@ -51,9 +51,9 @@ describe('the door', () => {
     const other = await page.context().newPage();
     await other.goto(new URL('/', admin).href);
     await other.getByText('Open the complete URL that the gateway printed').waitFor();
-    await other.getByLabel('Word or URL').fill('no-such-word');
-    await other.getByRole('button', { name: 'Go on' }).click();
-    await other.getByText('This is not the word of this start.').waitFor();
+    await other.getByLabel('Code or URL').fill('no-such-word');
+    await other.getByRole('button', { name: 'Continue' }).click();
+    await other.getByText('This code is not valid.').waitFor();
     await other.goto(admin);
     await other.getByRole('status').getByText('Live').waitFor();
   });
@@ -69,7 +69,7 @@ describe('the door', () => {
     await logIn(page, 'no-such-key');
     await page.getByText('The API key is not valid here, or has expired.').waitFor();
     await logIn(page, key);
-    await page.getByText('This needs an API key with the scope gangway:status.').waitFor();
+    await page.getByText('This action requires an API key with the scope gangway:status.').waitFor();
     await logIn(page, operatorKey);
     await page.getByRole('status').getByText('Live').waitFor();
     await page.reload();
@@ -92,7 +92,7 @@ describe('the overview', () => {
     const short = gateway.logs().find(({ msg }) => msg === 'session started')?.['session'] as string;
     await page.getByText(`everything-server · ${short}`).waitFor();
     await server.getByRole('img', { name: /Calls per second .* at most [1-9]/ }).waitFor();
-    await server.getByRole('img', { name: /Time to answer .* last at most/ }).waitFor();
+    await server.getByRole('img', { name: /Response time .* last at most/ }).waitFor();
   });
 
   test('says why a server fails, and what it wrote to stderr last', async () => {
@@ -136,7 +136,7 @@ describe('the overview', () => {
       JSON.parse((await session.callTool('describe_process', {})).content[0].text).pid;
     const before = await pidOf();
     const page = await openPage(admin);
-    await page.getByRole('button', { name: 'Restart the backends of everything-server' }).click();
+    await page.getByRole('button', { name: 'Restart the processes of everything-server' }).click();
     await page.getByRole('button', { name: 'Restart', exact: true }).click();
     await page.getByText('Restarting processes of everything-server: 1.').waitFor();
     await page.getByText('Server restored').waitFor();
@@ -165,8 +165,8 @@ describe('sessions', () => {
     expect(await page.content()).not.toContain('canary-content');
     expect(await page.content()).not.toContain(session.id);
     await page.getByRole('button', { name: 'End session…' }).click();
-    await page.getByRole('button', { name: 'End the session', exact: true }).click();
-    await page.getByText(`Session ${short} is ended.`).waitFor();
+    await page.getByRole('button', { name: 'End session', exact: true }).click();
+    await page.getByText(`Session ${short} has ended.`).waitFor();
     await page.getByText('0 of 1 session found').waitFor();
     await page.getByText('everything-server · has ended').waitFor();
     expect(await page.getByRole('button', { name: 'End session…' }).count()).toBe(0);
@@ -182,11 +182,11 @@ describe('sessions', () => {
     const { admin, gateway } = await startWatched({ args: ['--hibernate-after-ms', '300'] });
     const session = await initialize(gateway.url);
     const page = await openPage(admin, 'sessions');
-    await page.getByRole('rowheader').getByText('hibernates').waitFor();
-    await page.getByLabel('Search').fill('hibernates');
+    await page.getByRole('rowheader').getByText('hibernating').waitFor();
+    await page.getByLabel('Search').fill('hibernating');
     await page.getByText('1 session on this instance').waitFor();
     await page.getByRole('rowheader').getByRole('link').click();
-    await page.getByText('hibernates, without a process').waitFor();
+    await page.getByText('hibernating, without a process').waitFor();
     // What is awake is not found.
     const call = session.callTool('slow', { ms: 3_000 });
     await page.getByText('0 of 1 session found').waitFor();
@@ -206,7 +206,7 @@ describe('sessions', () => {
     expect(box.x + box.width).toBeLessThanOrEqual(viewport.width); // without scrolling the table
     expect(Math.min(box.width, box.height)).toBeGreaterThanOrEqual(24); // WCAG 2.2, 2.5.8
     await button.tap();
-    await page.getByRole('button', { name: 'End the session', exact: true }).tap();
+    await page.getByRole('button', { name: 'End session', exact: true }).tap();
     await page.getByText('0 sessions on this instance').waitFor();
   });
 
@@ -215,7 +215,7 @@ describe('sessions', () => {
     const session = await initialize(gateway.url);
     const page = await openPage(admin, 'sessions');
     await page.getByRole('rowheader').getByRole('link').click();
-    await page.getByText('Messages appear here').waitFor();
+    await page.getByText('New messages appear here').waitFor();
     await session.callTool('echo', { text: 'visible-content', password: 'hunter2' });
     await page.getByText('Content', { exact: true }).first().click();
     await page.getByText('visible-content').first().waitFor();
@@ -237,8 +237,8 @@ describe('the playground', () => {
     await page.getByText('notifications/progress 3 of 12').waitFor();
     await page.getByRole('button', { name: 'Cut the connection' }).click();
     await page.getByText('You cut the connection').waitFor();
-    await page.getByText(/^Resumes with Last-Event-ID: \d+\./).waitFor();
-    await page.getByText(/^Answered after/).waitFor();
+    await page.getByText(/^Resuming with Last-Event-ID: \d+\./).waitFor();
+    await page.getByText(/^Done after/).waitFor();
     expect(await page.getByLabel('Result').textContent()).toBe('all-there');
     const steps = await page.getByText(/notifications\/progress \d+ of 12/).allTextContents();
     expect(steps.map((text) => Number(/(\d+) of/.exec(text)?.[1]))).toEqual(
@@ -255,7 +255,7 @@ describe('the playground', () => {
     await page.getByRole('button', { name: 'Connect', exact: true }).click();
     await page.getByRole('button', { name: 'test_elicitation_sep1034_defaults' }).click();
     await page.getByRole('button', { name: 'Call', exact: true }).click();
-    await page.getByRole('heading', { name: 'The server asks' }).waitFor();
+    await page.getByRole('heading', { name: 'The server requests input' }).waitFor();
     await page.getByLabel('name', { exact: true }).fill('Ada');
     await page.getByLabel('age').fill('36');
     await page.getByLabel('status').selectOption('pending');
@@ -281,7 +281,7 @@ describe('the playground', () => {
     await page.getByRole('button', { name: 'ask_client' }).click();
     await page.getByLabel('params').fill('{');
     await page.getByRole('button', { name: 'Call', exact: true }).click();
-    await page.getByText('params is no JSON').waitFor();
+    await page.getByText('params is not valid JSON').waitFor();
     await page.getByLabel('method').fill('sampling/createMessage');
     await page.getByLabel('params').fill('{}');
     await page.getByRole('button', { name: 'Call', exact: true }).click();
@@ -326,9 +326,9 @@ describe('the playground', () => {
     await page.getByText('notifications/tools/list_changed', { exact: true }).waitFor();
     await page.getByRole('link', { name: 'Sessions' }).click();
     await page.getByRole('button', { name: /^End session / }).click();
-    await page.getByRole('button', { name: 'End the session', exact: true }).click();
+    await page.getByRole('button', { name: 'End session', exact: true }).click();
     await page.getByRole('link', { name: 'Playground' }).click();
-    await page.getByRole('status').getByText('The session is over. Press Connect for another one.').waitFor();
+    await page.getByRole('status').getByText('The session has ended. Press Connect to start another one.').waitFor();
     await page.getByRole('button', { name: 'Connect', exact: true }).click();
     await page.getByText(/^Connected to /).waitFor();
   });
@@ -366,7 +366,7 @@ describe('the page', () => {
     await page.getByText('Copied for Claude Code.').waitFor();
     const copied = () => page.evaluate('navigator.clipboard.readText()');
     expect(await copied()).toBe(`claude mcp add --transport http everything-server ${gateway.url}`);
-    await page.getByLabel('URL, as its clients reach it').fill('https://mcp.example.com/mcp');
+    await page.getByLabel('URL for clients').fill('https://mcp.example.com/mcp');
     await page.getByRole('button', { name: 'Copy for Cursor' }).click();
     await page.getByText('Copied for Cursor.').waitFor();
     expect(JSON.parse((await copied()) as string)).toEqual({
@@ -398,7 +398,7 @@ describe('the page', () => {
     await page.getByRole('button', { name: 'Connect', exact: true }).click();
     await page.getByRole('button', { name: 'test_elicitation_sep1330_enums' }).click();
     await page.getByRole('button', { name: 'Call', exact: true }).click();
-    await page.getByRole('heading', { name: 'The server asks' }).waitFor();
+    await page.getByRole('heading', { name: 'The server requests input' }).waitFor();
     // From below, as a person goes back in a form: what is above comes into sight at the upper edge.
     await page.getByRole('link', { name: 'Health' }).focus();
     const seen: string[] = [];
@@ -433,12 +433,12 @@ describe('the page', () => {
     await page.getByText('Not connected').waitFor();
     // Another start has another word; the page asks for it, and goes on where it was.
     const again = await restart();
-    await page.getByText('This is not the word of this start.').waitFor();
-    await page.getByLabel('Word or URL').fill(statusPageOf(again).href);
-    await page.getByRole('button', { name: 'Go on' }).click();
+    await page.getByText('This code is not valid.').waitFor();
+    await page.getByLabel('Code or URL').fill(statusPageOf(again).href);
+    await page.getByRole('button', { name: 'Continue' }).click();
     await page.getByRole('status').getByText('Live').waitFor();
     await page.getByText('Ready', { exact: true }).waitFor();
-    expect(await page.getByLabel('Word or URL').count()).toBe(0);
+    expect(await page.getByLabel('Code or URL').count()).toBe(0);
   });
 
   test('shows names and messages of servers as text, whatever they are', async () => {

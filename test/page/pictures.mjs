@@ -94,7 +94,7 @@ try {
     await page.getByRole('button', { name: 'Call', exact: true }).click();
     await page.getByText('notifications/progress 2 of 6').waitFor();
     await page.getByRole('button', { name: 'Cut the connection' }).click();
-    await page.getByText(/^Answered after/).waitFor();
+    await page.getByText(/^Done after/).waitFor();
     await page.evaluate('scrollTo(0, 330)');
   });
   await picture('status-desktop-light', 'overview', { ...desk, colorScheme: 'light' });

@@ -40,7 +40,7 @@ async function confirmed(question, path, body) {
   try {
     say(await act(path, body));
   } catch (error) {
-    say(`Not done: ${error.message}`, true);
+    say(`The action failed: ${error.message}`, true);
   }
 }
 
@@ -49,8 +49,8 @@ export const endSession = ({ server, session }) =>
   confirmed(
     {
       title: `End session ${session}?`,
-      text: `What its client waits for ends with an error. Its process of ${server} is stopped.`,
-      yes: 'End the session',
+      text: `Its open requests end with an error. Its process of “${server}” is stopped.`,
+      yes: 'End session',
     },
     'status/actions/end-session',
     { server, session },
@@ -60,8 +60,8 @@ export const endSession = ({ server, session }) =>
 export const restartServer = ({ name }) =>
   confirmed(
     {
-      title: `Restart the backends of ${name}?`,
-      text: 'Its sessions stay and get a new backend each. Calls in flight that cannot be run again end with an error.',
+      title: `Restart the processes of ${name}?`,
+      text: 'Its sessions continue, each with a new process or connection. Requests in flight that cannot be repeated end with an error.',
       yes: 'Restart',
     },
     'status/actions/restart-server',
@@ -73,7 +73,7 @@ export const drainInstance = ({ name }) =>
   confirmed(
     {
       title: 'Drain this instance?',
-      text: `${name} takes no new sessions, lets calls in flight end, hands its sessions to other instances if there are any, and exits. This page goes with it.`,
+      text: `${name} accepts no new sessions, finishes requests in flight, hands its sessions over to other instances, and exits. This page closes with it.`,
       yes: 'Drain and exit',
     },
     'status/actions/drain',

@@ -31,14 +31,14 @@ export function createConnect(section, { servers, needsToken }) {
         'div',
         {},
         h('h1', { id: 'connect-title', tabindex: '-1' }, 'Connect'),
-        h('p.muted.lead', {}, 'What to write where, ready to copy.'),
+        h('p.muted.lead', {}, 'Copy-paste setup for your client.'),
       ),
     ),
     h(
       'div.card.inline',
       {},
       h('div.field', {}, h('label', { for: 'connect-server' }, 'Server'), server),
-      h('div.field.wide', {}, h('label', { for: 'connect-url' }, 'URL, as its clients reach it'), url),
+      h('div.field.wide', {}, h('label', { for: 'connect-url' }, 'URL for clients'), url),
     ),
     list,
   );
@@ -53,7 +53,7 @@ function createSnippet({ title, where }) {
       say(`Copied for ${title}.`);
     } catch {
       getSelection().selectAllChildren(code);
-      say('Selected: copy it with the keyboard.');
+      say('The text is selected: copy it with the keyboard.');
     }
   };
   return {

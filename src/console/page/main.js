@@ -8,7 +8,7 @@ import { createSessions } from './sessions.js';
 import { startTheme } from './theme.js';
 
 const views = ['overview', 'sessions', 'playground', 'connect'];
-const linkWords = { live: 'Live', away: 'Not connected. Trying again …', hidden: 'Paused', refused: 'Not allowed' };
+const linkWords = { live: 'Live', away: 'Not connected. Retrying …', hidden: 'Paused', refused: 'Not allowed' };
 
 /** What stays the same while the gateway runs; `said` in its place is why it is not told. */
 async function readAbout() {
@@ -24,12 +24,12 @@ function askForToken({ said, asksFor }) {
     const form = h(
       'form.card.narrow',
       {},
-      h('h1', {}, 'Who is there?'),
+      h('h1', {}, 'Sign in'),
       refused,
-      h('p', {}, 'It is kept for this tab alone, until it is closed.'),
-      h('label', { for: 'admin-token' }, asksFor === 'word' ? 'Word or URL' : 'API key'),
+      h('p', {}, 'The browser keeps it only for this tab.'),
+      h('label', { for: 'admin-token' }, asksFor === 'word' ? 'Code or URL' : 'API key'),
       input,
-      h('div.buttons', {}, h('button.primary', { type: 'submit' }, 'Go on')),
+      h('div.buttons', {}, h('button.primary', { type: 'submit' }, 'Continue')),
     );
     const look = async () => {
       const about = await readAbout();

@@ -10,7 +10,7 @@ const defaultRetryMs = 2_000;
 /** A stream that cannot be resumed is given up after so many tries. */
 const maxResumes = 5;
 
-const isOver = 'The session is over. Press Connect for another one.';
+const isOver = 'The session has ended. Press Connect to start another one.';
 
 /**
  * A client of one server, for a person who tries it: Streamable HTTP with a session (2025-11-25), by way of the admin port,
@@ -83,7 +83,7 @@ export class McpClient {
   async request(method, params) {
     const id = this.#nextId++;
     const response = await this.#send({ jsonrpc: '2.0', id, method, params }, id);
-    if (response === undefined) throw new Error('The stream ended without an answer, and could not be resumed.');
+    if (response === undefined) throw new Error('The stream ended without an answer and could not be resumed.');
     if (response.error !== undefined)
       throw Object.assign(new Error(response.error.message), { code: response.error.code });
     return response.result;

@@ -5,9 +5,9 @@ import { bytes, duration, time } from './formats.js';
 /** More messages are not kept in the page. */
 const maxShown = 200;
 
-const passing = 'Messages appear here as they pass, from now on';
-const inspected = 'with what they say (--inspect).';
-const notInspected = 'without what they say; start the gateway with --inspect to see that.';
+const passing = 'New messages appear here';
+const inspected = 'with their contents (--inspect).';
+const notInspected = 'without their contents; start the gateway with --inspect to see them.';
 
 /** The messages of one session as they pass, newest first. */
 export function createFlow(live, { inspects }) {
@@ -34,7 +34,12 @@ export function createFlow(live, { inspects }) {
   let numbered = 0;
   const draw = () => {
     waiting.hidden = shown.length > 0;
-    setText(waiting, isHere ? `${passing}, ${inspects ? inspected : notInspected}` : 'No message of it passes here.');
+    setText(
+      waiting,
+      isHere
+        ? `${passing}, ${inspects ? inspected : notInspected}`
+        : 'The messages of this session do not pass through this instance.',
+    );
     end.hidden = !isHere;
     showList(rows, shown, ({ number }) => number, createMessage);
   };
@@ -70,15 +75,15 @@ export function createFlow(live, { inspects }) {
 
 /** What is known of a session; nothing is if it is not on this instance (any more). */
 function saidOf(server, found) {
-  if (found === undefined) return `${server} · has ended, or went to another instance`;
+  if (found === undefined) return `${server} · has ended or moved to another instance`;
   const { revision, upMs, pid, isHibernating } = found;
-  const process = isHibernating ? ' · hibernates, without a process' : pid === undefined ? '' : ` · pid ${pid}`;
+  const process = isHibernating ? ' · hibernating, without a process' : pid === undefined ? '' : ` · pid ${pid}`;
   return `${server} · ${revision} · started ${duration(upMs)} ago${process}`;
 }
 
 function createMessage(message) {
   if (message.skipped !== undefined) {
-    const text = `${message.skipped} more passed in that moment and are not shown.`;
+    const text = `${message.skipped} more messages at this moment are not shown.`;
     return { element: h('li.muted', {}, text), update: () => undefined };
   }
   const { at, from, kind, method, size, ms, isError, text } = message;

@@ -19,13 +19,12 @@ const figures = [
   [
     'Calls per second',
     ({ instance }) => number(instance.callsPerSecond),
-    ({ instance }) => `${number(instance.errorsPerSecond)} of them failed`,
+    ({ instance }) => `${number(instance.errorsPerSecond)} failed per second`,
   ],
   [
-    'Time to answer',
+    'Response time',
     ({ instance }) => (instance.p95Ms === null ? '–' : duration(instance.p95Ms)),
-    ({ instance }) =>
-      instance.p95Ms === null ? 'no answer in two minutes' : 'or less for 95 % of calls, last two minutes',
+    ({ instance }) => (instance.p95Ms === null ? 'no answer in the last 2 min' : 'p95, last 2 min'),
   ],
   ['Memory', ({ instance }) => bytes(instance.memoryBytes), ({ instance }) => `up ${duration(instance.upMs)}`],
 ];
@@ -77,7 +76,7 @@ export function createOverview(section, live) {
 
 const wordOf = {
   ready: 'Ready',
-  degraded: 'Degraded: Redis is away',
+  degraded: 'Degraded: Redis is unavailable',
   unavailable: 'Not ready',
   draining: 'Draining',
 };

@@ -10,10 +10,10 @@ export function createPlayground(section, { servers }) {
     id: 'play-token',
     type: 'password',
     autocomplete: 'off',
-    placeholder: 'Only where clients need one',
+    placeholder: 'Only if clients need one',
   });
   const connect = h('button.primary', { type: 'submit' }, 'Connect');
-  const said = h('p', { role: 'status' }, 'Press Connect: the playground opens a session of its own.');
+  const said = h('p', { role: 'status' }, 'Press Connect: the playground opens its own session.');
   const tools = h('ul.choices', { 'aria-label': 'Tools' });
   const cut = h('button', { type: 'button', disabled: true }, 'Cut the connection');
   const workshop = h('div.workshop', { hidden: true });
@@ -39,14 +39,14 @@ export function createPlayground(section, { servers }) {
         h(
           'p.muted.lead',
           {},
-          'Be a client of your gateway: call a tool, cut the connection, and see that nothing is lost.',
+          'Use the gateway as a client: call a tool, cut the connection, and see that nothing is lost.',
         ),
       ),
     ),
     form,
     said,
     workshop,
-    h('div.heading', {}, h('h2', {}, 'What passes'), h('div.buttons', {}, cut)),
+    h('div.heading', {}, h('h2', {}, 'Messages'), h('div.buttons', {}, cut)),
     transcript.element,
   );
 
@@ -123,13 +123,13 @@ function createBench({ name, title, description, inputSchema }, clientOf) {
     try {
       const values = fields.read();
       call.disabled = true;
-      result.replaceChildren(h('p.muted', {}, 'Called …'));
+      result.replaceChildren(h('p.muted', {}, 'Running …'));
       // Progress is wanted: it is what a stream carries meanwhile.
       const params = { name, arguments: values, _meta: { progressToken: `play-${Math.round(startedAt)}` } };
       const answer = await clientOf().request('tools/call', params);
       const ms = Math.round(performance.now() - startedAt);
       result.replaceChildren(
-        h(answer.isError ? 'p.bad' : 'p.good', {}, `${answer.isError ? 'The tool failed' : 'Answered'} after ${ms} ms`),
+        h(answer.isError ? 'p.bad' : 'p.good', {}, `${answer.isError ? 'The tool failed' : 'Done'} after ${ms} ms`),
         h('pre', { tabindex: '0', 'aria-label': 'Result' }, shown(answer)),
       );
     } catch (error) {
@@ -164,7 +164,7 @@ function ask(place, { method, params }) {
     const form = h(
       'form.card.asked',
       { 'aria-labelledby': 'asked-title' },
-      h('h2', { id: 'asked-title', tabindex: '-1' }, 'The server asks'),
+      h('h2', { id: 'asked-title', tabindex: '-1' }, 'The server requests input'),
       h('p', {}, params.message),
       fields.element,
       wrong,

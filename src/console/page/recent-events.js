@@ -9,18 +9,18 @@ const words = {
   session_started: ['Session started', ''],
   session_ended: ['Session ended', ''],
   session_adopted: ['Session taken over from another instance', 'good'],
-  session_worn_out: ['Session given up: its owners were lost again and again', 'bad'],
+  session_worn_out: ['Session abandoned: its owners were lost repeatedly', 'bad'],
   resumed: ['Stream resumed', 'good'],
-  history_lost: ['Stream resumed, but events it lacks are no longer kept', 'bad'],
+  history_lost: ['Stream resumed, but some missed events are no longer stored', 'bad'],
   backend_ended: ['Server ended', 'bad'],
   backend_restored: ['Server restored', 'good'],
-  hibernated: ['Session let go of its process, since nobody uses it', ''],
-  woken: ['Session has a process again, since somebody uses it', 'good'],
+  hibernated: ['Session hibernated: its unused process was stopped', ''],
+  woken: ['Session woken: its process was started again', 'good'],
   shared_ready: ['Shared server ready', 'good'],
   shared_ended: ['Shared server ended', 'bad'],
   start_failed: ['Server did not start', 'bad'],
-  noise: ['Server writes lines to stdout that are no MCP messages', 'bad'],
-  crash_loop: ['Server ends again and again; it is left alone for a while', 'bad'],
+  noise: ['Server writes lines to stdout that are not MCP messages', 'bad'],
+  crash_loop: ['Server exited repeatedly; the gateway waits before the next start', 'bad'],
   redis_away: ['Redis is unavailable', 'bad'],
   redis_back: ['Redis answers', 'good'],
 };
@@ -28,13 +28,13 @@ const words = {
 /** What happens, newest first. */
 export function createHappenings() {
   const list = h('ol.rows.happenings', { 'aria-labelledby': 'happenings-title', tabindex: '0' });
-  const nothing = h('p.muted', {}, 'Nothing yet. Sessions, resumes and takeovers appear here as they happen.');
+  const nothing = h('p.muted', {}, 'Nothing yet. Sessions, resumes and takeovers appear here.');
   let shown = [];
   return {
     element: h(
       'section',
       { 'aria-labelledby': 'happenings-title' },
-      h('h2', { id: 'happenings-title' }, 'What happens'),
+      h('h2', { id: 'happenings-title' }, 'Activity'),
       nothing,
       list,
     ),

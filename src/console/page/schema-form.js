@@ -16,7 +16,7 @@ export function createSchemaForm(schema) {
     ...createField(name, property ?? {}, required.has(name)),
   }));
   const element = h('div.fields', {}, ...fields.map((field) => field.element));
-  if (fields.length === 0) element.append(h('p.muted', {}, 'It takes no arguments.'));
+  if (fields.length === 0) element.append(h('p.muted', {}, 'The tool has no arguments.'));
   return {
     element,
     read() {
@@ -24,7 +24,7 @@ export function createSchemaForm(schema) {
       for (const { name, isRequired, read } of fields) {
         const value = read();
         if (value !== undefined) values[name] = value;
-        else if (isRequired) throw new Error(`${name} is needed.`);
+        else if (isRequired) throw new Error(`${name} is required.`);
       }
       return values;
     },
@@ -38,7 +38,7 @@ function createField(name, schema, isRequired) {
   const { control, read } = createControl(id, schema, isRequired, title);
   const isGroup = control.tagName === 'FIELDSET';
   if (schema.description) control.setAttribute('aria-describedby', `${id}-about`);
-  const label = h('label', { for: id }, title, isRequired ? h('span.muted', {}, ' (needed)') : undefined);
+  const label = h('label', { for: id }, title, isRequired ? h('span.muted', {}, ' (required)') : undefined);
   return {
     element: h(
       'div.field',
@@ -146,7 +146,7 @@ function createJson(id, schema, isRequired) {
       try {
         return JSON.parse(control.value);
       } catch (error) {
-        throw new Error(`${name} is no JSON: ${error.message}`);
+        throw new Error(`${name} is not valid JSON: ${error.message}`);
       }
     },
   };

@@ -3,7 +3,7 @@ import { h, setText, showList } from './dom.js';
 import { bytes, count, counted, duration, number, time } from './formats.js';
 import { createPlot } from './plot.js';
 
-const eraWords = { legacy: 'legacy era', modern: 'modern era', unknown: 'era not known yet' };
+const eraWords = { legacy: 'legacy era', modern: 'modern era', unknown: 'era not detected yet' };
 
 /** One server: how it is, what it does, and what to do with it. */
 export function createServer(first) {
@@ -31,7 +31,7 @@ export function createServer(first) {
         {
           type: 'button',
           onclick: () => restartServer(current),
-          'aria-label': `Restart the backends of ${first.name}`,
+          'aria-label': `Restart the processes of ${first.name}`,
         },
         'Restart…',
       ),
@@ -68,7 +68,7 @@ export function createServer(first) {
         [plots.p95, plots.p50],
         newest === null
           ? 'No answer in the last two minutes.'
-          : `Time to answer of 95 in 100 calls over the last two minutes: last at most ${duration(newest)}.`,
+          : `Response time (p95) over the last two minutes: last at most ${duration(newest)}.`,
       );
       setText(
         numbers,
@@ -115,7 +115,7 @@ function createChildren() {
       );
       showList(rows, children, ({ pid }) => pid, createChild);
       more.hidden = childCount === children.length;
-      setText(more, `Those that use the most memory; ${count(childCount - children.length)} more are not shown.`);
+      setText(more, `The processes with the most memory; ${count(childCount - children.length)} more are not shown.`);
     },
   };
 }
@@ -128,7 +128,7 @@ function createChild({ pid }) {
       const of = session === undefined ? 'shared by all clients' : `session ${session}`;
       setText(
         said,
-        `${memoryBytes === undefined ? 'memory not known' : bytes(memoryBytes)} · ${of} · up ${duration(upMs)} · ${counted(restarts, 'restart')}`,
+        `${memoryBytes === undefined ? 'memory unknown' : bytes(memoryBytes)} · ${of} · up ${duration(upMs)} · ${counted(restarts, 'restart')}`,
       );
     },
   };

@@ -12,11 +12,11 @@ export function createSessions(section, live, about) {
     type: 'search',
     autocomplete: 'off',
     spellcheck: 'false',
-    placeholder: 'Server, session, revision or hibernates',
+    placeholder: 'Filter by server, session, revision or hibernating',
   });
   const total = h('p.muted', { role: 'status' });
   const rows = h('tbody');
-  const nothing = h('p.muted', { hidden: true }, 'No session. Connect a client, or try the playground.');
+  const nothing = h('p.muted', { hidden: true }, 'No sessions. Connect a client, or use the playground.');
   const flow = createFlow(live, about);
   let timer;
   search.addEventListener('input', () => {
@@ -36,7 +36,7 @@ export function createSessions(section, live, about) {
   );
   live.on('state', ({ sessions }) => {
     const { shown, found, total: all } = sessions;
-    const hidden = found > shown.length ? `; the ${count(shown.length)} last used are shown` : '';
+    const hidden = found > shown.length ? `; showing the ${count(shown.length)} used last` : '';
     setText(
       total,
       found === all
@@ -68,8 +68,8 @@ function createRow({ server, session }) {
   const link = h('a', { href: `#sessions/${encodeURIComponent(server)}/${encodeURIComponent(session)}` }, session);
   const sleep = h(
     'span.chip',
-    { hidden: true, title: 'It has no process, and gets one when it is used again.' },
-    'hibernates',
+    { hidden: true, title: 'The session has no process. The next request starts one.' },
+    'hibernating',
   );
   const end = h(
     'button.quiet',

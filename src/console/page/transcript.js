@@ -6,7 +6,7 @@ const maxShown = 300;
 
 /** What passes between the playground and the gateway, newest last, as a person reads a conversation. */
 export function createTranscript() {
-  const list = h('ol.rows.flow.transcript', { 'aria-label': 'What passes', tabindex: '0' });
+  const list = h('ol.rows.flow.transcript', { 'aria-label': 'Messages', tabindex: '0' });
   let entries = [];
   let numbered = 0;
   const draw = () => showList(list, entries, ({ number }) => number, createEntry);
@@ -28,11 +28,11 @@ export function createTranscript() {
 
 const said = {
   cut: () => ['You cut the connection', 'bad'],
-  waiting: ({ ms }) => [`The stream broke; resumes in ${duration(ms)}`, ''],
-  resuming: ({ lastEventId }) => [`Resumes with Last-Event-ID: ${lastEventId}`, 'good'],
-  primed: () => ['Stream opened, and can be resumed from here', ''],
+  waiting: ({ ms }) => [`The stream broke; resuming in ${duration(ms)}`, ''],
+  resuming: ({ lastEventId }) => [`Resuming with Last-Event-ID: ${lastEventId}`, 'good'],
+  primed: () => ['Stream opened; resumable from here on', ''],
   over: ({ said: why }) => [why, 'bad'],
-  failed: ({ said: why }) => [`An answer could not be sent: ${why}`, 'bad'],
+  failed: ({ said: why }) => [`The answer could not be sent: ${why}`, 'bad'],
 };
 
 function createEntry({ at, kind, from, message, eventId, ...rest }) {

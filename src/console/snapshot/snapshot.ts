@@ -108,7 +108,7 @@ export function showSession(
 export function showSessions(all: readonly LookedAtSession[], search: string, of: BackendsOf): SessionViews {
   const wanted = search.toLowerCase();
   const isFound = ({ name, protocolVersion, glance }: LookedAtSession): boolean =>
-    `${name.server} ${name.session} ${protocolVersion} ${glance.kind}${glance.isHibernating ? ' hibernates' : ''}`
+    `${name.server} ${name.session} ${protocolVersion} ${glance.kind}${glance.isHibernating ? ' hibernating' : ''}`
       .toLowerCase()
       .includes(wanted);
   const found = wanted === '' ? [...all] : all.filter(isFound);
