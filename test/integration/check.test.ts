@@ -37,7 +37,7 @@ describe('three broken servers: check says what to do', () => {
   it('as text', async () => {
     const { stdout, code } = await check('--config', await configOf(servers));
     const [wrong = '', crash = '', hang = ''] = stdout.split(/^FAIL {2}/m).slice(1);
-    expect(wrong).toMatch(/^wrong: .*not found in PATH.*Install it, or give its full path/);
+    expect(wrong).toMatch(/^wrong: .*not found in PATH.*Install it, or write its full path/);
     expect(crash).toMatch(
       /^crashing: No answer arrived\..*code 3.*\n +\| no database\n +Run the command by hand.*--env/,
     );

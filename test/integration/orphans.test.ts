@@ -214,8 +214,8 @@ describe.runIf(isLinux)('after kill -9 of the gateway, the next start', () => {
     writeFileSync(file(7), good);
     chmodSync(file(7), 0o666);
     const faults = [
-      'not as a gateway',
-      'not as a gateway',
+      'unknown format',
+      'unknown format',
       'more than \\d+ bytes',
       'symbolic link',
       'not a file',
