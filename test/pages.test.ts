@@ -1,5 +1,4 @@
-import { execFileSync } from 'node:child_process';
-import { existsSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { posix } from 'node:path/posix';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
@@ -7,17 +6,19 @@ import { describe, expect, it } from 'vitest';
 /** Everything that names a page of the project, or a part of one, names a page that is there. */
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-const tracked = execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], {
-  cwd: root,
-  encoding: 'utf8',
-})
-  .split('\0')
-  .filter((path) => path !== '' && existsSync(`${root}${path}`));
+const skipped = new Set(['.git', 'dist', 'node_modules', 'results']);
+const filesIn = (folder: string): string[] =>
+  readdirSync(`${root}${folder}`, { withFileTypes: true }).flatMap((entry) => {
+    const path = posix.join(folder, entry.name);
+    if (entry.isDirectory()) return skipped.has(entry.name) ? [] : filesIn(path);
+    return [path];
+  });
+const files = filesIn('.');
 const read = (path: string): string => readFileSync(`${root}${path}`, 'utf8');
-const pages = tracked.filter((path) => path.endsWith('.md'));
+const pages = files.filter((path) => path.endsWith('.md'));
 
 /** Text of the project that can cite a page: sources, tests, comments of deployments. */
-const citing = tracked
+const citing = files
   .filter(
     (path) => /^(?:\.ci|\.github|bench|deploy|docs|examples|scripts|src|test)\//.test(path) || !path.includes('/'),
   )
@@ -102,6 +103,32 @@ describe('a decision', () => {
   it('is in the index', () => {
     const index = read('docs/decisions/README.md');
     expect(decisions.filter((page) => !index.includes(`](${posix.basename(page)})`))).toEqual([]);
+  });
+});
+
+describe('the maps', () => {
+  const foldersOf = (page: string): string[] =>
+    [...read(page).matchAll(/^\| ((?:`[\w./-]+`(?:, )?)+) \|/gm)].flatMap(([, cell = '']) =>
+      [...cell.matchAll(/`([^`]+)`/g)].map(([, folder = '']) => folder),
+    );
+
+  it('src/README.md has each folder of src once, with a file that is in it', () => {
+    const folders = files.filter((path) => /^src\/.*\.(?:ts|js|lua)$/.test(path)).map((path) => posix.dirname(path));
+    const named = foldersOf('src/README.md').map((folder) => posix.join('src', folder));
+    expect(named.toSorted()).toEqual([...new Set(folders)].toSorted());
+    const mainFiles = [...read('src/README.md').matchAll(/^\| `([\w./-]+)` \|.*\| `([\w./-]+)` \|$/gm)];
+    expect(mainFiles.length).toBe(named.length);
+    const astray = mainFiles.map(([, folder = '', file = '']) => posix.join('src', folder, file));
+    expect(astray.filter((path) => !files.includes(path))).toEqual([]);
+  });
+
+  it('test/README.md has each folder of test once', () => {
+    const folders = files.flatMap((path) => /^test\/([\w-]+)\//.exec(path)?.[1] ?? []);
+    expect(foldersOf('test/README.md').toSorted()).toEqual([...new Set(folders)].toSorted());
+  });
+
+  it('AGENTS.md fits on two screens', () => {
+    expect(read('AGENTS.md').split('\n').length).toBeLessThanOrEqual(81);
   });
 });
 
