@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { readConfiguration } from '../../src/app/configuration/config.ts';
 import { root, startGateway } from '../support/gateway.ts';
 import { blocksOf } from './page.ts';
 import { walk } from './walk.ts';
@@ -25,6 +26,16 @@ describe('pages', () => {
     for (const { text } of blocks) expect(() => JSON.parse(text)).not.toThrow();
   });
 });
+
+// The others are started here.
+it.each(['stdio-in-docker', 'two-hosts-with-redis-and-nginx', 'prometheus-and-grafana'])(
+  'examples/%s has a configuration that the gateway accepts',
+  (name) => {
+    const readFile = () => readFileSync(`${root}examples/${name}/gangway.json`, 'utf8');
+    const argv = ['--config', 'gangway.json'];
+    expect(readConfiguration({ argv, env: {}, readFile })).toMatchObject({ ok: true, command: 'serve' });
+  },
+);
 
 it('docs/recipes/clients.md has a client that calls a tool with a key', async () => {
   const key = 'k'.repeat(40);

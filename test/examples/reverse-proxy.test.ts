@@ -1,6 +1,12 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { expect, it, onTestFinished } from 'vitest';
+import { everythingFixture, root, startGateway } from '../support/gateway.ts';
+import { initialize } from '../support/http-client.ts';
 import { findFreePort } from '../support/redis-process.ts';
 import { certificateFolder } from '../support/server-certificate.ts';
+import { waitFor } from '../support/wait-for.ts';
 import { has, hasNginx, nginxService } from './nginx.ts';
 import { walk, withOptions } from './walk.ts';
 
@@ -48,3 +54,36 @@ it.skipIf(!has('caddy', 'version'))(`${page} leads to a gateway behind Caddy`, a
   });
   expect(await recipe.run('curl --include https://mcp.example.com/mcp')).toContain('HTTP/2 401');
 });
+
+// CI has no HAProxy.
+it.skipIf(!has('haproxy', '-v'))(
+  'deploy/haproxy.cfg passes sessions on, and leaves out a gateway that is gone',
+  async () => {
+    const [here, gone] = [await startGateway({ command: everythingFixture }), await findFreePort()];
+    const folder = certificateFolder();
+    onTestFinished(() => folder.remove());
+    const port = await findFreePort();
+    const shipped = readFileSync(`${root}deploy/haproxy.cfg`, 'utf8');
+    const configuration = shipped
+      .replace('bind :8080', `bind 127.0.0.1:${port}`)
+      .replace('gateway-1 gateway-1:8080', `gateway-1 127.0.0.1:${here.port}`)
+      .replace('gateway-2 gateway-2:8080', `gateway-2 127.0.0.1:${gone}`);
+    writeFileSync(folder.path('haproxy.cfg'), configuration);
+    const haproxy = spawn('haproxy', ['-db', '-f', folder.path('haproxy.cfg')], { stdio: 'ignore' });
+    const exited = once(haproxy, 'exit');
+    onTestFinished(async () => {
+      haproxy.kill();
+      await exited;
+    });
+    const isUp = () =>
+      fetch(`http://127.0.0.1:${port}/readyz`).then(
+        ({ ok }) => ok,
+        () => false,
+      );
+    await waitFor(isUp, { what: 'HAProxy' });
+    const session = await initialize(`http://127.0.0.1:${port}/mcp`);
+    for (let count = 0; count < 4; count++) {
+      expect(await session.callTool('echo', { text: 'hi' })).toMatchObject({ content: [{ text: 'hi' }] });
+    }
+  },
+);
