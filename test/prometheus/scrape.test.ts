@@ -1,11 +1,11 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { copyFile, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { questions } from '../../scripts/docs/metric-questions.ts';
 import { shortLeases } from '../cluster/fast.ts';
 import { changingFile } from '../support/changing-file.ts';
-import { everythingFixture, modernFixture, startGateway } from '../support/gateway.ts';
+import { everythingFixture, modernFixture, root, startGateway } from '../support/gateway.ts';
 import { initialize, post } from '../support/http-client.ts';
 import { scrape } from '../support/metrics.ts';
 import { callModern } from '../support/modern-client.ts';
@@ -16,7 +16,12 @@ import { promtool, startPrometheus } from './prometheus.ts';
 
 test('promtool accepts the alerts, and each fires when it should and not before', async () => {
   expect(await promtool(['check', 'rules', 'alerts.yml'])).toContain('SUCCESS');
-  expect(await promtool(['check', 'config', 'prometheus.yml'])).toContain('SUCCESS');
+  // As the example has both in one folder of its container.
+  const together = await mkdtemp(join(tmpdir(), 'gangway-prometheus-'));
+  onTestFinished(() => rm(together, { recursive: true }));
+  await copyFile(`${root}examples/prometheus-and-grafana/prometheus.yml`, join(together, 'prometheus.yml'));
+  await copyFile(`${root}deploy/prometheus/alerts.yml`, join(together, 'alerts.yml'));
+  expect(await promtool(['check', 'config', 'prometheus.yml'], '', together)).toContain('SUCCESS');
   expect(await promtool(['test', 'rules', 'alerts.test.yml'])).toContain('SUCCESS');
 });
 
