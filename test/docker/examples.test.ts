@@ -33,7 +33,7 @@ case $1 in
 esac`;
 
 /** Runs the lab without the lines that it writes about itself. */
-const quietLab = `"${lab}" "$@" 2> >(grep --invert-match '^docker-lab:' >&2)`;
+const quietLab = `"${lab}" "$@" 2> >(grep --invert-match '^docker-lab:' >&2); local status=$?; wait; return $status`;
 
 /**
  * The Docker client of this machine, or the lab in its place. Each container of `docker run` sees the checkout, so that no server
