@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { readConfiguration } from '../../src/app/configuration/config.ts';
+import { readConfiguration } from '../../src/config/config.ts';
 import { root, startGateway } from '../support/gateway.ts';
 import { blocksOf } from './page.ts';
 import { walk } from './walk.ts';
