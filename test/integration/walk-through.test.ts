@@ -92,7 +92,7 @@ it('docs/tutorial.md: each command does what the page shows, and the resumed str
   }
 });
 
-it('README.md: the gateway prints what "Try it" shows, and the printed command works', async () => {
+it('README.md: the gateway prints what "Try it" shows, and both commands there work', async () => {
   const banner = blocksOf('README.md').find(({ text }) => text.startsWith('Ready:'))?.text ?? '';
   const gateway = await startGateway({
     command: ['mcp-server-everything'],
@@ -101,8 +101,13 @@ it('README.md: the gateway prints what "Try it" shows, and the printed command w
   });
   expect(gateway.stdout().trim()).toMatch(patternOf(banner));
   const [, command = ''] = /^Try it:\n {2}(.*)$/m.exec(gateway.stdout()) ?? [];
-  const [answer] = await outputsOf([`${command}\n`]);
-  expect(answer).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
+  const call = blocksOf('README.md')
+    .flatMap(stepsOf)
+    .find(({ shown }) => shown.includes('Echo: hi'));
+  const callsHere = (call?.command ?? '').replace('http://127.0.0.1:8080/mcp', gateway.url);
+  const [opened, echoed] = await outputsOf([`${command}\n`, callsHere]);
+  expect(opened).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
+  expect(echoed?.trim()).toMatch(patternOf(call?.shown ?? ''));
 });
 
 it('docs/authentication.md and docs/health.md show what `key` and `check` print', async () => {
