@@ -1,0 +1,129 @@
+import { once } from 'node:events';
+import { createServer as createHttpServer, type ServerResponse } from 'node:http';
+import { type AddressInfo, createServer, type Server } from 'node:net';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { WebSocketServer } from 'ws';
+import { openHttp } from '../../src/backend/http/http.ts';
+import { openModernHttp } from '../../src/backend/modern-http/modern-http.ts';
+import { openSocket } from '../../src/backend/socket/socket.ts';
+import { openSse } from '../../src/backend/sse/sse.ts';
+import { openStdio } from '../../src/backend/stdio/stdio.ts';
+import { openWebSocket } from '../../src/backend/websocket/websocket.ts';
+import { inOwnTurns } from '../../src/protocol/one-a-turn.ts';
+import { type Opened, openBackend } from './open-backend.ts';
+
+const note = (data: string): string =>
+  `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":${data}}}`;
+const first = note('"first"');
+const large = note(`[${'0,'.repeat(1024 * 1024)}0]`);
+const behind = note('"behind it"');
+const answer = '{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete"}}';
+const texts = [first, large, behind, answer];
+/** Messages as a failed test can show them. */
+const shortened = (message: string): string => (message === large ? 'large' : message);
+
+async function listening<T extends Server>(server: T): Promise<number> {
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  onTestFinished(() => void server.close());
+  return (server.address() as AddressInfo).port;
+}
+
+async function listenHttp(answerWith: (outgoing: ServerResponse, method: string) => void): Promise<URL> {
+  const server = createHttpServer((incoming, outgoing) => {
+    incoming.resume().on('end', () => answerWith(outgoing, incoming.method ?? ''));
+  });
+  const port = await listening(server);
+  onTestFinished(() => server.closeAllConnections());
+  return new URL(`http://127.0.0.1:${port}/`);
+}
+
+const asEvents = (outgoing: ServerResponse, before = ''): void =>
+  void outgoing
+    .writeHead(200, { 'content-type': 'text/event-stream' })
+    .end(before + texts.map((text) => `data: ${text}\n\n`).join(''));
+
+const request = (method: string): string => `{"jsonrpc":"2.0","id":1,"method":"${method}","params":{}}`;
+
+/** Opens a backend of a kind whose server writes all texts at once, and ends if that kind of server has an end. */
+const kinds: Readonly<Record<string, () => Promise<Opened>>> = {
+  async STDIO() {
+    const program = `
+      const note = (data) => '{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":' + data + '}}\\n';
+      const large = note('[' + '0,'.repeat(1024 * 1024) + '0]');
+      process.stdout.write(note('"first"') + large + note('"behind it"') + ${JSON.stringify(answer)});`;
+    const options = { command: process.execPath, args: ['-e', program], env: {} };
+    return openBackend((events) => openStdio(options, events));
+  },
+  async TCP() {
+    const port = await listening(createServer((socket) => void socket.end(`${texts.join('\n')}\n`)));
+    return openBackend((events) => openSocket({ address: { host: '127.0.0.1', port } }, events));
+  },
+  async WebSocket() {
+    const server = createHttpServer();
+    new WebSocketServer({ server }).on('connection', (peer) => {
+      for (const text of texts) peer.send(text);
+      peer.close();
+    });
+    const url = new URL(`ws://127.0.0.1:${await listening(server)}/`);
+    return openBackend((events) => openWebSocket({ url }, events));
+  },
+  async 'HTTP+SSE'() {
+    const url = await listenHttp((outgoing) => asEvents(outgoing, 'event: endpoint\ndata: /x\n\n'));
+    return openBackend((events) => openSse({ url }, events));
+  },
+  async 'Streamable HTTP'() {
+    const url = await listenHttp((outgoing, method) =>
+      method === 'POST' ? asEvents(outgoing) : void outgoing.writeHead(405).end(),
+    );
+    const opened = openBackend((events) => openHttp({ url }, events));
+    opened.send(request('initialize'));
+    return opened;
+  },
+  async 'Streamable HTTP of the modern era'() {
+    const url = await listenHttp((outgoing) => asEvents(outgoing));
+    const opened = openBackend((events) => openModernHttp({ url, version: '1' }, events));
+    opened.send(request('tools/list'));
+    return opened;
+  },
+};
+
+/** Servers whose end is that of the backend. */
+const ending = new Set(['STDIO', 'TCP', 'WebSocket', 'HTTP+SSE']);
+
+/** Has all large texts wait until what it returns is called, which resolves when they have been read. */
+function stopLargeReads(): () => Promise<void> {
+  let isOver = false;
+  void inOwnTurns(() => isOver);
+  const release = async (): Promise<void> => {
+    isOver = true;
+    await inOwnTurns(() => true);
+  };
+  onTestFinished(release);
+  return release;
+}
+
+describe.each(Object.keys(kinds))('[S-05] a large message of a server on %s', (kind) => {
+  const open = kinds[kind] as () => Promise<Opened>;
+
+  it('is told in order with those around it, and before the end', async () => {
+    const opened = await open();
+    const seen = [];
+    for (const _ of texts) seen.push(shortened(await opened.messages.next()));
+    expect(seen).toEqual(texts.map(shortened));
+    if (ending.has(kind)) expect((await opened.end()).reason).toBe('exited');
+  });
+
+  it('is dropped with all behind it if the backend is closed while it waits for its turn', async () => {
+    const release = stopLargeReads();
+    const opened = await open();
+    expect(await opened.messages.next()).toBe(first);
+    for (let turn = 0; turn < 500; turn += 1) await nextTurn(); // nothing else is told, however long it waits
+    const closed = opened.backend.close();
+    await release();
+    await closed;
+    await opened.end();
+    await release();
+    expect(opened.messages.items).toEqual([first]);
+  });
+});
