@@ -1,6 +1,6 @@
 import { reportFault, type Seam } from '../util/boundary.ts';
 
-/** What reading from one peer is stopped by. */
+/** Stops and starts the reading of one peer. */
 export interface Gate {
   /** Nothing more should be read of the peer: a large text is being read. */
   hold(): void;

@@ -94,7 +94,7 @@ export function readLarge(
   });
 }
 
-/** What reads a text by one step each time that it is called. It returns true when all is read. */
+/** Returns a function that reads a text by one step at each call. The function returns true when all is read. */
 function stepsOf(text: Buffer, maxDepth: number, limits: ScanLimits): () => boolean {
   const messages: ReadMessage[] = [];
   const scan = new SteppedScan(text, maxDepth, (scanned) => messages.push(readMessage(text, scanned)), limits);
