@@ -4,13 +4,13 @@ import { type AddressInfo, createServer, type Server } from 'node:net';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { WebSocketServer } from 'ws';
-import { openHttp } from '../../src/backend/http/http.ts';
-import { openModernHttp } from '../../src/backend/modern-http/modern-http.ts';
-import { openSocket } from '../../src/backend/socket/socket.ts';
-import { openSse } from '../../src/backend/sse/sse.ts';
-import { openStdio } from '../../src/backend/stdio/stdio.ts';
-import { openWebSocket } from '../../src/backend/websocket/websocket.ts';
-import { inOwnTurns } from '../../src/protocol/one-a-turn.ts';
+import { openModernHttp } from '../../src/backend/modern-http/modern-http-backend.ts';
+import { openSocket } from '../../src/backend/socket/socket-backend.ts';
+import { openSse } from '../../src/backend/sse/sse-backend.ts';
+import { openStdio } from '../../src/backend/stdio/stdio-backend.ts';
+import { openHttp } from '../../src/backend/streamable-http/streamable-http-backend.ts';
+import { openWebSocket } from '../../src/backend/websocket/websocket-backend.ts';
+import { inOwnTurns } from '../../src/util/large-reads.ts';
 import { type Opened, openBackend } from './open-backend.ts';
 
 const note = (data: string): string =>
