@@ -9,7 +9,8 @@ import { buildSync } from 'esbuild';
 const outfile = join(tmpdir(), `gangway-scan-${process.pid}.mjs`);
 buildSync({
   stdin: {
-    contents: "export * from './src/protocol/message/message.ts'; export { SteppedScan } from './src/protocol/json/scan.ts';",
+    contents:
+      "export * from './src/protocol/message/message.ts'; export { SteppedScan } from './src/protocol/json/scan.ts';",
     resolveDir: process.cwd(),
   },
   bundle: true,
